@@ -1,0 +1,120 @@
+/* The operators of Pantoum: one list for the compiler's graph, the kernel table and the binary plan.
+ *
+ * C99 and C++. An operator is written  PT_OPERATOR(name, id): ids are stable, they stand in binary plans.
+ * Below every entry: inputs -> outputs; [int attributes]; {real attributes}. "?" marks an optional input (absent = the op
+ * has fewer inputs). Shapes are row-major; images are NCHW. Attributes are positional, in the order of the enums below.
+ */
+#ifndef PANTOUM_OPS_H
+#define PANTOUM_OPS_H
+
+#define PT_OPERATORS(PT_OPERATOR)                                                                                      \
+  /* products */                                                                                                       \
+  PT_OPERATOR(matmul, 1)    /* A[..,M,K] B[..,K,N] bias[N]? -> Y[..,M,N]; [trans_a, trans_b]; batch dims broadcast */  \
+  PT_OPERATOR(conv2d, 2)    /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                          \
+  PT_OPERATOR(conv2d_dx, 3) /* dY W -> dX; [PT_CONV_*] */                                                              \
+  PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                              \
+  /* element by element, two inputs, broadcast as in numpy */                                                          \
+  PT_OPERATOR(add, 10)                                                                                                 \
+  PT_OPERATOR(sub, 11)                                                                                                 \
+  PT_OPERATOR(mul, 12)                                                                                                 \
+  PT_OPERATOR(div, 13)                                                                                                 \
+  PT_OPERATOR(pow, 14)                                                                                                 \
+  PT_OPERATOR(pow_grad, 15) /* dY A B -> dA = dY * B * A^(B-1), in the broadcast shape of dY */                        \
+  /* element by element, one input */                                                                                  \
+  PT_OPERATOR(relu, 20)                                                                                                \
+  PT_OPERATOR(leaky_relu, 21) /* {alpha} */                                                                            \
+  PT_OPERATOR(sigmoid, 22)                                                                                             \
+  PT_OPERATOR(tanh, 23)                                                                                                \
+  PT_OPERATOR(gelu, 24) /* [approximate: 0 erf, 1 tanh] */                                                             \
+  PT_OPERATOR(erf, 25)                                                                                                 \
+  PT_OPERATOR(sqrt, 26)                                                                                                \
+  PT_OPERATOR(exp, 27)                                                                                                 \
+  PT_OPERATOR(log, 28)                                                                                                 \
+  PT_OPERATOR(neg, 29)                                                                                                 \
+  PT_OPERATOR(scale, 30) /* X -> a X + b; {a, b} */                                                                    \
+  PT_OPERATOR(cast, 31)  /* to the dtype of the output; float to integer truncates */                                  \
+  /* their gradients */                                                                                                \
+  PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                      \
+  PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                   \
+  PT_OPERATOR(sigmoid_grad, 42)    /* dY Y -> dX */                                                                    \
+  PT_OPERATOR(tanh_grad, 43)       /* dY Y -> dX */                                                                    \
+  PT_OPERATOR(gelu_grad, 44)       /* dY X -> dX; [approximate] */                                                     \
+  PT_OPERATOR(erf_grad, 45)        /* dY X -> dX */                                                                    \
+  PT_OPERATOR(sqrt_grad, 46)       /* dY Y -> dX = dY / (2 Y) */                                                       \
+  /* rows */                                                                                                           \
+  PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                          \
+  PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                           \
+  PT_OPERATOR(log_softmax, 52)      /* X -> Y; [axis] */                                                               \
+  PT_OPERATOR(log_softmax_grad, 53) /* dY Y -> dX; [axis] */                                                           \
+  /* normalizations; var is the biased variance */                                                                     \
+  PT_OPERATOR(batch_norm, 60)       /* X[N,C,..] scale[C] bias[C] -> Y mean[C] var[C]; {eps} */                        \
+  PT_OPERATOR(batch_norm_grad, 61)  /* dY X scale mean var -> dX dscale dbias; {eps} */                                \
+  PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {momentum: weight of the OLD} */ \
+  PT_OPERATOR(batch_norm_eval, 63)  /* X scale bias rmean rvar -> Y; {eps} */                                          \
+  PT_OPERATOR(layer_norm, 64)       /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */              \
+  PT_OPERATOR(layer_norm_grad, 65)  /* dY X scale mean invstd -> dX dscale dbias; [axis] */                            \
+  /* pooling */                                                                                                        \
+  PT_OPERATOR(max_pool, 70)      /* X[N,C,H,W] -> Y; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(max_pool_grad, 71) /* dY X -> dX: to the first maximum of each window; [PT_POOL_*] */                    \
+  PT_OPERATOR(avg_pool, 72)      /* X -> Y; [PT_POOL_*] */                                                             \
+  PT_OPERATOR(avg_pool_grad, 73) /* dY -> dX; [PT_POOL_*] */                                                           \
+  /* reductions: the output holds the kept dimensions, in order */                                                     \
+  PT_OPERATOR(reduce_sum, 80)  /* X -> Y; [mask: bit d set = dimension d is summed] */                                 \
+  PT_OPERATOR(reduce_mean, 81) /* X -> Y; [mask] */                                                                    \
+  PT_OPERATOR(expand, 82)      /* X -> Y = a * broadcast(X) as in numpy, X padded with 1s on the left; {a} */          \
+  /* data movement; any dtype */                                                                                       \
+  PT_OPERATOR(transpose, 90)   /* X -> Y; [perm: output dimension d is input dimension perm[d]] */                     \
+  PT_OPERATOR(concat, 91)      /* X.. -> Y; [axis] */                                                                  \
+  PT_OPERATOR(split, 92)       /* X -> Y..; [axis]; the extents are the outputs' */                                    \
+  PT_OPERATOR(slice, 93)       /* X -> Y; [start, step of every dimension]; steps may be negative */                   \
+  PT_OPERATOR(slice_grad, 94)  /* dY -> dX, zero elsewhere; [start, step of every dimension] */                        \
+  PT_OPERATOR(gather, 95)      /* X I -> Y; [axis]; negative indices count from the end; out of range: PT_E_DATA */    \
+  PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                              \
+  /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): the same mask whenever recomputed */  \
+  PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
+  /* losses; labels below 0 are ignored; means are over what is not ignored */                                         \
+  PT_OPERATOR(cross_entropy, 110)      /* logits[N,C,..] labels[N,..] -> loss[]; axis 1 */                             \
+  PT_OPERATOR(cross_entropy_grad, 111) /* logits labels -> dlogits */                                                  \
+  PT_OPERATOR(mse, 112)                /* pred target -> loss[] */                                                     \
+  PT_OPERATOR(mse_grad, 113)           /* pred target -> dpred */                                                      \
+  PT_OPERATOR(count_correct, 114)      /* logits[N,C,..] labels -> [2] f32: correct, counted; ties: first class */     \
+  /* updates; lr and step are runtime scalars */                                                                       \
+  PT_OPERATOR(sgd, 120)  /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
+  PT_OPERATOR(adam, 121) /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */            \
+  /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
+  PT_OPERATOR(alias, 200)
+
+typedef enum pt_op {
+#define PT_OPERATOR(name, id) PT_OP_##name = (id),
+  PT_OPERATORS(PT_OPERATOR)
+#undef PT_OPERATOR
+} pt_op;
+
+enum { /* conv2d, conv2d_dx, conv2d_dw */
+  PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,
+  PT_CONV_PAD_TOP, PT_CONV_PAD_LEFT, PT_CONV_PAD_BOTTOM, PT_CONV_PAD_RIGHT,
+  PT_CONV_DILATION_H, PT_CONV_DILATION_W,
+  PT_CONV_GROUPS,
+  PT_CONV_ATTRS
+};
+
+enum { /* max_pool, avg_pool and their gradients */
+  PT_POOL_KERNEL_H, PT_POOL_KERNEL_W,
+  PT_POOL_STRIDE_H, PT_POOL_STRIDE_W,
+  PT_POOL_PAD_TOP, PT_POOL_PAD_LEFT, PT_POOL_PAD_BOTTOM, PT_POOL_PAD_RIGHT,
+  PT_POOL_DILATION_H, PT_POOL_DILATION_W,
+  PT_POOL_COUNT_INCLUDE_PAD, /* avg_pool alone */
+  PT_POOL_ATTRS
+};
+
+enum { PT_DTYPE_COUNT = 6 };
+typedef enum pt_dtype {
+  PT_F32 = 0,
+  PT_I64 = 1,
+  PT_I32 = 2,
+  PT_U8 = 3,
+  PT_BOOL = 4,
+  PT_F64 = 5 /* reference runs in double precision alone; no plan for a device holds it */
+} pt_dtype;
+
+#endif

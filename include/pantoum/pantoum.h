@@ -1,0 +1,193 @@
+/* Pantoum's runtime: executes a binary plan inside one arena. C99, libc and libm only, no allocation, no printing.
+ *
+ * The caller owns everything: the plan's bytes, the arena, the session's memory. Sizes are asked first:
+ *
+ *   pt_plan plan;
+ *   if (pt_plan_open(&plan, bytes, size) != PT_OK) ...            // checks every field; the bytes stay the caller's
+ *   void* arena = ...;                                            // plan.arena_bytes, aligned to plan.align_bytes
+ *   void* memory = ...;                                           // pt_session_bytes(&plan), aligned to 16
+ *   pt_session* session;
+ *   pt_session_open(&session, &plan, memory, arena, &kernels, &pager, &pool);
+ *   pt_run(session, program, &scalars);                           // one step; any number of times
+ *
+ * Every function returns a pt_status; out parameters are untouched on failure. A session is used by one thread at a time.
+ */
+#ifndef PANTOUM_PANTOUM_H
+#define PANTOUM_PANTOUM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pantoum/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum pt_status {
+  PT_OK = 0,
+  PT_E_ARGUMENT = 1, /* the caller broke a contract of this header; mend the call */
+  PT_E_PLAN = 2,     /* the binary plan is damaged or inconsistent; make it again */
+  PT_E_VERSION = 3,  /* the binary plan is of another version; make it again with this release */
+  PT_E_KERNEL = 4,   /* no kernel for an operator of the plan in the given table */
+  PT_E_IO = 5,       /* the storage failed to read or write; the session's tensors are no longer valid */
+  PT_E_FULL = 6,     /* the storage is full; as PT_E_IO */
+  PT_E_DATA = 7,     /* an index in the data is out of range (a label, a gather index) */
+  PT_E_STATE = 8     /* the session failed earlier, or the tensor is not where the call needs it */
+} pt_status;
+
+/* A constant text for a status, for messages; "" when built with PT_NO_TEXT. */
+const char* pt_status_text(pt_status status);
+
+/* ---- Kernels ---------------------------------------------------------------------------------------------------- */
+
+enum { PT_MAX_RANK = 6, PT_MAX_OPERANDS = 32, PT_MAX_ATTRS = 16 };
+
+/* A dense row-major tensor. A scalar has rank 0. */
+typedef struct pt_tensor {
+  void* data;
+  uint32_t dims[PT_MAX_RANK];
+  uint8_t rank;
+  uint8_t dtype; /* pt_dtype */
+} pt_tensor;
+
+/* What changes from step to step and is never baked into a plan. */
+typedef struct pt_scalars {
+  uint64_t step; /* 1 for the first step: Adam's bias correction and dropout's counter use it */
+  uint64_t seed; /* dropout's Philox key */
+  double lr;     /* learning rate */
+} pt_scalars;
+
+/* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all are done; pieces are disjoint and
+ * may run at the same time. A NULL pool, or threads == 1, means: the calling thread does it all. Kernels split OUTPUTS
+ * alone, so that results do not depend on the number of threads. */
+typedef struct pt_pool {
+  void* context;
+  uint32_t threads;
+  void (*run)(void* context, size_t count, void (*body)(void* arg, size_t begin, size_t end), void* arg);
+} pt_pool;
+
+typedef struct pt_call {
+  const pt_tensor* inputs;
+  const pt_tensor* outputs;
+  const int64_t* ints; /* positional, see ops.h */
+  const double* reals;
+  uint16_t input_count, output_count, int_count, real_count;
+  void* workspace; /* as many bytes as `workspace_bytes` of the kernel asked for; aligned as the arena */
+  const pt_scalars* scalars;
+  const pt_pool* pool;
+} pt_call;
+
+/* A kernel's key is (op, dtype, algorithm, engine). `dtype` is that of the first output, except for count_correct, where it is
+ * that of the first input. Data movement kernels (transpose, concat, split, slice, gather) are registered once per element size
+ * under PT_F32 (4 bytes), PT_I64 (8 bytes), PT_U8 (1 byte); the table's look-up maps the other dtypes of that size to them. */
+typedef struct pt_kernel {
+  uint16_t op;        /* pt_op */
+  uint8_t dtype;      /* pt_dtype */
+  uint8_t engine;     /* 0 = cpu */
+  uint16_t algorithm; /* 0 is the reference: plain, and the specification; names in algorithm_name */
+  const char* algorithm_name; /* "reference", "direct", ... */
+  const char* numerics;       /* kernels of one op with equal numerics give the same bits: "ascending", ... */
+  pt_status (*submit)(const pt_call* call);
+  pt_status (*wait)(const pt_call* call); /* NULL: submit has done it all */
+  /* Bytes of workspace for these shapes (data pointers are NULL) and pool->threads; NULL: none. Never depends on values. */
+  size_t (*workspace_bytes)(const pt_call* call);
+} pt_kernel;
+
+typedef struct pt_kernel_table {
+  const pt_kernel* kernels;
+  size_t count;
+} pt_kernel_table;
+
+/* The kernel for a key, or NULL. Cost: linear in the table. */
+const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
+                                uint8_t engine);
+
+/* The portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64). */
+const pt_kernel_table* pt_portable_kernels(void);
+const pt_kernel_table* pt_portable_kernels_f64(void);
+
+/* ---- Paging ----------------------------------------------------------------------------------------------------- */
+
+/* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the interpreter.
+ * `read` and `write` queue a transfer, or do it at once (a synchronous pager); one channel serves them first come, first served.
+ * The transfer may begin only when the transfer `after` has ended (0: none). `wait` returns when that transfer
+ * has ended, with its status; it is called at least once per transfer before the next step begins. `wait` on a ticket
+ * already waited for returns PT_OK. Bytes are a multiple of the plan's alignment, rounded up by the planner. */
+typedef struct pt_pager {
+  void* context;
+  pt_status (*read)(void* context, uint64_t storage_at, void* data, size_t bytes, uint32_t ticket, uint32_t after);
+  pt_status (*write)(void* context, uint64_t storage_at, const void* data, size_t bytes, uint32_t ticket, uint32_t after);
+  pt_status (*wait)(void* context, uint32_t ticket);
+} pt_pager;
+
+/* ---- Plans ------------------------------------------------------------------------------------------------------ */
+
+/* A parsed binary plan: views into the caller's bytes. The layout is documented in docs/plan-format.md. */
+typedef struct pt_plan {
+  const uint8_t* bytes;
+  size_t size;
+  uint64_t arena_bytes, storage_bytes;
+  uint32_t align_bytes;
+  uint32_t tensor_count, program_count, op_count;
+  /* offsets of the sections inside `bytes`; private to the interpreter */
+  uint32_t tensors_at, ops_at, programs_at, names_at, names_size;
+} pt_plan;
+
+/* Where a persistent tensor lives between steps. */
+typedef enum pt_home { PT_HOME_NONE = 0, PT_HOME_RAM = 1, PT_HOME_AUX = 2, PT_HOME_ROM = 3 } pt_home;
+
+typedef struct pt_tensor_info {
+  const char* name; /* zero-terminated, inside the plan's bytes */
+  uint64_t bytes;   /* as planned: rounded up to the alignment */
+  uint64_t payload; /* as the network means it */
+  uint64_t ram_at;  /* valid for PT_HOME_RAM */
+  uint8_t home, dtype, rank;
+  uint32_t dims[PT_MAX_RANK];
+} pt_tensor_info;
+
+/* Checks magic, version, checksum and every index and size, so that nothing later can leave its bounds. PT_E_PLAN, PT_E_VERSION. */
+pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
+/* The index of a program ("train", "eval") or of a tensor by name; -1 when there is none. Cost: linear. */
+int32_t pt_plan_program(const pt_plan* plan, const char* name);
+int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
+pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_info* info);
+
+/* ---- Sessions --------------------------------------------------------------------------------------------------- */
+
+typedef struct pt_session pt_session;
+
+/* Called after every instruction when set (progress, tracing); must not allocate. */
+typedef struct pt_event {
+  uint32_t instruction; /* index in the program */
+  uint8_t kind;         /* as in docs/plan-format.md: 0 compute, 1 page_out, 2 page_in, 3 free */
+  uint32_t subject;     /* op or tensor */
+} pt_event;
+
+typedef struct pt_counters { /* since the session was opened */
+  uint64_t bytes_paged_in, bytes_paged_out, computes, steps;
+} pt_counters;
+
+size_t pt_session_bytes(const pt_plan* plan);
+/* `rom` is the base address of tensors whose home is ROM (NULL when the plan has none); `pager` and `pool` may be NULL. */
+pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
+                          const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
+/* Runs a program once. After a failure every later call returns PT_E_STATE. A program whose persistent tensors have a successor (train)
+ * turns the roles of the two storage slots of each pair that lives in auxiliary storage. */
+pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
+/* Between runs: the bytes of a tensor whose home is RAM (valid until the next run); NULL otherwise. */
+void* pt_session_data(pt_session* session, uint32_t tensor);
+/* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload. Transfers to and from
+ * storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at least align_bytes long). */
+pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
+                          size_t buffer_bytes);
+pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes, void* buffer,
+                           size_t buffer_bytes);
+void pt_session_counters(const pt_session* session, pt_counters* counters);
+void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event), void* context);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

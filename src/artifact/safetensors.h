@@ -1,0 +1,52 @@
+// safetensors: weights, optimizer state and resume points. https://huggingface.co/docs/safetensors (8-byte length, JSON header, bytes).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "pantoum/result.h"
+
+namespace pantoum::artifact {
+
+struct SafetensorEntry {
+  std::string name;
+  ir::DType dtype = ir::DType::kF32;
+  std::vector<int64_t> shape;
+  uint64_t at = 0, bytes = 0;  // in the file
+};
+
+struct SafetensorFile {
+  std::string path;
+  std::vector<SafetensorEntry> tensors;         // in the order of their offsets
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+  [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
+};
+
+// Reads and checks the header alone; E0240 with what is wrong (truncated, overlapping, holes, unknown dtype, duplicate names).
+[[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
+[[nodiscard]] Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
+                                                              const std::string& where);  // fuzzing
+// Reads [at, at + data.size()) of one tensor's bytes. E0241.
+[[nodiscard]] Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
+                                       std::span<std::byte> data);
+
+// What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
+struct SafetensorSource {
+  std::string name;
+  ir::DType dtype = ir::DType::kF32;
+  std::vector<int64_t> shape;
+  std::function<Result<void>(uint64_t at, std::span<std::byte> piece)> read;
+};
+
+// Writes atomically (temporary file, fsync, rename): a crash or a full disk leaves the old file whole. E0901.
+// Memory beside the header: one piece of `piece_bytes`.
+[[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
+                                             const std::map<std::string, std::string>& metadata,
+                                             size_t piece_bytes = 1 << 16);
+
+}  // namespace pantoum::artifact

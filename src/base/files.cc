@@ -1,0 +1,70 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+namespace pantoum::base {
+namespace {
+
+std::string reason() { return std::strerror(errno); }
+
+Failure write_failure(const std::string& path, const std::string& what) {
+  return fail("E0901", "cannot write the file: " + what, path, "free some space or choose another place; nothing was changed");
+}
+
+Result<void> write_all(int file, std::string_view contents, const std::string& path) {
+  size_t done = 0;
+  while (done < contents.size()) {
+    const ssize_t wrote = ::write(file, contents.data() + done, contents.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return write_failure(path, reason());
+    done += static_cast<size_t>(wrote);
+  }
+  if (::fsync(file) != 0) return write_failure(path, reason());
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return fail("E0201", "cannot open the file: " + reason(), path, "check the path and its permissions");
+  struct stat status {};
+  if (::fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
+    ::close(file);
+    return fail("E0201", "cannot read the file: it is a folder", path, "name a file inside it");
+  }
+  std::string contents;
+  char piece[1 << 16];
+  while (true) {
+    const ssize_t got = ::read(file, piece, sizeof piece);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) {
+      const std::string why = reason();
+      ::close(file);
+      return fail("E0201", "cannot read the file: " + why, path);
+    }
+    if (got == 0) break;
+    contents.append(piece, static_cast<size_t>(got));
+  }
+  ::close(file);
+  return contents;
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
+  const std::string temporary = path + ".part" + std::to_string(::getpid());
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return write_failure(path, reason());
+  Result<void> written = write_all(file, contents, path);
+  if (::close(file) != 0 && written) written = write_failure(path, reason());
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, reason());
+  if (!written) ::unlink(temporary.c_str());
+  return written;
+}
+
+}  // namespace pantoum::base

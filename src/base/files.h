@@ -1,0 +1,21 @@
+// Whole files, read and written so that a crash or a full disk loses nothing.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pantoum/result.h"
+
+namespace pantoum::base {
+
+// E0201 cannot be opened or read (with the system's reason).
+[[nodiscard]] Result<std::string> read_file(const std::string& path);
+
+// Writes a temporary file beside `path`, flushes it to the device, renames it over `path`. E0901 with the system's reason; the old
+// file is left alone on failure.
+[[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view contents);
+
+}  // namespace pantoum::base

@@ -1,0 +1,105 @@
+#include "base/units.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace pantoum::base {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double factor;
+};
+
+constexpr std::array<Unit, 7> kByteUnits{{{"B", 1},
+                                          {"kB", 1e3},
+                                          {"KiB", 1024},
+                                          {"MB", 1e6},
+                                          {"MiB", 1048576},
+                                          {"GB", 1e9},
+                                          {"GiB", 1073741824}}};
+constexpr std::array<Unit, 6> kTimeUnits{
+    {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
+
+struct Quantity {
+  double number = 0;
+  std::string_view unit;
+};
+
+std::optional<Quantity> split(std::string_view text) {
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  Quantity quantity;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), quantity.number);
+  if (error != std::errc{} || !std::isfinite(quantity.number) || quantity.number < 0) return std::nullopt;
+  quantity.unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (!quantity.unit.empty() && quantity.unit.front() == ' ') quantity.unit.remove_prefix(1);
+  return quantity;
+}
+
+template <size_t N>
+std::string names(const std::array<Unit, N>& units) {
+  std::string text;
+  for (const Unit& unit : units) text += (text.empty() ? "" : ", ") + std::string(unit.name);
+  return text;
+}
+
+template <size_t N>
+Result<double> parse(std::string_view text, const std::array<Unit, N>& units, const std::string& what,
+                     const std::string& code, const std::string& readings) {
+  const std::optional<Quantity> quantity = split(text);
+  if (!quantity) return fail(code, fmt::format("'{}' is no quantity", text), what, "write a number and a unit: " + names(units));
+  if (quantity->unit.empty())
+    return fail(code, fmt::format("'{}' has no unit", text), what, fmt::format(fmt::runtime(readings), quantity->number));
+  for (const Unit& unit : units)
+    if (unit.name == quantity->unit) return quantity->number * unit.factor;
+  return fail(code, fmt::format("'{}' is no unit", quantity->unit), what, "use one of " + names(units));
+}
+
+}  // namespace
+
+Result<int64_t> parse_bytes(std::string_view text, const std::string& what) {
+  PANTOUM_ASSIGN(const double bytes, parse(text, kByteUnits, what, "E0110", "did you mean {0}KiB, {0}MiB or {0}B?"));
+  if (bytes > 4611686018427387904.0) return fail("E0110", fmt::format("'{}' is too large", text), what);
+  return static_cast<int64_t>(std::floor(bytes));
+}
+
+Result<double> parse_seconds(std::string_view text, const std::string& what) {
+  return parse(text, kTimeUnits, what, "E0111", "did you mean {0}s, {0}ms or {0}min?");
+}
+
+Result<double> parse_fraction(std::string_view text, const std::string& what) {
+  const std::optional<Quantity> quantity = split(text);
+  if (quantity && quantity->unit == "%") return quantity->number / 100;
+  return fail("E0112", fmt::format("'{}' is no percentage", text), what, "write it with its unit, as in 1% or 0.01%");
+}
+
+std::string show_bytes(int64_t bytes) {
+  const double value = static_cast<double>(bytes);
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (value < 1048576) return fmt::format("{:.1f} KiB", value / 1024);
+  if (value < 1073741824) return fmt::format("{:.2f} MiB", value / 1048576);
+  return fmt::format("{:.2f} GiB", value / 1073741824);
+}
+
+std::string show_seconds(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.1f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
+  if (seconds < 120) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(seconds);
+  if (whole < 7200) return fmt::format("{}m{:02}s", whole / 60, whole % 60);
+  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+}
+
+std::string show_joules(double joules) {
+  if (joules < 1e-3) return fmt::format("{:.2f} uJ", joules * 1e6);
+  if (joules < 1) return fmt::format("{:.2f} mJ", joules * 1e3);
+  return fmt::format("{:.2f} J", joules);
+}
+
+}  // namespace pantoum::base

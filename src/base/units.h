@@ -1,0 +1,29 @@
+// Quantities as users write them: the unit is compulsory where a mistake costs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "pantoum/result.h"
+
+namespace pantoum::base {
+
+// "256KiB", "1.5 MB", "512B" -> bytes (B, kB, KiB, MB, MiB, GB, GiB). E0110: a bare number (with its likely readings), an unknown unit,
+// negative, not finite, over 2^62. `what` names the option in errors.
+[[nodiscard]] Result<int64_t> parse_bytes(std::string_view text, const std::string& what);
+
+// "450ms", "1.5s", "2h" (ns, us, ms, s, min, h) -> seconds. E0111.
+[[nodiscard]] Result<double> parse_seconds(std::string_view text, const std::string& what);
+
+// "1%", "0.01%" -> 0.01, 0.0001. E0112.
+[[nodiscard]] Result<double> parse_fraction(std::string_view text, const std::string& what);
+
+// "24.0 MiB", "512 B": three significant digits or more, IEC units.
+[[nodiscard]] std::string show_bytes(int64_t bytes);
+// "1.2 ms", "3 min 20 s".
+[[nodiscard]] std::string show_seconds(double seconds);
+// "3.91 J", "12 mJ".
+[[nodiscard]] std::string show_joules(double joules);
+
+}  // namespace pantoum::base

@@ -1,0 +1,40 @@
+#include "base/units.h"
+
+#include <gtest/gtest.h>
+
+namespace pantoum::base {
+namespace {
+
+TEST(ParseBytes, TakesEveryUnit) {
+  EXPECT_EQ(parse_bytes("512B", "--ram").value(), 512);
+  EXPECT_EQ(parse_bytes("1.5 kB", "--ram").value(), 1500);
+  EXPECT_EQ(parse_bytes("256KiB", "--ram").value(), 262144);
+  EXPECT_EQ(parse_bytes("2MiB", "--ram").value(), 2097152);
+  EXPECT_EQ(parse_bytes("3GB", "--ram").value(), 3000000000);
+}
+
+TEST(ParseBytes, RefusesABareNumberWithItsLikelyReadings) {
+  const auto bytes = parse_bytes("256", "--ram");
+  ASSERT_FALSE(bytes);
+  EXPECT_EQ(bytes.error().code, "E0110");
+  EXPECT_EQ(bytes.error().where, "--ram");
+  EXPECT_EQ(bytes.error().help, "did you mean 256KiB, 256MiB or 256B?");
+}
+
+TEST(ParseBytes, RefusesNonsense) {
+  for (const char* text : {"", "KiB", "-1KiB", "nanB", "infB", "1e300B", "5 bytes", "1KIB"}) EXPECT_FALSE(parse_bytes(text, "--ram")) << text;
+}
+
+TEST(ParseSeconds, TakesEveryUnit) {
+  EXPECT_DOUBLE_EQ(parse_seconds("450ms", "--deadline").value(), 0.45);
+  EXPECT_DOUBLE_EQ(parse_seconds("2h", "--deadline").value(), 7200);
+  EXPECT_FALSE(parse_seconds("2", "--deadline"));
+}
+
+TEST(ParseFraction, WantsItsPercentSign) {
+  EXPECT_DOUBLE_EQ(parse_fraction("0.01%", "--gap").value(), 1e-4);
+  EXPECT_FALSE(parse_fraction("0.01", "--gap"));
+}
+
+}  // namespace
+}  // namespace pantoum::base

@@ -1,0 +1,34 @@
+// The independent replay behind `pantoum verify`: semantics.md as a program, in C++. Shares no code with the planner.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cost/cost_graph.h"
+#include "plan/plan.h"
+
+namespace pantoum::check {
+
+struct Counts {
+  int64_t compute = 0, recompute = 0, page_in = 0, page_out = 0, free = 0;
+};
+
+struct Found {  // what the plan really needs
+  int64_t peak_bytes = 0, arena_bytes = 0;
+  double time_s = 0, energy_j = 0;
+  Counts counts;
+  int64_t bytes_in = 0, bytes_out = 0;
+  bool keeps_order = true;
+};
+
+struct Limits {  // in place of the plan's own
+  std::optional<int64_t> ram_bytes;
+  std::optional<double> deadline_s;
+};
+
+// Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or deadline,
+// E0803 a prediction or bound that the replay refutes, E0804 the storage table.
+[[nodiscard]] Result<Found> replay(const cost::CostGraph& graph, const plan::Plan& plan, const Limits& limits = {});
+
+}  // namespace pantoum::check

@@ -1,0 +1,51 @@
+// ONNX model -> forward graph in training form.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace pantoum::import {
+
+struct OnnxOptions {
+  int64_t batch = 0;  // binds the batch dimension; 0: the model's own if static, else 1 (inspect)
+};
+
+// One node of the model, and whether Pantoum can run and train it.
+struct NodeCoverage {
+  std::string name, op_type, domain;
+  bool forward = false, gradient = false;
+  std::string problem;   // empty: fine; else what is wrong, and what to do
+  std::string note;      // e.g. "trained with batch statistics"
+  std::vector<std::string> output_shapes;  // "[N,16,14,14]": the batch by its name
+};
+
+struct ModelInfo {
+  int64_t ir_version = 0, opset = 0;
+  std::string producer, graph_name;
+  std::string batch_name;             // "" when the model has a static batch
+  int64_t batch = 0;                  // as bound
+  std::vector<NodeCoverage> nodes;
+  std::vector<std::string> warnings;  // folded batch norm or dropout, ...
+  int64_t parameter_count = 0;
+};
+
+struct Imported {
+  ir::Graph graph;   // inputs, parameters, buffers, constants, forward ops in training form
+  ModelInfo info;
+};
+
+// Every node's coverage, all problems at once; an error only when the file itself cannot be read (E0201 to E0209).
+[[nodiscard]] Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options = {});
+
+// The graph. E0401 with one note per unsupported node; E0210 dynamic shapes; E02xx unreadable.
+// Deterministic: the same file gives the same graph, names included. Names of parameters are the initializers' names.
+[[nodiscard]] Result<Imported> load_onnx(const std::string& path, const OnnxOptions& options = {});
+// The same from bytes (fuzzing, tests); `folder` is where external data lies.
+[[nodiscard]] Result<Imported> parse_onnx(const void* bytes, size_t size, const std::string& folder,
+                                          const OnnxOptions& options = {});
+
+}  // namespace pantoum::import

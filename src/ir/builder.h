@@ -1,0 +1,49 @@
+// Appends ops to a graph; shapes come from the op's own rule.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/op_registry.h"
+
+namespace pantoum::ir {
+
+// Import and autodiff build through this, so that no graph holds a shape that its op's rule does not give.
+// A rule that refuses is remembered: the builder goes on with empty results, and `error()` tells the first refusal.
+class Builder {
+ public:
+  explicit Builder(Graph& graph) : graph_(graph) {}
+
+  ValueId input(std::string name, TensorType type, Role role = Role::kInput);
+  ValueId parameter(std::string name, TensorType type, Data data, bool trainable = true);
+  ValueId state(std::string name, TensorType type);                        // zeros
+  ValueId buffer(std::string name, TensorType type, Data data);
+  ValueId constant(std::string name, TensorType type, Data data);
+  ValueId constant_f32(std::string name, Shape shape, std::vector<float> values);
+  ValueId constant_i64(std::string name, Shape shape, std::vector<int64_t> values);
+
+  // Appends one op; `given` are output types for ops whose inputs do not determine them. Returns its outputs.
+  std::vector<ValueId> add(Kind kind, std::string name, std::vector<ValueId> inputs, Attrs attrs = {},
+                           std::vector<TensorType> given = {});
+  // The same for ops with one output.
+  ValueId op(Kind kind, std::string name, std::vector<ValueId> inputs, Attrs attrs = {},
+             std::vector<TensorType> given = {});
+
+  // Short forms that gradient rules and the importer share.
+  ValueId reshape(ValueId x, Shape shape);                     // alias; x itself when the shape is the same already
+  ValueId sum_to(ValueId x, const Shape& shape);               // undoes a broadcast: reduce_sum + alias; x itself when equal
+  ValueId transpose(ValueId x, std::vector<int64_t> perm);
+  ValueId scale(ValueId x, double a, double b = 0);
+
+  [[nodiscard]] const TensorType& type(ValueId id) const { return graph_.value(id).type; }
+  [[nodiscard]] Graph& graph() { return graph_; }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }  // put before names of ops and values made from now on
+
+ private:
+  Graph& graph_;
+  std::optional<Error> error_;
+  std::string prefix_;
+};
+
+}  // namespace pantoum::ir

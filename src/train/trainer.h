@@ -1,0 +1,76 @@
+// Runs training steps from a binary plan: batches, epochs, evaluation, checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "artifact/dataset.h"
+#include "artifact/safetensors.h"
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::train {
+
+struct TrainerOptions {
+  std::string page_file;         // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
+  int threads = 0;               // 0: all cores
+  bool direct_io = true;         // O_DIRECT; falls back, and says so, where the file system refuses it
+  uint64_t seed = 0;
+  double lr = 0.01;
+  std::string plan_hash;         // kept in checkpoints; a resume with another model is refused
+  const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+};
+
+struct Normalization {  // stored u8 x -> (x / 255 - mean) / deviation; other dtypes are taken as they are
+  float mean = 0, deviation = 1;
+};
+
+struct StepStats {
+  uint64_t step = 0;
+  double loss = 0;
+};
+
+struct Evaluation {
+  double loss = 0, accuracy = 0;
+  int64_t samples = 0;
+};
+
+struct Usage {  // exact figures for the run log
+  uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
+  uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
+  bool direct_io = false;
+  std::string io_backend;        // "io_uring", "threads"
+};
+
+// Owns the arena, the page file, the session and the thread pool. Nothing is allocated by step() and evaluate().
+class Trainer {
+ public:
+  // `plan` is a binary plan whose tensors are named as artifact::BinaryTensor says. Weights come from `weights` (by name; every
+  // parameter and buffer must be there with its shape: E0242), optimizer state from there if present ("optim.*"), zeros otherwise.
+  [[nodiscard]] static Result<std::unique_ptr<Trainer>> create(std::vector<std::byte> plan, const std::string& weights,
+                                                               const TrainerOptions& options);
+  virtual ~Trainer() = default;
+
+  // One step on samples chosen by `indices` (batch of them). E0262 data do not fit the model's inputs; E0903 paging failed;
+  // E0701 loss is not finite (parameters are those before nothing was lost: the last checkpoint is named).
+  [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
+  // Every sample once; a short last batch is padded and masked.
+  [[nodiscard]] virtual Result<Evaluation> evaluate(const artifact::Dataset& data) = 0;
+  [[nodiscard]] virtual Result<void> save(const std::string& path) = 0;     // parameters, buffers, optim.*, step, seed, plan hash, lr
+  [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;   // E0243 of another model or plan
+  [[nodiscard]] virtual uint64_t steps_done() const = 0;
+  [[nodiscard]] virtual int64_t batch() const = 0;
+  [[nodiscard]] virtual Usage usage() const = 0;
+  virtual void set_normalization(const Normalization& normalization) = 0;
+  virtual void set_lr(double lr) = 0;
+};
+
+// The order of samples in an epoch: a permutation by (seed, epoch), the same on every machine. Writes `count` indices.
+void shuffle_epoch(uint64_t seed, uint64_t epoch, std::span<uint32_t> indices);
+
+}  // namespace pantoum::train
