@@ -4,7 +4,7 @@
  *
  *   pt_plan plan;
  *   if (pt_plan_open(&plan, bytes, size) != PT_OK) ...            // checks every field; the bytes stay the caller's
- *   void* arena = ...;                                            // plan.arena_bytes, aligned to plan.align_bytes
+ *   void* arena = ...;                                            // plan.arena_bytes, aligned to plan.align_bytes and to 8
  *   void* memory = ...;                                           // pt_session_bytes(&plan), aligned to 16
  *   pt_session* session;
  *   pt_session_open(&session, &plan, memory, arena, &kernels, &pager, &pool);
@@ -109,11 +109,19 @@ const pt_kernel_table* pt_portable_kernels_f64(void);
 
 /* ---- Paging ----------------------------------------------------------------------------------------------------- */
 
-/* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the interpreter.
+/* Transfers that the interpreter has not yet waited for, at most. A microcontroller may be built with fewer. */
+#ifndef PT_MAX_IN_FLIGHT
+#define PT_MAX_IN_FLIGHT 64
+#endif
+
+/* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the interpreter (they
+ * start again at 1 after 2^31, when no transfer is open).
  * `read` and `write` queue a transfer, or do it at once (a synchronous pager); one channel serves them first come, first served.
- * The transfer may begin only when the transfer `after` has ended (0: none). `wait` returns when that transfer
- * has ended, with its status; it is called at least once per transfer before the next step begins. `wait` on a ticket
- * already waited for returns PT_OK. Bytes are a multiple of the plan's alignment, rounded up by the planner. */
+ * The transfer may begin only when the transfer `after`, and every open one with a smaller ticket than that, has ended (0: none).
+ * Transfers without such an order touch no common bytes, in RAM or storage, unless both only read them: a pager may have several
+ * of them under way. `wait` returns when that transfer has ended, with its status; it is called at least once per transfer
+ * before the next step begins. `wait` on a ticket already waited for returns PT_OK. At most PT_MAX_IN_FLIGHT are open.
+ * Bytes are a multiple of the plan's alignment, rounded up by the planner. */
 typedef struct pt_pager {
   void* context;
   pt_status (*read)(void* context, uint64_t storage_at, void* data, size_t bytes, uint32_t ticket, uint32_t after);
@@ -128,10 +136,11 @@ typedef struct pt_plan {
   const uint8_t* bytes;
   size_t size;
   uint64_t arena_bytes, storage_bytes;
+  uint64_t rom_bytes; /* what `rom` of pt_session_open must hold at least */
   uint32_t align_bytes;
   uint32_t tensor_count, program_count, op_count;
   /* offsets of the sections inside `bytes`; private to the interpreter */
-  uint32_t tensors_at, ops_at, programs_at, names_at, names_size;
+  uint32_t tensors_at, ops_at, programs_at, shapes_at, shape_count, names_at, names_size;
 } pt_plan;
 
 /* Where a persistent tensor lives between steps. */
@@ -168,17 +177,22 @@ typedef struct pt_counters { /* since the session was opened */
   uint64_t bytes_paged_in, bytes_paged_out, computes, steps;
 } pt_counters;
 
+/* Bytes of memory that a session takes beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
 size_t pt_session_bytes(const pt_plan* plan);
-/* `rom` is the base address of tensors whose home is ROM (NULL when the plan has none); `pager` and `pool` may be NULL. */
+/* Replays every program without computing, so that no run can find a tensor elsewhere than it needs it. PT_E_PLAN: such a program,
+ * or a workspace below what the kernels ask for with this pool; PT_E_KERNEL; PT_E_ARGUMENT: alignment, or no pager, or no rom where
+ * the plan needs one. The session keeps copies of `plan`, `pager` and `kernels`; plan bytes, kernel array and `pool` stay the caller's.
+ * `rom` is the base address of tensors whose home is ROM (NULL when the plan has none); `pager` and `pool` may be NULL. */
 pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
                           const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
-/* Runs a program once. After a failure every later call returns PT_E_STATE. A program whose persistent tensors have a successor (train)
+/* Runs a program once. After a failure every later call returns PT_E_STATE (PT_E_ARGUMENT changes nothing). A program whose persistent tensors have a successor (train)
  * turns the roles of the two storage slots of each pair that lives in auxiliary storage. */
 pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
 /* Between runs: the bytes of a tensor whose home is RAM (valid until the next run); NULL otherwise. */
 void* pt_session_data(pt_session* session, uint32_t tensor);
 /* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload. Transfers to and from
- * storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at least align_bytes long). */
+ * storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at least align_bytes long). PT_E_STATE where
+ * the tensor has no home, a write into ROM, or after a failure. A storage error fails the session. */
 pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
                           size_t buffer_bytes);
 pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes, void* buffer,

@@ -10,8 +10,10 @@
 namespace pantoum::artifact {
 
 // Refuses unknown versions and keys (except "x-..."), wrong types, non-finite quantities: E0230 with the key's path.
-// `needs_graph`: the plan must carry its graph (a file does; a plan beside its cost graph need not).
-[[nodiscard]] Result<plan::Plan> parse_plan(std::string_view json_text, const std::string& where, bool needs_graph = true);
+// `needs_graph`: the plan must carry its graph (a file does; a plan beside its cost graph need not). What is wrong in
+// the graph is E0220 or E0221. What the file does not predict is -1 (bytes) or NaN.
+[[nodiscard]] Result<plan::Plan> parse_plan(std::string_view json_text, const std::string& where,
+                                            bool needs_graph = true);
 [[nodiscard]] Result<plan::Plan> read_plan(const std::string& path);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const plan::Plan& plan);

@@ -28,12 +28,14 @@ struct TrainingOptions {
 };
 
 // The training step. Results: [loss]. Every trained parameter p gets p.next and its optimizer state
-// "optim.momentum.<p>" or "optim.adam_m.<p>", "optim.adam_v.<p>"; with NoOptimizer the gradients are outputs named "grad.<p>".
-//   * The update of a parameter follows the sum of all its gradients at once in the order of ops, so that gradients need not live together.
+// "optim.momentum.<p>" or "optim.adam_m.<p>", "optim.adam_v.<p>"; with NoOptimizer the gradients are outputs named
+// "grad.<p>".
+//   * The update of a parameter follows the sum of all its gradients at once in the order of ops, so that gradients
+//   need not live together.
 //   * The backward stops where nothing below it trains. Ops outside the step's results and updates are dropped.
 //   * batch_norm gets batch_norm_stats (recompute = false) for its running statistics; updates have recompute = false.
-// Errors: E0402 an op on the way has no gradient (all of them as notes); E0403 the output does not fit the loss; E0104 a glob
-// that names no parameter; E0405 nothing trains.
+// Errors: E0402 an op on the way has no gradient (all of them as notes); E0403 the output does not fit the loss; E0104
+// a glob that names no parameter; E0405 nothing trains.
 [[nodiscard]] Result<ir::Graph> make_training(const ir::Graph& forward, const TrainingOptions& options);
 
 // The evaluation step, same parameters and buffers by name: batch norm by its running statistics, no dropout.

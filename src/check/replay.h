@@ -27,8 +27,10 @@ struct Limits {  // in place of the plan's own
   std::optional<double> deadline_s;
 };
 
-// Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or deadline,
-// E0803 a prediction or bound that the replay refutes, E0804 the storage table.
+// Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or
+// deadline, E0803 a prediction or bound that the replay refutes, E0804 the storage table; E0221 for a graph that
+// `cost::validate` refuses. A prediction that is negative (bytes) or NaN counts as not made; an empty storage table is
+// not checked. Cost: near linear in the instructions, but for transfers in flight.
 [[nodiscard]] Result<Found> replay(const cost::CostGraph& graph, const plan::Plan& plan, const Limits& limits = {});
 
 }  // namespace pantoum::check

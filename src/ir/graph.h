@@ -1,8 +1,8 @@
 // The compiler's graph: operators on values in SSA form, with static shapes, in topological order.
 //
-// A forward graph (what import makes) and a training graph (what autodiff makes of it) are the same structure. Values that live
-// from step to step (parameters, optimizer state, running statistics) are two values once they are updated: the one the step
-// reads, and its `next`, which the step writes and the following step reads in its place.
+// A forward graph (what import makes) and a training graph (what autodiff makes of it) are the same structure. Values
+// that live from step to step (parameters, optimizer state, running statistics) are two values once they are updated:
+// the one the step reads, and its `next`, which the step writes and the following step reads in its place.
 #pragma once
 
 #include <cstddef>
@@ -39,6 +39,7 @@ struct TensorType {
   DType dtype = DType::kF32;
   Shape shape;
   bool operator==(const TensorType&) const = default;
+  // The product of the extents; 0 if one is negative; saturates at 2^56, so that bytes() cannot overflow.
   [[nodiscard]] int64_t elements() const;
   [[nodiscard]] Bytes bytes() const { return elements() * size_of(dtype); }
 };
@@ -59,10 +60,10 @@ struct Value {
   std::string name;
   TensorType type;
   Role role = Role::kActivation;
-  bool trainable = false;      // kParameter alone
-  Data data;                   // constants, parameters and buffers: their first contents; null: zeros
-  OpId producer = kNone;       // the op that writes it
-  ValueId next = kNone;        // its successor after the step's update
+  bool trainable = false;  // kParameter alone
+  Data data;               // constants, parameters and buffers: their first contents; null: zeros
+  OpId producer = kNone;   // the op that writes it
+  ValueId next = kNone;    // its successor after the step's update
 };
 
 struct Op {
@@ -70,18 +71,18 @@ struct Op {
   std::string name;
   std::vector<ValueId> inputs, outputs;
   Attrs attrs;
-  bool recompute = true;       // false: an effect that may happen once alone (updates, running statistics)
+  bool recompute = true;  // false: an effect that may happen once alone (updates, running statistics)
 };
 
 struct Graph {
   std::string name;
   std::vector<Value> values;
-  std::vector<Op> ops;                 // topological
-  std::vector<ValueId> inputs;         // kInput, in the model's order
-  std::vector<ValueId> labels;         // kLabel; empty in a forward graph
-  std::vector<ValueId> outputs;        // the model's outputs
-  std::vector<ValueId> results;        // what the caller reads after a run: the loss; in evaluation also count_correct
-  std::vector<std::string> notes;      // what import or autodiff want the user to know
+  std::vector<Op> ops;             // topological
+  std::vector<ValueId> inputs;     // kInput, in the model's order
+  std::vector<ValueId> labels;     // kLabel; empty in a forward graph
+  std::vector<ValueId> outputs;    // the model's outputs
+  std::vector<ValueId> results;    // what the caller reads after a run: the loss; in evaluation also count_correct
+  std::vector<std::string> notes;  // what import or autodiff want the user to know
 
   [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<size_t>(id)]; }
   [[nodiscard]] Value& value(ValueId id) { return values[static_cast<size_t>(id)]; }
@@ -102,6 +103,10 @@ void drop_dead_ops(Graph& graph);
 
 // The same graph in double precision (every f32 value becomes f64, data converted): for reference runs.
 [[nodiscard]] Graph to_double(const Graph& graph);
+
+// "[2,3]", "f32[2,3]".
+[[nodiscard]] std::string to_text(const Shape& shape);
+[[nodiscard]] std::string to_text(const TensorType& type);
 
 // One line per op, for --dump-after and golden tests.
 [[nodiscard]] std::string to_text(const Graph& graph);

@@ -12,35 +12,40 @@ namespace pantoum::place {
 using Bytes = int64_t;
 
 // One stay: [begin, end) in any monotone time; size bytes. Stays of one group share their offset (a tensor and the
-// successor that takes over its bytes, the first and last stay of what must end where it began); a group's size is its largest.
+// successor that takes over its bytes, the first and last stay of what must end where it began); a group's size is its
+// largest.
 struct Stay {
   int64_t begin = 0, end = 0;
   Bytes size = 0;
-  int32_t group = -1;              // -1: on its own
-  std::optional<Bytes> fixed;      // its offset is given; one fixed stay fixes its group
+  int32_t group = -1;          // -1: on its own
+  std::optional<Bytes> fixed;  // its offset is given; one fixed stay fixes its group
 };
 
 struct PlaceOptions {
   Bytes align = 1;
-  Bytes capacity = 0;              // the arena may not be larger; 0: as small as can be found
-  double seconds = 1.0;            // search time when no heuristic fits; ignored when `steps` > 0
-  int64_t steps = 0;               // > 0: nodes of search instead of a clock (reproducible)
+  Bytes capacity = 0;    // the arena may not be larger; 0: as small as can be found
+  double seconds = 1.0;  // search time when no heuristic fits; ignored when `steps` > 0
+  int64_t steps = 0;     // > 0: nodes of search instead of a clock (reproducible)
 };
 
 struct Placement {
-  std::vector<Bytes> at;           // one per stay
+  std::vector<Bytes> at;  // one per stay
   Bytes arena_bytes = 0;
 };
 
-// The largest sum of sizes of stays alive at one moment (a group that overlaps itself in time counts once): no arena is smaller.
+// The largest sum of sizes of stays alive at one moment (a group that overlaps itself in time counts once): no arena is
+// smaller.
 [[nodiscard]] Bytes load_of(const std::vector<Stay>& stays, Bytes align);
 
-// Offsets within capacity, or E0310 when none were found (`proved` says whether that is a proof), E0311 when fixed stays collide.
-// First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc (Moffitt, ASPLOS 2023).
-// Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics.
-[[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options, bool* proved = nullptr);
+// Offsets within capacity, or E0310 when none were found (`proved` says whether that is a proof), E0311 when fixed
+// stays collide. First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc
+// (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics.
+[[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options,
+                                      bool* proved = nullptr);
 
-// E0312 unless no two stays overlap, groups share offsets, alignment and capacity hold. O(n^2), shares nothing with the search.
-[[nodiscard]] Result<void> validate(const std::vector<Stay>& stays, const Placement& placement, const PlaceOptions& options);
+// E0312 unless no two stays overlap, groups share offsets, alignment and capacity hold. O(n^2), shares nothing with the
+// search.
+[[nodiscard]] Result<void> validate(const std::vector<Stay>& stays, const Placement& placement,
+                                    const PlaceOptions& options);
 
 }  // namespace pantoum::place

@@ -1,0 +1,74 @@
+# make run    installs what is missing, builds, runs the main job
+# make test   installs what is missing, builds, runs every test
+# make build  the release preset alone
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+.PHONY: run test build setup clean unit e2e sanitize fuzz fuzz-long format bench
+
+CMAKE := /usr/bin/cmake
+CTEST := /usr/bin/ctest
+JOBS := $(shell nproc)
+RELEASE := build/release
+PANTOUM := $(RELEASE)/bin/pantoum
+FASHION := /usr/share/datasets/fashion-mnist
+
+PACKAGES := g++ gcc make cmake ninja-build pkg-config ccache python3 protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
+  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev \
+  coinor-libclp-dev zlib1g-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format libclang-rt-14-dev \
+  util-linux dataset-fashion-mnist
+
+export CMAKE_C_COMPILER_LAUNCHER := $(shell command -v ccache || true)
+export CMAKE_CXX_COMPILER_LAUNCHER := $(CMAKE_C_COMPILER_LAUNCHER)
+
+# Installs the packages that are missing, once; silent and quick when all are there.
+setup:
+	@missing="$$(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort > /tmp/pantoum-have.$$$$; \
+	  printf '%s\n' $(PACKAGES) | sort | comm -23 - /tmp/pantoum-have.$$$$ | tr '\n' ' '; rm -f /tmp/pantoum-have.$$$$)"; \
+	if [ -n "$${missing// /}" ]; then \
+	  echo "set-up: installing $$missing"; \
+	  mkdir -p build; \
+	  { DEBIAN_FRONTEND=noninteractive apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; } \
+	    > build/setup.log 2>&1 || { tail -20 build/setup.log; echo "set-up failed; the whole log: build/setup.log"; exit 1; }; \
+	fi
+
+build: setup
+	@[ -f $(RELEASE)/build.ninja ] || $(CMAKE) --preset release > $(RELEASE)-configure.log 2>&1 || { mkdir -p build; $(CMAKE) --preset release; }
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
+
+run: build
+	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
+
+test: unit e2e sanitize fuzz
+
+unit: build
+	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
+
+e2e: build
+	@$(CTEST) --test-dir $(RELEASE) -L e2e --output-on-failure
+
+# The unit and property tests once under ASan + UBSan and once under TSan.
+sanitize: setup
+	@for preset in asan tsan; do \
+	  $(CMAKE) --preset $$preset > /dev/null; \
+	  $(CMAKE) --build build/$$preset -j $(JOBS); \
+	  $(CTEST) --test-dir build/$$preset -L unit -j $(JOBS) --output-on-failure; \
+	done
+
+FUZZ_SECONDS := 60
+fuzz: setup
+	@$(CMAKE) --preset fuzz > /dev/null
+	@$(CMAKE) --build build/fuzz -j $(JOBS)
+	@tests/fuzz/run.sh build/fuzz/bin $(FUZZ_SECONDS)
+
+fuzz-long:
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+
+bench: build
+	@$(RELEASE)/bin/kernels_bench
+
+format:
+	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i
+
+clean:
+	@rm -rf build out

@@ -1,0 +1,170 @@
+#include "artifact/compile_program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace pantoum::artifact {
+namespace {
+
+Failure disagree(const std::string& what, const std::string& tensor) {
+  return fail("E0250", fmt::format("the programs of one plan disagree: {}", what), tensor, "plan them together again");
+}
+
+bool persistent(const ir::Value& value) { return value.producer == ir::kNone; }
+
+class Compiler {
+ public:
+  Result<BinaryPlan> run(const std::vector<PlannedProgram>& programs) {
+    for (const PlannedProgram& program : programs) {
+      PANTOUM_TRY(add(program));
+      storage_base_ = static_cast<int64_t>(binary_.storage_bytes);
+    }
+    return std::move(binary_);
+  }
+
+ private:
+  Result<void> add(const PlannedProgram& program) {
+    const cost::Device& device = program.plan.graph.device;
+    binary_.align_bytes = static_cast<uint32_t>(device.align_bytes);
+    binary_.arena_bytes = std::max(binary_.arena_bytes, static_cast<uint64_t>(program.plan.predicted.arena_bytes));
+    program_ = &program;
+    tensor_index_.assign(program.built.graph.tensors.size(), 0);
+    for (size_t tensor = 0; tensor < program.built.graph.tensors.size(); ++tensor) PANTOUM_TRY(add_tensor(tensor));
+    link_successors();
+    PANTOUM_TRY(place_results());
+    BinaryProgram compiled{.name = program.name};
+    op_index_.clear();
+    for (const plan::Instruction& instruction : program.plan.instructions) compiled.instructions.push_back(translate(instruction));
+    binary_.programs.push_back(std::move(compiled));
+    return check_storage(device);
+  }
+
+  const ir::Value& value_of(size_t tensor) const { return program_->graph.value(program_->built.value_of[tensor]); }
+
+  Result<void> add_tensor(size_t tensor) {
+    const cost::Tensor& planned = program_->built.graph.tensors[tensor];
+    const ir::Value& value = value_of(tensor);
+    BinaryTensor entry{.bytes = static_cast<uint64_t>(planned.bytes), .type = value.type, .home = planned.start};
+    if (const auto at = program_->plan.initial.find(planned.id); at != program_->plan.initial.end()) entry.ram_at = at->second;
+    if (const auto at = program_->plan.storage.find(planned.id); at != program_->plan.storage.end()) entry.storage_at = storage_base_ + at->second;
+    if (persistent(value)) {
+      entry.name = value.name;
+      const auto known = by_name_.find(value.name);
+      if (known != by_name_.end()) return share(tensor, known->second, entry);
+      by_name_.emplace(value.name, binary_.tensors.size());
+    }
+    tensor_index_[tensor] = static_cast<uint32_t>(binary_.tensors.size());
+    reserve(entry);
+    binary_.tensors.push_back(std::move(entry));
+    return {};
+  }
+
+  void reserve(const BinaryTensor& entry) {
+    if (entry.storage_at >= 0) binary_.storage_bytes = std::max(binary_.storage_bytes, static_cast<uint64_t>(entry.storage_at) + entry.bytes);
+  }
+
+  // A persistent tensor that an earlier program has placed already.
+  Result<void> share(size_t tensor, size_t index, const BinaryTensor& entry) {
+    BinaryTensor& known = binary_.tensors[index];
+    if (known.bytes != entry.bytes || known.home != entry.home) return disagree("another size or home", entry.name);
+    if (known.home == cost::Home::kRam && known.ram_at != entry.ram_at) return disagree("another offset in the arena", entry.name);
+    if (known.storage_at < 0 && entry.storage_at >= 0) {
+      known.storage_at = entry.storage_at;
+      reserve(known);
+    }
+    tensor_index_[tensor] = static_cast<uint32_t>(index);
+    return {};
+  }
+
+  void link_successors() {
+    for (size_t tensor = 0; tensor < tensor_index_.size(); ++tensor) {
+      const int64_t next = program_->built.graph.tensors[tensor].next;
+      if (next >= 0) binary_.tensors[tensor_index_[tensor]].next = static_cast<int32_t>(tensor_index_[static_cast<size_t>(next)]);
+    }
+  }
+
+  // A result is read after the run, where the last instruction that put it into RAM left it.
+  Result<void> place_results() {
+    for (ir::ValueId result : program_->graph.results) {
+      const int64_t id = program_->built.tensor_of[static_cast<size_t>(result)];
+      const int64_t at = final_offset(id);
+      BinaryTensor& entry = binary_.tensors[tensor_index_[static_cast<size_t>(id)]];
+      if (at < 0) return fail("E0250", "a result is not in RAM at the end of the plan", program_->graph.value(result).name);
+      entry.name = program_->result_prefix + program_->graph.value(result).name;
+      entry.home = cost::Home::kRam;
+      entry.ram_at = at;
+    }
+    return {};
+  }
+
+  int64_t final_offset(int64_t id) const {
+    int64_t at = -1;
+    for (const plan::Instruction& instruction : program_->plan.instructions) {
+      if (instruction.what == plan::Do::kPageIn && instruction.subject == id) at = instruction.at.at(0);
+      if (instruction.what != plan::Do::kCompute) continue;
+      const cost::Op& op = program_->built.graph.ops[static_cast<size_t>(instruction.subject)];
+      const cost::Choice& choice = op.choices[static_cast<size_t>(instruction.choice)];
+      for (size_t written = 0; written < choice.writes.size(); ++written)
+        if (op.outputs[static_cast<size_t>(choice.writes[written])] == id) at = instruction.at.at(written);
+    }
+    return at;
+  }
+
+  BinaryInstruction translate(const plan::Instruction& instruction) {
+    BinaryInstruction entry{.what = instruction.what};
+    entry.at.assign(instruction.at.begin(), instruction.at.end());
+    entry.workspace_at = instruction.workspace_at < 0 ? 0 : static_cast<uint64_t>(instruction.workspace_at);
+    entry.subject = instruction.what == plan::Do::kCompute ? op_of(instruction.subject, instruction.choice)
+                                                           : tensor_index_[static_cast<size_t>(instruction.subject)];
+    return entry;
+  }
+
+  uint32_t op_of(int64_t id, int choice) {
+    const auto [entry, added] = op_index_.try_emplace({id, choice}, static_cast<uint32_t>(binary_.ops.size()));
+    if (!added) return entry->second;
+    const cost::BuiltCostGraph& built = program_->built;
+    const ir::Op& op = program_->graph.op(built.op_of[static_cast<size_t>(id)]);
+    const pt_kernel& kernel = *built.kernel_of[static_cast<size_t>(id)][static_cast<size_t>(choice)];
+    BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
+    compiled.workspace_bytes = static_cast<uint64_t>(built.graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)].workspace_bytes);
+    for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));
+    for (ir::ValueId output : op.outputs) compiled.outputs.push_back(operand(output));
+    binary_.ops.push_back(std::move(compiled));
+    return entry->second;
+  }
+
+  BinaryOperand operand(ir::ValueId value) const {
+    const auto tensor = static_cast<size_t>(program_->built.tensor_of[static_cast<size_t>(value)]);
+    return {.tensor = tensor_index_[tensor], .type = program_->graph.value(value).type};
+  }
+
+  Result<void> check_storage(const cost::Device& device) const {
+    std::vector<std::pair<uint64_t, uint64_t>> slots;
+    for (const BinaryTensor& tensor : binary_.tensors)
+      if (tensor.storage_at >= 0) slots.emplace_back(static_cast<uint64_t>(tensor.storage_at), tensor.bytes);
+    std::sort(slots.begin(), slots.end());
+    for (size_t slot = 1; slot < slots.size(); ++slot)
+      if (slots[slot - 1].first + slots[slot - 1].second > slots[slot].first)
+        return fail("E0250", fmt::format("two tensors share storage at byte {}", slots[slot].first), program_->name);
+    const cost::Bytes capacity = device.pager.capacity_bytes;
+    if (capacity >= 0 && binary_.storage_bytes > static_cast<uint64_t>(capacity))
+      return fail("E0250", fmt::format("the plan needs {} bytes of storage and the device has {}", binary_.storage_bytes, capacity), program_->name);
+    return {};
+  }
+
+  BinaryPlan binary_;
+  std::map<std::string, size_t> by_name_;
+  const PlannedProgram* program_ = nullptr;
+  std::vector<uint32_t> tensor_index_;  // by cost-graph tensor id of the current program
+  std::map<std::pair<int64_t, int>, uint32_t> op_index_;
+  int64_t storage_base_ = 0;
+};
+
+}  // namespace
+
+Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs) { return Compiler().run(programs); }
+
+}  // namespace pantoum::artifact

@@ -1,0 +1,189 @@
+#include "autodiff/backward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "ir/op_registry.h"
+
+namespace pantoum::autodiff {
+namespace {
+
+using ir::Graph;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::ValueId;
+
+size_t at(int32_t id) {
+  return static_cast<size_t>(id);
+}
+
+// What of the forward graph takes part.
+struct Reach {
+  std::vector<char> active;      // by value: a trainable parameter, or computed from one
+  std::vector<char> from_input;  // by value: changes with the batch
+  std::vector<char> ops;         // by op: the loss depends on an active output of it
+};
+
+bool any_of_inputs(const Op& op, const std::vector<char>& property) {
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[at(input)] != 0; });
+}
+
+void mark_upwards(const Graph& graph, Reach& reach) {
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    const ir::Value& value = graph.values[id];
+    reach.active[id] = value.role == ir::Role::kParameter && value.trainable && ir::is_float(value.type.dtype);
+    reach.from_input[id] = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
+  }
+  for (const Op& op : graph.ops) {
+    const bool active = any_of_inputs(op, reach.active), from_input = any_of_inputs(op, reach.from_input);
+    for (const ValueId output : op.outputs) {
+      reach.active[at(output)] = active && ir::is_float(graph.value(output).type.dtype);
+      reach.from_input[at(output)] = from_input;
+    }
+  }
+}
+
+void mark_downwards(const Graph& graph, ValueId loss, Reach& reach) {
+  std::vector<char> needed(graph.values.size(), 0);
+  needed[at(loss)] = reach.active[at(loss)];
+  for (size_t id = graph.ops.size(); id-- > 0;) {
+    const Op& op = graph.ops[id];
+    reach.ops[id] =
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return needed[at(output)] != 0; });
+    if (!reach.ops[id]) continue;
+    for (const ValueId input : op.inputs) needed[at(input)] |= reach.active[at(input)];
+  }
+}
+
+Reach reach_of(const Graph& graph, ValueId loss) {
+  Reach reach{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
+              std::vector<char>(graph.ops.size(), 0)};
+  mark_upwards(graph, reach);
+  mark_downwards(graph, loss, reach);
+  return reach;
+}
+
+Result<void> check_gradients_exist(const Graph& graph, const Reach& reach) {
+  std::vector<std::string> missing;
+  for (size_t id = 0; id < graph.ops.size(); ++id) {
+    const Op& op = graph.ops[id];
+    if (!reach.ops[id] || ir::op_def(op.kind).gradient != nullptr) continue;
+    missing.push_back(fmt::format("'{}' ({})", op.name, ir::name_of(op.kind)));
+  }
+  if (missing.empty()) return {};
+  return fail("E0402",
+              fmt::format("{} op(s) between the loss and a trained parameter have no gradient", missing.size()),
+              graph.name, "freeze the parameters below them with --freeze", std::move(missing));
+}
+
+class Sweep {
+ public:
+  Sweep(ir::Builder& builder, Reach reach, const OnGradient& on_gradient)
+      : builder_(builder),
+        reach_(std::move(reach)),
+        on_gradient_(on_gradient),
+        first_new_(builder.graph().values.size()),
+        gradient_(first_new_, kNone),
+        readers_(first_new_, 0) {
+    const Graph& graph = builder.graph();
+    for (size_t id = 0; id < graph.ops.size(); ++id) {
+      if (!reach_.ops[id]) continue;
+      for (const ValueId input : active_inputs(graph.ops[id])) ++readers_[at(input)];
+    }
+  }
+
+  void run(ValueId loss) {
+    make_ready(builder_.graph().value(loss).producer);
+    while (!ready_.empty()) {
+      const OpId id = ready_.rbegin()->second;
+      ready_.erase(std::prev(ready_.end()));
+      const Op op = builder_.graph().op(id);  // a copy: the graph grows
+      differentiate(op);
+      for (const ValueId input : active_inputs(op)) {
+        if (--readers_[at(input)] == 0) complete(input);
+      }
+    }
+  }
+
+ private:
+  ir::Builder& builder_;
+  Reach reach_;
+  const OnGradient& on_gradient_;
+  size_t first_new_;
+  std::vector<ValueId> gradient_;  // by forward value: the sum so far
+  std::vector<int> readers_;       // by forward value: ops that read it and are not differentiated yet
+  std::set<std::pair<int, OpId>>
+      ready_;  // ops all of whose outputs' readers are done; last first, parameters' own ops before all
+
+  std::vector<ValueId> active_inputs(const Op& op) const {
+    std::set<ValueId> inputs;
+    for (const ValueId input : op.inputs) {
+      if (reach_.active[at(input)]) inputs.insert(input);
+    }
+    return {inputs.begin(), inputs.end()};
+  }
+
+  void make_ready(OpId id) {
+    const Op& op = builder_.graph().op(id);
+    const bool waits =
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return readers_[at(output)] > 0; });
+    if (!waits) ready_.emplace(any_of_inputs(op, reach_.from_input) ? 0 : 1, id);
+  }
+
+  void complete(ValueId value) {
+    const ValueId gradient = gradient_[at(value)];
+    const std::string name = builder_.graph().value(value).name;
+    const OpId producer = builder_.graph().value(value).producer;
+    if (gradient != kNone && builder_.graph().value(gradient).name.rfind("grad.", 0) != 0) {
+      builder_.rename(gradient, "grad." + name);
+    }
+    if (producer != kNone) return make_ready(producer);
+    if (gradient != kNone) on_gradient_(value, gradient);
+  }
+
+  void differentiate(const Op& op) {
+    std::vector<ValueId> d_outputs;
+    for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[at(output)]);
+    const bool is_loss = op.kind == ir::Kind::k_cross_entropy || op.kind == ir::Kind::k_mse;
+    const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
+    if (!flows && !is_loss) return;
+    std::vector<char> wanted;
+    for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
+    ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
+    ir::op_def(op.kind).gradient(backward);
+    for (size_t input = 0; input < op.inputs.size(); ++input) {
+      if (wanted[input] && backward.d_inputs[input] != kNone) accumulate(op.inputs[input], backward.d_inputs[input]);
+    }
+  }
+
+  void accumulate(ValueId value, ValueId part) {
+    ValueId& sum = gradient_[at(value)];
+    if (sum == kNone) {
+      sum = part;
+      return;
+    }
+    const std::string name = "grad." + builder_.graph().value(value).name;
+    sum = builder_.op(ir::Kind::k_add, name, {sum, part});
+  }
+};
+
+}  // namespace
+
+Result<void> append_backward(ir::Builder& builder, ValueId loss, const OnGradient& on_gradient) {
+  const Graph& graph = builder.graph();
+  Reach reach = reach_of(graph, loss);
+  if (!reach.active[at(loss)]) {
+    return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
+                "freeze fewer parameters");
+  }
+  PANTOUM_TRY(check_gradients_exist(graph, reach));
+  Sweep sweep(builder, std::move(reach), on_gradient);
+  sweep.run(loss);
+  if (builder.error()) return Failure(*builder.error());
+  return {};
+}
+
+}  // namespace pantoum::autodiff

@@ -1,0 +1,273 @@
+// One small random graph per operator (and per way it can be used) for tests of gradients and of running in place.
+#pragma once
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "autodiff/autodiff.h"
+#include "ir/builder.h"
+
+namespace pantoum::autodiff {
+
+// Makes parameters with random contents, away from the kinks of relu and the poles of log and division.
+class CaseBuilder {
+ public:
+  CaseBuilder(ir::Graph& graph, uint32_t seed) : builder(graph), random_(seed) {}
+
+  ir::Builder builder;
+
+  ir::ValueId parameter(ir::Shape shape) { return make(std::move(shape), true, true); }
+  ir::ValueId positive(ir::Shape shape) { return make(std::move(shape), false, true); }
+  ir::ValueId frozen(ir::Shape shape) { return make(std::move(shape), true, false); }
+  ir::ValueId op(ir::Kind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {},
+                 std::vector<ir::TensorType> given = {}) {
+    return builder.op(kind, "op" + std::to_string(++count_), std::move(inputs), std::move(attrs), std::move(given));
+  }
+  std::vector<ir::ValueId> ops(ir::Kind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {},
+                               std::vector<ir::TensorType> given = {}) {
+    return builder.add(kind, "op" + std::to_string(++count_), std::move(inputs), std::move(attrs), std::move(given));
+  }
+
+ private:
+  std::mt19937 random_;
+  int count_ = 0;
+
+  ir::ValueId make(ir::Shape shape, bool both_signs, bool trainable) {
+    const ir::TensorType type{ir::DType::kF32, std::move(shape)};
+    auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(type.bytes()));
+    for (int64_t element = 0; element < type.elements(); ++element) {
+      float value = std::uniform_real_distribution<float>(0.3f, 1.3f)(random_);
+      if (both_signs && (random_() & 1) != 0) value = -value;
+      std::memcpy(data->data() + static_cast<size_t>(element) * sizeof value, &value, sizeof value);
+    }
+    return builder.parameter("p" + std::to_string(++count_), type, data, trainable);
+  }
+};
+
+struct GradientCase {
+  std::string name;
+  std::function<ir::ValueId(CaseBuilder&)> build;  // the model's output
+  Loss loss = Loss::kMse;
+};
+
+inline ir::TensorType f32(ir::Shape shape) {
+  return {ir::DType::kF32, std::move(shape)};
+}
+
+inline void append_product_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto matmul = [&](std::string name, ir::Shape a, ir::Shape b, int64_t trans_a, int64_t trans_b,
+                          int64_t bias = 0) {
+    cases.push_back({std::move(name), [=](CaseBuilder& c) {
+                       std::vector<ir::ValueId> inputs{c.parameter(a), c.parameter(b)};
+                       if (bias != 0) inputs.push_back(c.parameter({bias}));
+                       return c.op(Kind::k_matmul, inputs, {{trans_a, trans_b}, {}});
+                     }});
+  };
+  matmul("matmul", {2, 3}, {3, 4}, 0, 0);
+  matmul("matmul with bias", {2, 3}, {3, 4}, 0, 0, 4);
+  matmul("matmul a'", {3, 2}, {3, 4}, 1, 0);
+  matmul("matmul b'", {2, 3}, {4, 3}, 0, 1, 4);
+  matmul("matmul a' b'", {3, 2}, {4, 3}, 1, 1);
+  matmul("matmul of a batch with one weight", {2, 3, 4}, {4, 5}, 0, 0, 5);
+  matmul("matmul of a batch with one weight b'", {2, 2, 3, 4}, {5, 4}, 0, 1);
+  matmul("matmul of a transposed batch with one weight", {2, 4, 3}, {4, 5}, 1, 0);
+  matmul("matmul of one matrix with a batch", {3, 4}, {2, 4, 5}, 0, 0);
+  matmul("matmul with broadcast batches", {2, 1, 3, 4}, {3, 4, 2}, 0, 0);
+  matmul("matmul with broadcast batches a' b'", {1, 2, 4, 3}, {2, 1, 5, 4}, 1, 1, 5);
+
+  const auto conv = [&](std::string name, ir::Shape x, ir::Shape w, std::vector<int64_t> attrs, bool bias) {
+    cases.push_back({std::move(name), [=](CaseBuilder& c) {
+                       std::vector<ir::ValueId> inputs{c.parameter(x), c.parameter(w)};
+                       if (bias) inputs.push_back(c.parameter({w[0]}));
+                       return c.op(Kind::k_conv2d, inputs, {attrs, {}});
+                     }});
+  };
+  conv("conv2d", {2, 3, 5, 4}, {4, 3, 3, 2}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, true);
+  conv("conv2d with stride and uneven pads", {2, 2, 6, 5}, {3, 2, 3, 3}, {2, 3, 1, 0, 2, 1, 1, 1, 1}, true);
+  conv("conv2d with dilation", {1, 2, 7, 6}, {2, 2, 3, 2}, {1, 1, 1, 1, 1, 1, 2, 3, 1}, false);
+  conv("conv2d in groups", {2, 4, 4, 4}, {6, 2, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 2}, true);
+  conv("conv2d depthwise", {2, 3, 5, 5}, {3, 1, 3, 3}, {2, 2, 1, 1, 1, 1, 1, 1, 3}, false);
+  conv("conv2d 1x1", {2, 5, 3, 3}, {4, 5, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, false);
+}
+
+inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  for (const Kind kind : {Kind::k_add, Kind::k_sub, Kind::k_mul, Kind::k_div, Kind::k_pow}) {
+    const std::string name = ir::name_of(kind);
+    const auto both = [&](const char* how, ir::Shape a, ir::Shape b) {
+      cases.push_back({name + how, [=](CaseBuilder& c) {
+                         const ir::ValueId left = kind == Kind::k_pow ? c.positive(a) : c.parameter(a);
+                         return c.op(kind, {left, c.parameter(b)});
+                       }});
+    };
+    both("", {2, 3}, {2, 3});
+    both(" with a scalar", {2, 3}, {});
+    both(" with broadcasting both ways", {2, 1, 3}, {4, 1});
+    cases.push_back({name + " with itself", [=](CaseBuilder& c) {
+                       const ir::ValueId x = c.positive({2, 3});
+                       return c.op(kind, {x, x});
+                     }});
+  }
+  const auto unary = [&](Kind kind, ir::Attrs attrs, bool positive) {
+    cases.push_back({ir::name_of(kind), [=](CaseBuilder& c) {
+                       return c.op(kind, {positive ? c.positive({3, 5}) : c.parameter({3, 5})}, attrs);
+                     }});
+  };
+  for (const Kind kind : {Kind::k_relu, Kind::k_sigmoid, Kind::k_tanh, Kind::k_erf, Kind::k_exp, Kind::k_neg}) {
+    unary(kind, {}, false);
+  }
+  unary(Kind::k_sqrt, {}, true);
+  unary(Kind::k_log, {}, true);
+  unary(Kind::k_leaky_relu, {{}, {0.1}}, false);
+  unary(Kind::k_gelu, {{0}, {}}, false);
+  unary(Kind::k_gelu, {{1}, {}}, false);
+  unary(Kind::k_scale, {{}, {-1.5, 0.25}}, false);
+  unary(Kind::k_dropout, {{7}, {0.4}}, false);
+  cases.push_back({"cast", [](CaseBuilder& c) {
+                     const ir::ValueId x = c.parameter({3, 2});
+                     return c.op(Kind::k_cast, {x}, {}, {c.builder.type(x)});
+                   }});
+  for (const Kind kind : {Kind::k_softmax, Kind::k_log_softmax}) {
+    for (const int64_t axis : {0, 1, 2}) {
+      cases.push_back({ir::name_of(kind) + std::string(" over axis ") + std::to_string(axis), [=](CaseBuilder& c) {
+                         return c.op(kind, {c.parameter({2, 3, 4})}, {{axis}, {}});
+                       }});
+    }
+  }
+}
+
+inline void append_normalization_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  for (const ir::Shape& shape : {ir::Shape{5, 3}, ir::Shape{3, 2, 4, 3}}) {
+    cases.push_back({"batch_norm of " + ir::to_text(shape), [=](CaseBuilder& c) {
+                       const ir::Shape channels{shape[1]};
+                       return c.ops(Kind::k_batch_norm,
+                                    {c.parameter(shape), c.parameter(channels), c.parameter(channels)},
+                                    {{}, {1e-2}})[0];
+                     }});
+  }
+  for (const int64_t axis : {1, 2}) {
+    cases.push_back({"layer_norm from axis " + std::to_string(axis), [=](CaseBuilder& c) {
+                       const ir::Shape shape{3, 2, 5}, rows(shape.begin() + axis, shape.end());
+                       return c.ops(Kind::k_layer_norm, {c.parameter(shape), c.parameter(rows), c.parameter(rows)},
+                                    {{axis}, {1e-2}})[0];
+                     }});
+  }
+  const auto pool = [&](Kind kind, const char* how, std::vector<int64_t> attrs) {
+    cases.push_back({ir::name_of(kind) + std::string(how), [=](CaseBuilder& c) {
+                       return c.op(kind, {c.parameter({2, 2, 6, 5})}, {attrs, {}});
+                     }});
+  };
+  for (const Kind kind : {Kind::k_max_pool, Kind::k_avg_pool}) {
+    pool(kind, "", {2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0});
+    pool(kind, " overlapping with uneven pads", {3, 3, 2, 1, 1, 0, 0, 2, 1, 1, 0});
+    pool(kind, " with dilation", {2, 2, 1, 2, 1, 1, 1, 1, 2, 3, 0});
+  }
+  pool(Kind::k_avg_pool, " counting the pads", {3, 3, 2, 1, 1, 0, 0, 2, 1, 1, 1});
+}
+
+inline void append_movement_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  for (const Kind kind : {Kind::k_reduce_sum, Kind::k_reduce_mean}) {
+    for (const int64_t mask : {0b010, 0b101, 0b111, 0b000}) {
+      cases.push_back({ir::name_of(kind) + std::string(" with mask ") + std::to_string(mask), [=](CaseBuilder& c) {
+                         return c.op(kind, {c.parameter({2, 3, 4})}, {{mask}, {}});
+                       }});
+    }
+  }
+  cases.push_back({"expand", [](CaseBuilder& c) {
+                     return c.op(Kind::k_expand, {c.parameter({3, 1})}, {{}, {0.5}}, {f32({2, 3, 4})});
+                   }});
+  cases.push_back({"transpose", [](CaseBuilder& c) {
+                     return c.op(Kind::k_transpose, {c.parameter({2, 3, 4})}, {{2, 0, 1}, {}});
+                   }});
+  cases.push_back(
+      {"concat", [](CaseBuilder& c) {
+         return c.op(Kind::k_concat, {c.parameter({2, 3}), c.parameter({2, 1}), c.parameter({2, 2})}, {{1}, {}});
+       }});
+  cases.push_back(
+      {"concat with a frozen part", [](CaseBuilder& c) {
+         return c.op(Kind::k_concat, {c.frozen({2, 3}), c.parameter({1, 3}), c.parameter({2, 3})}, {{0}, {}});
+       }});
+  cases.push_back(
+      {"split", [](CaseBuilder& c) {
+         const auto parts = c.ops(Kind::k_split, {c.parameter({2, 5})}, {{1}, {}}, {f32({2, 2}), f32({2, 3})});
+         const ir::ValueId first = c.op(Kind::k_exp, {parts[0]});
+         return c.op(Kind::k_concat, {parts[1], first}, {{1}, {}});
+       }});
+  cases.push_back({"split with an unused part", [](CaseBuilder& c) {
+                     const auto parts = c.ops(Kind::k_split, {c.parameter({4, 2})}, {{0}, {}},
+                                              {f32({1, 2}), f32({2, 2}), f32({1, 2})});
+                     return c.op(Kind::k_mul, {parts[2], parts[0]});
+                   }});
+  cases.push_back({"slice", [](CaseBuilder& c) {
+                     return c.op(Kind::k_slice, {c.parameter({5, 6})}, {{1, 2, 5, -2}, {}}, {f32({2, 3})});
+                   }});
+  const auto gather = [&](const char* name, int64_t axis, ir::Shape indices, std::vector<int64_t> picked) {
+    cases.push_back({name, [=](CaseBuilder& c) {
+                       const ir::ValueId which = c.builder.constant_i64("indices", indices, picked);
+                       return c.op(Kind::k_gather, {c.parameter({4, 3}), which}, {{axis}, {}});
+                     }});
+  };
+  gather("gather of rows, some twice", 0, {2, 2}, {1, 3, 1, -4});
+  gather("gather of columns", 1, {2}, {2, -1});
+  gather("gather of one row", 0, {}, {2});
+  cases.push_back({"alias", [](CaseBuilder& c) {
+                     const ir::ValueId x = c.parameter({2, 6});
+                     return c.op(Kind::k_exp, {c.op(Kind::k_alias, {x}, {}, {f32({3, 4})})});
+                   }});
+}
+
+inline void append_loss_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto logits = [&](const char* name, ir::Shape shape) {
+    cases.push_back({name,
+                     [=](CaseBuilder& c) {
+                       return c.op(Kind::k_scale, {c.parameter(shape)}, {{}, {2, 0}});
+                     },
+                     Loss::kCrossEntropy});
+  };
+  logits("cross_entropy", {5, 3});
+  logits("cross_entropy of an image", {2, 3, 2, 2});
+  cases.push_back({"cross_entropy behind a softmax over the last axis",
+                   [](CaseBuilder& c) {
+                     return c.op(Kind::k_softmax, {c.parameter({2, 3, 4})}, {{2}, {}});
+                   },
+                   Loss::kCrossEntropy});
+  cases.push_back({"mse inside a model", [](CaseBuilder& c) {
+                     const ir::ValueId error = c.op(Kind::k_mse, {c.parameter({2, 3}), c.parameter({2, 3})});
+                     return c.op(Kind::k_scale, {error}, {{}, {3, 1}});
+                   }});
+  cases.push_back({"cross_entropy inside a model", [](CaseBuilder& c) {
+                     const ir::ValueId labels = c.builder.constant_i64("targets", {3}, {1, -1, 0});
+                     const ir::ValueId error = c.op(Kind::k_cross_entropy, {c.parameter({3, 2}), labels});
+                     return c.op(Kind::k_scale, {error}, {{}, {3, 1}});
+                   }});
+}
+
+inline std::vector<GradientCase> gradient_cases() {
+  std::vector<GradientCase> cases;
+  append_product_cases(cases);
+  append_elementwise_cases(cases);
+  append_normalization_cases(cases);
+  append_movement_cases(cases);
+  append_loss_cases(cases);
+  return cases;
+}
+
+// The forward graph of a case, in f32.
+inline ir::Graph forward_of(const GradientCase& which) {
+  ir::Graph graph;
+  graph.name = which.name;
+  CaseBuilder builder(graph, 1234);
+  graph.outputs = {which.build(builder)};
+  if (builder.builder.error()) graph.notes.push_back(builder.builder.error()->message);
+  return graph;
+}
+
+}  // namespace pantoum::autodiff

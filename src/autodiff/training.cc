@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "autodiff/autodiff.h"
+#include "autodiff/backward.h"
+#include "autodiff/loss.h"
+#include "autodiff/update.h"
+
+namespace pantoum::autodiff {
+namespace {
+
+using ir::Graph;
+using ir::ValueId;
+
+// Freezes what the globs name. All globs without a match are told at once.
+Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
+  std::vector<std::string> unmatched;
+  for (const std::string& glob : globs) {
+    bool matched = false;
+    for (ir::Value& value : graph.values) {
+      if (value.role != ir::Role::kParameter || fnmatch(glob.c_str(), value.name.c_str(), 0) != 0) continue;
+      matched = true;
+      value.trainable = false;
+    }
+    if (!matched) unmatched.push_back(fmt::format("'{}'", glob));
+  }
+  if (unmatched.empty()) return {};
+  return fail("E0104", "--freeze names no parameter", graph.name, "see the names with: pantoum inspect",
+              std::move(unmatched));
+}
+
+void note_untouched(Graph& graph, const std::vector<char>& trained) {
+  for (size_t id = 0; id < trained.size(); ++id) {
+    const ir::Value& value = graph.values[id];
+    if (value.role != ir::Role::kParameter || !value.trainable || trained[id]) continue;
+    graph.notes.push_back(fmt::format("the loss does not depend on the parameter '{}': it stays as it is", value.name));
+  }
+}
+
+}  // namespace
+
+Result<Graph> make_training(const Graph& forward, const TrainingOptions& options) {
+  PANTOUM_TRY(ir::validate(forward));
+  Graph graph = forward;
+  PANTOUM_TRY(freeze(graph, options.freeze));
+  ir::Builder builder(graph);
+  PANTOUM_ASSIGN(const LossSite site, add_loss(builder, options.loss));
+  graph.outputs.clear();
+  graph.results = {site.loss};
+  std::vector<char> trained(graph.values.size(), 0);
+  PANTOUM_TRY(append_backward(builder, site.loss, [&](ValueId parameter, ValueId gradient) {
+    trained[static_cast<size_t>(parameter)] = 1;
+    append_update(builder, options.optimizer, parameter, gradient);
+  }));
+  note_untouched(graph, trained);
+  ir::drop_dead_ops(graph);
+  return graph;
+}
+
+}  // namespace pantoum::autodiff

@@ -1,0 +1,13 @@
+// Optimizer steps.
+#pragma once
+
+#include "autodiff/autodiff.h"
+#include "ir/builder.h"
+
+namespace pantoum::autodiff {
+
+// Appends the update of one parameter: its successor "<p>'", the op "<p>.sgd" or "<p>.adam", and its state. With
+// NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
+void append_update(ir::Builder& builder, const Optimizer& optimizer, ir::ValueId parameter, ir::ValueId gradient);
+
+}  // namespace pantoum::autodiff

@@ -1,0 +1,425 @@
+#include "check/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "check/arena.h"
+#include "check/storage_table.h"
+
+namespace pantoum::check {
+namespace {
+
+using cost::Choice;
+using cost::CostGraph;
+using cost::Home;
+using cost::Op;
+using cost::PagerMode;
+using cost::Tensor;
+using plan::Do;
+using plan::Instruction;
+using plan::Plan;
+
+Failure broken(std::string rule) {
+  return fail("E0801", std::move(rule));
+}
+
+// One replay of one plan. Tensors and ops are known by their index in the graph.
+class Replay {
+ public:
+  Replay(const CostGraph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
+    in_storage_.assign(graph.tensors.size(), false);
+    stored_s_.assign(graph.tensors.size(), 0);
+    writing_until_s_.assign(graph.tensors.size(), kNotWriting);
+    computed_.assign(graph.ops.size(), false);
+    uses_.resize(graph.tensors.size());
+    for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
+    for (size_t op = 0; op < graph.ops.size(); ++op) op_of_[graph.ops[op].id] = op;
+  }
+
+  Result<Found> run() {
+    PANTOUM_TRY(at_place(start(), "start"));
+    for (size_t step = 0; step < plan_.instructions.size(); ++step) {
+      index_ = static_cast<int64_t>(step);
+      PANTOUM_TRY(at_place(issue(plan_.instructions[step]), fmt::format("instruction {}", step)));
+      arena_.forget(now_s_);
+    }
+    PANTOUM_TRY(at_place(finish(), "end"));
+    if (!plan_.storage.empty()) PANTOUM_TRY(check_storage(graph_, plan_.storage, uses_));
+    found_.arena_bytes = arena_.top();
+    found_.time_s = end_s_;
+    found_.energy_j += graph_.device.idle_w * end_s_;
+    found_.keeps_order = keeps_order();
+    return found_;
+  }
+
+ private:
+  static constexpr double kNotWriting = -1;
+
+  struct Range {
+    int64_t at, size;
+  };
+
+  static Result<void> at_place(Result<void> result, std::string place) {
+    if (result) return result;
+    Error error = std::move(result).error();
+    error.where = std::move(place);
+    return Failure(std::move(error));
+  }
+
+  // ---- names ------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::string named(size_t tensor) const {
+    const std::string& name = graph_.tensors[tensor].name;
+    return fmt::format("tensor {}{}", graph_.tensors[tensor].id, name.empty() ? "" : " (" + name + ")");
+  }
+  [[nodiscard]] static std::string named(const Op& op) {
+    return fmt::format("op {}{}", op.id, op.name.empty() ? "" : " (" + op.name + ")");
+  }
+  [[nodiscard]] const Tensor& tensor(size_t index) const { return graph_.tensors[index]; }
+  [[nodiscard]] size_t index_of(int64_t id) const { return tensor_of_.at(id); }
+
+  // ---- start and end ----------------------------------------------------------------------------
+
+  Result<void> start() {
+    if (const int64_t bytes = graph_.device.pager.staging_bytes; bytes > 0) {
+      if (plan_.staging_at < 0)
+        return broken(fmt::format("the pager stages {} bytes and the plan places no staging buffer", bytes));
+      PANTOUM_TRY(arena_.claim(plan_.staging_at, bytes));
+      arena_.hold(arena_.staging(), plan_.staging_at, bytes);
+    }
+    for (size_t index = 0; index < graph_.tensors.size(); ++index) {
+      if (tensor(index).start == Home::kAux) store(index, 0);
+      if (tensor(index).start != Home::kRam) continue;
+      const auto place = plan_.initial.find(tensor(index).id);
+      if (place == plan_.initial.end()) return broken(named(index) + " starts in RAM and has no initial offset");
+      PANTOUM_TRY(arena_.claim(place->second, tensor(index).bytes));
+      arena_.hold(index, place->second, tensor(index).bytes);
+    }
+    note_peak(0);
+    return {};
+  }
+
+  Result<void> finish() const {
+    for (size_t op = 0; op < graph_.ops.size(); ++op)
+      if (!computed_[op] && !graph_.ops[op].optional) return broken(named(graph_.ops[op]) + " is never computed");
+    for (size_t index = 0; index < graph_.tensors.size(); ++index) {
+      if (tensor(index).end == Home::kRam && !arena_.holds(index)) return broken(named(index) + " must end in RAM");
+      if (tensor(index).end == Home::kAux && !in_storage_[index]) return broken(named(index) + " must end in storage");
+      PANTOUM_TRY(heir_in_place(index));
+    }
+    return {};
+  }
+
+  // The step ends where the next one starts.
+  Result<void> heir_in_place(size_t index) const {
+    const Tensor& old = tensor(index);
+    if (old.next < 0 && old.end != Home::kRam) return {};
+    const size_t heir = old.next < 0 ? index : index_of(old.next);
+    if (old.start == Home::kRam) {
+      const int64_t at = plan_.initial.at(old.id);
+      if (!arena_.holds(heir) || arena_.at(heir) != at)
+        return broken(fmt::format("{} must end in RAM at {}, where the next step looks for it", named(heir), at));
+    }
+    if (old.start == Home::kAux && !in_storage_[heir])
+      return broken(named(heir) + " must end in storage, where the next step looks for it");
+    return {};
+  }
+
+  [[nodiscard]] bool keeps_order() const {
+    size_t next = 0;
+    for (const int64_t id : graph_.order) {
+      if (!computed_[op_of_.at(id)]) continue;
+      if (next >= first_computed_.size() || first_computed_[next] != id) return false;
+      ++next;
+    }
+    return next == first_computed_.size();
+  }
+
+  // ---- instructions -----------------------------------------------------------------------------
+
+  Result<void> issue(const Instruction& step) {
+    if (step.what == Do::kCompute) return compute(step);
+    const auto known = tensor_of_.find(step.subject);
+    if (known == tensor_of_.end()) return broken(fmt::format("there is no tensor {}", step.subject));
+    switch (step.what) {
+      case Do::kPageOut:
+        return page_out(known->second);
+      case Do::kPageIn:
+        return page_in(known->second, step);
+      default:
+        return free(known->second);
+    }
+  }
+
+  Result<void> compute(const Instruction& step) {
+    const auto known = op_of_.find(step.subject);
+    if (known == op_of_.end()) return broken(fmt::format("there is no op {}", step.subject));
+    const Op& op = graph_.ops[known->second];
+    if (step.choice < 0 || static_cast<size_t>(step.choice) >= op.choices.size())
+      return broken(fmt::format("{} has no choice {}", named(op), step.choice));
+    const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    const bool again = computed_[known->second];
+    if (again && !op.recompute) return broken(named(op) + " may not be computed again");
+    if (step.at.size() != choice.writes.size())
+      return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
+                                step.at.size()));
+    double begin = now_s_;
+    PANTOUM_TRY(wait_for_inputs(op, choice, begin));
+    std::vector<size_t> taken_over;
+    PANTOUM_TRY(claim_outputs(op, choice, step, begin, taken_over));
+    const double end = begin + choice.time_s;
+    for (const int position : choice.reads) {
+      const size_t input = index_of(op.inputs[static_cast<size_t>(position)]);
+      if (tensor(input).start != Home::kRom) arena_.block(input).busy_s = std::max(arena_.block(input).busy_s, end);
+    }
+    for (const size_t source : taken_over) arena_.hand_over(source);
+    hold_outputs(op, choice, step, end);
+    now_s_ = end;
+    end_s_ = std::max(end_s_, end);
+    found_.energy_j += choice.energy_j;
+    found_.counts.compute += 1;
+    found_.counts.recompute += again ? 1 : 0;
+    if (!again) first_computed_.push_back(op.id);
+    computed_[known->second] = true;
+    return {};
+  }
+
+  Result<void> wait_for_inputs(const Op& op, const Choice& choice, double& begin) {
+    for (const int position : choice.reads) {
+      const size_t input = index_of(op.inputs[static_cast<size_t>(position)]);
+      if (tensor(input).start == Home::kRom) continue;
+      if (!arena_.holds(input)) return broken(fmt::format("{} needs {}, which is not in RAM", named(op), named(input)));
+      begin = std::max(begin, arena_.block(input).ready_s);
+    }
+    return {};
+  }
+
+  // Outputs, then the workspace; `taken_over` are the inputs whose bytes an output takes.
+  Result<void> claim_outputs(const Op& op, const Choice& choice, const Instruction& step, double& begin,
+                             std::vector<size_t>& taken_over) {
+    std::vector<Range> taken;
+    for (size_t output = 0; output < choice.writes.size(); ++output) {
+      const int position = choice.writes[output];
+      const size_t index = index_of(op.outputs[static_cast<size_t>(position)]);
+      const Range range{step.at[output], tensor(index).bytes};
+      if (arena_.holds(index)) {
+        PANTOUM_TRY(rewrite(index, range.at, begin));
+      } else {
+        PANTOUM_TRY(claim_output(op, choice, position, range, begin, taken_over));
+        PANTOUM_TRY(apart(range, taken, "two outputs overlap"));
+      }
+      taken.push_back(range);
+    }
+    if (choice.workspace_bytes == 0) return {};
+    if (step.workspace_at < 0)
+      return broken(
+          fmt::format("{} needs {} bytes of workspace and the step places none", named(op), choice.workspace_bytes));
+    const Range workspace{step.workspace_at, choice.workspace_bytes};
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(workspace.at, workspace.size));
+    begin = std::max(begin, free_from);
+    return apart(workspace, taken, "the workspace overlaps an output");
+  }
+
+  // Computed again where it is: the same bits.
+  Result<void> rewrite(size_t index, int64_t at, double& begin) {
+    const Block& block = arena_.block(index);
+    if (block.at != at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
+    if (writing(index)) return broken(named(index) + " is rewritten while it is being paged out");
+    begin = std::max(begin, block.busy_s);
+    return {};
+  }
+
+  Result<void> claim_output(const Op& op, const Choice& choice, int position, Range range, double& begin,
+                            std::vector<size_t>& taken_over) {
+    int64_t allowed = Arena::kNobody;
+    if (const int source_position = overwritten_by(choice, position); source_position >= 0) {
+      const size_t source = index_of(op.inputs[static_cast<size_t>(source_position)]);
+      if (!arena_.holds(source)) return broken(named(source) + " is not in RAM and cannot be overwritten");
+      const Block& block = arena_.block(source);
+      if (overlap(range.at, range.size, block.at, block.size)) {
+        if (block.at != range.at || block.size < range.size)
+          return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
+                                    named(source), block.at, block.size));
+        if (writing(source)) return broken(named(source) + " is overwritten while it is being paged out");
+        allowed = static_cast<int64_t>(source);
+        if (std::find(taken_over.begin(), taken_over.end(), source) == taken_over.end()) taken_over.push_back(source);
+        begin = std::max(begin, block.busy_s);
+      }
+    }
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(range.at, range.size, allowed));
+    begin = std::max(begin, free_from);
+    return {};
+  }
+
+  // The input position that an output may take over; the last pair counts. -1: none.
+  static int overwritten_by(const Choice& choice, int position) {
+    int source = -1;
+    for (const auto& [out, in] : choice.overwrites)
+      if (out == position) source = in;
+    return source;
+  }
+
+  static Result<void> apart(Range range, const std::vector<Range>& taken, const char* rule) {
+    for (const Range& other : taken)
+      if (range.at + range.size > other.at && other.at + other.size > range.at) return broken(rule);
+    return {};
+  }
+
+  void hold_outputs(const Op& op, const Choice& choice, const Instruction& step, double end) {
+    for (size_t output = 0; output < choice.writes.size(); ++output) {
+      const size_t index = index_of(op.outputs[static_cast<size_t>(choice.writes[output])]);
+      Block& block =
+          arena_.holds(index) ? arena_.block(index) : arena_.hold(index, step.at[output], tensor(index).bytes);
+      block.ready_s = block.busy_s = end;
+    }
+    note_peak(choice.workspace_bytes);
+    if (choice.workspace_bytes > 0) arena_.use_until(step.workspace_at, choice.workspace_bytes, end);
+  }
+
+  Result<void> page_out(size_t index) {
+    if (!arena_.holds(index)) return broken(named(index) + " is paged out and not in RAM");
+    Block& block = arena_.block(index);
+    PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
+    block.busy_s = std::max(block.busy_s, end);
+    writing_until_s_[index] = end;
+    store(index, end);
+    found_.counts.page_out += 1;
+    return {};
+  }
+
+  Result<void> page_in(size_t index, const Instruction& step) {
+    if (!in_storage_[index]) return broken(named(index) + " is paged in and not in storage");
+    if (arena_.holds(index)) return broken(named(index) + " is paged in and in RAM already");
+    if (step.at.size() != 1) return broken("a page_in has one offset");
+    const int64_t size = tensor(index).bytes;
+    PANTOUM_ASSIGN(const double free_from, arena_.claim(step.at.front(), size));
+    Block& block = arena_.hold(index, step.at.front(), size);
+    note_peak(0);
+    PANTOUM_ASSIGN(const double end, transfer(index, false, size, std::max(free_from, stored_s_[index])));
+    block.ready_s = block.busy_s = end;
+    found_.counts.page_in += 1;
+    return {};
+  }
+
+  Result<void> free(size_t index) {
+    if (!arena_.holds(index)) return broken(named(index) + " is freed and not in RAM");
+    if (tensor(index).pinned) return broken(named(index) + " is freed and pinned");
+    writing_until_s_[index] = kNotWriting;  // whoever takes the bytes waits for the write: they stay busy
+    arena_.release(index);
+    found_.counts.free += 1;
+    return {};
+  }
+
+  // Queues one transfer on its channel; returns the second at which it ends.
+  Result<double> transfer(size_t index, bool out, int64_t size, double earliest) {
+    const cost::Pager& pager = graph_.device.pager;
+    if (pager.mode == PagerMode::kNone) return broken("the device has no auxiliary storage");
+    const cost::Link& link = out ? pager.out : pager.in;
+    const int64_t block = std::max<int64_t>(1, pager.block_bytes);
+    const int64_t moved = (size / block + (size % block > 0 ? 1 : 0)) * block;
+    const double seconds = link.latency_s + static_cast<double>(moved) / link.bytes_per_s;
+    double& channel_free = pager.full_duplex && out ? out_free_s_ : in_free_s_;
+    const double begin = std::max({earliest, now_s_, channel_free});
+    const double end = begin + seconds;
+    channel_free = end;
+    found_.energy_j += seconds * link.w;
+    int64_t& bytes = out ? found_.bytes_out : found_.bytes_in;
+    if (__builtin_add_overflow(bytes, moved, &bytes)) return broken("more than 2^63 bytes are transferred");
+    end_s_ = std::max(end_s_, end);
+    if (pager.mode == PagerMode::kSync) now_s_ = end;
+    StorageUse& use = uses_[index];
+    if (out && use.first_out < 0) {
+      use.first_out = index_;
+      use.first_out_begin_s = begin;
+    }
+    use.last_transfer = index_;
+    use.last_transfer_end_s = std::max(use.last_transfer_end_s, end);
+    return end;
+  }
+
+  // ---- state ------------------------------------------------------------------------------------
+
+  void store(size_t index, double from) {
+    in_storage_[index] = true;
+    stored_s_[index] = from;
+    uses_[index].ever = true;
+  }
+  [[nodiscard]] bool writing(size_t index) const { return writing_until_s_[index] > now_s_; }
+  void note_peak(int64_t workspace) {
+    found_.peak_bytes = std::max(found_.peak_bytes, arena_.bytes_held() + workspace);
+  }
+
+  const CostGraph& graph_;
+  const Plan& plan_;
+  std::unordered_map<int64_t, size_t> tensor_of_, op_of_;
+  Arena arena_;
+  std::vector<bool> in_storage_;         // by tensor
+  std::vector<double> stored_s_;         // by tensor: its copy in storage is whole from then on
+  std::vector<double> writing_until_s_;  // by tensor: the end of its page_out
+  std::vector<bool> computed_;           // by op
+  std::vector<int64_t> first_computed_;  // op ids in the order of their first computations
+  std::vector<StorageUse> uses_;         // by tensor
+  double now_s_ = 0;                     // the instruction stream's clock, and when the engine is free
+  double in_free_s_ = 0, out_free_s_ = 0;
+  double end_s_ = 0;
+  int64_t index_ = 0;
+  Found found_;
+};
+
+bool refuted(double claimed, double found) {
+  return !std::isnan(claimed) && std::abs(claimed - found) > 1e-6 * std::max(1e-12, std::abs(found));
+}
+
+Result<void> check_limits(const Plan& plan, const Limits& limits, const Found& found) {
+  const int64_t ram = limits.ram_bytes.value_or(plan.budget_bytes);
+  if (found.arena_bytes > ram)
+    return fail("E0802", fmt::format("the arena takes {} bytes and the budget is {}", found.arena_bytes, ram));
+  const std::optional<double> deadline = limits.deadline_s ? limits.deadline_s : plan.deadline_s;
+  if (deadline && found.time_s > *deadline * (1 + 1e-9))
+    return fail("E0802", fmt::format("the step takes {} s and the deadline is {} s", found.time_s, *deadline));
+  return {};
+}
+
+Result<void> check_claims(const Plan& plan, const Found& found) {
+  const auto refute = [](const char* what, double claimed, double real) {
+    return fail("E0803", fmt::format("the plan predicts {} {}, and the replay finds {}", what, claimed, real),
+                "predicted");
+  };
+  const auto bytes = [](int64_t value) { return value < 0 ? std::nan("") : static_cast<double>(value); };
+  const auto& [peak, arena, time, energy] = plan.predicted;
+  if (refuted(energy, found.energy_j)) return refute("energy_j", energy, found.energy_j);
+  if (refuted(time, found.time_s)) return refute("time_s", time, found.time_s);
+  if (refuted(bytes(peak), static_cast<double>(found.peak_bytes)))
+    return refute("peak_bytes", bytes(peak), static_cast<double>(found.peak_bytes));
+  if (refuted(bytes(arena), static_cast<double>(found.arena_bytes)))
+    return refute("arena_bytes", bytes(arena), static_cast<double>(found.arena_bytes));
+  const auto above = [](const std::optional<double>& bound, double value) {
+    return bound && !(*bound <= value * (1 + 1e-6));
+  };
+  if (above(plan.bound.energy_j, found.energy_j))
+    return fail(
+        "E0803",
+        fmt::format("the lower bound of {} J is above the plan's own {} J", *plan.bound.energy_j, found.energy_j),
+        "bound");
+  if (above(plan.bound.time_s, found.time_s))
+    return fail("E0803",
+                fmt::format("the lower bound of {} s is above the plan's own {} s", *plan.bound.time_s, found.time_s),
+                "bound");
+  return {};
+}
+
+}  // namespace
+
+Result<Found> replay(const CostGraph& graph, const Plan& plan, const Limits& limits) {
+  PANTOUM_TRY(cost::validate(graph));
+  PANTOUM_ASSIGN(Found found, Replay(graph, plan).run());
+  PANTOUM_TRY(check_limits(plan, limits, found));
+  PANTOUM_TRY(check_claims(plan, found));
+  return found;
+}
+
+}  // namespace pantoum::check

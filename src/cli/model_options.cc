@@ -1,0 +1,131 @@
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+
+#include "base/units.h"
+
+namespace pantoum::cli {
+namespace {
+
+constexpr std::array<const char*, 4> kPasses{"import", "autodiff", "cost", "plan"};
+constexpr std::array<const char*, 3> kOptionalPasses{"paging", "remat", "inplace"};
+
+Result<void> check_not_negative(double value, const char* option) {
+  if (std::isfinite(value) && value >= 0) return {};
+  return fail("E0116", fmt::format("{} is not a finite number >= 0", value), option);
+}
+
+// "1.3x" or "450ms".
+Result<pipeline::Deadline> parse_deadline(const std::string& text) {
+  pipeline::Deadline deadline;
+  if (text.empty()) return deadline;
+  if (text.back() == 'x') {
+    double factor = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, factor);
+    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0)
+      return fail("E0111", fmt::format("'{}' is no factor", text), "--deadline", "write 1.3x, or a time as in 450ms");
+    deadline.relative = factor;
+    return deadline;
+  }
+  PANTOUM_ASSIGN(deadline.seconds, base::parse_seconds(text, "--deadline"));
+  return deadline;
+}
+
+template <size_t N>
+Result<void> check_names(const std::vector<std::string>& names, const std::array<const char*, N>& known, const char* option) {
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return fail("E0115", fmt::format("'{}' is not known here", name), option, fmt::format("use one of {}", fmt::join(known, ", ")));
+  return {};
+}
+
+}  // namespace
+
+void add_model_options(CLI::App& verb, ModelWords& words) {
+  verb.add_option("--batch", words.batch, "samples per step")->check(CLI::PositiveNumber);
+  verb.add_option("--loss", words.loss, "cross_entropy or mse")->check(CLI::IsMember({"cross_entropy", "mse"}));
+  verb.add_option("--optimizer", words.optimizer, "sgd or adam")->check(CLI::IsMember({"sgd", "adam"}));
+  verb.add_option("--lr", words.lr, "learning rate");
+  verb.add_option("--momentum", words.momentum, "SGD's momentum");
+  verb.add_option("--weight-decay", words.weight_decay, "L2 penalty, as in PyTorch's optimizers");
+  verb.add_option("--seed", words.seed, "shuffling and dropout");
+  verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
+  verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
+  verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")->check(CLI::IsMember({"ram", "aux", "auto"}));
+}
+
+void add_plan_options(CLI::App& verb, PlanWords& words) {
+  verb.add_option("--ram", words.ram, "budget in bytes, with its unit (256KiB); the device's RAM without it");
+  verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file");
+  verb.add_option("--deadline", words.deadline, "of one step: 450ms, or 1.3x of the step with unlimited RAM");
+  verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
+  verb.add_option("--objective", words.objective, "energy or time")->check(CLI::IsMember({"energy", "time"}));
+  verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
+  verb.add_option("--time-limit", words.time_limit, "for planning");
+  verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")->check(CLI::PositiveNumber);
+  verb.add_flag("--no-paging", words.no_paging, "recompute only");
+  verb.add_flag("--no-remat", words.no_remat, "page only");
+  verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
+  verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
+  verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
+  verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
+  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, cost, plan");
+  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace");
+}
+
+Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
+  PANTOUM_TRY(check_not_negative(words.lr, "--lr"));
+  PANTOUM_TRY(check_not_negative(words.momentum, "--momentum"));
+  PANTOUM_TRY(check_not_negative(words.weight_decay, "--weight-decay"));
+  if (words.optimizer == "adam" && words.momentum != 0) return fail("E0117", "Adam has no --momentum", "--momentum", "leave it out, or use --optimizer sgd");
+  pipeline::ModelOptions options{.path = words.model, .batch = words.batch};
+  options.training.loss = words.loss == "mse" ? autodiff::Loss::kMse : autodiff::Loss::kCrossEntropy;
+  options.training.freeze = words.freeze;
+  if (words.optimizer == "adam")
+    options.training.optimizer = autodiff::Adam{.weight_decay = words.weight_decay};
+  else
+    options.training.optimizer = autodiff::Sgd{.momentum = words.momentum, .weight_decay = words.weight_decay};
+  options.params_in = words.params_in == "aux" ? cost::ParamsIn::kAux : words.params_in == "auto" ? cost::ParamsIn::kAuto : cost::ParamsIn::kRam;
+  return options;
+}
+
+Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
+  pipeline::PlanRequest request{.device = words.device};
+  plan::PlanOptions& options = request.options;
+  if (!words.ram.empty()) {
+    PANTOUM_ASSIGN(options.ram, base::parse_bytes(words.ram, "--ram"));
+    if (options.ram == 0) return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
+  }
+  if (!words.reserve.empty()) {
+    PANTOUM_ASSIGN(request.reserve, base::parse_bytes(words.reserve, "--reserve"));
+  }
+  PANTOUM_ASSIGN(request.deadline, parse_deadline(words.deadline));
+  PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));
+  PANTOUM_ASSIGN(options.time_limit, base::parse_seconds(words.time_limit, "--time-limit"));
+  PANTOUM_TRY(check_names(words.disable, kOptionalPasses, "--disable"));
+  const auto disabled = [&](const char* pass) { return std::find(words.disable.begin(), words.disable.end(), pass) != words.disable.end(); };
+  options.objective = words.objective == "time" ? plan::Objective::kTime : plan::Objective::kEnergy;
+  options.paging = !words.no_paging && !disabled("paging");
+  options.remat = !words.no_remat && !disabled("remat");
+  options.in_place = !words.no_inplace && !disabled("inplace");
+  options.reorder = !words.no_reorder;
+  options.effort = words.effort;
+  request.measure = {.measure = words.measure, .profile_store = words.profile_store};
+  return request;
+}
+
+Result<pipeline::Dump> dump_of(const PlanWords& words) {
+  PANTOUM_TRY(check_names(words.dump_after, kPasses, "--dump-after"));
+  if (words.dump_after.empty()) return pipeline::Dump{};
+  return pipeline::Dump{[passes = words.dump_after](const std::string& pass, const std::string& text) {
+    if (std::find(passes.begin(), passes.end(), pass) != passes.end()) std::printf("%s\n", text.c_str());
+  }};
+}
+
+}  // namespace pantoum::cli

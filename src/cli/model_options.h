@@ -1,0 +1,36 @@
+// The options that plan and train share: the model, how it is trained, and what the planner may do.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.h"
+
+namespace pantoum::cli {
+
+// As the user wrote them; turned into values by the functions below, so that every error names its option.
+struct ModelWords {
+  std::string model, loss = "cross_entropy", optimizer = "sgd", params_in = "ram", weights;
+  int64_t batch = 0;
+  double lr = 0.01, momentum = 0, weight_decay = 0;
+  uint64_t seed = 0;
+  std::vector<std::string> freeze;
+};
+
+struct PlanWords {
+  std::string device = "host", ram, deadline, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start, profile_store;
+  int64_t effort = 0;
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, measure = false;
+  std::vector<std::string> dump_after, disable;
+};
+
+void add_model_options(CLI::App& verb, ModelWords& words);
+void add_plan_options(CLI::App& verb, PlanWords& words);
+
+[[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
+[[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);
+// Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
+[[nodiscard]] Result<pipeline::Dump> dump_of(const PlanWords& words);
+
+}  // namespace pantoum::cli

@@ -1,0 +1,69 @@
+#include "cli/plan_summary.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace pantoum::cli {
+namespace {
+
+std::string bound_text(const plan::Plan& plan) {
+  const bool energy = plan.objective == plan::Objective::kEnergy;
+  const auto& bound = energy ? plan.bound.energy_j : plan.bound.time_s;
+  if (!bound) return "no bound proved";
+  return fmt::format("proved bound {}, gap {:.3g}%, for {}", energy ? base::show_joules(*bound) : base::show_seconds(*bound), plan.gap * 100,
+                     plan.bound.any_order ? "any order" : "this order");
+}
+
+}  // namespace
+
+std::string to_text(const PlanSummary& summary) {
+  const plan::Plan& plan = summary.plan;
+  const check::Found& found = summary.found;
+  const double smaller = summary.unplanned_peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) / static_cast<double>(summary.unplanned_peak_bytes) : 0;
+  std::string text;
+  text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(), plan.graph.device.name,
+                      base::show_bytes(found.arena_bytes), base::show_bytes(plan.budget_bytes), smaller, base::show_bytes(summary.unplanned_peak_bytes));
+  text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute, base::show_bytes(found.bytes_out),
+                      found.counts.page_out, base::show_bytes(found.bytes_in), found.counts.page_in);
+  text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s), base::show_joules(found.energy_j),
+                      base::show_seconds(summary.unplanned_time_s), base::show_joules(summary.unplanned_energy_j));
+  text += fmt::format("         {}; planned in {}\n", bound_text(plan), base::show_seconds(plan.solver_seconds));
+  return text;
+}
+
+nlohmann::ordered_json to_json(const PlanSummary& summary) {
+  const plan::Plan& plan = summary.plan;
+  nlohmann::ordered_json json{{"status", plan.status == plan::Status::kOptimal ? "optimal" : "feasible"},
+                              {"device", plan.graph.device.name},
+                              {"ops", plan.graph.ops.size()},
+                              {"budget_bytes", plan.budget_bytes},
+                              {"arena_bytes", summary.found.arena_bytes},
+                              {"peak_bytes", summary.found.peak_bytes},
+                              {"unplanned_peak_bytes", summary.unplanned_peak_bytes},
+                              {"recomputed", summary.found.counts.recompute},
+                              {"bytes_paged_in", summary.found.bytes_in},
+                              {"bytes_paged_out", summary.found.bytes_out},
+                              {"time_s", summary.found.time_s},
+                              {"energy_j", summary.found.energy_j},
+                              {"unplanned_time_s", summary.unplanned_time_s},
+                              {"unplanned_energy_j", summary.unplanned_energy_j},
+                              {"energy_source", "modelled"},
+                              {"gap", plan.gap},
+                              {"seconds", plan.solver_seconds}};
+  json["bound"] = {{"order", plan.bound.any_order ? "any" : "plan"}};
+  if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
+  if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
+  return json;
+}
+
+nlohmann::ordered_json to_json(const plan::Infeasible& infeasible) {
+  return {{"status", "infeasible"},
+          {"min_ram_bytes", infeasible.min_ram_bytes},
+          {"min_ram_bound_bytes", infeasible.min_ram_bound_bytes},
+          {"why", infeasible.why}};
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,23 @@
+// A plan in a few lines, for people and for programs.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "check/replay.h"
+#include "plan/planner.h"
+
+namespace pantoum::cli {
+
+struct PlanSummary {
+  const plan::Plan& plan;
+  const check::Found& found;
+  cost::Bytes unplanned_peak_bytes = 0;
+  double unplanned_time_s = 0, unplanned_energy_j = 0;
+};
+
+[[nodiscard]] std::string to_text(const PlanSummary& summary);
+[[nodiscard]] nlohmann::ordered_json to_json(const PlanSummary& summary);
+[[nodiscard]] nlohmann::ordered_json to_json(const plan::Infeasible& infeasible);
+
+}  // namespace pantoum::cli

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cost/cost_graph_json.h"
+#include "cost/device.h"
+
+namespace pantoum::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* mode_name(cost::PagerMode mode) {
+  return mode == cost::PagerMode::kAsync ? "async" : mode == cost::PagerMode::kSync ? "sync" : "none";
+}
+
+Json to_json(const cost::DeviceProfile& profile) {
+  cost::CostGraph graph;
+  graph.device = profile.device;
+  Json json = cost::to_json(graph)["device"];
+  json["description"] = profile.description;
+  json["source"] = profile.source;
+  json["compute"] = {{"flops_per_s", profile.compute.flops_per_s}, {"joules_per_flop", profile.compute.joules_per_flop},
+                     {"bytes_per_s", profile.compute.bytes_per_s}, {"active_w", profile.compute.active_w}};
+  return json;
+}
+
+std::string to_text(const cost::DeviceProfile& profile) {
+  const cost::Device& device = profile.device;
+  std::string text = fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name, profile.description,
+                                 profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
+  text += fmt::format("  compute    {:.4g} flop/s", profile.compute.flops_per_s);
+  text += profile.compute.active_w > 0 ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)
+                                       : fmt::format(", {:.4g} flop/J (modelled)\n", 1 / profile.compute.joules_per_flop);
+  text += fmt::format("  storage    {}", mode_name(device.pager.mode));
+  if (device.pager.mode != cost::PagerMode::kNone)
+    text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)", device.pager.in.bytes_per_s,
+                        base::show_seconds(device.pager.in.latency_s), device.pager.out.bytes_per_s,
+                        base::show_seconds(device.pager.out.latency_s), device.pager.block_bytes, device.pager.in.w);
+  return text + "\n";
+}
+
+Result<int> list(const Common& common) {
+  Json all = Json::array();
+  for (const std::string& name : cost::device_names()) {
+    PANTOUM_ASSIGN(const cost::DeviceProfile profile, cost::load_device(name));
+    if (common.json())
+      all.push_back(to_json(profile));
+    else
+      std::printf("%-6s %10s  %s\n", name.c_str(), base::show_bytes(profile.device.ram_bytes).c_str(), profile.description.c_str());
+  }
+  if (common.json()) std::printf("%s\n", all.dump(1).c_str());
+  return 0;
+}
+
+Result<int> show(const Common& common, const std::string& name) {
+  PANTOUM_ASSIGN(const cost::DeviceProfile profile, cost::load_device(name));
+  std::printf("%s", common.json() ? (to_json(profile).dump(1) + "\n").c_str() : to_text(profile).c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, Action& chosen) {
+  struct Options {
+    Common common;
+    std::string name;
+  };
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("devices", "device profiles");
+  CLI::App* list_verb = verb->add_subcommand("list", "every profile that is compiled in");
+  CLI::App* show_verb = verb->add_subcommand("show", "one profile: a name, or a .toml file");
+  add_common(*verb, options->common);
+  add_common(*list_verb, options->common);
+  add_common(*show_verb, options->common);
+  show_verb->add_option("NAME", options->name)->required();
+  verb->final_callback([options, show_verb, &chosen] {
+    const bool one = show_verb->parsed();
+    chosen = [options, one] { return one ? show(options->common, options->name) : list(options->common); };
+  });
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,247 @@
+#include <fmt/format.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "artifact/dataset.h"
+#include "artifact/plan_json.h"
+#include "base/files.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/plan_summary.h"
+#include "cli/planning.h"
+#include "cli/run_log.h"
+#include "report/report.h"
+#include "train/memory_meter.h"
+#include "train/run_loop.h"
+#include "train/trainer.h"
+
+namespace pantoum::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  Common common;
+  ModelWords model;
+  PlanWords plan;
+  std::string data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize, cache;
+  int64_t epochs = 1, checkpoint_every = 0;
+  int threads = 0;
+};
+
+// What remains of the compiler once training starts: everything else is given back first.
+struct Prepared {
+  std::vector<std::byte> binary;
+  std::vector<std::string> inputs;  // the model's, in its order
+  std::string plan_hash;
+  double energy_j = 0;
+  int64_t budget_bytes = 0, unplanned_peak_bytes = 0, planned_out_bytes = 0, planned_in_bytes = 0;
+  std::string plan_json;            // for the report
+};
+
+std::string beside(const std::string& output, const char* name) { return (std::filesystem::path(output).parent_path() / name).string(); }
+
+Result<train::Normalization> parse_normalization(const std::string& text) {
+  train::Normalization normalization;
+  if (text.empty()) return normalization;
+  char rest = 0;
+  if (std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest) != 2 || !(normalization.deviation > 0))
+    return fail("E0120", fmt::format("'{}' is no mean and deviation", text), "--normalize", "write both, as in 0.286,0.353");
+  return normalization;
+}
+
+int thread_count(const Options& options) {
+  return options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
+  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
+  PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
+  request.kernel_threads = thread_count(options);
+  request.measure.page_folder = options.page_file;
+  std::optional<plan::Plan> warm, reuse;
+  PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
+  if (!options.plan_input.empty()) {
+    PANTOUM_ASSIGN(reuse, artifact::read_plan(options.plan_input));
+  }
+  ProgressLine line(options.common.json());
+  attach(request.options, line);
+  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  plan::Infeasible infeasible;
+  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, reuse ? &*reuse : nullptr, &infeasible, dump);
+  if (!planned) {
+    PANTOUM_TRY(tell_infeasible(planned.error(), infeasible, options.common, ""));
+    return tl::make_unexpected(planned.error());
+  }
+  const PlanSummary summary{planned->training, planned->found, planned->unplanned_peak_bytes, planned->unplanned_time_s, planned->unplanned_energy_j};
+  if (!options.common.json()) std::printf("%s", to_text(summary).c_str());
+  std::fflush(stdout);
+  Json event = to_json(summary);
+  event["event"] = "plan";
+  PANTOUM_TRY(log.write(event));
+  Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)), .energy_j = planned->found.energy_j};
+  prepared.budget_bytes = planned->training.budget_bytes;
+  prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
+  prepared.planned_in_bytes = planned->found.bytes_in;
+  prepared.planned_out_bytes = planned->found.bytes_out;
+  for (ir::ValueId input : compiled.training.inputs) prepared.inputs.push_back(compiled.training.value(input).name);
+  PANTOUM_ASSIGN(prepared.binary, pipeline::encode_programs(compiled, *planned));
+  PANTOUM_TRY(pipeline::write_initial_weights(compiled.training, options.model.weights, weights_path));
+  PANTOUM_TRY(artifact::write_plan(planned->training, options.plan_output));
+  return prepared;
+}
+
+// Steps, epochs and the end, as lines of the log and of the terminal.
+class Narrator {
+ public:
+  Narrator(const Options& options, const Prepared& prepared, const train::Trainer& trainer, RunLog& log)
+      : prepared_(prepared), trainer_(trainer), log_(log), line_(options.common.json()), quiet_(options.common.json()) {}
+
+  void step(const train::RunProgress& progress) {
+    if (progress.step % 50 == 0 || progress.step == 1) keep(log_.write({{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
+    if (!line_.due()) return;
+    const auto& usage = trainer_.usage();
+    const double rate = progress.steps_per_second;
+    line_.show(fmt::format("step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {} a step (modelled)  eta {}", progress.step,
+                           progress.total_steps, progress.loss, rate, mib(usage.arena_bytes), mib(static_cast<uint64_t>(prepared_.budget_bytes)),
+                           mib(train::read_resident_set().now_bytes), base::show_joules(prepared_.energy_j),
+                           base::show_seconds(static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9))));
+  }
+
+  void epoch(uint64_t number, const train::Evaluation& evaluation) {
+    keep(log_.write({{"event", "epoch"}, {"epoch", number}, {"test_loss", evaluation.loss}, {"test_accuracy", evaluation.accuracy}}));
+    line_.finish(fmt::format("epoch {}  test loss {:.4f}  test accuracy {:.4f}", number, evaluation.loss, evaluation.accuracy));
+  }
+
+  [[nodiscard]] const Result<void>& status() const { return status_; }
+
+ private:
+  static double mib(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
+  void keep(Result<void> result) {
+    if (status_ && !result) status_ = std::move(result);
+  }
+
+  const Prepared& prepared_;
+  const train::Trainer& trainer_;
+  RunLog& log_;
+  ProgressLine line_;
+  bool quiet_;
+  Result<void> status_;
+};
+
+Json end_event(const Prepared& prepared, const train::Trainer& trainer, const train::RunSummary& summary) {
+  const train::Usage usage = trainer.usage();
+  Json event{{"event", summary.interrupted ? "interrupted" : "end"}};
+  if (summary.evaluation) {
+    event["test_accuracy"] = summary.evaluation->accuracy;
+    event["test_loss"] = summary.evaluation->loss;
+  }
+  event["steps"] = trainer.steps_done();
+  event["budget_bytes"] = prepared.budget_bytes;
+  event["arena_bytes"] = usage.arena_bytes;
+  event["unplanned_peak_bytes"] = prepared.unplanned_peak_bytes;
+  event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
+  event["bytes_paged_in"] = usage.bytes_paged_in;
+  event["bytes_paged_out"] = usage.bytes_paged_out;
+  event["seconds"] = summary.seconds;
+  event["direct_io"] = usage.direct_io;
+  event["io_backend"] = usage.io_backend;
+  event["final_loss"] = summary.loss;
+  return event;
+}
+
+Result<void> write_report(const Options& options) {
+  if (options.report.empty()) return {};
+  PANTOUM_ASSIGN(const plan::Plan plan, artifact::read_plan(options.plan_output));
+  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
+  PANTOUM_ASSIGN(const std::string log, base::read_file(options.log));
+  PANTOUM_ASSIGN(const std::string page, report::to_html(plan, found, log));
+  return base::write_file_atomically(options.report, page);
+}
+
+Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared, const std::string& weights) {
+  train::TrainerOptions settings{.page_file = options.page_file, .threads = thread_count(options), .seed = options.model.seed, .lr = options.model.lr,
+                                 .plan_hash = prepared.plan_hash, .inputs = prepared.inputs};
+  PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
+  PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));
+  trainer->set_normalization(normalization);
+  if (!options.resume.empty()) PANTOUM_TRY(trainer->resume(options.resume));
+  return trainer;
+}
+
+Result<int> train_model(Options options) {
+  if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
+  if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
+  if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
+  PANTOUM_TRY(parse_normalization(options.normalize));
+  PANTOUM_ASSIGN(const artifact::TrainTest data, artifact::open_folder(options.data, options.cache.empty() ? beside(options.output, ".cache") : options.cache));
+  PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
+
+  // The compiler's memory is given back before the arena is made.
+  const TemporaryFile weights(options.output + ".initial");
+  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
+  if (interrupted().stop_requested()) return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
+  train::RunOptions run{.epochs = options.epochs, .checkpoint_every = options.checkpoint_every, .checkpoint_path = options.checkpoint, .stop = interrupted()};
+  malloc_trim(0);
+  PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
+  Narrator narrator(options, prepared, *trainer, log);
+  run.on_step = [&](const train::RunProgress& progress) { narrator.step(progress); };
+  run.on_epoch = [&](uint64_t epoch, const train::Evaluation& evaluation) { narrator.epoch(epoch, evaluation); };
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
+  const Json end = end_event(prepared, *trainer, summary);
+  if (summary.interrupted) {
+    PANTOUM_TRY(log.write(end));
+    return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer->steps_done()), options.checkpoint,
+                "go on with --resume " + options.checkpoint);
+  }
+  PANTOUM_TRY(trainer->save(options.output));
+  PANTOUM_TRY(narrator.status());
+  PANTOUM_TRY(log.write(end));
+  PANTOUM_TRY(write_report(options));
+  std::printf("%s\n", options.common.json() ? end.dump().c_str()
+                                            : fmt::format("trained  {} steps in {}, test accuracy {:.4f}; RAM grew by {} beside an arena of {}; weights in {}",
+                                                          trainer->steps_done(), base::show_seconds(summary.seconds),
+                                                          summary.evaluation ? summary.evaluation->accuracy : 0.0,
+                                                          base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
+                                                          base::show_bytes(end["arena_bytes"].get<int64_t>()), options.output)
+                                                  .c_str());
+  return 0;
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("train", "trains a model inside a RAM budget");
+  verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
+  verb->add_option("--data", options->data, "folder with the data set: IDX or NPY files")->required();
+  verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
+  verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
+  verb->add_option("--threads", options->threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
+  verb->add_option("--normalize", options->normalize, "MEAN,DEVIATION of byte inputs scaled to 0..1");
+  verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
+  verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
+  verb->add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
+  verb->add_option("--report", options->report, "an HTML page about plan and run");
+  verb->add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
+  verb->add_option("--cache", options->cache, "folder for unpacked data (beside the weights without it)");
+  verb->add_option("--resume", options->resume, "a checkpoint to go on from");
+  verb->add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
+  verb->add_option("--checkpoint-every", options->checkpoint_every, "steps between checkpoints; 0: only when interrupted")->check(CLI::NonNegativeNumber);
+  verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
+  add_model_options(*verb, options->model);
+  add_plan_options(*verb, options->plan);
+  add_common(*verb, options->common);
+  verb->final_callback([options, &chosen] { chosen = [options] { return train_model(*options); }; });
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,203 @@
+#include "cost/build_cost_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "ir/op_registry.h"
+
+namespace pantoum::cost {
+namespace {
+
+// A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
+constexpr double kReferenceSlowdown = 6;
+
+Bytes round_up(Bytes bytes, Bytes align) { return (bytes + align - 1) / align * align; }
+
+bool lives_between_steps(ir::Role role) {
+  return role == ir::Role::kParameter || role == ir::Role::kBuffer || role == ir::Role::kState || role == ir::Role::kConstant;
+}
+
+Bytes persistent_bytes(const ir::Graph& graph) {
+  Bytes sum = 0;
+  for (const ir::Value& value : graph.values)
+    if (lives_between_steps(value.role)) sum += value.type.bytes();
+  return sum;
+}
+
+class Construction {
+ public:
+  Construction(const ir::Graph& graph, const DeviceProfile& device, const CostGraphOptions& options)
+      : graph_(graph), device_(device), options_(options), kernels_(options.kernels ? options.kernels : pt_portable_kernels()) {
+    const bool paging = device.device.pager.mode != PagerMode::kNone;
+    const bool crowded = options.ram > 0 && persistent_bytes(graph) > options.ram / 4;
+    in_aux_ = paging && (options.params_in == ParamsIn::kAux || (options.params_in == ParamsIn::kAuto && crowded));
+  }
+
+  Result<BuiltCostGraph> run() {
+    built_.graph.name = graph_.name;
+    built_.graph.device = device_.device;
+    add_tensors();
+    for (size_t op = 0; op < graph_.ops.size(); ++op)
+      if (graph_.ops[op].kind != ir::Kind::k_alias) PANTOUM_TRY(add_op(static_cast<ir::OpId>(op)));
+    if (!missing_.empty())
+      return fail("E0404", "no kernel for some operators of the training step", graph_.name,
+                  "use float32 for data and int64 for indices", missing_);
+    for (const Op& op : built_.graph.ops) built_.graph.order.push_back(op.id);
+    return std::move(built_);
+  }
+
+ private:
+  // Which values own bytes: roots that some op touches, and everything that lives between steps.
+  std::vector<char> owners() const {
+    std::vector<char> owns(graph_.values.size(), 0);
+    const auto mark = [&](ir::ValueId id) { owns[static_cast<size_t>(ir::root_of(graph_, id))] = 1; };
+    for (const ir::Op& op : graph_.ops) {
+      if (op.kind == ir::Kind::k_alias) continue;
+      std::for_each(op.inputs.begin(), op.inputs.end(), mark);
+      std::for_each(op.outputs.begin(), op.outputs.end(), mark);
+    }
+    for (size_t id = 0; id < graph_.values.size(); ++id)
+      if (lives_between_steps(graph_.values[id].role) && graph_.values[id].producer == ir::kNone) owns[id] = 1;
+    std::for_each(graph_.inputs.begin(), graph_.inputs.end(), mark);
+    std::for_each(graph_.labels.begin(), graph_.labels.end(), mark);
+    return owns;
+  }
+
+  void add_tensors() {
+    built_.tensor_of.assign(graph_.values.size(), -1);
+    const std::vector<char> owns = owners();
+    for (size_t id = 0; id < graph_.values.size(); ++id) {
+      if (!owns[id]) continue;
+      built_.tensor_of[id] = static_cast<int64_t>(built_.value_of.size());
+      built_.value_of.push_back(static_cast<ir::ValueId>(id));
+      built_.graph.tensors.push_back(tensor_for(static_cast<ir::ValueId>(id)));
+    }
+    for (size_t id = 0; id < graph_.values.size(); ++id) {
+      if (built_.tensor_of[id] < 0) built_.tensor_of[id] = built_.tensor_of[static_cast<size_t>(ir::root_of(graph_, static_cast<ir::ValueId>(id)))];
+      const ir::ValueId next = graph_.values[id].next;
+      if (owns[id] && next != ir::kNone) built_.graph.tensors[static_cast<size_t>(built_.tensor_of[id])].next = built_.tensor_of[static_cast<size_t>(next)];
+    }
+    for (ir::ValueId result : graph_.results) tensor_of(result).end = Home::kRam;
+  }
+
+  Tensor& tensor_of(ir::ValueId value) { return built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(value)])]; }
+
+  Tensor tensor_for(ir::ValueId id) const {
+    const ir::Value& value = graph_.value(id);
+    Tensor tensor{.id = static_cast<int64_t>(built_.graph.tensors.size()), .name = value.name};
+    tensor.bytes = round_up(std::max<Bytes>(value.type.bytes(), 1), device_.device.align_bytes);
+    if (value.producer != ir::kNone) return tensor;
+    if (value.role == ir::Role::kInput || value.role == ir::Role::kLabel) {
+      tensor.start = Home::kRam;
+    } else if (in_aux_) {
+      tensor.start = Home::kAux;
+    } else {
+      tensor.start = Home::kRam;
+      tensor.pinned = true;
+      if (value.next == ir::kNone) tensor.end = Home::kRam;
+    }
+    return tensor;
+  }
+
+  Result<void> add_op(ir::OpId id) {
+    const ir::Op& op = graph_.op(id);
+    Op entry{.id = static_cast<int64_t>(built_.graph.ops.size()), .name = op.name};
+    for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
+    for (ir::ValueId output : op.outputs) entry.outputs.push_back(built_.tensor_of[static_cast<size_t>(output)]);
+    entry.recompute = op.recompute && ir::op_def(op.kind).recompute;
+    std::vector<const pt_kernel*> chosen;
+    PANTOUM_ASSIGN(entry.choices, choices_for(op, chosen));
+    built_.op_of.push_back(id);
+    built_.kernel_of.push_back(std::move(chosen));
+    built_.graph.ops.push_back(std::move(entry));
+    return {};
+  }
+
+  // Fastest first. A slower kernel is offered where it needs less workspace.
+  Result<std::vector<Choice>> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
+    const ir::ValueId typed = op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0];
+    const auto dtype = static_cast<uint8_t>(graph_.value(typed).type.dtype);
+    std::vector<const pt_kernel*> found;
+    for (uint16_t algorithm = 0; algorithm < 16; ++algorithm)
+      if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind), dtype, algorithm, 0)) found.push_back(kernel);
+    if (found.empty()) {
+      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(graph_.value(typed).type.dtype)));
+      return std::vector<Choice>{};
+    }
+    std::vector<Choice> choices;
+    std::reverse(found.begin(), found.end());
+    for (const pt_kernel* kernel : found) {
+      const Bytes workspace = round_up(workspace_of(op, *kernel), device_.device.align_bytes);
+      if (!choices.empty() && workspace >= choices.back().workspace_bytes) continue;
+      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, !choices.empty()));
+      choices.push_back(std::move(choice));
+      chosen.push_back(kernel);
+    }
+    return choices;
+  }
+
+  Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, bool slower) {
+    Choice choice{.algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
+    choice.workspace_bytes = workspace;
+    const ir::OpCost cost = ir::cost_of(graph_, op);
+    const double bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
+    const Compute& compute = device_.compute;
+    choice.time_s = cost.flops / compute.flops_per_s + compute.op_overhead_s;
+    if (compute.bytes_per_s > 0) choice.time_s += bytes / compute.bytes_per_s;
+    if (slower) choice.time_s *= kReferenceSlowdown;
+    if (options_.timer != nullptr) {
+      PANTOUM_ASSIGN(choice.time_s, options_.timer->seconds(graph_, op, kernel));
+    }
+    choice.energy_j = compute.active_w > 0 ? choice.time_s * compute.active_w
+                                           : cost.flops * compute.joules_per_flop + bytes * compute.joules_per_byte;
+    for (size_t position = 0; position < op.inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
+    for (size_t position = 0; position < op.outputs.size(); ++position) choice.writes.push_back(static_cast<int>(position));
+    if (options_.in_place || op.kind == ir::Kind::k_sgd || op.kind == ir::Kind::k_adam || op.kind == ir::Kind::k_batch_norm_stats)
+      choice.overwrites = ir::in_place_pairs(graph_, op);
+    return choice;
+  }
+
+  Bytes workspace_of(const ir::Op& op, const pt_kernel& kernel) const {
+    if (kernel.workspace_bytes == nullptr) return 0;
+    std::vector<pt_tensor> inputs, outputs;
+    for (ir::ValueId input : op.inputs) inputs.push_back(describe(graph_.value(input).type));
+    for (ir::ValueId output : op.outputs) outputs.push_back(describe(graph_.value(output).type));
+    const pt_pool pool{.context = nullptr, .threads = static_cast<uint32_t>(std::max(1, options_.threads)), .run = nullptr};
+    pt_call call{};
+    call.inputs = inputs.data();
+    call.outputs = outputs.data();
+    call.ints = op.attrs.ints.data();
+    call.reals = op.attrs.reals.data();
+    call.input_count = static_cast<uint16_t>(inputs.size());
+    call.output_count = static_cast<uint16_t>(outputs.size());
+    call.int_count = static_cast<uint16_t>(op.attrs.ints.size());
+    call.real_count = static_cast<uint16_t>(op.attrs.reals.size());
+    call.pool = &pool;
+    return static_cast<Bytes>(kernel.workspace_bytes(&call));
+  }
+
+  static pt_tensor describe(const ir::TensorType& type) {
+    pt_tensor tensor{};
+    tensor.rank = static_cast<uint8_t>(type.shape.size());
+    tensor.dtype = static_cast<uint8_t>(type.dtype);
+    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim) tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
+    return tensor;
+  }
+
+  const ir::Graph& graph_;
+  const DeviceProfile& device_;
+  const CostGraphOptions& options_;
+  const pt_kernel_table* kernels_;
+  bool in_aux_ = false;
+  BuiltCostGraph built_;
+  std::vector<std::string> missing_;
+};
+
+}  // namespace
+
+Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device, const CostGraphOptions& options) {
+  return Construction(graph, device, options).run();
+}
+
+}  // namespace pantoum::cost

@@ -1,0 +1,208 @@
+#include "cost/device.h"
+
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string_view>
+
+#include "base/files.h"
+#include "base/units.h"
+#include "cost/builtin_devices.h"
+
+namespace pantoum::cost {
+namespace {
+
+std::string place(const std::string& where, const toml::node& node) {
+  return fmt::format("{}:{}", where, node.source().begin.line);
+}
+
+// Reads the keys of one table; remembers the first thing that is wrong.
+class Reader {
+ public:
+  Reader(const toml::table& table, std::string path, std::string where)
+      : table_(table), path_(std::move(path)), where_(std::move(where)) {}
+
+  void allow(std::initializer_list<std::string_view> keys) {
+    for (const auto& [key, node] : table_) {
+      if (std::find(keys.begin(), keys.end(), key.str()) != keys.end() || key.str().substr(0, 2) == "x-") continue;
+      std::string known;
+      for (std::string_view name : keys) known += (known.empty() ? "" : ", ") + std::string(name);
+      refuse(fmt::format("unknown key '{}'", name_of(key.str())), place(where_, node), "known here: " + known);
+    }
+  }
+
+  void number(std::string_view key, double& value, bool positive = false) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const auto found = node->value<double>();
+    if (!found || !std::isfinite(*found) || *found < 0 || (positive && *found == 0))
+      return refuse(fmt::format("'{}' is not a finite number {} 0", name_of(key), positive ? ">" : ">="), place(where_, *node), "");
+    value = *found;
+  }
+
+  void whole(std::string_view key, Bytes& value, Bytes least) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const auto found = node->value_exact<int64_t>();
+    if (!found || *found < least || *found > (int64_t{1} << 40))
+      return refuse(fmt::format("'{}' is not a whole number from {}", name_of(key), least), place(where_, *node), "");
+    value = *found;
+  }
+
+  void text(std::string_view key, std::string& value) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const auto found = node->value_exact<std::string>();
+    if (!found) return refuse(fmt::format("'{}' is not a text", name_of(key)), place(where_, *node), "");
+    value = *found;
+  }
+
+  void bytes(std::string_view key, Bytes& value) {
+    std::string written;
+    text(key, written);
+    if (written.empty() || error_) return;
+    const auto parsed = base::parse_bytes(written, name_of(key));
+    if (!parsed) return refuse(parsed.error().message, place(where_, *table_.get(key)), parsed.error().help);
+    value = *parsed;
+  }
+
+  void flag(std::string_view key, bool& value) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const auto found = node->value_exact<bool>();
+    if (!found) return refuse(fmt::format("'{}' is not true or false", name_of(key)), place(where_, *node), "");
+    value = *found;
+  }
+
+  // The sub-table of a key; null when it is absent or no table (then refused).
+  const toml::table* table(std::string_view key, bool required) {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) {
+      if (required) refuse(fmt::format("'{}' is missing", name_of(key)), where_, "compare with the profiles of `pantoum devices list`");
+      return nullptr;
+    }
+    if (!node->is_table()) refuse(fmt::format("'{}' is not a table", name_of(key)), place(where_, *node), "");
+    return node->as_table();
+  }
+
+  void refuse(std::string message, std::string at, std::string help) {
+    if (!error_) error_ = Error{"E0271", "bad device profile: " + std::move(message), std::move(at), {}, std::move(help)};
+  }
+  void take(const Reader& other) {
+    if (!error_) error_ = other.error_;
+  }
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+  [[nodiscard]] std::string name_of(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + "." + std::string(key); }
+
+ private:
+  const toml::table& table_;
+  std::string path_, where_;
+  std::optional<Error> error_;
+};
+
+void read_compute(Reader& root, const std::string& where, Compute& compute) {
+  const toml::table* table = root.table("compute", true);
+  if (table == nullptr) return;
+  Reader reader(*table, "compute", where);
+  reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w"});
+  double per_joule = 0, bytes_per_joule = 0;
+  reader.number("flops_per_s", compute.flops_per_s, true);
+  reader.number("flops_per_joule", per_joule, true);
+  reader.number("bytes_per_s", compute.bytes_per_s);
+  reader.number("bytes_per_joule", bytes_per_joule, true);
+  reader.number("op_overhead_s", compute.op_overhead_s);
+  reader.number("active_w", compute.active_w);
+  if (per_joule > 0) compute.joules_per_flop = 1 / per_joule;
+  if (bytes_per_joule > 0) compute.joules_per_byte = 1 / bytes_per_joule;
+  if (!reader.error() && per_joule == 0 && compute.active_w == 0)
+    reader.refuse("no energy: give 'compute.active_w' or 'compute.flops_per_joule'", place(where, *table), "");
+  root.take(reader);
+}
+
+void read_link(Reader& pager, std::string_view key, const std::string& where, Link& link) {
+  const toml::table* table = pager.table(key, true);
+  if (table == nullptr) return;
+  Reader reader(*table, "pager." + std::string(key), where);
+  reader.allow({"latency_s", "bytes_per_s", "w"});
+  reader.number("latency_s", link.latency_s);
+  reader.number("bytes_per_s", link.bytes_per_s, true);
+  reader.number("w", link.w);
+  pager.take(reader);
+}
+
+void read_pager(Reader& root, const std::string& where, Pager& pager) {
+  const toml::table* table = root.table("pager", false);
+  if (table == nullptr) return;
+  Reader reader(*table, "pager", where);
+  reader.allow({"mode", "duplex", "block_bytes", "staging_bytes", "capacity", "in", "out"});
+  std::string mode = "none", duplex = "half";
+  reader.text("mode", mode);
+  reader.text("duplex", duplex);
+  reader.whole("block_bytes", pager.block_bytes, 1);
+  reader.whole("staging_bytes", pager.staging_bytes, 0);
+  reader.bytes("capacity", pager.capacity_bytes);
+  if (mode != "none" && mode != "sync" && mode != "async") reader.refuse(fmt::format("'pager.mode' is '{}'", mode), place(where, *table), "use none, sync or async");
+  if (duplex != "half" && duplex != "full") reader.refuse(fmt::format("'pager.duplex' is '{}'", duplex), place(where, *table), "use half or full");
+  pager.mode = mode == "async" ? PagerMode::kAsync : mode == "sync" ? PagerMode::kSync : PagerMode::kNone;
+  pager.full_duplex = duplex == "full";
+  if (pager.mode != PagerMode::kNone) {
+    read_link(reader, "in", where, pager.in);
+    read_link(reader, "out", where, pager.out);
+  }
+  root.take(reader);
+}
+
+}  // namespace
+
+Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where) {
+  toml::table table;
+  try {
+    table = toml::parse(toml_text);
+  } catch (const toml::parse_error& error) {
+    return fail("E0271", fmt::format("bad device profile: {}", error.description()),
+                fmt::format("{}:{}:{}", where, error.source().begin.line, error.source().begin.column));
+  }
+  DeviceProfile profile;
+  Reader root(table, "", where);
+  root.allow({"name", "description", "source", "host", "ram", "reserve", "align_bytes", "idle_w", "compute", "pager"});
+  root.text("name", profile.device.name);
+  root.text("description", profile.description);
+  root.text("source", profile.source);
+  root.flag("host", profile.host);
+  root.bytes("ram", profile.device.ram_bytes);
+  root.bytes("reserve", profile.reserve_bytes);
+  root.whole("align_bytes", profile.device.align_bytes, 1);
+  root.number("idle_w", profile.device.idle_w);
+  read_compute(root, where, profile.compute);
+  read_pager(root, where, profile.device.pager);
+  if (profile.device.name.empty()) root.refuse("'name' is missing", where, "");
+  if (profile.device.ram_bytes <= 0) root.refuse("'ram' is missing or 0", where, "write it with its unit, as in ram = \"256KiB\"");
+  const Bytes align = profile.device.align_bytes;
+  if ((align & (align - 1)) != 0) root.refuse("'align_bytes' is no power of two", where, "");
+  if (root.error()) return tl::make_unexpected(*root.error());
+  return profile;
+}
+
+Result<DeviceProfile> load_device(const std::string& name_or_path) {
+  if (name_or_path.ends_with(".toml")) {
+    PANTOUM_ASSIGN(const std::string text, base::read_file(name_or_path));
+    return parse_device(text, name_or_path);
+  }
+  for (const auto& [name, text] : builtin_devices())
+    if (name == name_or_path) return parse_device(text, "devices/" + name + ".toml");
+  std::string known;
+  for (const std::string& name : device_names()) known += (known.empty() ? "" : ", ") + name;
+  return fail("E0270", fmt::format("no device profile is called '{}'", name_or_path), "--device",
+              fmt::format("use one of {}, or a path that ends in .toml", known));
+}
+
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, text] : builtin_devices()) names.push_back(name);
+  return names;
+}
+
+}  // namespace pantoum::cost

@@ -1,0 +1,96 @@
+#include "import/external_data.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+
+namespace pantoum::import {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Place {
+  std::string location;
+  int64_t offset = 0;
+  int64_t length = -1;  // -1: not told
+};
+
+bool parse_count(const std::string& text, int64_t& count) {
+  const char* end = text.data() + text.size();
+  const auto [stopped, problem] = std::from_chars(text.data(), end, count);
+  return problem == std::errc() && stopped == end && count >= 0;
+}
+
+Result<Place> place_of(const onnx::TensorProto& message, const std::string& where) {
+  Place place;
+  for (const auto& entry : message.external_data()) {
+    bool sane = true;
+    if (entry.key() == "location") place.location = entry.value();
+    if (entry.key() == "offset") sane = parse_count(entry.value(), place.offset);
+    if (entry.key() == "length") sane = parse_count(entry.value(), place.length);
+    if (!sane) return fail("E0206", fmt::format("the {} of external data is not a count", entry.key()), where);
+  }
+  if (place.location.empty()) return fail("E0206", "external data without a location", where);
+  return place;
+}
+
+bool is_inside(const fs::path& path, const fs::path& folder) {
+  const fs::path relative = path.lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+}  // namespace
+
+Result<ExternalData::File*> ExternalData::open(const std::string& location, const std::string& where) {
+  if (const auto known = files_.find(location); known != files_.end()) return &known->second;
+  const fs::path relative(location);
+  const bool escapes = relative.is_absolute() || location.find('\0') != std::string::npos ||
+                       std::find(relative.begin(), relative.end(), "..") != relative.end();
+  std::error_code problem;
+  const fs::path folder = fs::weakly_canonical(folder_.empty() ? "." : folder_, problem);
+  const fs::path path = problem || escapes ? fs::path() : fs::weakly_canonical(folder / relative, problem);
+  if (problem || escapes || !is_inside(path, folder)) {
+    return fail("E0206", "external data must lie in the model's own folder", where,
+                "save the weights beside the model and name them by a relative path");
+  }
+  const bool regular = fs::is_regular_file(path, problem);
+  const auto size = regular ? fs::file_size(path, problem) : 0;
+  if (!regular || problem) {
+    return fail("E0206", fmt::format("the external data file '{}' cannot be read", location), where,
+                "keep the weight files beside the .onnx file");
+  }
+  return &files_.emplace(location, File{path.string(), static_cast<int64_t>(size), 0}).first->second;
+}
+
+Result<ir::Data> ExternalData::read(const onnx::TensorProto& message, int64_t bytes, const std::string& where) {
+  if (!allowed_) return fail("E0206", "external data is not allowed here", where);
+  PANTOUM_ASSIGN(const Place place, place_of(message, where));
+  if (place.length >= 0 && place.length != bytes) {
+    return fail("E0206", fmt::format("{} bytes of external data for a tensor of {}", place.length, bytes), where);
+  }
+  const auto key = std::make_tuple(place.location, place.offset, bytes);
+  if (const auto piece = pieces_.find(key); piece != pieces_.end()) return piece->second;
+  PANTOUM_ASSIGN(File* const file, open(place.location, where));
+  if (place.offset > file->size || bytes > file->size - place.offset) {
+    return fail("E0206",
+                fmt::format("'{}' ends before the {} bytes at {} that a tensor names", place.location, bytes,
+                            place.offset),
+                where, "the file is truncated, or belongs to another model");
+  }
+  if (bytes > 2 * file->size - file->read) {
+    return fail("E0206", fmt::format("the tensors name overlapping pieces of '{}'", place.location), where);
+  }
+  file->read += bytes;
+  auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(bytes));
+  std::ifstream stream(file->path, std::ios::binary);
+  stream.seekg(place.offset);
+  stream.read(reinterpret_cast<char*>(data->data()), bytes);
+  if (!stream || stream.gcount() != bytes) {
+    return fail("E0206", fmt::format("the external data file '{}' cannot be read", place.location), where);
+  }
+  return pieces_.emplace(key, std::move(data)).first->second;
+}
+
+}  // namespace pantoum::import

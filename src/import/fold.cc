@@ -1,0 +1,30 @@
+#include "import/fold.h"
+
+#include <fmt/format.h>
+
+namespace pantoum::import {
+
+const FolderEntry* find_folder(const std::string& op_type) {
+  for (const auto family : {arithmetic_folders(), movement_folders()}) {
+    for (const FolderEntry& entry : family) {
+      if (op_type == entry.op_type) return &entry;
+    }
+  }
+  return nullptr;
+}
+
+Result<Numbers> fold(const FolderEntry& folder, const FoldCall& call) {
+  for (size_t input = 0; input < folder.min_inputs; ++input) {
+    if (input < call.inputs.size() && call.inputs[input] != nullptr) continue;
+    return fail("E0211", fmt::format("its input {} is missing", input));
+  }
+  return folder.fold(call);
+}
+
+Result<int64_t> check_folded_size(const FoldCall& call, const ir::Shape& shape) {
+  const std::optional<int64_t> count = count_elements(shape);
+  if (count && *count <= call.most_elements) return *count;
+  return fail("E0401", fmt::format("a constant of shape {} is too large to be folded", ir::to_text(shape)));
+}
+
+}  // namespace pantoum::import

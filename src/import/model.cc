@@ -1,0 +1,163 @@
+#include "import/model.h"
+
+#include <fmt/format.h>
+
+#include <climits>
+#include <queue>
+#include <unordered_map>
+
+namespace pantoum::import {
+namespace {
+
+constexpr int64_t kFirstIr = 4, kLastIr = 10, kFirstOpset = 11, kLastOpset = 21;
+constexpr const char* kExportAgain = "export the model again, with opset_version=17";
+
+Result<void> check_versions(Model& model) {
+  const int64_t ir = model.proto.ir_version();
+  if (ir < kFirstIr || ir > kLastIr) {
+    return fail("E0203", fmt::format("IR version {} is outside {} to {}", ir, kFirstIr, kLastIr), "", kExportAgain);
+  }
+  for (const auto& import : model.proto.opset_import()) {
+    if (import.domain().empty() || import.domain() == "ai.onnx") model.opset = import.version();
+  }
+  if (model.opset < kFirstOpset || model.opset > kLastOpset) {
+    return fail("E0204", fmt::format("opset {} is outside {} to {}", model.opset, kFirstOpset, kLastOpset), "",
+                kExportAgain);
+  }
+  return {};
+}
+
+Result<void> check_values(const onnx::GraphProto& graph) {
+  if (graph.output_size() == 0) return fail("E0208", "the graph has no output");
+  if (graph.sparse_initializer_size() > 0) {
+    return fail("E0205", "sparse initializers are not supported", graph.sparse_initializer(0).values().name(),
+                "export dense weights");
+  }
+  for (const auto& input : graph.input()) {
+    if (input.name().empty()) return fail("E0208", "an input has no name");
+    if (!input.type().has_tensor_type()) return fail("E0208", "an input is not a tensor", input.name());
+  }
+  return {};
+}
+
+Result<void> read_initializers(Model& model, ExternalData& external) {
+  for (auto& message : *model.proto.mutable_graph()->mutable_initializer()) {
+    const std::string where = fmt::format("initializer '{}'", message.name());
+    if (message.name().empty()) return fail("E0207", "an initializer has no name");
+    auto [entry, fresh] = model.initializers.try_emplace(message.name());
+    if (!fresh) return fail("E0207", "two initializers have one name", where);
+    Result<Tensor> tensor = read_tensor(message, external, where);
+    if (tensor) {
+      entry->second.tensor = std::move(*tensor);
+    } else if (tensor.error().code == "E0401") {
+      entry->second.problem = fmt::format("{}: {}", where, tensor.error().message);
+    } else {
+      return tl::make_unexpected(std::move(tensor).error());
+    }
+  }
+  return {};
+}
+
+using Producers = std::unordered_map<std::string, int>;  // name -> the node that makes it; -1: the graph itself
+
+Result<Producers> find_producers(const Model& model) {
+  const onnx::GraphProto& graph = model.proto.graph();
+  Producers producers;
+  for (const auto& [name, initializer] : model.initializers) producers.emplace(name, -1);
+  std::set<std::string> inputs;
+  for (const auto& input : graph.input()) {
+    if (!inputs.insert(input.name()).second) return fail("E0207", "two inputs have one name", input.name());
+    producers.emplace(input.name(), -1);
+  }
+  for (int node = 0; node < graph.node_size(); ++node) {
+    for (const std::string& output : graph.node(node).output()) {
+      if (output.empty() || producers.emplace(output, node).second) continue;
+      return fail("E0207", fmt::format("the value '{}' is defined twice", output), graph.node(node).name());
+    }
+  }
+  return producers;
+}
+
+// Every name that is read must be made by someone.
+Result<void> check_reads(Model& model, const Producers& producers) {
+  const onnx::GraphProto& graph = model.proto.graph();
+  for (const auto& node : graph.node()) {
+    for (const std::string& input : node.input()) {
+      if (input.empty()) continue;
+      if (!producers.contains(input)) return fail("E0207", fmt::format("nothing makes '{}'", input), node.name());
+      model.read.insert(input);
+    }
+  }
+  std::set<std::string> outputs;
+  for (const auto& output : graph.output()) {
+    if (!producers.contains(output.name())) return fail("E0207", "nothing makes an output", output.name());
+    if (!outputs.insert(output.name()).second) return fail("E0207", "two outputs have one name", output.name());
+    model.read.insert(output.name());
+  }
+  return {};
+}
+
+// Kahn's algorithm, always taking the first node of the file that is ready.
+Result<void> sort_nodes(Model& model, const Producers& producers) {
+  const onnx::GraphProto& graph = model.proto.graph();
+  const auto count = static_cast<size_t>(graph.node_size());
+  std::vector<std::vector<int>> readers(count);
+  std::vector<int> waits(count, 0);
+  std::priority_queue<int, std::vector<int>, std::greater<>> ready;
+  for (int node = 0; node < graph.node_size(); ++node) {
+    for (const std::string& input : graph.node(node).input()) {
+      const int producer = input.empty() ? -1 : producers.at(input);
+      if (producer < 0) continue;
+      readers[static_cast<size_t>(producer)].push_back(node);
+      ++waits[static_cast<size_t>(node)];
+    }
+    if (waits[static_cast<size_t>(node)] == 0) ready.push(node);
+  }
+  while (!ready.empty()) {
+    const int node = ready.top();
+    ready.pop();
+    model.order.push_back(node);
+    for (const int reader : readers[static_cast<size_t>(node)]) {
+      if (--waits[static_cast<size_t>(reader)] == 0) ready.push(reader);
+    }
+  }
+  if (model.order.size() != count) return fail("E0207", "the nodes form a cycle");
+  return {};
+}
+
+void mark_live(Model& model, const Producers& producers) {
+  const onnx::GraphProto& graph = model.proto.graph();
+  model.live.assign(static_cast<size_t>(graph.node_size()), 0);
+  const auto mark = [&](const std::string& name) {
+    const int producer = name.empty() ? -1 : producers.at(name);
+    if (producer >= 0) model.live[static_cast<size_t>(producer)] = 1;
+  };
+  for (const auto& output : graph.output()) mark(output.name());
+  for (size_t position = model.order.size(); position-- > 0;) {
+    const int node = model.order[position];
+    if (!model.live[static_cast<size_t>(node)]) continue;
+    for (const std::string& input : graph.node(node).input()) mark(input);
+  }
+}
+
+}  // namespace
+
+Result<Model> read_model(const void* bytes, size_t size, ExternalData& external) {
+  Model model;
+  if (size > INT_MAX) return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
+  if (size == 0) return fail("E0202", "the file is empty");
+  if (!model.proto.ParseFromArray(bytes, static_cast<int>(size)) || !model.proto.has_graph()) {
+    return fail("E0202", "this is not an ONNX model, or it is truncated", "", "export or copy the file again");
+  }
+  PANTOUM_TRY(check_versions(model));
+  PANTOUM_TRY(check_values(model.proto.graph()));
+  PANTOUM_TRY(read_initializers(model, external));
+  PANTOUM_ASSIGN(const Producers producers, find_producers(model));
+  PANTOUM_TRY(check_reads(model, producers));
+  PANTOUM_TRY(sort_nodes(model, producers));
+  mark_live(model, producers);
+  assign_weight_roles(model);
+  return model;
+}
+
+}  // namespace pantoum::import

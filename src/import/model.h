@@ -1,0 +1,43 @@
+// An ONNX file, read and checked: what the lowering starts from.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "import/onnx_proto.h"
+#include "import/tensor.h"
+
+namespace pantoum::import {
+
+// How the contents of an initializer take part in training.
+enum class WeightRole : uint8_t { kConstant, kParameter };
+
+struct Initializer {
+  Tensor tensor;                   // empty when `problem` is set
+  std::string problem;             // the element type is not supported
+  WeightRole role = WeightRole::kConstant;
+};
+
+struct Model {
+  onnx::ModelProto proto;          // contents of initializers moved out
+  int64_t opset = 0;               // of the default domain
+  std::map<std::string, Initializer> initializers;
+  std::vector<int> order;          // nodes in topological order: the file's own where that is one
+  std::vector<char> live;          // per node of the file: does an output of the model depend on it?
+  std::set<std::string> read;      // every name that a node reads or that is an output of the model
+};
+
+// Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external
+// data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
+// Memory and time are linear in the size of the file (and of external files).
+[[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external);
+
+// Which initializers are trained; README.md has the rule. Called by read_model.
+void assign_weight_roles(Model& model);
+
+// Did an exporter invent this name ("onnx::Mul_12", "val_3", "/layer/Constant_output_0")?
+[[nodiscard]] bool is_invented_name(const std::string& name);
+
+}  // namespace pantoum::import

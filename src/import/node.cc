@@ -1,0 +1,141 @@
+#include "import/node.h"
+
+#include <fmt/format.h>
+
+namespace pantoum::import {
+
+using ir::DType;
+using ir::ValueId;
+
+Failure unsupported(std::string why, std::string help) {
+  return fail("E0401", std::move(why), {}, std::move(help));
+}
+
+Node::Node(Lowering& lowering, const onnx::NodeProto& message, int position)
+    : lowering_(lowering), message_(message), position_(position), attributes_(message) {
+  label_ = message.name();
+  if (label_.empty() && message.output_size() > 0) label_ = message.output(0);
+  if (label_.empty()) label_ = fmt::format("{}_{}", message.op_type(), position);
+  // Names of weights belong to the weights.
+  if (lowering.model.initializers.contains(label_)) label_ += "." + message.op_type();
+}
+
+bool Node::has(size_t input) const {
+  return input < input_count() && !message_.input(static_cast<int>(input)).empty();
+}
+
+const std::shared_ptr<Operand>& Node::operand(size_t input) const {
+  return lowering_.operands.at(message_.input(static_cast<int>(input)));
+}
+
+const ir::TensorType& Node::type(size_t input) const {
+  const Operand& named = *operand(input);
+  return named.known ? named.known->type : lowering_.builder.type(named.id);
+}
+
+Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
+  if (operand.id != ir::kNone) return operand.id;
+  Tensor tensor = *operand.known;
+  if (tensor.type.dtype == DType::kF64) {
+    if (tensor.type.elements() != 1) {
+      return unsupported(fmt::format("'{}' is in float64", operand.name), "export the model in float32");
+    }
+    tensor = make_tensor(DType::kF32, tensor.type.shape, *to_reals(tensor));
+  }
+  if (tensor.type.elements() == 0) return unsupported(fmt::format("'{}' has no elements", operand.name));
+  operand.id = operand.weight ? lowering.builder.parameter(operand.name, tensor.type, tensor.data)
+                              : lowering.builder.constant(operand.name, tensor.type, tensor.data);
+  return operand.id;
+}
+
+Result<ValueId> Node::value(size_t input) {
+  if (!has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
+  return materialize(lowering_, *operand(input));
+}
+
+Result<ValueId> Node::real(size_t input) {
+  PANTOUM_ASSIGN(const ValueId id, value(input));
+  const DType dtype = lowering_.builder.type(id).dtype;
+  if (dtype == DType::kF32) return id;
+  return unsupported(fmt::format("its input {} is {}, and this operator computes on float32 alone", input,
+                                 ir::name_of(dtype)),
+                     "cast it to float32 before");
+}
+
+const Tensor* Node::setting(size_t input) const {
+  if (!has(input) || operand(input)->weight) return nullptr;
+  return operand(input)->known.get();
+}
+
+std::optional<double> Node::scalar(size_t input) const {
+  const Tensor* tensor = setting(input);
+  if (tensor == nullptr || tensor->type.elements() != 1) return std::nullopt;
+  if (const auto reals = to_reals(*tensor)) return reals->front();
+  return static_cast<double>(to_ints(*tensor)->front());
+}
+
+Result<std::vector<int64_t>> Node::integers(size_t input, const char* what) const {
+  const Tensor* tensor = setting(input);
+  std::optional<std::vector<int64_t>> values;
+  if (tensor != nullptr) values = to_ints(*tensor);
+  if (values) return *values;
+  return unsupported(fmt::format("its {} are not constant", what),
+                     "export with fixed shapes, so that the exporter can fold them");
+}
+
+Result<std::optional<std::vector<int64_t>>> Node::integers_or_attribute(size_t input, const char* name) {
+  if (!has(input)) return attributes_.integers(name);
+  PANTOUM_ASSIGN(std::vector<int64_t> values, integers(input, name));
+  return std::optional(std::move(values));
+}
+
+bool Node::wants(size_t output) const {
+  return output < output_count() && lowering_.model.read.contains(message_.output(static_cast<int>(output)));
+}
+
+void Node::set(size_t output, ValueId id) {
+  auto made = std::make_shared<Operand>();
+  made->id = id;
+  set(output, std::move(made));
+}
+
+void Node::set(size_t output, std::shared_ptr<Operand> made) {
+  if (output >= output_count()) return;
+  const std::string& name = message_.output(static_cast<int>(output));
+  if (name.empty()) return;
+  if (made->name.empty()) made->name = name;
+  lowering_.operands[name] = std::move(made);
+}
+
+void Node::set_known(size_t output, Tensor tensor) {
+  auto made = std::make_shared<Operand>();
+  made->known = std::make_shared<const Tensor>(std::move(tensor));
+  set(output, std::move(made));
+}
+
+Result<std::vector<ValueId>> Node::add(ir::Kind kind, std::vector<ValueId> inputs, ir::Attrs attrs,
+                                       std::vector<ir::TensorType> given) {
+  const std::vector<ir::TensorType> types = ir::types_of(builder().graph(), inputs);
+  PANTOUM_TRY(ir::infer_types(kind, {types, given, attrs}));
+  return builder().add(kind, label_, std::move(inputs), std::move(attrs), std::move(given));
+}
+
+Result<ValueId> Node::op(ir::Kind kind, std::vector<ValueId> inputs, ir::Attrs attrs,
+                         std::vector<ir::TensorType> given) {
+  PANTOUM_ASSIGN(const std::vector<ValueId> outputs,
+                 add(kind, std::move(inputs), std::move(attrs), std::move(given)));
+  return outputs[0];
+}
+
+Result<ValueId> Node::reshape(ValueId x, ir::Shape shape) {
+  const ir::TensorType from = builder().type(x);
+  if (from.shape == shape) return x;
+  return op(ir::Kind::k_alias, {x}, {}, {{from.dtype, std::move(shape)}});
+}
+
+Result<ValueId> Node::scale(ValueId x, double a, double b) {
+  if (a == 1 && b == 0) return x;
+  return op(ir::Kind::k_scale, {x}, {{}, {a, b}});
+}
+
+}  // namespace pantoum::import

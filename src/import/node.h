@@ -1,0 +1,101 @@
+// One node of the model while it is lowered: its operands, attributes and results, and the graph it appends to.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "import/attributes.h"
+#include "import/model.h"
+#include "ir/builder.h"
+
+namespace pantoum::import {
+
+// What a name of the model stands for.
+struct Operand {
+  std::string name;
+  ir::ValueId id = ir::kNone;           // once it is in the graph
+  std::shared_ptr<const Tensor> known;  // contents, where they are known
+  bool weight = false;                  // `known` is trained: it may change, so it is neither folded nor read as a setting
+  std::string problem;                  // it could not be made; why
+  ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
+};
+
+// What all nodes of one lowering share.
+struct Lowering {
+  Lowering(const Model& from, ir::Graph& to) : model(from), builder(to) {}
+
+  const Model& model;
+  ir::Builder builder;
+  std::map<std::string, std::shared_ptr<Operand>> operands;
+  int64_t fold_budget = int64_t{1} << 22;  // elements that folding may still make
+  bool batch_chosen = false;               // the caller chose the batch: problems that depend on it are errors
+};
+
+// Operators read their node through this and nothing else. Refusals are Results: E0401 not supported (with what to do), E0211
+// shapes that do not fit.
+class Node {
+ public:
+  Node(Lowering& lowering, const onnx::NodeProto& message, int position);
+
+  [[nodiscard]] const std::string& op_type() const { return message_.op_type(); }
+  [[nodiscard]] const std::string& label() const { return label_; }  // its name; without one, an output's
+  [[nodiscard]] int position() const { return position_; }           // in the file
+  [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
+  [[nodiscard]] bool batch_chosen() const { return lowering_.batch_chosen; }
+  [[nodiscard]] Attributes& attributes() { return attributes_; }
+
+  // Inputs. `has` must hold before `type`, `known` and `operand`.
+  [[nodiscard]] size_t input_count() const { return static_cast<size_t>(message_.input_size()); }
+  [[nodiscard]] bool has(size_t input) const;
+  [[nodiscard]] const std::shared_ptr<Operand>& operand(size_t input) const;
+  [[nodiscard]] const ir::TensorType& type(size_t input) const;
+  [[nodiscard]] const ir::Shape& shape(size_t input) const { return type(input).shape; }
+  [[nodiscard]] Result<ir::ValueId> value(size_t input);  // puts it into the graph if need be
+  [[nodiscard]] Result<ir::ValueId> real(size_t input);   // the same; must be float32
+  [[nodiscard]] const Tensor* setting(size_t input) const;  // contents that training does not change, or null
+  [[nodiscard]] std::optional<double> scalar(size_t input) const;  // of a setting with one element
+  // The integers of an input that must be constant; `what` names it in the refusal.
+  [[nodiscard]] Result<std::vector<int64_t>> integers(size_t input, const char* what) const;
+  // A list that is an input in newer models and an attribute in older ones; none when absent.
+  [[nodiscard]] Result<std::optional<std::vector<int64_t>>> integers_or_attribute(size_t input, const char* name);
+
+  // Outputs.
+  [[nodiscard]] size_t output_count() const { return static_cast<size_t>(message_.output_size()); }
+  [[nodiscard]] bool wants(size_t output) const;  // does anyone read it?
+  void set(size_t output, ir::ValueId id);
+  void set(size_t output, std::shared_ptr<Operand> operand);
+  void set_known(size_t output, Tensor tensor);
+
+  // Appends an op after asking its rule. E0211.
+  [[nodiscard]] Result<std::vector<ir::ValueId>> add(ir::Kind kind, std::vector<ir::ValueId> inputs,
+                                                     ir::Attrs attrs = {}, std::vector<ir::TensorType> given = {});
+  [[nodiscard]] Result<ir::ValueId> op(ir::Kind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {},
+                                       std::vector<ir::TensorType> given = {});
+  [[nodiscard]] Result<ir::ValueId> reshape(ir::ValueId x, ir::Shape shape);
+  [[nodiscard]] Result<ir::ValueId> scale(ir::ValueId x, double a, double b = 0);
+  [[nodiscard]] ir::Builder& builder() { return lowering_.builder; }
+
+  void note(std::string text) { note_ = std::move(text); }
+  [[nodiscard]] const std::string& note() const { return note_; }
+  [[nodiscard]] int64_t& fold_budget() { return lowering_.fold_budget; }
+  [[nodiscard]] const onnx::NodeProto& message() const { return message_; }
+
+ private:
+  Lowering& lowering_;
+  const onnx::NodeProto& message_;
+  int position_;
+  std::string label_, note_;
+  Attributes attributes_;
+};
+
+// Puts a known operand into the graph, once: weights as parameters, the rest as constants. E0401 for element types that no
+// kernel computes on.
+[[nodiscard]] Result<ir::ValueId> materialize(Lowering& lowering, Operand& operand);
+
+// E0401 with the node's own "what to do".
+[[nodiscard]] Failure unsupported(std::string why, std::string help = {});
+
+}  // namespace pantoum::import

@@ -1,0 +1,217 @@
+#include "import/tensor.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+
+namespace pantoum::import {
+namespace {
+
+using ir::DType;
+using Message = onnx::TensorProto;
+
+template <class To, class Values>
+ir::Data pack(const Values& values) {
+  auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(values.size()) * sizeof(To));
+  std::byte* at = data->data();
+  for (const auto& value : values) {
+    const To narrow = static_cast<To>(value);
+    std::memcpy(at, &narrow, sizeof(To));
+    at += sizeof(To);
+  }
+  return data;
+}
+
+template <class From, class To>
+std::vector<To> unpack(const Tensor& tensor) {
+  std::vector<To> values(tensor.data->size() / sizeof(From));
+  for (size_t element = 0; element < values.size(); ++element) {
+    From value;
+    std::memcpy(&value, tensor.data->data() + element * sizeof(From), sizeof(From));
+    values[element] = static_cast<To>(value);
+  }
+  return values;
+}
+
+// How many elements the typed field of the message holds.
+int64_t typed_count(const Message& message, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return message.float_data_size();
+    case DType::kF64:
+      return message.double_data_size();
+    case DType::kI64:
+      return message.int64_data_size();
+    default:
+      return message.int32_data_size();
+  }
+}
+
+ir::Data typed_data(const Message& message, DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return pack<float>(message.float_data());
+    case DType::kF64:
+      return pack<double>(message.double_data());
+    case DType::kI64:
+      return pack<int64_t>(message.int64_data());
+    case DType::kI32:
+      return pack<int32_t>(message.int32_data());
+    default:
+      return pack<uint8_t>(message.int32_data());
+  }
+}
+
+void free_contents(Message& message) {
+  message.clear_raw_data();
+  message.clear_float_data();
+  message.clear_double_data();
+  message.clear_int64_data();
+  message.clear_int32_data();
+}
+
+Result<ir::Data> contents(const Message& message, const ir::TensorType& type, int64_t count, ExternalData& external,
+                          const std::string& where) {
+  const int64_t bytes = count * ir::size_of(type.dtype);
+  if (message.data_location() == Message::EXTERNAL) return external.read(message, bytes, where);
+  if (message.has_raw_data()) {
+    const std::string& raw = message.raw_data();
+    if (static_cast<int64_t>(raw.size()) != bytes) {
+      return fail("E0205", fmt::format("a tensor of {} bytes holds {}", bytes, raw.size()), where);
+    }
+    auto data = std::make_shared<std::vector<std::byte>>(raw.size());
+    if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
+    return data;
+  }
+  const int64_t held = typed_count(message, type.dtype);
+  if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), where);
+  return typed_data(message, type.dtype);
+}
+
+// A byte other than 0 and 1 in a bool would be undefined later.
+void normalize_bools(ir::Data& data) {
+  auto clean = std::make_shared<std::vector<std::byte>>(*data);
+  for (std::byte& value : *clean) value = std::byte{value != std::byte{0}};
+  data = std::move(clean);
+}
+
+template <class Value>
+ir::Data narrow(DType dtype, const std::vector<Value>& values) {
+  switch (dtype) {
+    case DType::kF32:
+      return pack<float>(values);
+    case DType::kF64:
+      return pack<double>(values);
+    case DType::kI64:
+      return pack<int64_t>(values);
+    case DType::kI32:
+      return pack<int32_t>(values);
+    case DType::kU8:
+      return pack<uint8_t>(values);
+    case DType::kBool:
+      break;
+  }
+  std::vector<uint8_t> bools;
+  for (const Value value : values) bools.push_back(value != Value{0});
+  return pack<uint8_t>(bools);
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(int32_t onnx_type) {
+  switch (onnx_type) {
+    case Message::FLOAT:
+      return DType::kF32;
+    case Message::DOUBLE:
+      return DType::kF64;
+    case Message::INT64:
+      return DType::kI64;
+    case Message::INT32:
+      return DType::kI32;
+    case Message::UINT8:
+      return DType::kU8;
+    case Message::BOOL:
+      return DType::kBool;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string onnx_type_name(int32_t onnx_type) {
+  if (!onnx::TensorProto_DataType_IsValid(onnx_type)) return fmt::format("element type {}", onnx_type);
+  std::string name = onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(onnx_type));
+  for (char& letter : name) letter = static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter);
+  return name;
+}
+
+std::optional<int64_t> count_elements(const ir::Shape& shape) {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  int64_t count = 1;
+  bool empty = false;
+  for (const int64_t extent : shape) {
+    if (extent < 0) return std::nullopt;
+    if (extent == 0) {
+      empty = true;
+    } else if (extent > kMost / count) {
+      return std::nullopt;
+    } else {
+      count *= extent;
+    }
+  }
+  return empty ? 0 : count;
+}
+
+Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::string& where) {
+  const std::optional<DType> dtype = dtype_of(message.data_type());
+  if (!dtype) {
+    return fail("E0401", fmt::format("{} tensors are not supported", onnx_type_name(message.data_type())), where,
+                "export the model in float32");
+  }
+  if (message.has_segment()) return fail("E0205", "a tensor in segments is not supported", where);
+  Tensor tensor{{*dtype, ir::Shape(message.dims().begin(), message.dims().end())}, nullptr};
+  const std::optional<int64_t> count = count_elements(tensor.type.shape);
+  if (!count) return fail("E0205", fmt::format("a tensor has the shape {}", ir::to_text(tensor.type.shape)), where);
+  PANTOUM_ASSIGN(tensor.data, contents(message, tensor.type, *count, external, where));
+  if (*dtype == DType::kBool) normalize_bools(tensor.data);
+  free_contents(message);
+  return tensor;
+}
+
+std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor) {
+  switch (tensor.type.dtype) {
+    case DType::kI64:
+      return unpack<int64_t, int64_t>(tensor);
+    case DType::kI32:
+      return unpack<int32_t, int64_t>(tensor);
+    case DType::kU8:
+    case DType::kBool:
+      return unpack<uint8_t, int64_t>(tensor);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::vector<double>> to_reals(const Tensor& tensor) {
+  if (tensor.type.dtype == DType::kF32) return unpack<float, double>(tensor);
+  if (tensor.type.dtype == DType::kF64) return unpack<double, double>(tensor);
+  return std::nullopt;
+}
+
+Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<int64_t>& values) {
+  return {{dtype, std::move(shape)}, narrow(dtype, values)};
+}
+
+Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<double>& values) {
+  if (ir::is_float(dtype)) return {{dtype, std::move(shape)}, narrow(dtype, values)};
+  std::vector<int64_t> whole;
+  constexpr double kMost = 9.2e18;
+  for (const double value : values) {
+    const double kept = std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), -kMost), kMost);
+    const bool set = dtype == DType::kBool && value != 0;
+    whole.push_back(set ? 1 : static_cast<int64_t>(kept));
+  }
+  return {{dtype, std::move(shape)}, narrow(dtype, whole)};
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,41 @@
+// A tensor whose contents are known while importing: an initializer, a constant, a folded value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "import/external_data.h"
+#include "import/onnx_proto.h"
+#include "ir/graph.h"
+
+namespace pantoum::import {
+
+// Dense and row-major; `data` is never null and holds type.bytes() bytes. A dimension may be 0.
+struct Tensor {
+  ir::TensorType type;
+  ir::Data data;
+};
+
+// The element type of Pantoum for one of ONNX; none: not supported.
+[[nodiscard]] std::optional<ir::DType> dtype_of(int32_t onnx_type);
+// "float16", ...: ONNX's name, for messages.
+[[nodiscard]] std::string onnx_type_name(int32_t onnx_type);
+
+// The number of elements, or none when a dimension is negative or the product exceeds 2^40.
+[[nodiscard]] std::optional<int64_t> count_elements(const ir::Shape& shape);
+
+// E0205 for a damaged message (sizes that do not fit its data), E0206 for external data, E0401 for an element type that
+// Pantoum does not have. Frees the message's own copy of the data.
+[[nodiscard]] Result<Tensor> read_tensor(onnx::TensorProto& message, ExternalData& external, const std::string& where);
+
+// Elements widened; none when the tensor holds the other family of types.
+[[nodiscard]] std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor);
+[[nodiscard]] std::optional<std::vector<double>> to_reals(const Tensor& tensor);
+
+// Elements narrowed to the dtype (integers wrap, bool is != 0); the counts must fit.
+[[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<int64_t>& values);
+[[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<double>& values);
+
+}  // namespace pantoum::import

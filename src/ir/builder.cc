@@ -1,0 +1,155 @@
+#include "ir/builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace pantoum::ir {
+namespace {
+
+std::string unused(std::unordered_set<std::string>& taken, std::string name) {
+  if (taken.insert(name).second) return name;
+  for (int count = 2;; ++count) {
+    std::string next = fmt::format("{}#{}", name, count);
+    if (taken.insert(next).second) return next;
+  }
+}
+
+template <class T>
+Data bytes_of(const std::vector<T>& values) {
+  auto data = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(data->data(), values.data(), data->size());
+  return data;
+}
+
+}  // namespace
+
+Builder::Builder(Graph& graph) : graph_(graph) {
+  for (const Value& value : graph.values) value_names_.insert(value.name);
+  for (const Op& op : graph.ops) op_names_.insert(op.name);
+}
+
+ValueId Builder::value(std::string name, TensorType type, Role role, Data data) {
+  Value made;
+  made.name = unused(value_names_, std::move(name));
+  made.type = std::move(type);
+  made.role = role;
+  made.data = std::move(data);
+  graph_.values.push_back(std::move(made));
+  return static_cast<ValueId>(graph_.values.size()) - 1;
+}
+
+ValueId Builder::input(std::string name, TensorType type, Role role) {
+  const ValueId id = value(std::move(name), std::move(type), role, nullptr);
+  (role == Role::kLabel ? graph_.labels : graph_.inputs).push_back(id);
+  return id;
+}
+
+ValueId Builder::parameter(std::string name, TensorType type, Data data, bool trainable) {
+  const ValueId id = value(std::move(name), std::move(type), Role::kParameter, std::move(data));
+  graph_.value(id).trainable = trainable;
+  return id;
+}
+
+ValueId Builder::state(std::string name, TensorType type) {
+  return value(std::move(name), std::move(type), Role::kState, nullptr);
+}
+
+ValueId Builder::buffer(std::string name, TensorType type, Data data) {
+  return value(std::move(name), std::move(type), Role::kBuffer, std::move(data));
+}
+
+ValueId Builder::constant(std::string name, TensorType type, Data data) {
+  return value(std::move(name), std::move(type), Role::kConstant, std::move(data));
+}
+
+ValueId Builder::constant_f32(std::string name, Shape shape, std::vector<float> values) {
+  return constant(std::move(name), {DType::kF32, std::move(shape)}, bytes_of(values));
+}
+
+ValueId Builder::constant_i64(std::string name, Shape shape, std::vector<int64_t> values) {
+  return constant(std::move(name), {DType::kI64, std::move(shape)}, bytes_of(values));
+}
+
+std::vector<ValueId> Builder::refused(Error error, const std::string& name, Kind kind, std::vector<TensorType> given) {
+  if (!error_) {
+    error.where = name;
+    error_ = std::move(error);
+  }
+  given.resize(std::max(given.size(), static_cast<size_t>(std::max(op_def(kind).signature.min_outputs, 1))));
+  std::vector<ValueId> outputs;
+  for (TensorType& type : given) outputs.push_back(value(name, std::move(type), Role::kActivation, nullptr));
+  return outputs;
+}
+
+std::vector<ValueId> Builder::add(Kind kind, std::string name, std::vector<ValueId> inputs, Attrs attrs,
+                                  std::vector<TensorType> given) {
+  name = prefix_ + name;
+  if (error_) return refused(*error_, name, kind, std::move(given));
+  for (const ValueId input : inputs) {
+    if (input >= 0 && static_cast<size_t>(input) < graph_.values.size()) continue;
+    Error missing{"E0211", fmt::format("{} reads a value that does not exist", name_of(kind)), "", {}, ""};
+    return refused(std::move(missing), name, kind, std::move(given));
+  }
+  const std::vector<TensorType> types = types_of(graph_, inputs);
+  Result<std::vector<TensorType>> inferred = infer_types(kind, {types, given, attrs});
+  if (!inferred) return refused(std::move(inferred.error()), name, kind, std::move(given));
+  Op op;
+  op.kind = kind;
+  op.name = unused(op_names_, name);
+  op.inputs = std::move(inputs);
+  op.attrs = std::move(attrs);
+  op.recompute = op_def(kind).recompute;
+  for (size_t output = 0; output < inferred->size(); ++output) {
+    std::string called = inferred->size() == 1 ? op.name : fmt::format("{}:{}", op.name, output);
+    const ValueId id = value(std::move(called), std::move((*inferred)[output]), Role::kActivation, nullptr);
+    graph_.value(id).producer = static_cast<OpId>(graph_.ops.size());
+    op.outputs.push_back(id);
+  }
+  graph_.ops.push_back(std::move(op));
+  return graph_.ops.back().outputs;
+}
+
+ValueId Builder::op(Kind kind, std::string name, std::vector<ValueId> inputs, Attrs attrs,
+                    std::vector<TensorType> given) {
+  return add(kind, std::move(name), std::move(inputs), std::move(attrs), std::move(given))[0];
+}
+
+ValueId Builder::reshape(ValueId x, Shape shape) {
+  const TensorType from = type(x);
+  if (from.shape == shape) return x;
+  return op(Kind::k_alias, graph_.value(x).name + ".reshape", {x}, {}, {{from.dtype, std::move(shape)}});
+}
+
+ValueId Builder::sum_to(ValueId x, const Shape& shape) {
+  const Shape from = type(x).shape;
+  if (from == shape || from.size() < shape.size()) return reshape(x, shape);
+  const size_t pad = from.size() - shape.size();
+  int64_t mask = 0;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const int64_t kept = d < pad ? 1 : shape[d - pad];
+    if (kept == 1 && from[d] != 1) mask |= int64_t{1} << std::min<size_t>(d, 62);
+  }
+  if (mask == 0) return reshape(x, shape);
+  const ValueId sum = op(Kind::k_reduce_sum, graph_.value(x).name + ".sum", {x}, {{mask}, {}});
+  return reshape(sum, shape);
+}
+
+ValueId Builder::transpose(ValueId x, std::vector<int64_t> perm) {
+  return op(Kind::k_transpose, graph_.value(x).name + ".transpose", {x}, {std::move(perm), {}});
+}
+
+ValueId Builder::scale(ValueId x, double a, double b) {
+  if (a == 1 && b == 0) return x;
+  return op(Kind::k_scale, graph_.value(x).name + ".scale", {x}, {{}, {a, b}});
+}
+
+void Builder::rename(ValueId id, std::string name) {
+  Value& named = graph_.value(id);
+  if (named.name == name) return;
+  value_names_.erase(named.name);
+  named.name = unused(value_names_, std::move(name));
+}
+
+}  // namespace pantoum::ir

@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "ir/graph.h"
+#include "ir/op_registry.h"
+
+namespace pantoum::ir {
+
+std::string to_text(const Shape& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ","));
+}
+
+std::string to_text(const TensorType& type) {
+  return std::string(name_of(type.dtype)) + to_text(type.shape);
+}
+
+namespace {
+
+std::string line_of(const Graph& graph, const Op& op) {
+  std::vector<std::string> outputs, inputs;
+  for (const ValueId output : op.outputs) {
+    outputs.push_back(graph.value(output).name + " " + to_text(graph.value(output).type));
+  }
+  for (const ValueId input : op.inputs) inputs.push_back(graph.value(input).name);
+  std::string line =
+      fmt::format("{}: {} = {}({})", op.name, fmt::join(outputs, ", "), name_of(op.kind), fmt::join(inputs, ", "));
+  if (!op.attrs.ints.empty()) line += fmt::format(" [{}]", fmt::join(op.attrs.ints, ","));
+  if (!op.attrs.reals.empty()) line += fmt::format(" {{{}}}", fmt::join(op.attrs.reals, ","));
+  if (!op.recompute) line += " once";
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string to_text(const Graph& graph) {
+  std::string text;
+  for (const Op& op : graph.ops) text += line_of(graph, op);
+  return text;
+}
+
+}  // namespace pantoum::ir

@@ -1,0 +1,91 @@
+// add, sub, mul, div, pow, pow_grad: element by element with broadcasting.
+#include "ir/builder.h"
+#include "ir/op_families.h"
+#include "ir/shape_rules.h"
+
+namespace pantoum::ir {
+namespace {
+
+Types pow_grad_rule(const OpTypes& types) {
+  PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
+  PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));
+  return all;
+}
+
+void sum_to_input(Backward& back, size_t input, ValueId gradient) {
+  const Shape shape = back.builder.type(back.op.inputs[input]).shape;
+  back.d_inputs[input] = back.builder.sum_to(gradient, shape);
+}
+
+void add_gradient(Backward& back) {
+  for (size_t input : {0u, 1u}) {
+    if (back.wanted[input]) sum_to_input(back, input, back.d_outputs[0]);
+  }
+}
+
+void sub_gradient(Backward& back) {
+  if (back.wanted[0]) sum_to_input(back, 0, back.d_outputs[0]);
+  if (!back.wanted[1]) return;
+  sum_to_input(back, 1, back.d_outputs[0]);  // summed first: there is less left to negate
+  back.d_inputs[1] = back.builder.op(Kind::k_neg, back.op.name + ".db", {back.d_inputs[1]});
+}
+
+void mul_gradient(Backward& back) {
+  const char* const suffix[] = {".da", ".db"};
+  for (size_t input : {0u, 1u}) {
+    if (!back.wanted[input]) continue;
+    const ValueId other = back.op.inputs[1 - input];
+    sum_to_input(back, input, back.builder.op(Kind::k_mul, back.op.name + suffix[input], {back.d_outputs[0], other}));
+  }
+}
+
+// Y = A / B: dA = dY / B, dB = -(dY / B) Y.
+void div_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const std::string& name = back.op.name;
+  const ValueId da = builder.op(Kind::k_div, name + ".da", {back.d_outputs[0], back.op.inputs[1]});
+  if (back.wanted[1]) {
+    sum_to_input(back, 1, builder.op(Kind::k_mul, name + ".db", {da, back.op.outputs[0]}));
+    back.d_inputs[1] = builder.op(Kind::k_neg, name + ".db.neg", {back.d_inputs[1]});
+  }
+  if (back.wanted[0]) sum_to_input(back, 0, da);
+}
+
+// Y = A^B: dA = dY B A^(B-1), dB = dY Y log A (A > 0).
+void pow_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const std::string& name = back.op.name;
+  const ValueId a = back.op.inputs[0], b = back.op.inputs[1], dy = back.d_outputs[0];
+  if (back.wanted[1]) {
+    const ValueId dy_y = builder.op(Kind::k_mul, name + ".db.y", {dy, back.op.outputs[0]});
+    const ValueId log_a = builder.op(Kind::k_log, name + ".db.log", {a});
+    sum_to_input(back, 1, builder.op(Kind::k_mul, name + ".db", {dy_y, log_a}));
+  }
+  if (back.wanted[0]) sum_to_input(back, 0, builder.op(Kind::k_pow_grad, name + ".da", {dy, a, b}));
+}
+
+OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&)) {
+  return {.kind = kind,
+          .signature = {.min_inputs = 2, .max_inputs = 2},
+          .infer = elementwise_rule,
+          .gradient = gradient,
+          .cost = cost,
+          .in_place = over_equal_inputs};
+}
+
+}  // namespace
+
+std::vector<OpDef> binary_ops() {
+  return {binary(Kind::k_add, add_gradient, flops_per_output<1>),
+          binary(Kind::k_sub, sub_gradient, flops_per_output<1>),
+          binary(Kind::k_mul, mul_gradient, flops_per_output<1>),
+          binary(Kind::k_div, div_gradient, flops_per_output<4>),
+          binary(Kind::k_pow, pow_gradient, flops_per_output<40>),
+          {.kind = Kind::k_pow_grad,
+           .signature = {.min_inputs = 3, .max_inputs = 3},
+           .infer = pow_grad_rule,
+           .cost = flops_per_output<44>,
+           .in_place = over_equal_inputs}};
+}
+
+}  // namespace pantoum::ir

@@ -1,0 +1,103 @@
+// conv2d and its two gradients.
+#include <fmt/format.h>
+
+#include "ir/builder.h"
+#include "ir/op_families.h"
+#include "ir/shape_rules.h"
+
+namespace pantoum::ir {
+namespace {
+
+Result<Shape> conv_shape(const TensorType& x, const TensorType& w, const std::vector<int64_t>& ints) {
+  PANTOUM_TRY(want_rank(x, 4, "the image"));
+  PANTOUM_TRY(want_rank(w, 4, "the weight"));
+  const int64_t groups = ints[PT_CONV_GROUPS];
+  if (groups < 1 || x.shape[1] % groups != 0 || w.shape[0] % groups != 0) {
+    return refuse(fmt::format("{} groups do not divide {} channels into {}", groups, x.shape[1], w.shape[0]));
+  }
+  if (w.shape[1] != x.shape[1] / groups) {
+    return refuse(fmt::format("the weight {} wants {} channels per group, the image has {}", to_text(w.shape),
+                              w.shape[1], x.shape[1] / groups));
+  }
+  PANTOUM_ASSIGN(const int64_t height,
+                 positions_of({x.shape[2], w.shape[2], ints[PT_CONV_STRIDE_H], ints[PT_CONV_PAD_TOP],
+                               ints[PT_CONV_PAD_BOTTOM], ints[PT_CONV_DILATION_H]}));
+  PANTOUM_ASSIGN(const int64_t width,
+                 positions_of({x.shape[3], w.shape[3], ints[PT_CONV_STRIDE_W], ints[PT_CONV_PAD_LEFT],
+                               ints[PT_CONV_PAD_RIGHT], ints[PT_CONV_DILATION_W]}));
+  return Shape{x.shape[0], w.shape[0], height, width};
+}
+
+Types conv_rule(const OpTypes& types) {
+  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
+  PANTOUM_ASSIGN(const Shape shape, conv_shape(types.inputs[0], types.inputs[1], types.attrs.ints));
+  if (types.inputs.size() == 3) PANTOUM_TRY(want_shape(types.inputs[2], {shape[1]}, "the bias"));
+  return std::vector<TensorType>{{dtype, shape}};
+}
+
+Types conv_dx_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_given(types));
+  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
+  PANTOUM_ASSIGN(const Shape shape, conv_shape(types.outputs[0], types.inputs[1], types.attrs.ints));
+  PANTOUM_TRY(want_shape(types.inputs[0], shape, "the output's gradient"));
+  return std::vector<TensorType>{{dtype, types.outputs[0].shape}};
+}
+
+Types conv_dw_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_given(types));
+  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
+  PANTOUM_ASSIGN(const Shape shape, conv_shape(types.inputs[0], types.outputs[0], types.attrs.ints));
+  PANTOUM_TRY(want_shape(types.inputs[1], shape, "the output's gradient"));
+  return std::vector<TensorType>{{dtype, types.outputs[0].shape}};
+}
+
+// 2 for every weight at every output position: all three ops do the same multiply-adds.
+OpCost conv_flops(const OpTypes& types, const TensorType& w, const TensorType& y) {
+  const double per_output = static_cast<double>(w.shape[1] * w.shape[2] * w.shape[3]);
+  return operand_bytes(types, 2.0 * static_cast<double>(y.elements()) * per_output);
+}
+OpCost conv_cost(const OpTypes& types) {
+  return conv_flops(types, types.inputs[1], types.outputs[0]);
+}
+OpCost conv_dx_cost(const OpTypes& types) {
+  return conv_flops(types, types.inputs[1], types.inputs[0]);
+}
+OpCost conv_dw_cost(const OpTypes& types) {
+  return conv_flops(types, types.outputs[0], types.inputs[1]);
+}
+
+void conv_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const ValueId x = back.op.inputs[0], w = back.op.inputs[1], dy = back.d_outputs[0];
+  const TensorType x_type = builder.type(x), w_type = builder.type(w);
+  if (back.wanted[1]) {
+    back.d_inputs[1] = builder.op(Kind::k_conv2d_dw, back.op.name + ".dw", {x, dy}, back.op.attrs, {w_type});
+  }
+  if (back.op.inputs.size() == 3 && back.wanted[2]) {
+    constexpr int64_t kAllButChannels = 0b1101;
+    back.d_inputs[2] = builder.op(Kind::k_reduce_sum, back.op.name + ".db", {dy}, {{kAllButChannels}, {}});
+  }
+  if (back.wanted[0]) {
+    back.d_inputs[0] = builder.op(Kind::k_conv2d_dx, back.op.name + ".dx", {dy, w}, back.op.attrs, {x_type});
+  }
+}
+
+}  // namespace
+
+std::vector<OpDef> conv_ops() {
+  return {{.kind = Kind::k_conv2d,
+           .signature = {.min_inputs = 2, .max_inputs = 3, .ints = PT_CONV_ATTRS},
+           .infer = conv_rule,
+           .gradient = conv_gradient,
+           .cost = conv_cost},
+          {.kind = Kind::k_conv2d_dx,
+           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
+           .infer = conv_dx_rule,
+           .cost = conv_dx_cost},
+          {.kind = Kind::k_conv2d_dw,
+           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
+           .infer = conv_dw_rule,
+           .cost = conv_dw_cost}};
+}
+
+}  // namespace pantoum::ir

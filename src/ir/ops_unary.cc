@@ -1,0 +1,117 @@
+// Element by element, one input. Gradients read the output where that is enough, so that the input may be overwritten.
+#include "ir/builder.h"
+#include "ir/op_families.h"
+#include "ir/shape_rules.h"
+
+namespace pantoum::ir {
+namespace {
+
+Types cast_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_given(types));
+  PANTOUM_TRY(want_shape(types.outputs[0], types.inputs[0].shape, "the output"));
+  return std::vector<TensorType>{types.outputs[0]};
+}
+
+Pairs cast_in_place(const OpTypes& types) {
+  if (size_of(types.inputs[0].dtype) != size_of(types.outputs[0].dtype)) return {};
+  return {{0, 0}};
+}
+
+void from_output(Backward& back, Kind kind) {
+  back.d_inputs[0] =
+      back.builder.op(kind, back.op.name + ".dx", {back.d_outputs[0], back.op.outputs[0]}, back.op.attrs);
+}
+void from_input(Backward& back, Kind kind) {
+  back.d_inputs[0] = back.builder.op(kind, back.op.name + ".dx", {back.d_outputs[0], back.op.inputs[0]}, back.op.attrs);
+}
+
+void relu_gradient(Backward& back) {
+  from_output(back, Kind::k_relu_grad);
+}
+void leaky_relu_gradient(Backward& back) {
+  from_input(back, Kind::k_leaky_relu_grad);
+}
+void sigmoid_gradient(Backward& back) {
+  from_output(back, Kind::k_sigmoid_grad);
+}
+void tanh_gradient(Backward& back) {
+  from_output(back, Kind::k_tanh_grad);
+}
+void gelu_gradient(Backward& back) {
+  from_input(back, Kind::k_gelu_grad);
+}
+void erf_gradient(Backward& back) {
+  from_input(back, Kind::k_erf_grad);
+}
+void sqrt_gradient(Backward& back) {
+  from_output(back, Kind::k_sqrt_grad);
+}
+void exp_gradient(Backward& back) {
+  from_output(back, Kind::k_mul);
+}
+void log_gradient(Backward& back) {
+  from_input(back, Kind::k_div);
+}
+
+void neg_gradient(Backward& back) {
+  back.d_inputs[0] = back.builder.op(Kind::k_neg, back.op.name + ".dx", {back.d_outputs[0]});
+}
+
+void scale_gradient(Backward& back) {
+  const double a = back.op.attrs.reals[0];
+  back.d_inputs[0] = back.builder.op(Kind::k_scale, back.op.name + ".dx", {back.d_outputs[0]}, {{}, {a, 0}});
+}
+
+void cast_gradient(Backward& back) {
+  const TensorType type = back.builder.type(back.op.inputs[0]);
+  back.d_inputs[0] = back.builder.op(Kind::k_cast, back.op.name + ".dx", {back.d_outputs[0]}, {}, {type});
+}
+
+template <int kFlops>
+OpDef unary(Kind kind, void (*gradient)(Backward&), int ints = 0, int reals = 0) {
+  return {.kind = kind,
+          .signature = {.ints = ints, .reals = reals},
+          .infer = same_as_first,
+          .gradient = gradient,
+          .cost = flops_per_output<kFlops>,
+          .in_place = over_first};
+}
+
+template <int kFlops>
+OpDef unary_grad(Kind kind, int ints = 0, int reals = 0) {
+  return {.kind = kind,
+          .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
+          .infer = same_as_first,
+          .cost = flops_per_output<kFlops>,
+          .in_place = over_first_two};
+}
+
+}  // namespace
+
+std::vector<OpDef> unary_ops() {
+  return {unary<1>(Kind::k_relu, relu_gradient),
+          unary<2>(Kind::k_leaky_relu, leaky_relu_gradient, 0, 1),
+          unary<20>(Kind::k_sigmoid, sigmoid_gradient),
+          unary<20>(Kind::k_tanh, tanh_gradient),
+          unary<25>(Kind::k_gelu, gelu_gradient, 1, 0),
+          unary<20>(Kind::k_erf, erf_gradient),
+          unary<4>(Kind::k_sqrt, sqrt_gradient),
+          unary<16>(Kind::k_exp, exp_gradient),
+          unary<16>(Kind::k_log, log_gradient),
+          unary<1>(Kind::k_neg, neg_gradient),
+          unary<2>(Kind::k_scale, scale_gradient, 0, 2),
+          {.kind = Kind::k_cast,
+           .infer = cast_rule,
+           .gradient = cast_gradient,
+           .cost = flops_per_output<1>,
+           .in_place = cast_in_place}};
+}
+
+std::vector<OpDef> unary_grad_ops() {
+  return {unary_grad<1>(Kind::k_relu_grad),        unary_grad<2>(Kind::k_leaky_relu_grad, 0, 1),
+          unary_grad<3>(Kind::k_sigmoid_grad),     unary_grad<3>(Kind::k_tanh_grad),
+          unary_grad<40>(Kind::k_gelu_grad, 1, 0), unary_grad<20>(Kind::k_erf_grad),
+          unary_grad<5>(Kind::k_sqrt_grad)};
+}
+
+}  // namespace pantoum::ir

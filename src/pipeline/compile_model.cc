@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "cost/cost_graph_json.h"
+#include "cost/measure.h"
+#include "pipeline/pipeline.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pantoum::pipeline {
+namespace {
+
+// Evaluation keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
+void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
+  std::map<std::string, char> known;
+  for (const ir::Value& value : evaluation.values)
+    if (value.producer == ir::kNone) known[value.name] = 1;
+  for (const ir::Value& value : training.values) {
+    const bool persistent = value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer ||
+                            value.role == ir::Role::kState || value.role == ir::Role::kConstant;
+    if (!persistent || value.producer != ir::kNone || known.contains(value.name)) continue;
+    ir::Value kept = value;
+    kept.next = ir::kNone;
+    evaluation.values.push_back(std::move(kept));
+  }
+}
+
+struct Measuring {
+  std::unique_ptr<cost::ProfileStore> store;
+  std::unique_ptr<cost::OpTimer> timer;
+};
+
+Result<Measuring> start_measuring(const MeasureOptions& options, cost::DeviceProfile& device) {
+  Measuring measuring;
+  if (!options.measure) return measuring;
+  if (!device.host)
+    return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure", "use --device host");
+  PANTOUM_ASSIGN(measuring.store, cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
+  measuring.timer = cost::measuring_timer(*measuring.store, options.pool);
+  PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store, device.device.pager));
+  return measuring;
+}
+
+}  // namespace
+
+Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
+  const auto tell = [&](const char* pass, const std::string& text) {
+    if (dump) dump(pass, text);
+  };
+  Compiled compiled;
+
+  // ONNX operators become Pantoum's, with batch norm and dropout in their training form.
+  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
+  tell("import", ir::to_text(imported.graph));
+
+  // Loss, gradients and updates join the forward graph; evaluation is a graph of its own.
+  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, model.training));
+  PANTOUM_ASSIGN(compiled.evaluation, autodiff::make_evaluation(imported.graph, model.training));
+  keep_persistent(compiled.training, compiled.evaluation);
+  tell("autodiff", ir::to_text(compiled.training));
+
+  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+  PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
+  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, device));
+  const cost::CostGraphOptions options{.params_in = model.params_in, .ram = request.options.ram, .in_place = request.options.in_place,
+                                       .threads = request.kernel_threads, .timer = measuring.timer.get()};
+  PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
+  PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
+  tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));
+  return compiled;
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "artifact/plan_json.h"
+#include "base/units.h"
+#include "pipeline/pipeline.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pantoum::pipeline {
+namespace {
+
+using cost::Bytes;
+using cost::CostGraph;
+
+// What stays in RAM for good lies packed at the bottom of the arena, at the same place in every program.
+std::map<int64_t, Bytes> pack_pinned(const CostGraph& graph) {
+  std::map<int64_t, Bytes> at;
+  Bytes top = 0;
+  const Bytes align = std::max<Bytes>(1, graph.device.align_bytes);
+  for (const cost::Tensor& tensor : graph.tensors) {
+    if (tensor.start != cost::Home::kRam || !tensor.pinned) continue;
+    at[tensor.id] = top;
+    top += (tensor.bytes + align - 1) / align * align;
+  }
+  return at;
+}
+
+std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int64_t, Bytes>& at) {
+  std::map<std::string, Bytes> named;
+  for (const cost::Tensor& tensor : graph.tensors)
+    if (const auto found = at.find(tensor.id); found != at.end()) named[tensor.name] = found->second;
+  return named;
+}
+
+// The offsets that the evaluation inherits from the training step.
+std::map<int64_t, Bytes> inherited(const CostGraph& evaluation, const std::map<std::string, Bytes>& named) {
+  std::map<int64_t, Bytes> at;
+  for (const cost::Tensor& tensor : evaluation.tensors) {
+    if (tensor.start != cost::Home::kRam) continue;
+    if (const auto found = named.find(tensor.name); found != named.end()) at[tensor.id] = found->second;
+  }
+  return at;
+}
+
+// The checker has the last word on every plan.
+Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, const char* what) {
+  Result<check::Found> found = check::replay(graph, plan);
+  if (!found)
+    return fail("E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message), found.error().where,
+                "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
+  return found;
+}
+
+Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request, const plan::Plan& unlimited) {
+  plan::PlanOptions options = request.options;
+  if (options.ram <= 0) options.ram = graph.device.ram_bytes;
+  if (request.reserve >= options.ram)
+    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)), "--reserve", "give more --ram");
+  options.ram -= request.reserve;
+  if (request.deadline.seconds) options.deadline = request.deadline.seconds;
+  if (request.deadline.relative) options.deadline = *request.deadline.relative * unlimited.predicted.time_s;
+  return options;
+}
+
+Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions& options, const plan::Plan* reuse, plan::Infeasible* infeasible) {
+  if (reuse == nullptr) return plan::make_plan(graph, options, infeasible);
+  if (cost::structure_hash(graph) != cost::structure_hash(reuse->graph))
+    return fail("E0231", "the plan was made for another training step", "--plan",
+                "plan again with the same model, batch, loss, optimizer, frozen parameters and device");
+  return *reuse;
+}
+
+}  // namespace
+
+Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                           const Dump& dump) {
+  const CostGraph& graph = compiled.training_cost.graph;
+  const CostGraph& evaluation = compiled.evaluation_cost.graph;
+  Planned planned;
+
+  // What the step takes when nothing is planned: the figure that budgets are compared with.
+  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.options.in_place}));
+  planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
+  planned.unplanned_time_s = unlimited.predicted.time_s;
+  planned.unplanned_energy_j = unlimited.predicted.energy_j;
+
+  // Keep, drop, recompute or page every tensor, inside the budget.
+  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
+  options.fixed_initial = pack_pinned(graph);
+  PANTOUM_ASSIGN(planned.training, training_plan(graph, options, reuse, infeasible));
+  PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
+  if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
+
+  // The evaluation finds parameters and batch where training leaves them.
+  plan::PlanOptions same_arena = options;
+  same_arena.deadline.reset();
+  same_arena.warm_start = nullptr;
+  same_arena.ram = reuse ? reuse->budget_bytes : options.ram;
+  same_arena.fixed_initial = inherited(evaluation, by_name(graph, planned.training.initial));
+  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(evaluation, same_arena));
+  PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
+  return planned;
+}
+
+Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& request, plan::Infeasible* infeasible) {
+  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.options.in_place}));
+  PlannedGraph planned;
+  planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
+  planned.unplanned_time_s = unlimited.predicted.time_s;
+  planned.unplanned_energy_j = unlimited.predicted.energy_j;
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, unlimited));
+  PANTOUM_ASSIGN(planned.plan, plan::make_plan(graph, options, infeasible));
+  PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
+  return planned;
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,173 @@
+#include "place/boxes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace pantoum::place {
+namespace {
+
+constexpr Bytes kMost = Bytes{1} << 60;  // of one size, offset or alignment; larger ones could overflow sums
+
+Result<void> check_stay(const Stay& stay, size_t index, Bytes align) {
+  if (stay.size < 0 || stay.size > kMost)
+    return fail("E0311", fmt::format("stay {} has an impossible size of {}", index, stay.size));
+  if (stay.fixed && (*stay.fixed < 0 || *stay.fixed > kMost))
+    return fail("E0311", fmt::format("stay {} is fixed at an impossible offset, {}", index, *stay.fixed));
+  if (stay.fixed && *stay.fixed % align != 0)
+    return fail("E0311", fmt::format("stay {} is fixed at {}, which is no multiple of {}", index, *stay.fixed, align));
+  return {};
+}
+
+// One box per group and per stay without a group, in the order of their first stays.
+class Gatherer {
+ public:
+  Gatherer(const std::vector<Stay>& stays, Bytes align) : stays_(stays), align_(align) {}
+
+  Result<Boxes> run() {
+    for (size_t stay = 0; stay < stays_.size(); ++stay) {
+      PANTOUM_TRY(check_stay(stays_[stay], stay, align_));
+      PANTOUM_TRY(add(stay));
+    }
+    compress_time();
+    drop_empty();
+    PANTOUM_TRY(fixed_apart());
+    return std::move(result_);
+  }
+
+ private:
+  struct Lifetime {
+    int64_t begin, end;
+  };
+
+  Result<void> add(size_t index) {
+    const Stay& stay = stays_[index];
+    size_t box = result_.boxes.size();
+    if (stay.group >= 0) box = box_of_group_.emplace(stay.group, box).first->second;
+    if (box == result_.boxes.size()) {
+      result_.boxes.emplace_back();
+      lifetimes_.emplace_back();
+    }
+    result_.box_of.push_back(static_cast<int32_t>(box));
+    Box& target = result_.boxes[box];
+    if (stay.fixed && target.fixed && *target.fixed != *stay.fixed)
+      return fail("E0311", fmt::format("group {} is fixed at {} and at {}", stay.group, *target.fixed, *stay.fixed));
+    if (stay.fixed) target.fixed = stay.fixed;
+    target.bytes = std::max(target.bytes, stay.size);
+    target.size = (target.bytes + align_ - 1) / align_ * align_;
+    if (stay.begin < stay.end) lifetimes_[box].push_back({stay.begin, stay.end});
+    return {};
+  }
+
+  void compress_time() {
+    std::vector<int64_t> times;
+    for (const auto& lifetimes : lifetimes_)
+      for (const Lifetime& lifetime : lifetimes) times.insert(times.end(), {lifetime.begin, lifetime.end});
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+    result_.moments = times.empty() ? 0 : static_cast<int32_t>(times.size() - 1);
+    const auto moment = [&](int64_t time) {
+      return static_cast<int32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+    };
+    for (size_t box = 0; box < lifetimes_.size(); ++box) {
+      std::vector<Interval>& live = result_.boxes[box].live;
+      for (const Lifetime& lifetime : lifetimes_[box]) live.push_back({moment(lifetime.begin), moment(lifetime.end)});
+      merge(live);
+    }
+  }
+
+  static void merge(std::vector<Interval>& live) {
+    std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+    size_t kept = 0;
+    for (const Interval& interval : live) {
+      if (kept > 0 && interval.begin <= live[kept - 1].end) {
+        live[kept - 1].end = std::max(live[kept - 1].end, interval.end);
+      } else {
+        live[kept++] = interval;
+      }
+    }
+    live.resize(kept);
+  }
+
+  void drop_empty() {
+    std::vector<int32_t> renamed(result_.boxes.size(), -1);
+    std::vector<Bytes> offset(result_.boxes.size(), 0);
+    size_t kept = 0;
+    for (size_t box = 0; box < result_.boxes.size(); ++box) {
+      offset[box] = result_.boxes[box].fixed.value_or(0);
+      if (result_.boxes[box].size == 0 || result_.boxes[box].live.empty()) continue;
+      renamed[box] = static_cast<int32_t>(kept);
+      if (kept != box) result_.boxes[kept] = std::move(result_.boxes[box]);
+      ++kept;
+    }
+    result_.boxes.resize(kept);
+    result_.offset_of.assign(stays_.size(), 0);
+    for (size_t stay = 0; stay < stays_.size(); ++stay) {
+      const auto box = static_cast<size_t>(result_.box_of[stay]);
+      result_.offset_of[stay] = offset[box];
+      result_.box_of[stay] = renamed[box];
+    }
+  }
+
+  // Fixed boxes in the order of their offsets; those below reach up to `top_` at each moment.
+  [[nodiscard]] Result<void> fixed_apart() const {
+    std::vector<const Box*> fixed;
+    for (const Box& box : result_.boxes)
+      if (box.fixed) fixed.push_back(&box);
+    std::sort(fixed.begin(), fixed.end(), [](const Box* a, const Box* b) { return *a->fixed < *b->fixed; });
+    std::vector<Bytes> top(static_cast<size_t>(result_.moments), 0);
+    for (const Box* box : fixed)
+      for (const Interval& interval : box->live)
+        for (int32_t moment = interval.begin; moment < interval.end; ++moment) {
+          Bytes& reached = top[static_cast<size_t>(moment)];
+          if (reached > *box->fixed)
+            return fail("E0311", fmt::format("two stays with fixed offsets collide at byte {}", *box->fixed));
+          reached = *box->fixed + box->size;
+        }
+    return {};
+  }
+
+  const std::vector<Stay>& stays_;
+  const Bytes align_;
+  Boxes result_;
+  std::vector<std::vector<Lifetime>> lifetimes_;
+  std::unordered_map<int32_t, size_t> box_of_group_;
+};
+
+}  // namespace
+
+Result<Boxes> make_boxes(const std::vector<Stay>& stays, Bytes align) {
+  if (align < 1 || align > kMost) return fail("E0311", fmt::format("an alignment of {} is impossible", align));
+  return Gatherer(stays, align).run();
+}
+
+std::vector<Bytes> load_by_moment(const Boxes& boxes) {
+  std::vector<Bytes> load(static_cast<size_t>(boxes.moments) + 1, 0);
+  for (const Box& box : boxes.boxes)
+    for (const Interval& interval : box.live) {
+      load[static_cast<size_t>(interval.begin)] += box.size;
+      load[static_cast<size_t>(interval.end)] -= box.size;
+    }
+  Bytes sum = 0;
+  for (Bytes& bytes : load) bytes = sum += bytes;
+  if (!load.empty()) load.pop_back();
+  return load;
+}
+
+Bytes least_arena(const Boxes& boxes) {
+  const std::vector<Bytes> load = load_by_moment(boxes);
+  std::vector<Bytes> spared(load.size(), 0);
+  Bytes least = 0;
+  for (const Box& box : boxes.boxes) {
+    if (box.fixed) least = std::max(least, *box.fixed + box.bytes);
+    if (box.size == box.bytes) continue;
+    for (const Interval& interval : box.live)
+      for (int32_t moment = interval.begin; moment < interval.end; ++moment)
+        spared[static_cast<size_t>(moment)] = std::max(spared[static_cast<size_t>(moment)], box.size - box.bytes);
+  }
+  for (size_t moment = 0; moment < load.size(); ++moment) least = std::max(least, load[moment] - spared[moment]);
+  return least;
+}
+
+}  // namespace pantoum::place

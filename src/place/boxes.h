@@ -1,0 +1,45 @@
+// Stays with one offset in common become one box: what the placers see.
+//
+//   address |      +-----+  box B: two stays of one group,
+//           |  +---+  B  +---+---+     one offset
+//           |  | A |-----|   | B |
+//           +--+---+-----+---+---+--> time (compressed to 0..moments-1)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "place/place.h"
+
+namespace pantoum::place {
+
+struct Interval {
+  int32_t begin = 0, end = 0;  // half open, in compressed time
+};
+
+struct Box {
+  std::vector<Interval> live;  // disjoint, ascending
+  Bytes size = 0;              // rounded up to the alignment, so that the next box may start at its end
+  Bytes bytes = 0;             // not rounded: what the arena must hold when the box is the topmost
+  std::optional<Bytes> fixed;
+};
+
+struct Boxes {
+  std::vector<Box> boxes;        // none of size 0, none without a moment
+  std::vector<int32_t> box_of;   // by stay; -1: size 0 or never alive, and in no group that has a box
+  std::vector<Bytes> offset_of;  // by stay, where box_of is -1
+  int32_t moments = 0;
+};
+
+// E0311: a negative size or offset, an offset that is not aligned, two fixed offsets in a group, fixed boxes that
+// collide.
+[[nodiscard]] Result<Boxes> make_boxes(const std::vector<Stay>& stays, Bytes align);
+
+// By moment: the sum of the rounded sizes of the boxes alive then.
+[[nodiscard]] std::vector<Bytes> load_by_moment(const Boxes& boxes);
+
+// The largest over the moments of: all sizes rounded but the one for which rounding adds most. No arena is smaller.
+[[nodiscard]] Bytes least_arena(const Boxes& boxes);
+
+}  // namespace pantoum::place

@@ -1,0 +1,102 @@
+#include "place/greedy.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace pantoum::place {
+namespace {
+
+struct Placed {  // one interval of a placed box
+  int32_t begin, end;
+  Bytes at, top;
+};
+
+bool meets(const Box& box, const Placed& placed) {
+  for (const Interval& interval : box.live)
+    if (interval.begin < placed.end && placed.begin < interval.end) return true;
+  return false;
+}
+
+// Offset of a gap for `box` among `placed`, which ascend by offset.
+Bytes find_gap(const Box& box, const std::vector<Placed>& placed, Fit fit) {
+  Bytes free_from = 0, best_at = -1, best_gap = std::numeric_limits<Bytes>::max();
+  for (const Placed& other : placed) {
+    if (other.top <= free_from || !meets(box, other)) continue;
+    const Bytes gap = other.at - free_from;
+    if (gap >= box.size && gap < best_gap) {
+      best_at = free_from;
+      best_gap = gap;
+      if (fit == Fit::kFirst) return best_at;
+    }
+    free_from = std::max(free_from, other.top);
+  }
+  return best_at >= 0 ? best_at : free_from;
+}
+
+void insert(const Box& box, Bytes at, std::vector<Placed>& placed) {
+  const auto before = [](Bytes offset, const Placed& other) { return offset < other.at; };
+  for (const Interval& interval : box.live)
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), at, before),
+                  {interval.begin, interval.end, at, at + box.size});
+}
+
+int64_t lifetime(const Box& box) {
+  int64_t sum = 0;
+  for (const Interval& interval : box.live) sum += interval.end - interval.begin;
+  return sum;
+}
+
+// Order by descending score; ties by begin, then by number: the same on every machine.
+std::vector<int32_t> descending(const Boxes& boxes, const std::vector<double>& score) {
+  std::vector<int32_t> order(boxes.boxes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    const auto left = static_cast<size_t>(a), right = static_cast<size_t>(b);
+    if (score[left] != score[right]) return score[left] > score[right];
+    return boxes.boxes[left].live.front().begin < boxes.boxes[right].live.front().begin;
+  });
+  return order;
+}
+
+}  // namespace
+
+Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
+  Offsets result{std::vector<Bytes>(boxes.boxes.size(), 0), 0};
+  std::vector<Placed> placed;
+  placed.reserve(boxes.boxes.size());
+  const auto put = [&](size_t box, Bytes at) {
+    result.at[box] = at;
+    result.arena = std::max(result.arena, at + boxes.boxes[box].bytes);
+    insert(boxes.boxes[box], at, placed);
+  };
+  for (size_t box = 0; box < boxes.boxes.size(); ++box)
+    if (boxes.boxes[box].fixed) put(box, *boxes.boxes[box].fixed);
+  for (const int32_t box : order)
+    if (!boxes.boxes[static_cast<size_t>(box)].fixed)
+      put(static_cast<size_t>(box), find_gap(boxes.boxes[static_cast<size_t>(box)], placed, fit));
+  return result;
+}
+
+std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes) {
+  const size_t count = boxes.boxes.size();
+  const std::vector<Bytes> load = load_by_moment(boxes);
+  std::vector<double> size(count), length(count), area(count), begin(count), end(count), crowd(count);
+  for (size_t index = 0; index < count; ++index) {
+    const Box& box = boxes.boxes[index];
+    size[index] = static_cast<double>(box.size);
+    length[index] = static_cast<double>(lifetime(box));
+    area[index] = size[index] * length[index];
+    begin[index] = -static_cast<double>(box.live.front().begin);
+    end[index] = static_cast<double>(box.live.back().end);
+    Bytes most = 0;
+    for (const Interval& interval : box.live)
+      most = std::max(most, *std::max_element(load.begin() + interval.begin, load.begin() + interval.end));
+    crowd[index] = static_cast<double>(most);
+  }
+  std::vector<std::vector<int32_t>> orders;
+  for (const auto* score : {&size, &area, &length, &crowd, &begin, &end}) orders.push_back(descending(boxes, *score));
+  return orders;
+}
+
+}  // namespace pantoum::place

@@ -1,0 +1,77 @@
+#include "report/memory_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+
+namespace pantoum::report {
+namespace {
+
+class Tracer {
+ public:
+  explicit Tracer(const plan::Plan& plan) : plan_(plan) {
+    for (const cost::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
+    for (const cost::Op& op : plan.graph.ops) ops_[op.id] = &op;
+    for (const cost::Tensor& tensor : plan.graph.tensors)
+      if (tensor.start == cost::Home::kRam) enter(tensor.id, plan.initial.at(tensor.id));
+    now_ += plan.graph.device.pager.staging_bytes;
+  }
+
+  TracePoint step(const plan::Instruction& instruction) {
+    TracePoint point{.what = instruction.what, .subject = instruction.subject};
+    switch (instruction.what) {
+      case plan::Do::kCompute: compute(instruction, point); break;
+      case plan::Do::kPageIn: enter(instruction.subject, instruction.at.at(0)); break;
+      case plan::Do::kFree: leave(instruction.subject); break;
+      case plan::Do::kPageOut: break;
+    }
+    point.ram_bytes = std::max(point.ram_bytes, now_);
+    return point;
+  }
+
+ private:
+  void enter(int64_t tensor, cost::Bytes at) {
+    if (at_.emplace(tensor, at).second) now_ += bytes_[tensor];
+  }
+  void leave(int64_t tensor) {
+    if (at_.erase(tensor) > 0) now_ -= bytes_[tensor];
+  }
+
+  void compute(const plan::Instruction& instruction, TracePoint& point) {
+    const cost::Op& op = *ops_.at(instruction.subject);
+    const cost::Choice& choice = op.choices.at(static_cast<size_t>(instruction.choice));
+    point.again = !computed_.insert(op.id).second;
+    for (const auto& [output, input] : choice.overwrites) {
+      const int64_t source = op.inputs[static_cast<size_t>(input)];
+      const auto found = at_.find(source);
+      if (found != at_.end() && found->second == offset_of(choice, instruction, output) && bytes_[source] > 0) leave(source);
+    }
+    for (size_t written = 0; written < choice.writes.size(); ++written)
+      enter(op.outputs[static_cast<size_t>(choice.writes[written])], instruction.at.at(written));
+    point.ram_bytes = now_ + choice.workspace_bytes;
+  }
+
+  static cost::Bytes offset_of(const cost::Choice& choice, const plan::Instruction& instruction, int output) {
+    const auto position = std::find(choice.writes.begin(), choice.writes.end(), output);
+    return position == choice.writes.end() ? -1 : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
+  }
+
+  const plan::Plan& plan_;
+  std::unordered_map<int64_t, cost::Bytes> bytes_, at_;
+  std::unordered_map<int64_t, const cost::Op*> ops_;
+  std::set<int64_t> computed_;
+  cost::Bytes now_ = 0;
+};
+
+}  // namespace
+
+std::vector<TracePoint> trace_memory(const plan::Plan& plan) {
+  Tracer tracer(plan);
+  std::vector<TracePoint> points;
+  points.reserve(plan.instructions.size());
+  for (const plan::Instruction& instruction : plan.instructions) points.push_back(tracer.step(instruction));
+  return points;
+}
+
+}  // namespace pantoum::report

@@ -1,0 +1,63 @@
+#include "runtime/op_shapes.h"
+#include "runtime/session.h"
+
+void pt_point_operands(const pt_session* session, pt_op_view* view) {
+  const uint32_t align = session->plan.align_bytes;
+  unsigned operand;
+  for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand) {
+    const uint32_t tensor = view->tensors[operand], at = session->ram[tensor];
+    const uint8_t* record = pt_tensor_record(&session->plan, tensor);
+    if (record[PT_TENSOR_HOME] == PT_HOME_ROM) { /* inputs alone, which kernels only read */
+      const uintptr_t address = (uintptr_t)session->rom + (size_t)pt_load_u32(record + PT_TENSOR_ROM) * align;
+      view->operands[operand].data = (void*)address;
+    } else {
+      view->operands[operand].data = at == PT_NOWHERE ? NULL : session->arena + (size_t)at * align;
+    }
+  }
+}
+
+static pt_call make_call(const pt_session* session, const pt_op_view* view) {
+  pt_call call;
+  call.inputs = view->operands;
+  call.outputs = view->operands + view->input_count;
+  call.ints = view->ints;
+  call.reals = view->reals;
+  call.input_count = view->input_count;
+  call.output_count = view->output_count;
+  call.int_count = view->int_count;
+  call.real_count = view->real_count;
+  call.workspace = NULL;
+  call.scalars = NULL;
+  call.pool = session->pool;
+  return call;
+}
+
+pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op_view* view,
+                     const pt_scalars* scalars) {
+  const pt_kernel* kernel = &session->kernels.kernels[session->kernel_of[step->subject]];
+  pt_call call = make_call(session, view);
+  pt_status status;
+  call.scalars = scalars;
+  if (view->workspace_bytes != 0)
+    call.workspace = session->arena + (size_t)step->workspace_at * session->plan.align_bytes;
+  status = kernel->submit(&call);
+  return status == PT_OK && kernel->wait != NULL ? kernel->wait(&call) : status;
+}
+
+pt_status pt_bind_kernels(pt_session* session) {
+  uint32_t op;
+  for (op = 0; op < session->plan.op_count; ++op) {
+    const pt_scalars scalars = {1, 0, 0};
+    const pt_kernel* kernel;
+    pt_op_view view;
+    pt_call call;
+    if (pt_decode_op(&session->plan, op, &view) != PT_OK) return PT_E_PLAN;
+    kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
+    if (kernel == NULL) return PT_E_KERNEL;
+    session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);
+    call = make_call(session, &view);
+    call.scalars = &scalars;
+    if (kernel->workspace_bytes != NULL && kernel->workspace_bytes(&call) > view.workspace_bytes) return PT_E_PLAN;
+  }
+  return PT_OK;
+}

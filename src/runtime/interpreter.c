@@ -1,0 +1,81 @@
+#include "runtime/session.h"
+
+/* Waits for what this compute reads that still arrives, and for every transfer on the bytes that it writes. The inputs' places are in
+ * the operands; residency may have moved on already. */
+static pt_status settle_operands(pt_session* session, const pt_step* step, const pt_op_view* view) {
+  const uint32_t align = session->plan.align_bytes;
+  unsigned operand;
+  pt_status status = PT_OK;
+  for (operand = 0; operand < view->input_count && status == PT_OK; ++operand) {
+    const uint32_t tensor = view->tensors[operand];
+    if (session->ram[tensor] != PT_NOWHERE)
+      status = pt_settle(session, session->ram[tensor], pt_tensor_units(&session->plan, tensor), 1);
+  }
+  for (operand = 0; operand < view->output_count && status == PT_OK; ++operand) {
+    const uint32_t tensor = view->tensors[view->input_count + operand];
+    status = pt_settle(session, step->at[operand], pt_tensor_units(&session->plan, tensor), 0);
+  }
+  if (status == PT_OK && view->workspace_bytes != 0)
+    status = pt_settle(session, step->workspace_at, (uint32_t)((view->workspace_bytes + align - 1) / align), 0);
+  return status;
+}
+
+static pt_status run_compute(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
+  unsigned output;
+  pt_status status = PT_OK;
+  if (session->flight_count != 0) status = settle_operands(session, step, view);
+  pt_point_operands(session, view);
+  if (status == PT_OK) status = pt_residency_step(session, step, view);
+  if (status != PT_OK) return status;
+  for (output = 0; output < view->output_count; ++output)
+    view->operands[view->input_count + output].data =
+        session->arena + (size_t)step->at[output] * session->plan.align_bytes;
+  status = pt_compute(session, step, view, scalars);
+  if (status == PT_OK) ++session->counters.computes;
+  return status;
+}
+
+static pt_status run_step(pt_session* session, const pt_step* step, pt_op_view* view, const pt_scalars* scalars) {
+  pt_status status;
+  if (step->kind == PT_DO_COMPUTE) return run_compute(session, step, view, scalars);
+  status = pt_residency_step(session, step, view);
+  if (status != PT_OK || step->kind == PT_DO_FREE) return status;
+  return pt_transfer(session, step->kind == PT_DO_PAGE_OUT, step->subject, session->ram[step->subject]);
+}
+
+static pt_status run_program(pt_session* session, uint32_t program, const pt_scalars* scalars) {
+  uint32_t instruction, instructions;
+  pt_cursor cursor = pt_program_code(&session->plan, program, &instructions);
+  for (instruction = 0; instruction < instructions; ++instruction) {
+    pt_step step;
+    pt_op_view view;
+    pt_status status = pt_decode_step(&session->plan, &cursor, &step, &view);
+    if (status == PT_OK) status = run_step(session, &step, &view, scalars);
+    if (status != PT_OK) return status;
+    if (session->observer != NULL) {
+      pt_event event;
+      event.instruction = instruction;
+      event.kind = step.kind;
+      event.subject = step.subject;
+      session->observer(session->observer_context, &event);
+    }
+  }
+  return PT_OK;
+}
+
+pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars) {
+  pt_status status, settled;
+  if (session == NULL || scalars == NULL || program >= session->plan.program_count) return PT_E_ARGUMENT;
+  if (session->failed) return PT_E_STATE;
+  pt_residency_start(session);
+  status = run_program(session, program, scalars);
+  settled = pt_settle_all(session);
+  if (status == PT_OK) status = settled;
+  if (status != PT_OK) {
+    session->failed = 1;
+    return status;
+  }
+  pt_residency_swap(session);
+  ++session->counters.steps;
+  return PT_OK;
+}

@@ -1,0 +1,107 @@
+/* Persistent tensors between runs: read and written wherever they live. */
+#include <string.h>
+
+#include "runtime/session.h"
+
+static uint8_t home_of(const pt_session* session, uint32_t tensor) {
+  return pt_tensor_record(&session->plan, tensor)[PT_TENSOR_HOME];
+}
+
+void* pt_session_data(pt_session* session, uint32_t tensor) {
+  const uint8_t* record;
+  if (session == NULL || tensor >= session->plan.tensor_count || home_of(session, tensor) != PT_HOME_RAM) return NULL;
+  record = pt_tensor_record(&session->plan, tensor);
+  return session->arena + (size_t)pt_load_u32(record + PT_TENSOR_RAM) * session->plan.align_bytes;
+}
+
+static pt_status check_range(const pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes) {
+  pt_tensor_info info;
+  if (session == NULL || (data == NULL && bytes != 0)) return PT_E_ARGUMENT;
+  if (session->failed) return PT_E_STATE;
+  if (pt_plan_tensor_info(&session->plan, tensor, &info) != PT_OK) return PT_E_ARGUMENT;
+  if (at > info.payload || bytes > info.payload - at) return PT_E_ARGUMENT;
+  return info.home == PT_HOME_NONE ? PT_E_STATE : PT_OK;
+}
+
+/* One transfer between a slot and the caller's buffer, waited for. A failure fails the session. */
+static pt_status move(pt_session* session, int writes, uint64_t storage_at, void* buffer, size_t bytes) {
+  const uint32_t ticket = pt_next_ticket(session);
+  const pt_pager* pager = &session->pager;
+  pt_status status = writes ? pager->write(pager->context, storage_at, buffer, bytes, ticket, 0)
+                            : pager->read(pager->context, storage_at, buffer, bytes, ticket, 0);
+  if (status == PT_OK) status = pager->wait(pager->context, ticket);
+  if (status != PT_OK) session->failed = 1;
+  return status;
+}
+
+/* The part of the tensor that goes through the buffer next: whole units, beginning with the unit that holds byte `at`. */
+typedef struct window {
+  uint64_t storage_at;
+  size_t bytes, skip, payload; /* in the buffer: all, before `at`, from `at` */
+} window;
+
+static window next_window(const pt_session* session, uint32_t tensor, uint64_t at, size_t wanted, size_t buffer_bytes) {
+  const uint32_t align = session->plan.align_bytes;
+  const size_t room = buffer_bytes - buffer_bytes % align;
+  window next;
+  uint64_t whole;
+  next.skip = (size_t)(at % align);
+  next.payload = wanted < room - next.skip ? wanted : room - next.skip;
+  whole = next.skip + next.payload;
+  next.bytes = (size_t)((whole + align - 1) / align * align);
+  next.storage_at = (uint64_t)pt_slot(session, tensor) * align + (at - next.skip);
+  return next;
+}
+
+static pt_status check_buffer(const pt_session* session, const void* buffer, size_t buffer_bytes) {
+  const uint32_t align = session->plan.align_bytes;
+  if (buffer == NULL || (uintptr_t)buffer % align != 0 || buffer_bytes < align) return PT_E_ARGUMENT;
+  return session->has_pager ? PT_OK : PT_E_ARGUMENT;
+}
+
+pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
+                          size_t buffer_bytes) {
+  uint8_t* to = (uint8_t*)data;
+  pt_status status = check_range(session, tensor, at, data, bytes);
+  if (status != PT_OK || bytes == 0) return status;
+  if (home_of(session, tensor) != PT_HOME_AUX) {
+    const uint8_t* from = (const uint8_t*)pt_session_data(session, tensor);
+    if (from == NULL)
+      from = session->rom + (size_t)pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM) *
+                                session->plan.align_bytes;
+    memcpy(to, from + at, bytes);
+    return PT_OK;
+  }
+  status = check_buffer(session, buffer, buffer_bytes);
+  while (status == PT_OK && bytes > 0) {
+    const window next = next_window(session, tensor, at, bytes, buffer_bytes);
+    status = move(session, 0, next.storage_at, buffer, next.bytes);
+    if (status == PT_OK) memcpy(to, (const uint8_t*)buffer + next.skip, next.payload);
+    to += next.payload, at += next.payload, bytes -= next.payload;
+  }
+  return status;
+}
+
+pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
+                           void* buffer, size_t buffer_bytes) {
+  const uint8_t* from = (const uint8_t*)data;
+  pt_status status = check_range(session, tensor, at, data, bytes);
+  if (status != PT_OK || bytes == 0) return status;
+  if (home_of(session, tensor) == PT_HOME_ROM) return PT_E_STATE;
+  if (home_of(session, tensor) == PT_HOME_RAM) {
+    memcpy((uint8_t*)pt_session_data(session, tensor) + at, from, bytes);
+    return PT_OK;
+  }
+  status = check_buffer(session, buffer, buffer_bytes);
+  while (status == PT_OK && bytes > 0) {
+    const window next = next_window(session, tensor, at, bytes, buffer_bytes);
+    /* What surrounds a part of a unit is kept. */
+    if (next.payload != next.bytes) status = move(session, 0, next.storage_at, buffer, next.bytes);
+    if (status == PT_OK) {
+      memcpy((uint8_t*)buffer + next.skip, from, next.payload);
+      status = move(session, 1, next.storage_at, buffer, next.bytes);
+    }
+    from += next.payload, at += next.payload, bytes -= next.payload;
+  }
+  return status;
+}

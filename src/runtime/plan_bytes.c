@@ -1,0 +1,187 @@
+#include "runtime/plan_bytes.h"
+
+#include <string.h>
+
+uint32_t pt_crc32(const uint8_t* bytes, size_t size) {
+  static const uint32_t nibbles[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
+                                       0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
+                                       0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
+  uint32_t crc = 0xFFFFFFFFu;
+  size_t at;
+  for (at = 0; at < size; ++at) {
+    crc ^= bytes[at];
+    crc = crc >> 4 ^ nibbles[crc & 15];
+    crc = crc >> 4 ^ nibbles[crc & 15];
+  }
+  return ~crc;
+}
+
+uint64_t pt_take_varint(pt_cursor* cursor) {
+  uint64_t value = 0;
+  unsigned shift;
+  for (shift = 0; shift < 64; shift += 7) {
+    uint8_t byte;
+    if (cursor->bad || cursor->at >= cursor->end) break;
+    byte = cursor->bytes[cursor->at++];
+    if (shift == 63 && byte > 1) break;
+    value |= (uint64_t)(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+  cursor->bad = 1;
+  return 0;
+}
+
+uint32_t pt_take_u32(pt_cursor* cursor) {
+  const uint64_t value = pt_take_varint(cursor);
+  if (value >= PT_NOWHERE) cursor->bad = 1;
+  return cursor->bad ? 0 : (uint32_t)value;
+}
+
+static int64_t take_signed(pt_cursor* cursor) { /* zigzag: 0, -1, 1, -2, ... */
+  const uint64_t value = pt_take_varint(cursor);
+  const int64_t half = (int64_t)(value >> 1);
+  return (value & 1) != 0 ? -half - 1 : half;
+}
+
+static double take_real(pt_cursor* cursor) {
+  double real = 0;
+  if (cursor->bad || cursor->end - cursor->at < 8) {
+    cursor->bad = 1;
+  } else {
+    const uint64_t bits = pt_load_u64(cursor->bytes + cursor->at);
+    memcpy(&real, &bits, sizeof real);
+    cursor->at += 8;
+  }
+  return real;
+}
+
+uint32_t pt_dtype_size(uint32_t dtype) {
+  static const uint8_t sizes[PT_DTYPE_COUNT] = {4, 8, 4, 1, 1, 8};
+  return dtype < PT_DTYPE_COUNT ? sizes[dtype] : 0;
+}
+
+uint64_t pt_elements(const pt_tensor* tensor) {
+  uint64_t count = 1;
+  unsigned d;
+  for (d = 0; d < tensor->rank; ++d) {
+    if (count > UINT64_MAX >> 31) return UINT64_MAX; /* dims are below 2^31 */
+    count *= tensor->dims[d];
+  }
+  return count;
+}
+
+const uint8_t* pt_tensor_record(const pt_plan* plan, uint32_t tensor) {
+  return plan->bytes + plan->tensors_at + (size_t)tensor * PT_TENSOR_SIZE;
+}
+
+uint32_t pt_tensor_units(const pt_plan* plan, uint32_t tensor) {
+  return pt_load_u32(pt_tensor_record(plan, tensor) + PT_TENSOR_UNITS);
+}
+
+int pt_decode_type(const pt_plan* plan, uint64_t reference, pt_tensor* type) {
+  const uint64_t dims_at = reference >> 6;
+  const uint8_t* dims;
+  unsigned d;
+  type->dtype = (uint8_t)(reference & 7);
+  type->rank = (uint8_t)(reference >> 3 & 7);
+  if (type->dtype >= PT_DTYPE_COUNT || type->rank > PT_MAX_RANK) return 0;
+  if (dims_at > plan->shape_count || plan->shape_count - dims_at < type->rank) return 0;
+  dims = plan->bytes + plan->shapes_at + (size_t)dims_at * 4;
+  for (d = 0; d < type->rank; ++d) {
+    type->dims[d] = pt_load_u32(dims + 4 * d);
+    if (type->dims[d] == 0 || type->dims[d] > INT32_MAX) return 0; /* kernels may count in int32_t */
+  }
+  for (; d < PT_MAX_RANK; ++d) type->dims[d] = 0;
+  return 1;
+}
+
+static pt_status decode_operands(const pt_plan* plan, pt_cursor* cursor, pt_op_view* view) {
+  const unsigned count = (unsigned)view->input_count + view->output_count;
+  unsigned operand;
+  if (count > PT_MAX_OPERANDS) return PT_E_PLAN;
+  for (operand = 0; operand < count; ++operand) {
+    pt_tensor* type = &view->operands[operand];
+    uint64_t reference;
+    view->tensors[operand] = pt_take_u32(cursor);
+    reference = pt_take_varint(cursor);
+    type->data = NULL;
+    if (cursor->bad || view->tensors[operand] >= plan->tensor_count) return PT_E_PLAN;
+    if (!pt_decode_type(plan, reference, type)) return PT_E_PLAN;
+  }
+  return PT_OK;
+}
+
+pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
+  const uint32_t at = pt_load_u32(plan->bytes + plan->ops_at + (size_t)op * 4);
+  const uint8_t* fixed;
+  pt_cursor cursor;
+  unsigned attr;
+  if (at > plan->size || plan->size - at < PT_OP_FIXED_SIZE) return PT_E_PLAN;
+  fixed = plan->bytes + at;
+  view->op = (uint16_t)pt_load_u16(fixed + PT_OP_KIND);
+  view->algorithm = (uint16_t)pt_load_u16(fixed + PT_OP_ALGORITHM);
+  view->engine = fixed[PT_OP_ENGINE];
+  view->dtype = fixed[PT_OP_DTYPE];
+  view->input_count = fixed[PT_OP_INPUTS];
+  view->output_count = fixed[PT_OP_OUTPUTS];
+  view->int_count = fixed[PT_OP_INTS];
+  view->real_count = fixed[PT_OP_REALS];
+  if (view->int_count > PT_MAX_ATTRS || view->real_count > PT_MAX_ATTRS) return PT_E_PLAN;
+  if (pt_load_u16(fixed + PT_OP_RESERVED) != 0) return PT_E_PLAN;
+  cursor.bytes = plan->bytes;
+  cursor.at = at + PT_OP_FIXED_SIZE;
+  cursor.end = (uint32_t)plan->size;
+  cursor.bad = 0;
+  view->workspace_bytes = pt_take_varint(&cursor);
+  if (decode_operands(plan, &cursor, view) != PT_OK) return PT_E_PLAN;
+  for (attr = 0; attr < view->int_count; ++attr) view->ints[attr] = take_signed(&cursor);
+  for (attr = 0; attr < view->real_count; ++attr) view->reals[attr] = take_real(&cursor);
+  return cursor.bad ? PT_E_PLAN : PT_OK;
+}
+
+pt_cursor pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions) {
+  const uint8_t* record = plan->bytes + plan->programs_at + (size_t)program * PT_PROGRAM_SIZE;
+  pt_cursor cursor;
+  cursor.bytes = plan->bytes;
+  cursor.at = pt_load_u32(record + PT_PROGRAM_CODE);
+  cursor.end = cursor.at + pt_load_u32(record + PT_PROGRAM_CODE_SIZE);
+  cursor.bad = 0;
+  *instructions = pt_load_u32(record + PT_PROGRAM_INSTRUCTIONS);
+  return cursor;
+}
+
+/* Bytes [at, at + bytes) of the arena, `at` in units: are they inside it? */
+static int in_arena(const pt_plan* plan, uint32_t at, uint64_t bytes) {
+  const uint64_t begin = (uint64_t)at * plan->align_bytes;
+  return begin <= plan->arena_bytes && bytes <= plan->arena_bytes - begin;
+}
+
+static int tensor_in_arena(const pt_plan* plan, uint32_t at, uint32_t tensor) {
+  return in_arena(plan, at, (uint64_t)pt_tensor_units(plan, tensor) * plan->align_bytes);
+}
+
+static pt_status decode_compute(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view) {
+  unsigned output;
+  if (step->subject >= plan->op_count || pt_decode_op(plan, step->subject, view) != PT_OK) return PT_E_PLAN;
+  for (output = 0; output < view->output_count; ++output) {
+    step->at[output] = pt_take_u32(cursor);
+    if (!tensor_in_arena(plan, step->at[output], view->tensors[view->input_count + output])) return PT_E_PLAN;
+  }
+  step->workspace_at = view->workspace_bytes != 0 ? pt_take_u32(cursor) : 0;
+  if (!in_arena(plan, step->workspace_at, view->workspace_bytes)) return PT_E_PLAN;
+  return cursor->bad ? PT_E_PLAN : PT_OK;
+}
+
+pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view) {
+  const uint64_t head = pt_take_varint(cursor);
+  if (cursor->bad || head >> PT_DO_BITS >= PT_NOWHERE) return PT_E_PLAN;
+  step->kind = (uint8_t)(head & 3);
+  step->subject = (uint32_t)(head >> PT_DO_BITS);
+  if (step->kind == PT_DO_COMPUTE) return decode_compute(plan, cursor, step, view);
+  if (step->subject >= plan->tensor_count) return PT_E_PLAN;
+  if (step->kind == PT_DO_PAGE_IN) {
+    step->at[0] = pt_take_u32(cursor);
+    if (cursor->bad || !tensor_in_arena(plan, step->at[0], step->subject)) return PT_E_PLAN;
+  }
+  return PT_OK;
+}

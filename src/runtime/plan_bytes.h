@@ -1,0 +1,74 @@
+/* Reads a binary plan in place: little-endian loads byte by byte (no alignment is assumed), varints, decoded ops and instructions. */
+#ifndef PANTOUM_RUNTIME_PLAN_BYTES_H
+#define PANTOUM_RUNTIME_PLAN_BYTES_H
+
+#include "pantoum/pantoum.h"
+#include "runtime/plan_layout.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+static inline uint32_t pt_load_u16(const uint8_t* bytes) { return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8; }
+static inline uint32_t pt_load_u32(const uint8_t* bytes) { return pt_load_u16(bytes) | pt_load_u16(bytes + 2) << 16; }
+static inline uint64_t pt_load_u64(const uint8_t* bytes) {
+  return pt_load_u32(bytes) | (uint64_t)pt_load_u32(bytes + 4) << 32;
+}
+/* CRC-32 as in zlib and PNG. */
+uint32_t pt_crc32(const uint8_t* bytes, size_t size);
+
+/* A bounded reader: past its end, or at a varint of more than 64 bits, it turns bad and gives zeros from then on. */
+typedef struct pt_cursor {
+  const uint8_t* bytes;
+  uint32_t at, end;
+  uint8_t bad;
+} pt_cursor;
+
+uint64_t pt_take_varint(pt_cursor* cursor);
+/* A varint that must be below 2^32 - 1. */
+uint32_t pt_take_u32(pt_cursor* cursor);
+
+/* Bytes of an element; 0 for a dtype that does not exist. */
+uint32_t pt_dtype_size(uint32_t dtype);
+/* Product of the dims; UINT64_MAX where it may not fit (never below 2^33). No division: microcontrollers have none for 64 bits. */
+uint64_t pt_elements(const pt_tensor* tensor);
+
+/* Fields of a tensor's record; `tensor` < tensor_count. */
+const uint8_t* pt_tensor_record(const pt_plan* plan, uint32_t tensor);
+uint32_t pt_tensor_units(const pt_plan* plan, uint32_t tensor);
+/* Dims, rank and dtype of a type reference; `data` stays untouched. 0 where it is none. */
+int pt_decode_type(const pt_plan* plan, uint64_t reference, pt_tensor* type);
+
+/* An op, decoded onto the stack: about 2 KiB. Inputs first, then outputs. */
+typedef struct pt_op_view {
+  uint16_t op, algorithm;
+  uint8_t engine, dtype;
+  uint8_t input_count, output_count, int_count, real_count;
+  uint64_t workspace_bytes;
+  uint32_t tensors[PT_MAX_OPERANDS];
+  pt_tensor operands[PT_MAX_OPERANDS];
+  int64_t ints[PT_MAX_ATTRS];
+  double reals[PT_MAX_ATTRS];
+} pt_op_view;
+
+/* PT_E_PLAN unless the record lies inside the plan, its counts are within the limits and its operands are tensors of the plan. Data
+ * pointers are NULL. Whether the operands suit their tensors and the op, pt_plan_open checks once (pt_check_op). */
+pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view);
+
+typedef struct pt_step {
+  uint8_t kind;
+  uint32_t subject;             /* op or tensor */
+  uint32_t at[PT_MAX_OPERANDS]; /* units; compute: one per output; page_in: one */
+  uint32_t workspace_at;        /* units */
+} pt_step;
+
+/* The code of a program; `program` < program_count. */
+pt_cursor pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions);
+/* The next instruction, and for a compute its op. PT_E_PLAN unless its subject exists and its places are inside the arena. */
+pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,120 @@
+#include "train/tensor_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pantoum::train {
+namespace {
+
+constexpr const char* kHelp = "plan the model again with this release";
+
+PlanTensor describe(uint32_t index, const pt_tensor_info& info) {
+  PlanTensor tensor{index, info.name, static_cast<ir::DType>(info.dtype), {}, info.payload};
+  tensor.shape.assign(info.dims, info.dims + std::min<int>(info.rank, PT_MAX_RANK));
+  return tensor;
+}
+
+struct Named {
+  PlanTensor tensor;
+  bool in_ram = false;
+};
+
+std::vector<Named> named_tensors(const pt_plan& plan) {
+  std::vector<Named> named;
+  for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
+    pt_tensor_info info{};
+    if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK || info.name == nullptr || info.name[0] == '\0') continue;
+    if (info.home != PT_HOME_RAM && info.home != PT_HOME_AUX) continue;
+    named.push_back({describe(tensor, info), info.home == PT_HOME_RAM});
+  }
+  return named;
+}
+
+class TableMaker {
+ public:
+  TableMaker(const std::vector<std::string>& inputs, const artifact::SafetensorFile& weights) : input_names_(inputs), weights_(weights) {}
+
+  Result<TensorTable> make(const pt_plan& plan) {
+    const std::vector<Named> named = named_tensors(plan);
+    PANTOUM_TRY(find_programs(plan));
+    PANTOUM_TRY(find_label(named));
+    table_.inputs.resize(input_names_.size());
+    for (const Named& entry : named) sort_in(entry);
+    PANTOUM_TRY(check());
+    return std::move(table_);
+  }
+
+ private:
+  const std::vector<std::string>& input_names_;
+  const artifact::SafetensorFile& weights_;
+  TensorTable table_;
+
+  Result<void> find_programs(const pt_plan& plan) {
+    const int32_t train = pt_plan_program(&plan, "train"), eval = pt_plan_program(&plan, "eval");
+    if (train < 0) return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
+    table_.train_program = static_cast<uint32_t>(train);
+    if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
+    return {};
+  }
+
+  Result<void> find_label(const std::vector<Named>& named) {
+    for (const Named& entry : named)
+      if (entry.tensor.name == "label" && entry.in_ram && !entry.tensor.shape.empty()) {
+        table_.label = entry.tensor;
+        table_.batch = entry.tensor.shape[0];
+        return {};
+      }
+    return fail("E0253", "the plan holds no tensor 'label' in RAM", {}, kHelp);
+  }
+
+  void sort_in(const Named& entry) {
+    const std::string& name = entry.tensor.name;
+    if (name == "label") return;
+    if (name == "loss" || name.starts_with("eval.")) return result(entry);
+    if (name.starts_with("optim.")) return table_.states.push_back(entry.tensor);
+    const auto input = std::find(input_names_.begin(), input_names_.end(), name);
+    if (input != input_names_.end() && entry.in_ram) {
+      table_.inputs[static_cast<size_t>(input - input_names_.begin())] = entry.tensor;
+    } else if (input_names_.empty() && looks_like_input(entry)) {
+      table_.inputs.push_back(entry.tensor);
+    } else {
+      table_.weights.push_back(entry.tensor);
+    }
+  }
+
+  void result(const Named& entry) {
+    if (!entry.in_ram || entry.tensor.dtype != ir::DType::kF32) return;
+    if (entry.tensor.name == "loss" && entry.tensor.bytes == 4) table_.loss = entry.tensor;
+    if (entry.tensor.name == "eval.loss" && entry.tensor.bytes == 4) table_.eval_loss = entry.tensor;
+    if (entry.tensor.name == "eval.count_correct" && entry.tensor.bytes == 8) table_.eval_correct = entry.tensor;
+  }
+
+  bool looks_like_input(const Named& entry) const {
+    return entry.in_ram && !entry.tensor.shape.empty() && entry.tensor.shape[0] == table_.batch &&
+           weights_.find(entry.tensor.name) == nullptr;
+  }
+
+  Result<void> check() const {
+    if (!table_.loss) return fail("E0253", "the plan holds no result 'loss' (one f32 in RAM)", {}, kHelp);
+    if (table_.inputs.empty()) return fail("E0253", "the plan holds no input", {}, kHelp);
+    for (size_t input = 0; input < table_.inputs.size(); ++input) {
+      const PlanTensor& tensor = table_.inputs[input];
+      if (tensor.name.empty())
+        return fail("E0253", fmt::format("the plan holds no input '{}' in RAM", input_names_[input]), {}, kHelp);
+      if (tensor.shape.empty() || tensor.shape[0] != table_.batch || tensor.bytes == 0)
+        return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {}, kHelp);
+    }
+    if (table_.batch <= 0 || table_.label.bytes == 0) return fail("E0253", "the plan's batch is empty", {}, kHelp);
+    return {};
+  }
+};
+
+}  // namespace
+
+Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
+                                      const artifact::SafetensorFile& weights) {
+  return TableMaker(inputs, weights).make(plan);
+}
+
+}  // namespace pantoum::train

@@ -1,0 +1,48 @@
+// Which tensor of a binary plan is what to the Trainer, told by its name.
+//
+//   "label"                             the batch's targets            "optim..."             optimizer state
+//   "loss", "eval.loss",                results                        the model's inputs     named by TrainerOptions::inputs
+//   "eval.count_correct"                                               every other name       a parameter, buffer or constant
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifact/safetensors.h"
+#include "ir/dtype.h"
+#include "ir/graph.h"
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::train {
+
+struct PlanTensor {
+  uint32_t index = 0;  // in the plan
+  std::string name;
+  ir::DType dtype = ir::DType::kF32;
+  ir::Shape shape;
+  uint64_t bytes = 0;  // payload
+
+  [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
+  [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(ir::size_of(dtype)); }
+};
+
+struct TensorTable {
+  std::vector<PlanTensor> weights;  // parameters, buffers, constants
+  std::vector<PlanTensor> states;   // "optim..."
+  std::vector<PlanTensor> inputs;   // in the model's order; their first dimension is the batch
+  PlanTensor label;
+  std::optional<PlanTensor> loss, eval_loss, eval_correct;  // f32: [], [], [2]
+  uint32_t train_program = 0;
+  std::optional<uint32_t> eval_program;
+  int64_t batch = 0;
+};
+
+// `inputs`: names of the model's inputs in its order; empty: every tensor in RAM that `weights` does not hold and whose first dimension is the
+// labels'. E0253 with what the plan lacks for training (program "train", tensors "label" and "loss", an input).
+[[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
+                                                    const artifact::SafetensorFile& weights);
+
+}  // namespace pantoum::train
