@@ -24,7 +24,7 @@ using Optimizer = std::variant<Sgd, Adam, NoOptimizer>;
 struct TrainingOptions {
   Loss loss = Loss::kCrossEntropy;
   Optimizer optimizer = Sgd{};
-  std::vector<std::string> freeze;  // globs over parameter names (fnmatch)
+  std::vector<std::string> freeze = {};  // globs over parameter names (fnmatch)
 };
 
 // The training step. Results: [loss]. Every trained parameter p gets p.next and its optimizer state

@@ -114,6 +114,7 @@ class Sweep {
   const OnGradient& on_gradient_;
   size_t first_new_;
   std::vector<ValueId> gradient_;  // by forward value: the sum so far
+  std::set<ValueId> named_;        // gradients under their final name; a + b shares one: the first keeps it
   std::vector<int> readers_;       // by forward value: ops that read it and are not differentiated yet
   std::set<std::pair<int, OpId>>
       ready_;  // ops all of whose outputs' readers are done; last first, parameters' own ops before all
@@ -137,9 +138,7 @@ class Sweep {
     const ValueId gradient = gradient_[at(value)];
     const std::string name = builder_.graph().value(value).name;
     const OpId producer = builder_.graph().value(value).producer;
-    if (gradient != kNone && builder_.graph().value(gradient).name.rfind("grad.", 0) != 0) {
-      builder_.rename(gradient, "grad." + name);
-    }
+    if (gradient != kNone && named_.insert(gradient).second) builder_.rename(gradient, "grad." + name);
     if (producer != kNone) return make_ready(producer);
     if (gradient != kNone) on_gradient_(value, gradient);
   }

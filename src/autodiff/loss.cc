@@ -45,7 +45,7 @@ ValueId logits_of(Builder& builder, ValueId output) {
 }
 
 Result<TensorType> label_type(const Builder& builder, ValueId prediction, Loss loss) {
-  const TensorType& type = builder.type(prediction);
+  const TensorType type = builder.type(prediction);
   const std::string& name = builder.graph().value(prediction).name;
   if (!ir::is_float(type.dtype)) return fail("E0403", "the model's output is not floating point", name);
   if (loss == Loss::kMse) return type;

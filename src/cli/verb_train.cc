@@ -100,51 +100,61 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   return prepared;
 }
 
-// Steps, epochs and the end, as lines of the log and of the terminal.
+// Steps and epochs, as lines of the log and of the terminal.
 class Narrator {
  public:
   Narrator(const Options& options, const Prepared& prepared, const train::Trainer& trainer, RunLog& log)
-      : prepared_(prepared), trainer_(trainer), log_(log), line_(options.common.json()), quiet_(options.common.json()) {}
+      : prepared_(prepared), log_(log), line_(options.common.json()), arena_bytes_(trainer.usage().arena_bytes), batch_(trainer.batch()) {}
 
   void step(const train::RunProgress& progress) {
-    if (progress.step % 50 == 0 || progress.step == 1) keep(log_.write({{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
+    if (progress.step % kLogEvery == 0 || progress.step == 1)
+      keep(log_.write({{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
     if (!line_.due()) return;
-    const auto& usage = trainer_.usage();
-    const double rate = progress.steps_per_second;
-    line_.show(fmt::format("step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {} a step (modelled)  eta {}", progress.step,
-                           progress.total_steps, progress.loss, rate, mib(usage.arena_bytes), mib(static_cast<uint64_t>(prepared_.budget_bytes)),
-                           mib(train::read_resident_set().now_bytes), base::show_joules(prepared_.energy_j),
-                           base::show_seconds(static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9))));
+    const double rate = progress.samples_per_s / static_cast<double>(batch_);
+    const double left = static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9);
+    line_.show(fmt::format("step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}", progress.step,
+                           progress.total_steps, progress.loss, rate, mib(arena_bytes_), mib(static_cast<uint64_t>(prepared_.budget_bytes)),
+                           mib(train::read_resident_set().now_bytes), base::show_joules(prepared_.energy_j), base::show_seconds(left)));
   }
 
-  void epoch(uint64_t number, const train::Evaluation& evaluation) {
-    keep(log_.write({{"event", "epoch"}, {"epoch", number}, {"test_loss", evaluation.loss}, {"test_accuracy", evaluation.accuracy}}));
-    line_.finish(fmt::format("epoch {}  test loss {:.4f}  test accuracy {:.4f}", number, evaluation.loss, evaluation.accuracy));
+  void event(const train::RunEvent& event) {
+    if (event.kind == train::RunEvent::Kind::kCheckpoint) return keep(log_.write({{"event", "checkpoint"}, {"step", event.step}, {"seconds", event.seconds}}));
+    Json line{{"event", "epoch"}, {"epoch", event.epoch + 1}, {"step", event.step}, {"train_loss", event.mean_loss}, {"seconds", event.seconds}};
+    std::string text = fmt::format("epoch {}  train loss {:.4f}", event.epoch + 1, event.mean_loss);
+    if (event.evaluation) {
+      line["test_loss"] = event.evaluation->loss;
+      text += fmt::format("  test loss {:.4f}", event.evaluation->loss);
+      if (event.evaluation->has_accuracy) {
+        line["test_accuracy"] = event.evaluation->accuracy;
+        text += fmt::format("  test accuracy {:.4f}", event.evaluation->accuracy);
+      }
+    }
+    keep(log_.write(line));
+    line_.finish(text);
   }
 
   [[nodiscard]] const Result<void>& status() const { return status_; }
 
  private:
+  static constexpr uint64_t kLogEvery = 20;
   static double mib(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
   void keep(Result<void> result) {
     if (status_ && !result) status_ = std::move(result);
   }
 
   const Prepared& prepared_;
-  const train::Trainer& trainer_;
   RunLog& log_;
   ProgressLine line_;
-  bool quiet_;
+  uint64_t arena_bytes_;
+  int64_t batch_;
   Result<void> status_;
 };
 
 Json end_event(const Prepared& prepared, const train::Trainer& trainer, const train::RunSummary& summary) {
   const train::Usage usage = trainer.usage();
   Json event{{"event", summary.interrupted ? "interrupted" : "end"}};
-  if (summary.evaluation) {
-    event["test_accuracy"] = summary.evaluation->accuracy;
-    event["test_loss"] = summary.evaluation->loss;
-  }
+  if (summary.evaluation && summary.evaluation->has_accuracy) event["test_accuracy"] = summary.evaluation->accuracy;
+  if (summary.evaluation) event["test_loss"] = summary.evaluation->loss;
   event["steps"] = trainer.steps_done();
   event["budget_bytes"] = prepared.budget_bytes;
   event["arena_bytes"] = usage.arena_bytes;
@@ -190,12 +200,14 @@ Result<int> train_model(Options options) {
   const TemporaryFile weights(options.output + ".initial");
   PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
   if (interrupted().stop_requested()) return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
-  train::RunOptions run{.epochs = options.epochs, .checkpoint_every = options.checkpoint_every, .checkpoint_path = options.checkpoint, .stop = interrupted()};
+  std::vector<uint32_t> indices(static_cast<size_t>(data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
   Narrator narrator(options, prepared, *trainer, log);
-  run.on_step = [&](const train::RunProgress& progress) { narrator.step(progress); };
-  run.on_epoch = [&](uint64_t epoch, const train::Evaluation& evaluation) { narrator.epoch(epoch, evaluation); };
+  train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs), .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
+                        .checkpoint = options.checkpoint, .stop = interrupted(), .indices = indices};
+  run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
+  run.log = [&](const train::RunEvent& event) { narrator.event(event); };
   PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
   const Json end = end_event(prepared, *trainer, summary);
   if (summary.interrupted) {

@@ -74,10 +74,10 @@ Result<ir::Data> ExternalData::read(const onnx::TensorProto& message, int64_t by
   if (const auto piece = pieces_.find(key); piece != pieces_.end()) return piece->second;
   PANTOUM_ASSIGN(File* const file, open(place.location, where));
   if (place.offset > file->size || bytes > file->size - place.offset) {
-    return fail("E0206",
-                fmt::format("'{}' ends before the {} bytes at {} that a tensor names", place.location, bytes,
-                            place.offset),
-                where, "the file is truncated, or belongs to another model");
+    return fail(
+        "E0206",
+        fmt::format("'{}' ends before the {} bytes at {} that a tensor names", place.location, bytes, place.offset),
+        where, "the file is truncated, or belongs to another model");
   }
   if (bytes > 2 * file->size - file->read) {
     return fail("E0206", fmt::format("the tensors name overlapping pieces of '{}'", place.location), where);

@@ -122,10 +122,12 @@ Result<Numbers> each(const FoldCall& call, Ints on_ints, Reals on_reals) {
 constexpr auto kSame = [](int64_t value) { return value; };
 
 Result<Numbers> fold_neg(const FoldCall& call) {
-  return each(call, [](int64_t value) { return wrap_sub(0, value); }, [](double value) { return -value; });
+  return each(
+      call, [](int64_t value) { return wrap_sub(0, value); }, [](double value) { return -value; });
 }
 Result<Numbers> fold_not(const FoldCall& call) {
-  return each(call, [](int64_t value) { return static_cast<int64_t>(value == 0); }, [](double value) { return value; });
+  return each(
+      call, [](int64_t value) { return static_cast<int64_t>(value == 0); }, [](double value) { return value; });
 }
 Result<Numbers> fold_sqrt(const FoldCall& call) {
   return each(call, kSame, [](double value) { return std::sqrt(value); });
@@ -172,12 +174,12 @@ Result<Numbers> fold_where(const FoldCall& call) {
 }
 
 constexpr std::array kFolders = {
-    FolderEntry{"Add", 2, fold_add},     FolderEntry{"Sub", 2, fold_sub},           FolderEntry{"Mul", 2, fold_mul},
-    FolderEntry{"Div", 2, fold_div},     FolderEntry{"Mod", 2, fold_mod},           FolderEntry{"Equal", 2, fold_equal},
-    FolderEntry{"Less", 2, fold_less},   FolderEntry{"Greater", 2, fold_greater},   FolderEntry{"And", 2, fold_and},
-    FolderEntry{"Or", 2, fold_or},       FolderEntry{"Neg", 1, fold_neg},           FolderEntry{"Not", 1, fold_not},
-    FolderEntry{"Sqrt", 1, fold_sqrt},   FolderEntry{"Floor", 1, fold_floor},       FolderEntry{"Ceil", 1, fold_ceil},
-    FolderEntry{"Cast", 1, fold_cast},   FolderEntry{"Identity", 1, fold_identity}, FolderEntry{"Where", 3, fold_where},
+    FolderEntry{"Add", 2, fold_add},   FolderEntry{"Sub", 2, fold_sub},           FolderEntry{"Mul", 2, fold_mul},
+    FolderEntry{"Div", 2, fold_div},   FolderEntry{"Mod", 2, fold_mod},           FolderEntry{"Equal", 2, fold_equal},
+    FolderEntry{"Less", 2, fold_less}, FolderEntry{"Greater", 2, fold_greater},   FolderEntry{"And", 2, fold_and},
+    FolderEntry{"Or", 2, fold_or},     FolderEntry{"Neg", 1, fold_neg},           FolderEntry{"Not", 1, fold_not},
+    FolderEntry{"Sqrt", 1, fold_sqrt}, FolderEntry{"Floor", 1, fold_floor},       FolderEntry{"Ceil", 1, fold_ceil},
+    FolderEntry{"Cast", 1, fold_cast}, FolderEntry{"Identity", 1, fold_identity}, FolderEntry{"Where", 3, fold_where},
 };
 
 }  // namespace

@@ -96,7 +96,8 @@ Result<Numbers> fold_concat(const FoldCall& call) {
     if (part == nullptr) return fail("E0211", "an input is missing");
     Shape expected = part->shape;
     if (expected.size() == result.shape.size()) expected[along] = result.shape[along];
-    if (part->dtype != first.dtype || expected != result.shape) return fail("E0211", "constants differ in type or shape");
+    if (part->dtype != first.dtype || expected != result.shape)
+      return fail("E0211", "constants differ in type or shape");
     result.shape[along] += part->shape[along];
     PANTOUM_TRY(check_folded_size(call, result.shape));
   }

@@ -15,18 +15,18 @@ namespace pantoum::import {
 enum class WeightRole : uint8_t { kConstant, kParameter };
 
 struct Initializer {
-  Tensor tensor;                   // empty when `problem` is set
-  std::string problem;             // the element type is not supported
+  Tensor tensor;        // empty when `problem` is set
+  std::string problem;  // the element type is not supported
   WeightRole role = WeightRole::kConstant;
 };
 
 struct Model {
-  onnx::ModelProto proto;          // contents of initializers moved out
-  int64_t opset = 0;               // of the default domain
+  onnx::ModelProto proto;  // contents of initializers moved out
+  int64_t opset = 0;       // of the default domain
   std::map<std::string, Initializer> initializers;
-  std::vector<int> order;          // nodes in topological order: the file's own where that is one
-  std::vector<char> live;          // per node of the file: does an output of the model depend on it?
-  std::set<std::string> read;      // every name that a node reads or that is an output of the model
+  std::vector<int> order;      // nodes in topological order: the file's own where that is one
+  std::vector<char> live;      // per node of the file: does an output of the model depend on it?
+  std::set<std::string> read;  // every name that a node reads or that is an output of the model
 };
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external

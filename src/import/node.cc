@@ -57,9 +57,9 @@ Result<ValueId> Node::real(size_t input) {
   PANTOUM_ASSIGN(const ValueId id, value(input));
   const DType dtype = lowering_.builder.type(id).dtype;
   if (dtype == DType::kF32) return id;
-  return unsupported(fmt::format("its input {} is {}, and this operator computes on float32 alone", input,
-                                 ir::name_of(dtype)),
-                     "cast it to float32 before");
+  return unsupported(
+      fmt::format("its input {} is {}, and this operator computes on float32 alone", input, ir::name_of(dtype)),
+      "cast it to float32 before");
 }
 
 const Tensor* Node::setting(size_t input) const {
@@ -122,8 +122,7 @@ Result<std::vector<ValueId>> Node::add(ir::Kind kind, std::vector<ValueId> input
 
 Result<ValueId> Node::op(ir::Kind kind, std::vector<ValueId> inputs, ir::Attrs attrs,
                          std::vector<ir::TensorType> given) {
-  PANTOUM_ASSIGN(const std::vector<ValueId> outputs,
-                 add(kind, std::move(inputs), std::move(attrs), std::move(given)));
+  PANTOUM_ASSIGN(const std::vector<ValueId> outputs, add(kind, std::move(inputs), std::move(attrs), std::move(given)));
   return outputs[0];
 }
 

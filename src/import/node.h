@@ -18,8 +18,8 @@ struct Operand {
   std::string name;
   ir::ValueId id = ir::kNone;           // once it is in the graph
   std::shared_ptr<const Tensor> known;  // contents, where they are known
-  bool weight = false;                  // `known` is trained: it may change, so it is neither folded nor read as a setting
-  std::string problem;                  // it could not be made; why
+  bool weight = false;  // `known` is trained: it may change, so it is neither folded nor read as a setting
+  std::string problem;  // it could not be made; why
   ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 
@@ -34,8 +34,8 @@ struct Lowering {
   bool batch_chosen = false;               // the caller chose the batch: problems that depend on it are errors
 };
 
-// Operators read their node through this and nothing else. Refusals are Results: E0401 not supported (with what to do), E0211
-// shapes that do not fit.
+// Operators read their node through this and nothing else. Refusals are Results: E0401 not supported (with what to do),
+// E0211 shapes that do not fit.
 class Node {
  public:
   Node(Lowering& lowering, const onnx::NodeProto& message, int position);
@@ -53,9 +53,9 @@ class Node {
   [[nodiscard]] const std::shared_ptr<Operand>& operand(size_t input) const;
   [[nodiscard]] const ir::TensorType& type(size_t input) const;
   [[nodiscard]] const ir::Shape& shape(size_t input) const { return type(input).shape; }
-  [[nodiscard]] Result<ir::ValueId> value(size_t input);  // puts it into the graph if need be
-  [[nodiscard]] Result<ir::ValueId> real(size_t input);   // the same; must be float32
-  [[nodiscard]] const Tensor* setting(size_t input) const;  // contents that training does not change, or null
+  [[nodiscard]] Result<ir::ValueId> value(size_t input);           // puts it into the graph if need be
+  [[nodiscard]] Result<ir::ValueId> real(size_t input);            // the same; must be float32
+  [[nodiscard]] const Tensor* setting(size_t input) const;         // contents that training does not change, or null
   [[nodiscard]] std::optional<double> scalar(size_t input) const;  // of a setting with one element
   // The integers of an input that must be constant; `what` names it in the refusal.
   [[nodiscard]] Result<std::vector<int64_t>> integers(size_t input, const char* what) const;
@@ -91,8 +91,8 @@ class Node {
   Attributes attributes_;
 };
 
-// Puts a known operand into the graph, once: weights as parameters, the rest as constants. E0401 for element types that no
-// kernel computes on.
+// Puts a known operand into the graph, once: weights as parameters, the rest as constants. E0401 for element types that
+// no kernel computes on.
 [[nodiscard]] Result<ir::ValueId> materialize(Lowering& lowering, Operand& operand);
 
 // E0401 with the node's own "what to do".

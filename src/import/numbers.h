@@ -26,7 +26,8 @@ struct Numbers {
 
 // A tensor of `shape` whose elements are those of `from` at `sources`.
 [[nodiscard]] Numbers pick(const Numbers& from, ir::Shape shape, const std::vector<size_t>& sources);
-// For every element of `to`, row-major, the element of `from` that broadcasting puts there. `from` must broadcast to `to`.
+// For every element of `to`, row-major, the element of `from` that broadcasting puts there. `from` must broadcast to
+// `to`.
 [[nodiscard]] std::vector<size_t> broadcast_sources(const ir::Shape& from, const ir::Shape& to);
 // The shape that both broadcast to; none if they do not.
 [[nodiscard]] std::optional<ir::Shape> broadcast_shapes(const ir::Shape& a, const ir::Shape& b);

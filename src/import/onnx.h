@@ -18,23 +18,24 @@ struct OnnxOptions {
 struct NodeCoverage {
   std::string name, op_type, domain;
   bool forward = false, gradient = false;
-  std::string problem;   // empty: fine; else what is wrong, and what to do
-  std::string note;      // e.g. "trained with batch statistics"
+  std::string problem;                     // empty: fine; else what is wrong, and what to do
+  std::string note;                        // e.g. "trained with batch statistics"
   std::vector<std::string> output_shapes;  // "[N,16,14,14]": the batch by its name
 };
 
 struct ModelInfo {
   int64_t ir_version = 0, opset = 0;
   std::string producer, graph_name;
-  std::string batch_name;             // "" when the model has a static batch
-  int64_t batch = 0;                  // as bound
+  std::string batch_name;  // "" when the model has a static batch
+  int64_t batch = 0;       // as bound
   std::vector<NodeCoverage> nodes;
-  std::vector<std::string> warnings;  // folded batch norm or dropout, ...
-  int64_t parameter_count = 0;
+  std::vector<std::string> warnings;  // folded batch norm or dropout, dynamic shapes, ...
+  std::vector<std::string> notes;     // what import decided, and what it cannot know
+  int64_t parameter_count = 0;        // elements of trained parameters
 };
 
 struct Imported {
-  ir::Graph graph;   // inputs, parameters, buffers, constants, forward ops in training form
+  ir::Graph graph;  // inputs, parameters, buffers, constants, forward ops in training form
   ModelInfo info;
 };
 

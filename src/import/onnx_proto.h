@@ -5,5 +5,5 @@
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wshadow"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-#include <onnx/onnx-ml.pb.h>
+#include <onnx/onnx_pb.h>
 #pragma GCC diagnostic pop

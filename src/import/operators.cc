@@ -42,9 +42,9 @@ constexpr std::array kAdvice = {
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {
   if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  for (const auto family : {product_operators(), conv_operators(), pool_operators(), arithmetic_operators(),
-                            activation_operators(), norm_operators(), reduce_operators(), shape_operators(),
-                            move_operators(), constant_operators()}) {
+  for (const auto family :
+       {product_operators(), conv_operators(), pool_operators(), arithmetic_operators(), activation_operators(),
+        norm_operators(), reduce_operators(), shape_operators(), move_operators(), constant_operators()}) {
     for (const OperatorEntry& entry : family) {
       if (op_type == entry.op_type) return &entry;
     }

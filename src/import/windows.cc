@@ -13,8 +13,7 @@ using ir::ValueId;
 constexpr int64_t kMost = INT32_MAX;
 
 Result<std::vector<int64_t>> list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
-  std::vector<int64_t> values =
-      node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
+  std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
   if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
   for (const int64_t value : values) {
     if (value < least || value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));

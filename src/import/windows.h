@@ -12,9 +12,10 @@ struct Window {
   int64_t kernel = 1, stride = 1, before = 0, after = 0, dilation = 1;
 };
 
-// Reads strides, pads, dilations, auto_pad and, where asked, ceil_mode; `spatial` are the image's spatial extents, `kernel` the window's.
-// With ceil_mode, `after` grows so that the last window fits (it begins inside the image or the padding before it).
-// One or two dimensions; the first of two is the height. E0211, E0401 (more dimensions, negative padding).
+// Reads strides, pads, dilations, auto_pad and, where asked, ceil_mode; `spatial` are the image's spatial extents,
+// `kernel` the window's. With ceil_mode, `after` grows so that the last window fits (it begins inside the image or the
+// padding before it). One or two dimensions; the first of two is the height. E0211, E0401 (more dimensions, negative
+// padding).
 [[nodiscard]] Result<std::vector<Window>> read_windows(Node& node, const ir::Shape& spatial,
                                                        const std::vector<int64_t>& kernel, bool ceil);
 

@@ -122,7 +122,7 @@ ValueId Builder::reshape(ValueId x, Shape shape) {
   return op(Kind::k_alias, graph_.value(x).name + ".reshape", {x}, {}, {{from.dtype, std::move(shape)}});
 }
 
-ValueId Builder::sum_to(ValueId x, const Shape& shape) {
+ValueId Builder::sum_to(ValueId x, Shape shape) {
   const Shape from = type(x).shape;
   if (from == shape || from.size() < shape.size()) return reshape(x, shape);
   const size_t pad = from.size() - shape.size();

@@ -33,12 +33,12 @@ class Builder {
              std::vector<TensorType> given = {});
 
   // Short forms that gradient rules and the importer share.
-  ValueId reshape(ValueId x, Shape shape);        // alias; x itself when the shape is the same already
-  ValueId sum_to(ValueId x, const Shape& shape);  // undoes a broadcast: reduce_sum + alias; x itself when equal
+  ValueId reshape(ValueId x, Shape shape);  // alias; x itself when the shape is the same already
+  ValueId sum_to(ValueId x, Shape shape);   // undoes a broadcast: reduce_sum + alias; x itself when equal
   ValueId transpose(ValueId x, std::vector<int64_t> perm);
   ValueId scale(ValueId x, double a, double b = 0);
 
-  [[nodiscard]] const TensorType& type(ValueId id) const { return graph_.value(id).type; }
+  [[nodiscard]] TensorType type(ValueId id) const { return graph_.value(id).type; }
   [[nodiscard]] Graph& graph() { return graph_; }
   [[nodiscard]] const Graph& graph() const { return graph_; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }

@@ -47,13 +47,38 @@ int64_t lifetime(const Box& box) {
   return sum;
 }
 
-// Order by descending score; ties by begin, then by number: the same on every machine.
-std::vector<int32_t> descending(const Boxes& boxes, const std::vector<double>& score) {
+struct Measures {  // by box; larger goes first
+  std::vector<double> size, length, area, begin, end, crowd;
+};
+
+Measures measure(const Boxes& boxes) {
+  const std::vector<Bytes> load = load_by_moment(boxes);
+  Measures measures;
+  for (const Box& box : boxes.boxes) {
+    const auto size = static_cast<double>(box.size), length = static_cast<double>(lifetime(box));
+    measures.size.push_back(size);
+    measures.length.push_back(length);
+    measures.area.push_back(size * length);
+    measures.begin.push_back(-static_cast<double>(box.live.front().begin));
+    measures.end.push_back(static_cast<double>(box.live.back().end));
+    Bytes most = 0;
+    for (const Interval& interval : box.live)
+      most = std::max(most, *std::max_element(load.begin() + interval.begin, load.begin() + interval.end));
+    measures.crowd.push_back(static_cast<double>(most));
+  }
+  return measures;
+}
+
+using Scores = std::vector<const std::vector<double>*>;
+
+// Order by descending scores, the first of which counts most; ties by begin, then by number: the same on every machine.
+std::vector<int32_t> descending(const Boxes& boxes, const Scores& scores) {
   std::vector<int32_t> order(boxes.boxes.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
     const auto left = static_cast<size_t>(a), right = static_cast<size_t>(b);
-    if (score[left] != score[right]) return score[left] > score[right];
+    for (const std::vector<double>* score : scores)
+      if ((*score)[left] != (*score)[right]) return (*score)[left] > (*score)[right];
     return boxes.boxes[left].live.front().begin < boxes.boxes[right].live.front().begin;
   });
   return order;
@@ -79,24 +104,26 @@ Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
 }
 
 std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes) {
-  const size_t count = boxes.boxes.size();
-  const std::vector<Bytes> load = load_by_moment(boxes);
-  std::vector<double> size(count), length(count), area(count), begin(count), end(count), crowd(count);
-  for (size_t index = 0; index < count; ++index) {
-    const Box& box = boxes.boxes[index];
-    size[index] = static_cast<double>(box.size);
-    length[index] = static_cast<double>(lifetime(box));
-    area[index] = size[index] * length[index];
-    begin[index] = -static_cast<double>(box.live.front().begin);
-    end[index] = static_cast<double>(box.live.back().end);
-    Bytes most = 0;
-    for (const Interval& interval : box.live)
-      most = std::max(most, *std::max_element(load.begin() + interval.begin, load.begin() + interval.end));
-    crowd[index] = static_cast<double>(most);
-  }
+  const Measures measures = measure(boxes);
   std::vector<std::vector<int32_t>> orders;
-  for (const auto* score : {&size, &area, &length, &crowd, &begin, &end}) orders.push_back(descending(boxes, *score));
+  for (const auto* score :
+       {&measures.size, &measures.area, &measures.length, &measures.crowd, &measures.begin, &measures.end})
+    orders.push_back(descending(boxes, {score}));
   return orders;
+}
+
+std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
+  const Measures measures = measure(boxes);
+  const std::vector<double>&area = measures.area, &length = measures.length, &crowd = measures.crowd;
+  std::vector<std::vector<int32_t>> ranks;
+  for (const auto& scores :
+       {Scores{&length, &area, &crowd}, Scores{&crowd, &area, &length}, Scores{&crowd, &length, &area}}) {
+    const std::vector<int32_t> order = descending(boxes, scores);
+    ranks.emplace_back(order.size());
+    for (size_t place = 0; place < order.size(); ++place)
+      ranks.back()[static_cast<size_t>(order[place])] = static_cast<int32_t>(place);
+  }
+  return ranks;
 }
 
 }  // namespace pantoum::place

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "place/boxes.h"
+#include "place/canonical_search.h"
 #include "place/greedy.h"
+#include "place/hill_climb.h"
 
 namespace pantoum::place {
 namespace {
@@ -19,6 +22,103 @@ Placement by_stay(const std::vector<Stay>& stays, const Boxes& boxes, const Offs
     placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + stays[stay].size);
   }
   return placement;
+}
+
+// What is known so far; everything that looks for a smaller arena gets it.
+struct Attempt {
+  const Boxes& boxes;
+  Bytes least;  // no arena is smaller
+  SearchLimit limit;
+  Offsets best;
+  std::vector<int32_t> best_order;
+};
+
+// All orders, first and best fit; stops at `goal`.
+void try_greedy(Attempt& attempt, Bytes goal) {
+  bool any = false;
+  for (auto& order : greedy_orders(attempt.boxes))
+    for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
+      Offsets found = greedy(attempt.boxes, order, fit);
+      if (any && found.arena >= attempt.best.arena) continue;
+      any = true;
+      attempt.best = std::move(found);
+      attempt.best_order = order;
+      if (attempt.best.arena <= goal) return;
+    }
+}
+
+Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
+  Bytes arena = 0;
+  for (size_t box = 0; box < at.size(); ++box) arena = std::max(arena, at[box] + boxes.boxes[box].bytes);
+  return arena;
+}
+
+// The canonical search in turns over three orders, each turn four times as long as the last, within `nodes`.
+Outcome try_search(Attempt& attempt, Bytes goal, int64_t nodes) {
+  const auto ranks = search_ranks(attempt.boxes);
+  nodes = std::min(nodes, attempt.limit.nodes);
+  for (int64_t turn = 2048; nodes > 0; turn *= 4)
+    for (const auto& rank : ranks) {
+      SearchLimit limit{std::min(turn, nodes), attempt.limit.deadline};
+      const int64_t granted = limit.nodes;
+      std::vector<Bytes> at;
+      const Outcome outcome = search_canonical(attempt.boxes, goal, rank, limit, at);
+      const bool out_of_time = attempt.limit.deadline && std::chrono::steady_clock::now() >= *attempt.limit.deadline;
+      const int64_t used = granted - limit.nodes;
+      nodes = out_of_time ? 0 : nodes - std::max<int64_t>(1, used);
+      attempt.limit.nodes -= used;
+      if (outcome == Outcome::kFound) attempt.best = {at, arena_of(attempt.boxes, at)};
+      if (outcome != Outcome::kLimit) return outcome;
+      if (nodes <= 0) break;
+    }
+  return Outcome::kLimit;
+}
+
+constexpr int64_t kNoLimit = int64_t{1} << 60;
+
+// Until the best arena is within the capacity; kNone: proved that none is.
+Outcome fit(Attempt& attempt, Bytes capacity) {
+  try_greedy(attempt, capacity);
+  if (attempt.best.arena <= capacity) return Outcome::kFound;
+  const bool search = searchable(attempt.boxes);
+  if (search) {
+    const Outcome outcome = try_search(attempt, capacity, 20'000);
+    if (outcome != Outcome::kLimit) return outcome;
+  }
+  SearchLimit some = attempt.limit;
+  if (search) some.nodes = std::min(some.nodes, static_cast<int64_t>(attempt.boxes.boxes.size()) * 300);
+  const int64_t granted = some.nodes;
+  hill_climb(attempt.boxes, attempt.best_order, capacity, some, attempt.best);
+  attempt.limit.nodes -= granted - some.nodes;
+  if (attempt.best.arena <= capacity) return Outcome::kFound;
+  return search ? try_search(attempt, capacity, kNoLimit) : Outcome::kLimit;
+}
+
+// Makes the arena as small as can be found: searches for goals between the load and the best, the smallest first.
+void shrink(Attempt& attempt) {
+  try_greedy(attempt, attempt.least);
+  if (attempt.best.arena <= attempt.least) return;
+  const int64_t nodes = attempt.limit.nodes;
+  const auto began = std::chrono::steady_clock::now();
+  const auto whole_deadline = attempt.limit.deadline;
+  const bool search = searchable(attempt.boxes);
+  constexpr double kExcess[] = {0, 0.003, 0.01, 0.02, 0.05};
+  for (size_t round = 0; search && round < std::size(kExcess); ++round) {
+    const Bytes goal = attempt.least + static_cast<Bytes>(static_cast<double>(attempt.least) * kExcess[round]);
+    if (goal >= attempt.best.arena) break;
+    if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(round + 1) / 8;
+    if (try_search(attempt, goal, nodes / 8) == Outcome::kFound) return;
+  }
+  attempt.limit.deadline = whole_deadline;
+  hill_climb(attempt.boxes, attempt.best_order, attempt.least, attempt.limit, attempt.best);
+}
+
+SearchLimit limit_of(const PlaceOptions& options) {
+  if (options.steps > 0) return {options.steps, {}};
+  const double seconds = std::clamp(options.seconds, 0.0, 1e8);
+  const auto duration =
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  return {kNoLimit, std::chrono::steady_clock::now() + duration};
 }
 
 }  // namespace
@@ -37,18 +137,16 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
     return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
                                      options.capacity));
   }
-  Offsets best;
-  bool any = false;
-  for (const auto& order : greedy_orders(boxes))
-    for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
-      Offsets found = greedy(boxes, order, fit);
-      if (!any || found.arena < best.arena) best = std::move(found);
-      any = true;
-      if (best.arena <= std::max(least, options.capacity)) return by_stay(stays, boxes, best);
-    }
-  if (options.capacity == 0) return by_stay(stays, boxes, best);
-  return fail("E0310",
-              fmt::format("the smallest arena found has {} bytes, and it may have {}", best.arena, options.capacity));
+  Attempt attempt{.boxes = boxes, .least = least, .limit = limit_of(options), .best = {}, .best_order = {}};
+  if (options.capacity == 0) {
+    shrink(attempt);
+    return by_stay(stays, boxes, attempt.best);
+  }
+  const Outcome outcome = fit(attempt, options.capacity);
+  if (outcome == Outcome::kFound) return by_stay(stays, boxes, attempt.best);
+  if (proved != nullptr) *proved = outcome == Outcome::kNone;
+  return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
+                                   options.capacity));
 }
 
 }  // namespace pantoum::place

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "plan/order.h"
+
 namespace pantoum::plan {
 namespace {
 
@@ -69,7 +71,7 @@ class Compiler {
   void add_ops() {
     std::unordered_map<int64_t, const cost::Op*> by_id;
     for (const cost::Op& op : graph_.ops) by_id.emplace(op.id, &op);
-    for (const int64_t id : graph_.order) {
+    for (const int64_t id : options_.reorder ? updates_last(graph_) : graph_.order) {
       const cost::Op& op = *by_id.at(id);
       OpModel entry;
       entry.id = id;
@@ -92,7 +94,11 @@ class Compiler {
     ChoiceModel entry{.number = static_cast<int32_t>(number),
                       .seconds = choice.time_s,
                       .joules = choice.energy_j,
-                      .workspace = round_up(choice.workspace_bytes, model_.align)};
+                      .workspace = round_up(choice.workspace_bytes, model_.align),
+                      .workspace_given = choice.workspace_bytes,
+                      .reads = {},
+                      .writes = {},
+                      .over = {}};
     for (const int position : choice.reads) {
       const int32_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
       const bool known = std::find(entry.reads.begin(), entry.reads.end(), tensor) != entry.reads.end();
@@ -207,10 +213,9 @@ std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>&
   return needed;
 }
 
-// The cheapest choice of the op that writes every needed output; -1: none.
+// The choice of the op that writes most of the needed outputs, the cheapest of those.
 int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, Objective objective) {
   size_t most = 0;
-  for (const TensorModel& tensor : model.tensors) (void)tensor, most = 0;
   std::vector<int32_t> outputs;
   for (const ChoiceModel& choice : model.ops[op].choices)
     for (const int32_t tensor : choice.writes)
@@ -226,7 +231,7 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
                                                  price(choices[static_cast<size_t>(best)], objective));
     if (written >= most && cheaper) best = static_cast<int32_t>(number), most = written;
   }
-  return most == outputs.size() ? best : -1;
+  return best;
 }
 
 }  // namespace
@@ -245,8 +250,7 @@ std::vector<int32_t> first_choices(const Model& model, Objective objective) {
   for (size_t tensor = 0; tensor < needed.size(); ++tensor)
     needed[tensor] = model.tensors[tensor].ends_in_ram || model.tensors[tensor].ends_in_aux;
   for (size_t op = model.ops.size(); op-- > 0;) {  // readers are decided before the op that writes for them
-    const int32_t best = covering_choice(model, op, needed, objective);
-    choices[op] = best >= 0 ? best : 0;
+    choices[op] = covering_choice(model, op, needed, objective);
     bool read = !model.ops[op].optional;
     for (const ChoiceModel& choice : model.ops[op].choices)
       for (const int32_t tensor : choice.writes) read = read || needed[static_cast<size_t>(tensor)];

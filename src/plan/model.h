@@ -13,7 +13,8 @@ struct ChoiceModel {
   int32_t number = 0;  // in the cost graph
   Seconds seconds = 0;
   Joules joules = 0;
-  Bytes workspace = 0;
+  Bytes workspace = 0;        // rounded up to the alignment
+  Bytes workspace_given = 0;
   std::vector<int32_t> reads;   // distinct tensors, those in rom left out
   std::vector<int32_t> writes;  // tensors, as `at` lists them
   std::vector<int32_t> over;    // by write: the tensor whose bytes it may take over, or -1
@@ -67,7 +68,7 @@ struct Model {
   Bytes align = 1;
   Bytes capacity = -1;  // of the storage
   bool async = false, full_duplex = false, paging = false;
-  Watts idle_w = 0;
+  cost::Watts idle_w = 0;
 
   [[nodiscard]] int32_t stages() const { return static_cast<int32_t>(ops.size()); }
   [[nodiscard]] int32_t end() const { return stages() + 1; }

@@ -1,0 +1,129 @@
+// Element by element, one input; softmax along rows; dropout.
+#include <array>
+#include <limits>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::Shape;
+using ir::ValueId;
+
+Result<void> unary(Node& node, Kind kind, ir::Attrs attrs = {}) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId y, node.op(kind, {x}, std::move(attrs)));
+  node.set(0, y);
+  return {};
+}
+
+template <Kind kKind>
+Result<void> lower_unary(Node& node) {
+  return unary(node, kKind);
+}
+
+Result<void> lower_leaky_relu(Node& node) {
+  return unary(node, Kind::k_leaky_relu, {{}, {node.attributes().real("alpha", 0.01)}});
+}
+
+Result<void> lower_gelu(Node& node) {
+  const std::string approximate = node.attributes().text("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    return unsupported("its approximation is '" + approximate + "'", "use approximate=\"none\" or \"tanh\"");
+  }
+  return unary(node, Kind::k_gelu, {{approximate == "tanh" ? 1 : 0}, {}});
+}
+
+// max(x, low) = relu(x - low) + low; min(x, high) = high - relu(high - x).
+Result<void> lower_clip(Node& node) {
+  std::array<double, 2> bounds = {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  for (size_t bound : {0u, 1u}) {
+    if (!node.has(bound + 1)) continue;
+    const std::optional<double> scalar = node.scalar(bound + 1);
+    if (!scalar) return unsupported("its bounds are not constant", "clamp to fixed numbers");
+    bounds[bound] = *scalar;
+  }
+  PANTOUM_ASSIGN(ValueId y, node.real(0));
+  if (bounds[0] > -std::numeric_limits<float>::max()) {
+    PANTOUM_ASSIGN(y, node.scale(y, 1, -bounds[0]));
+    PANTOUM_ASSIGN(y, node.op(Kind::k_relu, {y}));
+    PANTOUM_ASSIGN(y, node.scale(y, 1, bounds[0]));
+  }
+  if (bounds[1] < std::numeric_limits<float>::max()) {
+    PANTOUM_ASSIGN(y, node.scale(y, -1, bounds[1]));
+    PANTOUM_ASSIGN(y, node.op(Kind::k_relu, {y}));
+    PANTOUM_ASSIGN(y, node.scale(y, -1, bounds[1]));
+  }
+  node.set(0, y);
+  return {};
+}
+
+// Before opset 13 all dimensions from the axis on are one row.
+Result<void> rows(Node& node, Kind kind) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  const Shape shape = node.shape(0);
+  const bool flattens = node.opset() < 13;
+  PANTOUM_ASSIGN(int64_t axis, normalize_axis(node.attributes().integer("axis", flattens ? 1 : -1), shape.size()));
+  ValueId y = x;
+  if (flattens && axis + 1 < static_cast<int64_t>(shape.size())) {
+    Shape flat = {1, 1};
+    for (size_t d = 0; d < shape.size(); ++d) flat[static_cast<int64_t>(d) < axis ? 0 : 1] *= shape[d];
+    PANTOUM_ASSIGN(y, node.reshape(y, flat));
+    axis = 1;
+  }
+  PANTOUM_ASSIGN(y, node.op(kind, {y}, {{axis}, {}}));
+  PANTOUM_ASSIGN(y, node.reshape(y, shape));
+  node.set(0, y);
+  return {};
+}
+
+Result<void> lower_softmax(Node& node) {
+  return rows(node, Kind::k_softmax);
+}
+Result<void> lower_log_softmax(Node& node) {
+  return rows(node, Kind::k_log_softmax);
+}
+
+// The key of its random stream is the node's position in the file: the same file always draws the same masks.
+Result<void> lower_dropout(Node& node) {
+  if (node.wants(1)) return unsupported("its mask is used", "use the values alone");
+  double ratio = node.attributes().real("ratio", 0.5);
+  if (node.has(1)) {
+    const std::optional<double> scalar = node.scalar(1);
+    if (!scalar) return unsupported("its ratio is not constant", "use a fixed ratio");
+    ratio = *scalar;
+  }
+  if (!(ratio >= 0 && ratio < 1)) return fail("E0211", "its ratio is not in [0, 1)");
+  if (node.scalar(2).value_or(0) == 0) node.note("exported for inference; trained as dropout");
+  if (ratio == 0) {
+    PANTOUM_ASSIGN(const ValueId x, node.value(0));
+    node.set(0, x);
+    return {};
+  }
+  return unary(node, Kind::k_dropout, {{node.position()}, {ratio}});
+}
+
+constexpr std::array kOperators = {OperatorEntry{"Relu", lower_unary<Kind::k_relu>},
+                                   OperatorEntry{"LeakyRelu", lower_leaky_relu},
+                                   OperatorEntry{"Sigmoid", lower_unary<Kind::k_sigmoid>},
+                                   OperatorEntry{"Tanh", lower_unary<Kind::k_tanh>},
+                                   OperatorEntry{"Gelu", lower_gelu},
+                                   OperatorEntry{"Erf", lower_unary<Kind::k_erf>},
+                                   OperatorEntry{"Sqrt", lower_unary<Kind::k_sqrt>},
+                                   OperatorEntry{"Exp", lower_unary<Kind::k_exp>},
+                                   OperatorEntry{"Log", lower_unary<Kind::k_log>},
+                                   OperatorEntry{"Neg", lower_unary<Kind::k_neg>},
+                                   OperatorEntry{"Clip", lower_clip},
+                                   OperatorEntry{"Softmax", lower_softmax},
+                                   OperatorEntry{"LogSoftmax", lower_log_softmax},
+                                   OperatorEntry{"Dropout", lower_dropout}};
+
+}  // namespace
+
+std::span<const OperatorEntry> activation_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,115 @@
+// Add, Sub, Mul, Div, Pow and Reciprocal. A constant scalar becomes a scale op, which takes no second tensor.
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "import/operators.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::ValueId;
+
+// The scalar that input `which` is, if it does not widen the other input's shape.
+std::optional<double> scalar_operand(Node& node, size_t which) {
+  const std::optional<double> scalar = node.scalar(which);
+  if (!scalar || !std::isfinite(*scalar) || node.shape(which).size() > node.shape(1 - which).size())
+    return std::nullopt;
+  return scalar;
+}
+
+Result<void> check_operands(Node& node) {
+  if (node.has(0) && node.has(1)) return {};
+  return fail("E0211", "it does not have two inputs");
+}
+
+Result<void> binary(Node& node, Kind kind) {
+  PANTOUM_ASSIGN(const ValueId a, node.real(0));
+  PANTOUM_ASSIGN(const ValueId b, node.real(1));
+  PANTOUM_ASSIGN(const ValueId y, node.op(kind, {a, b}));
+  node.set(0, y);
+  return {};
+}
+
+// factor * X + offset of the input that is not the scalar.
+Result<void> affine(Node& node, size_t input, double factor, double offset) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(input));
+  PANTOUM_ASSIGN(const ValueId y, node.scale(x, factor, offset));
+  node.set(0, y);
+  return {};
+}
+
+Result<void> lower_add(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  if (const auto b = scalar_operand(node, 1)) return affine(node, 0, 1, *b);
+  if (const auto a = scalar_operand(node, 0)) return affine(node, 1, 1, *a);
+  return binary(node, Kind::k_add);
+}
+
+Result<void> lower_sub(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  if (const auto b = scalar_operand(node, 1)) return affine(node, 0, 1, -*b);
+  if (const auto a = scalar_operand(node, 0)) return affine(node, 1, -1, *a);
+  return binary(node, Kind::k_sub);
+}
+
+Result<void> lower_mul(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  if (const auto b = scalar_operand(node, 1)) return affine(node, 0, *b, 0);
+  if (const auto a = scalar_operand(node, 0)) return affine(node, 1, *a, 0);
+  return binary(node, Kind::k_mul);
+}
+
+Result<void> lower_div(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  const auto b = scalar_operand(node, 1);
+  if (b && std::isfinite(1 / *b)) return affine(node, 0, 1 / *b, 0);
+  return binary(node, Kind::k_div);
+}
+
+Result<ValueId> scalar_constant(Node& node, float value) {
+  return node.builder().constant_f32(node.label() + ".constant", {}, {value});
+}
+
+Result<void> reciprocal(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId one, scalar_constant(node, 1.0F));
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_div, {one, x}));
+  node.set(0, y);
+  return {};
+}
+
+// Squares and roots are told from the exponent; the rest is the general power. An integer exponent is read as a real
+// one.
+Result<void> lower_pow(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  const auto exponent = scalar_operand(node, 1);
+  if (!exponent) return binary(node, Kind::k_pow);
+  if (*exponent == 1) return affine(node, 0, 1, 0);
+  if (*exponent == -1) return reciprocal(node);
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  ValueId y = ir::kNone;
+  if (*exponent == 2) {
+    PANTOUM_ASSIGN(y, node.op(Kind::k_mul, {x, x}));
+  } else if (*exponent == 0.5) {
+    PANTOUM_ASSIGN(y, node.op(Kind::k_sqrt, {x}));
+  } else {
+    PANTOUM_ASSIGN(const ValueId b, scalar_constant(node, static_cast<float>(*exponent)));
+    PANTOUM_ASSIGN(y, node.op(Kind::k_pow, {x, b}));
+  }
+  node.set(0, y);
+  return {};
+}
+
+constexpr std::array kOperators = {OperatorEntry{"Add", lower_add}, OperatorEntry{"Sub", lower_sub},
+                                   OperatorEntry{"Mul", lower_mul}, OperatorEntry{"Div", lower_div},
+                                   OperatorEntry{"Pow", lower_pow}, OperatorEntry{"Reciprocal", reciprocal}};
+
+}  // namespace
+
+std::span<const OperatorEntry> arithmetic_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,309 @@
+#include "import/lower_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "import/fold.h"
+#include "import/operators.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Shape;
+
+constexpr int64_t kMostBatch = INT32_MAX;
+
+std::string show_dims(const onnx::TensorShapeProto& shape) {
+  std::vector<std::string> dims;
+  for (const auto& dim : shape.dim()) {
+    if (dim.has_dim_value()) {
+      dims.push_back(std::to_string(dim.dim_value()));
+    } else {
+      dims.push_back(dim.dim_param().empty() ? "?" : dim.dim_param());
+    }
+  }
+  return fmt::format("[{}]", fmt::join(dims, ","));
+}
+
+const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
+  return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
+}
+
+// The input's shape with the batch bound; none when a dimension stays open.
+std::optional<Shape> bound_shape(const onnx::ValueInfoProto& input, const Batch& batch) {
+  const onnx::TensorShapeProto* declared = shape_of(input);
+  if (declared == nullptr) return std::nullopt;
+  Shape shape;
+  for (int d = 0; d < declared->dim_size(); ++d) {
+    const auto& dim = declared->dim(d);
+    if (dim.has_dim_value()) {
+      const bool rebound = d == 0 && batch.rebinds != 0 && dim.dim_value() == batch.rebinds;
+      shape.push_back(rebound ? batch.size : dim.dim_value());
+    } else if (d == 0 && (dim.dim_param().empty() || dim.dim_param() == batch.name)) {
+      shape.push_back(batch.size);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return shape;
+}
+
+class Driver {
+ public:
+  Driver(const Model& model, const Batch& batch, LoweredModel& out)
+      : model_(model), out_(out), lowering_(model, out.graph) {
+    lowering_.batch_chosen = batch.chosen;
+    out.graph.name = model.proto.graph().name();
+    out.nodes.resize(static_cast<size_t>(model.proto.graph().node_size()));
+    add_initializers();
+    add_inputs(batch);
+  }
+
+  void run() {
+    for (const int position : model_.order) lower_node(position);
+    add_outputs();
+    for (const std::string& note : notes_) out_.graph.notes.push_back(note);
+    ir::drop_dead_ops(out_.graph);
+  }
+
+ private:
+  void add_initializers();
+  void add_inputs(const Batch& batch);
+  void add_outputs();
+  void lower_node(int position);
+  [[nodiscard]] Result<void> lower(Node& node);
+  [[nodiscard]] Result<bool> try_fold(Node& node);
+  [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
+  void fail_outputs(const onnx::NodeProto& message);
+  void record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const;
+  void record_gradient(size_t first_op, NodeCoverage& coverage) const;
+
+  const Model& model_;
+  LoweredModel& out_;
+  Lowering lowering_;
+  std::vector<std::string> notes_;
+};
+
+void Driver::add_initializers() {
+  for (const auto& [name, initializer] : model_.initializers) {
+    auto operand = std::make_shared<Operand>();
+    operand->name = name;
+    operand->problem = initializer.problem;
+    operand->weight = initializer.role == WeightRole::kParameter;
+    if (initializer.problem.empty()) operand->known = std::make_shared<const Tensor>(initializer.tensor);
+    const bool kept = !operand->weight && operand->known && ir::is_float(initializer.tensor.type.dtype) &&
+                      initializer.tensor.type.elements() > 1;
+    if (kept && model_.read.contains(name)) {
+      notes_.push_back(fmt::format("initializer '{}' is kept constant: its name or use is not a weight's", name));
+    }
+    lowering_.operands[name] = std::move(operand);
+  }
+}
+
+void Driver::add_inputs(const Batch& batch) {
+  std::vector<std::string> open;
+  for (const auto& input : model_.proto.graph().input()) {
+    if (model_.initializers.contains(input.name())) continue;
+    auto operand = std::make_shared<Operand>();
+    operand->name = input.name();
+    const std::optional<Shape> shape = bound_shape(input, batch);
+    const auto dtype = dtype_of(input.type().tensor_type().elem_type());
+    const bool sane = shape && shape->size() <= PT_MAX_RANK && count_elements(*shape).value_or(0) > 0 &&
+                      std::all_of(shape->begin(), shape->end(), [](int64_t extent) { return extent <= kMostBatch; });
+    if (!shape) {
+      open.push_back(fmt::format("input '{}' {}", input.name(),
+                                 shape_of(input) != nullptr ? show_dims(*shape_of(input)) : "of unknown shape"));
+      operand->problem = "its shape is dynamic";
+    } else if (!dtype || *dtype == ir::DType::kF64) {
+      operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
+                                     onnx_type_name(input.type().tensor_type().elem_type()));
+    } else if (!sane) {
+      operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
+    } else {
+      operand->id = lowering_.builder.input(input.name(), {*dtype, *shape});
+    }
+    lowering_.operands[input.name()] = std::move(operand);
+  }
+  if (open.empty()) return;
+  out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
+                       "only the first dimension of an input may be open (--batch binds it): export again with the "
+                       "others fixed, leaving them out of dynamic_axes"};
+}
+
+void Driver::add_outputs() {
+  for (const auto& output : model_.proto.graph().output()) {
+    Operand& operand = *lowering_.operands.at(output.name());
+    if (operand.problem.empty()) {
+      const Result<ir::ValueId> id = materialize(lowering_, operand);
+      if (id) {
+        out_.graph.outputs.push_back(*id);
+        continue;
+      }
+    }
+    out_.lost_outputs.push_back(output.name());
+  }
+}
+
+const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
+  for (const std::string& input : message.input()) {
+    if (input.empty()) continue;
+    const Operand& operand = *lowering_.operands.at(input);
+    if (!operand.problem.empty()) return &operand;
+  }
+  return nullptr;
+}
+
+void Driver::fail_outputs(const onnx::NodeProto& message) {
+  for (const std::string& output : message.output()) {
+    if (output.empty()) continue;
+    std::shared_ptr<Operand>& operand = lowering_.operands[output];
+    if (operand && (operand->id != ir::kNone || operand->known)) continue;
+    operand = std::make_shared<Operand>();
+    operand->name = output;
+    operand->problem = "-";  // told at the node where it began
+  }
+}
+
+Result<bool> Driver::try_fold(Node& node) {
+  const FolderEntry* folder = find_folder(node.op_type());
+  if (folder == nullptr || node.input_count() == 0) return false;
+  int64_t elements = 0;
+  for (size_t input = 0; input < node.input_count(); ++input) {
+    if (!node.has(input)) continue;
+    if (node.setting(input) == nullptr) return false;
+    elements += node.setting(input)->type.elements();
+    if (elements > lowering_.fold_budget) return false;
+  }
+  lowering_.fold_budget -= elements;
+  std::vector<Numbers> numbers(node.input_count());
+  std::vector<const Numbers*> inputs(node.input_count(), nullptr);
+  for (size_t input = 0; input < node.input_count(); ++input) {
+    if (!node.has(input)) continue;
+    numbers[input] = to_numbers(*node.setting(input));
+    inputs[input] = &numbers[input];
+  }
+  PANTOUM_ASSIGN(const Numbers result, fold(*folder, {node.message(), node.opset(), inputs, lowering_.fold_budget}));
+  lowering_.fold_budget -= static_cast<int64_t>(result.size());
+  node.set_known(0, to_tensor(result));
+  return true;
+}
+
+Result<void> Driver::lower(Node& node) {
+  const std::string& domain = node.message().domain();
+  const OperatorEntry* entry = find_operator(domain, node.op_type());
+  const bool standard = domain.empty() || domain == "ai.onnx";
+  if (standard) {
+    PANTOUM_ASSIGN(const bool folded, try_fold(node));
+    if (folded) return {};
+  }
+  if (entry == nullptr) return unsupported("there is no such operator here", advice_for(domain, node.op_type()));
+  PANTOUM_TRY(entry->lower(node));
+  if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
+  for (size_t output = 0; output < node.output_count(); ++output) {
+    if (!node.wants(output)) continue;
+    if (lowering_.operands.contains(node.message().output(static_cast<int>(output)))) continue;
+    return unsupported(fmt::format("its output {} is used", output));
+  }
+  return {};
+}
+
+// An op without a gradient stops learning unless it makes integers or only keeps statistics.
+void Driver::record_gradient(size_t first_op, NodeCoverage& coverage) const {
+  coverage.gradient = true;
+  for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
+    const ir::Kind kind = out_.graph.ops[op].kind;
+    if (kind == ir::Kind::k_batch_norm_stats) continue;
+    coverage.gradient = coverage.gradient && ir::op_def(kind).gradient != nullptr;
+  }
+}
+
+void Driver::record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const {
+  for (const std::string& output : message.output()) {
+    const auto entry = lowering_.operands.find(output);
+    if (output.empty() || entry == lowering_.operands.end() || !entry->second->problem.empty()) {
+      outcome.shapes.emplace_back();
+      continue;
+    }
+    const Operand& operand = *entry->second;
+    outcome.shapes.emplace_back(operand.known ? operand.known->type.shape : out_.graph.value(operand.id).type.shape);
+  }
+}
+
+void Driver::lower_node(int position) {
+  const onnx::NodeProto& message = model_.proto.graph().node(position);
+  NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
+  NodeCoverage& coverage = outcome.coverage;
+  Node node(lowering_, message, position);
+  coverage.name = message.name().empty() ? node.label() : message.name();
+  coverage.op_type = message.op_type();
+  coverage.domain = message.domain();
+  if (!model_.live[static_cast<size_t>(position)]) {
+    coverage.forward = coverage.gradient = true;
+    coverage.note = "no output depends on it: left out";
+    return fail_outputs(message);
+  }
+  const size_t first_op = out_.graph.ops.size();
+  Result<void> lowered;
+  if (const Operand* input = failed_input(message)) {
+    const bool known = find_operator(message.domain(), message.op_type()) != nullptr ||
+                       (message.domain().empty() && find_folder(message.op_type()) != nullptr);
+    const bool began_here = input->problem != "-" && input->problem != "its shape is dynamic";
+    if (!known) {
+      lowered = unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+    } else if (began_here) {
+      lowered = unsupported(input->problem, "export the model in float32, with fixed shapes");
+    } else {
+      coverage.forward = coverage.gradient = true;
+      coverage.note = "not checked: an input could not be made";
+      return fail_outputs(message);
+    }
+  } else {
+    lowered = lower(node);
+  }
+  coverage.note = node.note();
+  if (!lowered) {
+    outcome.code = lowered.error().code;
+    coverage.problem = lowered.error().message;
+    if (!lowered.error().help.empty()) coverage.problem += "; " + lowered.error().help;
+    return fail_outputs(message);
+  }
+  coverage.forward = true;
+  record_gradient(first_op, coverage);
+  record_shapes(message, outcome);
+  if (!coverage.note.empty())
+    notes_.push_back(fmt::format("{} ({}): {}", coverage.name, coverage.op_type, coverage.note));
+}
+
+}  // namespace
+
+Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
+  if (options.batch < 0 || options.batch > kMostBatch) {
+    return fail("E0210", fmt::format("a batch of {} is out of range", options.batch));
+  }
+  Batch batch;
+  batch.chosen = options.batch != 0;
+  batch.size = std::max<int64_t>(options.batch, 1);
+  int64_t own = 0;
+  for (const auto& input : model.proto.graph().input()) {
+    const onnx::TensorShapeProto* shape = shape_of(input);
+    if (model.initializers.contains(input.name()) || shape == nullptr || shape->dim_size() == 0) continue;
+    const auto& first = shape->dim(0);
+    if (!first.has_dim_value()) {
+      batch.name = first.dim_param().empty() ? "N" : first.dim_param();
+      return batch;
+    }
+    if (own == 0) own = first.dim_value();
+  }
+  if (options.batch != 0 && own != options.batch) batch.rebinds = own;
+  if (options.batch == 0 && own > 0) batch.size = own;
+  return batch;
+}
+
+LoweredModel lower_model(const Model& model, const Batch& batch) {
+  LoweredModel lowered;
+  Driver(model, batch, lowered).run();
+  return lowered;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,207 @@
+// Transpose, Concat, Split, Slice and Gather.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+#include "pantoum/pantoum.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::Shape;
+using ir::ValueId;
+
+constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat or split
+
+bool swaps_last_two(const std::vector<int64_t>& perm) {
+  std::vector<int64_t> swapped(perm.size());
+  std::iota(swapped.begin(), swapped.end(), int64_t{0});
+  if (swapped.size() < 2) return false;
+  std::swap(swapped.back(), swapped[swapped.size() - 2]);
+  return perm == swapped;
+}
+
+Result<void> lower_transpose(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  const size_t rank = node.shape(0).size();
+  std::vector<int64_t> perm(rank);
+  for (size_t d = 0; d < rank; ++d) perm[d] = static_cast<int64_t>(rank - 1 - d);
+  perm = node.attributes().integers("perm").value_or(perm);
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_transpose, {x}, {perm, {}}));
+  auto made = std::make_shared<Operand>();
+  made->id = y;
+  if (swaps_last_two(perm)) made->untransposed = x;
+  node.set(0, std::move(made));
+  return {};
+}
+
+// More parts than an op may have operands are joined in rounds.
+Result<void> lower_concat(Node& node) {
+  std::vector<ValueId> parts;
+  for (size_t input = 0; input < node.input_count(); ++input) {
+    PANTOUM_ASSIGN(const ValueId part, node.value(input));
+    parts.push_back(part);
+  }
+  if (parts.empty() || !node.attributes().has("axis")) return fail("E0211", "it has no inputs or no axis");
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
+  while (parts.size() > 1) {
+    std::vector<ValueId> joined;
+    for (size_t first = 0; first < parts.size(); first += kMostParts) {
+      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostParts, parts.size() - first));
+      if (end - begin == 1) {
+        joined.push_back(*begin);
+        continue;
+      }
+      PANTOUM_ASSIGN(const ValueId whole, node.op(Kind::k_concat, {begin, end}, {{axis}, {}}));
+      joined.push_back(whole);
+    }
+    parts = std::move(joined);
+  }
+  node.set(0, parts[0]);
+  return {};
+}
+
+// How much of `extent` each output of a Split takes.
+Result<std::vector<int64_t>> split_extents(Node& node, int64_t extent) {
+  PANTOUM_ASSIGN(const auto told, node.integers_or_attribute(1, "split"));
+  const auto count = static_cast<int64_t>(node.output_count());
+  std::vector<int64_t> extents;
+  if (told) {
+    extents = *told;
+  } else {
+    if (node.attributes().integer("num_outputs", count) != count) return fail("E0211", "its num_outputs is wrong");
+    const int64_t each = count > 0 ? (extent - 1) / count + 1 : 0;
+    for (int64_t part = 0; part < count; ++part) extents.push_back(std::min(each, extent - part * each));
+  }
+  int64_t left = extent;
+  for (const int64_t part : extents) {
+    if (part < 1 || part > left) return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
+    left -= part;
+  }
+  if (left != 0 || static_cast<int64_t>(extents.size()) != count) {
+    return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
+  }
+  return extents;
+}
+
+Result<ValueId> slice(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  const ir::TensorType from = node.builder().type(x);
+  ir::Attrs attrs;
+  Shape shape;
+  bool whole = true;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    attrs.ints.push_back(pieces[d].start);
+    attrs.ints.push_back(pieces[d].step);
+    shape.push_back(pieces[d].count);
+    whole = whole && pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from.shape[d];
+  }
+  if (whole) return x;
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {{from.dtype, std::move(shape)}});
+}
+
+Result<void> lower_split(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  const ir::TensorType from = node.type(0);
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), from.shape.size()));
+  const auto along = static_cast<size_t>(axis);
+  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, from.shape[along]));
+  if (extents.size() == 1) {
+    node.set(0, x);
+    return {};
+  }
+  if (extents.size() <= kMostParts) {
+    std::vector<ir::TensorType> parts(extents.size(), from);
+    for (size_t part = 0; part < parts.size(); ++part) parts[part].shape[along] = extents[part];
+    PANTOUM_ASSIGN(const std::vector<ValueId> outputs, node.add(Kind::k_split, {x}, {{axis}, {}}, parts));
+    for (size_t part = 0; part < parts.size(); ++part) node.set(part, outputs[part]);
+    return {};
+  }
+  std::vector<SlicePiece> pieces;
+  for (const int64_t extent : from.shape) pieces.push_back({0, 1, extent});
+  pieces[along].count = 0;
+  for (size_t part = 0; part < extents.size(); ++part) {
+    pieces[along].start += pieces[along].count;
+    pieces[along].count = extents[part];
+    PANTOUM_ASSIGN(const ValueId piece, slice(node, x, pieces));
+    node.set(part, piece);
+  }
+  return {};
+}
+
+Result<void> lower_slice(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  const char* const names[] = {"starts", "ends", "axes", "steps"};
+  std::array<std::vector<int64_t>, 4> lists;
+  for (size_t list = 0; list < lists.size(); ++list) {
+    if (list >= 2 && !node.has(list + 1)) continue;
+    PANTOUM_ASSIGN(lists[list], node.integers(list + 1, names[list]));
+  }
+  PANTOUM_ASSIGN(const auto pieces, slice_pieces(node.shape(0), lists[0], lists[1], lists[2], lists[3]));
+  const bool empty =
+      std::any_of(pieces.begin(), pieces.end(), [](const SlicePiece& piece) { return piece.count == 0; });
+  if (empty) return fail("E0211", "it takes nothing of its input");
+  PANTOUM_ASSIGN(const ValueId y, slice(node, x, pieces));
+  node.set(0, y);
+  return {};
+}
+
+// One constant index is a slice, whose gradient is cheaper.
+Result<void> gather_one(Node& node, ValueId x, size_t along, int64_t index) {
+  const Shape from = node.shape(0);
+  const int64_t at = index < 0 ? index + from[along] : index;
+  if (at < 0 || at >= from[along]) return fail("E0211", "its index is out of range");
+  std::vector<SlicePiece> pieces;
+  for (const int64_t extent : from) pieces.push_back({0, 1, extent});
+  pieces[along] = {at, 1, 1};
+  PANTOUM_ASSIGN(ValueId y, slice(node, x, pieces));
+  Shape shape = from;
+  shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
+  const Shape& indices = node.shape(1);
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(along), indices.begin(), indices.end());
+  PANTOUM_ASSIGN(y, node.reshape(y, shape));
+  node.set(0, y);
+  return {};
+}
+
+Result<void> check_indices(Node& node, int64_t extent) {
+  const Tensor* indices = node.setting(1);
+  if (indices == nullptr || ir::is_float(indices->type.dtype)) return {};
+  const std::vector<int64_t> values = *to_ints(*indices);
+  const bool inside =
+      std::all_of(values.begin(), values.end(), [&](int64_t index) { return index >= -extent && index < extent; });
+  return inside ? Result<void>() : fail("E0211", "a constant index is out of range");
+}
+
+Result<void> lower_gather(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  if (!node.has(1)) return fail("E0211", "its input 1 is missing");
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
+  const auto along = static_cast<size_t>(axis);
+  const Tensor* setting = node.setting(1);
+  if (setting != nullptr && setting->type.elements() == 1 && !ir::is_float(setting->type.dtype)) {
+    return gather_one(node, x, along, to_ints(*setting)->front());
+  }
+  PANTOUM_TRY(check_indices(node, node.shape(0)[along]));
+  PANTOUM_ASSIGN(const ValueId indices, node.value(1));
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_gather, {x, indices}, {{axis}, {}}));
+  node.set(0, y);
+  return {};
+}
+
+constexpr std::array kOperators = {OperatorEntry{"Transpose", lower_transpose}, OperatorEntry{"Concat", lower_concat},
+                                   OperatorEntry{"Split", lower_split}, OperatorEntry{"Slice", lower_slice},
+                                   OperatorEntry{"Gather", lower_gather}};
+
+}  // namespace
+
+std::span<const OperatorEntry> move_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,109 @@
+// BatchNormalization with training semantics, and LayerNormalization.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::Shape;
+using ir::ValueId;
+
+// A running statistic: from the model's own contents, or a value that the model computes or is fed.
+Result<ValueId> statistic(Node& node, size_t input) {
+  const Operand& operand = *node.operand(input);
+  if (!operand.known) return node.real(input);
+  if (operand.known->type.dtype != ir::DType::kF32) return unsupported("its statistics are not float32");
+  return node.builder().buffer(operand.name, operand.known->type, operand.known->data);
+}
+
+Result<void> update_statistics(Node& node, const std::vector<ValueId>& normalized) {
+  PANTOUM_ASSIGN(const ValueId mean, statistic(node, 3));
+  PANTOUM_ASSIGN(const ValueId variance, statistic(node, 4));
+  const ir::TensorType x = node.type(0);
+  const int64_t per_channel = x.elements() / x.shape[1];
+  if (per_channel == 1 && node.batch_chosen()) {
+    return fail("E0211", "each of its channels has a single value, which has no variance", {}, "use a larger --batch");
+  }
+  const double momentum = node.attributes().real("momentum", 0.9);
+  PANTOUM_ASSIGN(
+      const std::vector<ValueId> next,
+      node.add(Kind::k_batch_norm_stats, {mean, variance, normalized[1], normalized[2]}, {{per_channel}, {momentum}}));
+  ir::Graph& graph = node.builder().graph();
+  for (size_t which : {0u, 1u}) {
+    const ValueId id = which == 0 ? mean : variance;
+    if (graph.value(id).role == ir::Role::kBuffer) graph.value(id).next = next[which];
+    node.set(which + 1, next[which]);
+  }
+  return {};
+}
+
+Result<void> lower_batch_norm(Node& node) {
+  for (size_t input = 0; input < 5; ++input) {
+    if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
+  }
+  if (node.wants(3) || node.wants(4)) return unsupported("its saved statistics are used");
+  std::vector<ValueId> inputs(3);
+  for (size_t input = 0; input < 3; ++input) {
+    PANTOUM_ASSIGN(inputs[input], node.real(input));
+  }
+  const double epsilon = node.attributes().real("epsilon", 1e-5);
+  PANTOUM_ASSIGN(const std::vector<ValueId> normalized, node.add(Kind::k_batch_norm, inputs, {{}, {epsilon}}));
+  PANTOUM_TRY(update_statistics(node, normalized));
+  node.set(0, normalized[0]);
+  const bool training = node.attributes().integer("training_mode", 0) != 0;
+  node.note(training ? "trained with the statistics of the batch"
+                     : "exported for inference; trained with the statistics of the batch");
+  return {};
+}
+
+// A scale or bias of exactly `shape`; absent: all elements `otherwise`.
+Result<ValueId> row_vector(Node& node, size_t input, const Shape& shape, float otherwise) {
+  if (node.has(input)) {
+    PANTOUM_ASSIGN(const ValueId id, node.real(input));
+    if (node.type(input).elements() != *count_elements(shape)) {
+      return unsupported("its scale or bias is broadcast", "give it the normalized dimensions");
+    }
+    return node.reshape(id, shape);
+  }
+  const std::vector<float> values(static_cast<size_t>(*count_elements(shape)), otherwise);
+  return node.builder().constant_f32(node.label() + ".constant", shape, values);
+}
+
+Result<void> lower_layer_norm(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  const Shape shape = node.shape(0);
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", -1), shape.size()));
+  const Shape row(shape.begin() + axis, shape.end());
+  if (!node.has(1)) return fail("E0211", "its scale is missing");
+  PANTOUM_ASSIGN(const ValueId scale, row_vector(node, 1, row, 1.0F));
+  // A missing bias costs memory: it must not be more than the model itself pays for the scale.
+  PANTOUM_ASSIGN(const ValueId bias, row_vector(node, 2, row, 0.0F));
+  const double epsilon = node.attributes().real("epsilon", 1e-5);
+  PANTOUM_ASSIGN(const std::vector<ValueId> normalized,
+                 node.add(Kind::k_layer_norm, {x, scale, bias}, {{axis}, {epsilon}}));
+  node.set(0, normalized[0]);
+  Shape statistic = shape;
+  for (auto extent = statistic.begin() + axis; extent != statistic.end(); ++extent) *extent = 1;
+  for (size_t which : {1u, 2u}) {
+    if (!node.wants(which)) continue;
+    PANTOUM_ASSIGN(const ValueId id, node.reshape(normalized[which], statistic));
+    node.set(which, id);
+  }
+  return {};
+}
+
+constexpr std::array kOperators = {OperatorEntry{"BatchNormalization", lower_batch_norm},
+                                   OperatorEntry{"LayerNormalization", lower_layer_norm}};
+
+}  // namespace
+
+std::span<const OperatorEntry> norm_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

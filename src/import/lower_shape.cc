@@ -1,0 +1,91 @@
+// Operators that change a tensor's shape and nothing else: they become aliases.
+#include <algorithm>
+#include <array>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Shape;
+using ir::ValueId;
+
+Result<void> alias(Node& node, Shape shape) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  PANTOUM_ASSIGN(const ValueId y, node.reshape(x, std::move(shape)));
+  node.set(0, y);
+  return {};
+}
+
+Result<void> lower_reshape(Node& node) {
+  PANTOUM_TRY(node.value(0));
+  PANTOUM_ASSIGN(const std::vector<int64_t> wanted, node.integers(1, "new shape"));
+  const bool allow_zero = node.attributes().integer("allowzero", 0) != 0;
+  PANTOUM_ASSIGN(Shape shape, resolve_reshape(node.shape(0), wanted, allow_zero));
+  return alias(node, std::move(shape));
+}
+
+Result<void> lower_flatten(Node& node) {
+  PANTOUM_TRY(node.value(0));
+  const Shape from = node.shape(0);
+  const auto rank = static_cast<int64_t>(from.size());
+  int64_t axis = node.attributes().integer("axis", 1);
+  if (axis < -rank || axis > rank) return fail("E0211", "its axis is out of range");
+  if (axis < 0) axis += rank;
+  Shape shape = {1, 1};
+  for (int64_t d = 0; d < rank; ++d) shape[d < axis ? 0 : 1] *= from[static_cast<size_t>(d)];
+  return alias(node, shape);
+}
+
+Result<void> lower_squeeze(Node& node) {
+  PANTOUM_TRY(node.value(0));
+  PANTOUM_ASSIGN(const auto axes, node.integers_or_attribute(1, "axes"));
+  PANTOUM_ASSIGN(Shape shape, squeezed(node.shape(0), axes));
+  return alias(node, std::move(shape));
+}
+
+Result<void> lower_unsqueeze(Node& node) {
+  PANTOUM_TRY(node.value(0));
+  PANTOUM_ASSIGN(const auto axes, node.integers_or_attribute(1, "axes"));
+  if (!axes) return fail("E0211", "it names no axes");
+  PANTOUM_ASSIGN(Shape shape, unsqueezed(node.shape(0), *axes));
+  return alias(node, std::move(shape));
+}
+
+bool is_uniform(const Tensor& tensor) {
+  const std::vector<std::byte>& data = *tensor.data;
+  const auto element = static_cast<size_t>(ir::size_of(tensor.type.dtype));
+  return std::equal(data.begin() + static_cast<std::ptrdiff_t>(element), data.end(), data.begin());
+}
+
+// PyTorch merges initializers of equal contents and reaches the others through Identity. Weights whose elements are all
+// equal are equal by chance of their initialization: they get their own copy. Others are taken to be tied.
+Result<void> lower_identity(Node& node) {
+  if (!node.has(0)) return fail("E0211", "its input 0 is missing");
+  const std::shared_ptr<Operand> from = node.operand(0);
+  const bool copies = from->known && from->weight && from->known->type.elements() > 0 && is_uniform(*from->known) &&
+                      !is_invented_name(node.message().output(0));
+  if (!copies) {
+    node.set(0, from);
+    return {};
+  }
+  auto copy = std::make_shared<Operand>();
+  copy->known = from->known;
+  copy->weight = true;
+  node.note("a weight of its own, which the exporter merged with '" + from->name + "'");
+  node.set(0, std::move(copy));
+  return {};
+}
+
+constexpr std::array kOperators = {OperatorEntry{"Reshape", lower_reshape}, OperatorEntry{"Flatten", lower_flatten},
+                                   OperatorEntry{"Squeeze", lower_squeeze}, OperatorEntry{"Unsqueeze", lower_unsqueeze},
+                                   OperatorEntry{"Identity", lower_identity}};
+
+}  // namespace
+
+std::span<const OperatorEntry> shape_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

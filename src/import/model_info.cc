@@ -1,0 +1,160 @@
+#include "import/model_info.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+namespace pantoum::import {
+namespace {
+
+constexpr const char* kExportCall =
+    "torch.onnx.export(model, args, \"m.onnx\", training=torch.onnx.TrainingMode.TRAINING, "
+    "do_constant_folding=False, opset_version=17, dynamo=False)";
+
+struct Census {
+  bool conv = false, batch_norm = false, dropout = false, training = false;
+};
+
+Census count_nodes(const Model& model) {
+  Census census;
+  for (const auto& node : model.proto.graph().node()) {
+    census.conv = census.conv || node.op_type() == "Conv";
+    census.dropout = census.dropout || node.op_type() == "Dropout";
+    if (node.op_type() != "BatchNormalization") continue;
+    census.batch_norm = true;
+    Attributes attributes(node);
+    census.training = census.training || attributes.integer("training_mode", 0) != 0;
+  }
+  return census;
+}
+
+std::string lower_case(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return text;
+}
+
+// Does a word of the text, between anything but letters, equal `word` (digits after it do not count)?
+bool has_word(const std::string& text, const std::string& word) {
+  const auto letter = [&](size_t at) {
+    return at < text.size() && std::isalpha(static_cast<unsigned char>(text[at])) != 0;
+  };
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    if (!(at > 0 && letter(at - 1)) && !letter(at + word.size())) return true;
+  }
+  return false;
+}
+
+// The first name or piece of metadata that holds one of the words; empty when there is none.
+std::string find_trace(const Model& model, std::initializer_list<const char*> words) {
+  const auto betrays = [&](const std::string& text) {
+    const std::string small = lower_case(text);
+    return std::any_of(words.begin(), words.end(), [&](const char* word) { return has_word(small, word); });
+  };
+  for (const auto& [name, initializer] : model.initializers) {
+    if (betrays(name)) return name;
+  }
+  for (const auto& node : model.proto.graph().node()) {
+    if (betrays(node.name())) return node.name();
+    for (const std::string& output : node.output()) {
+      if (betrays(output)) return output;
+    }
+  }
+  for (const auto& entry : model.proto.metadata_props()) {
+    if (betrays(entry.key()) || betrays(entry.value())) return "metadata " + entry.key();
+  }
+  return {};
+}
+
+std::string find_fused_conv(const Model& model) {
+  for (const auto& node : model.proto.graph().node()) {
+    if (node.op_type() == "Conv" && node.input_size() > 1 && node.input(1).starts_with("onnx::Conv_")) {
+      return node.input(1);
+    }
+  }
+  return {};
+}
+
+std::string show_dimension(int64_t extent, int64_t wider, const Batch& batch) {
+  const int64_t each = wider - extent, rest = extent - each * batch.size;
+  if (each <= 0 || rest < 0) return std::to_string(extent);
+  const std::string product = each == 1 ? batch.name : fmt::format("{}*{}", each, batch.name);
+  return rest == 0 ? product : fmt::format("{}+{}", product, rest);
+}
+
+}  // namespace
+
+std::string show_shape(const ir::Shape& shape, const ir::Shape* wider, const Batch& batch) {
+  std::vector<std::string> dims;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool compares = wider != nullptr && wider->size() == shape.size();
+    dims.push_back(show_dimension(shape[d], compares ? (*wider)[d] : shape[d], batch));
+  }
+  return fmt::format("[{}]", fmt::join(dims, ","));
+}
+
+std::vector<std::string> warn_of_folding(const Model& model) {
+  const Census census = count_nodes(model);
+  std::vector<std::string> warnings;
+  if (!census.batch_norm) {
+    const std::string fused = census.conv ? find_fused_conv(model) : "";
+    const std::string trace = find_trace(model, {"bn", "batchnorm", "batch_norm", "batchnormalization"});
+    if (!fused.empty() || !trace.empty()) {
+      warnings.push_back(
+          fmt::format("'{}' suggests that the exporter folded batch norm into the convolutions: the "
+                      "model would train without it; export with {}",
+                      fused.empty() ? trace : fused, kExportCall));
+    }
+  }
+  if (!census.dropout) {
+    const std::string trace = find_trace(model, {"dropout", "drop"});
+    if (!trace.empty()) {
+      warnings.push_back(
+          fmt::format("'{}' suggests that the exporter left dropout out; export with {}", trace, kExportCall));
+    }
+  }
+  return warnings;
+}
+
+ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredModel& lowered,
+                         const LoweredModel* wider) {
+  ModelInfo info;
+  info.ir_version = model.proto.ir_version();
+  info.opset = model.opset;
+  info.producer = model.proto.producer_name();
+  if (!model.proto.producer_version().empty()) info.producer += " " + model.proto.producer_version();
+  info.graph_name = model.proto.graph().name();
+  info.batch_name = batch.name;
+  info.batch = batch.size;
+  for (size_t node = 0; node < lowered.nodes.size(); ++node) {
+    const NodeOutcome& outcome = lowered.nodes[node];
+    info.nodes.push_back(outcome.coverage);
+    for (size_t output = 0; output < outcome.shapes.size(); ++output) {
+      const std::optional<ir::Shape>& shape = outcome.shapes[output];
+      const bool both = wider != nullptr && output < wider->nodes[node].shapes.size();
+      const std::optional<ir::Shape>* other = both ? &wider->nodes[node].shapes[output] : nullptr;
+      const ir::Shape* larger = other != nullptr && *other ? &**other : nullptr;
+      info.nodes.back().output_shapes.push_back(shape ? show_shape(*shape, larger, batch) : "?");
+    }
+  }
+  info.warnings = warn_of_folding(model);
+  if (lowered.dynamic) {
+    for (const std::string& open : lowered.dynamic->notes) {
+      info.warnings.push_back(fmt::format("{} is dynamic: {}", open, lowered.dynamic->help));
+    }
+  }
+  info.notes = lowered.graph.notes;
+  if (info.warnings.empty() && !count_nodes(model).training) {
+    info.notes.push_back(
+        fmt::format("whether the exporter folded batch norm or dropout away cannot be known from the "
+                    "file; this call keeps them: {}",
+                    kExportCall));
+  }
+  for (const ir::Value& value : lowered.graph.values) {
+    if (value.role == ir::Role::kParameter) info.parameter_count += value.type.elements();
+  }
+  return info;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,97 @@
+#include "import/onnx.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "import/model_info.h"
+
+namespace pantoum::import {
+namespace {
+
+struct Read {
+  LoweredModel lowered;
+  ModelInfo info;
+};
+
+Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(const Model model, read_model(bytes, size, external));
+  PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
+  Read result{lower_model(model, batch), {}};
+  if (batch.name.empty()) {
+    result.info = describe_model(model, batch, result.lowered, nullptr);
+    return result;
+  }
+  Batch next = batch;
+  ++next.size;
+  const LoweredModel wider = lower_model(model, next);
+  result.info = describe_model(model, batch, result.lowered, &wider);
+  return result;
+}
+
+std::string tell_problem(const NodeCoverage& node) {
+  return fmt::format("node '{}' ({}): {}", node.name, node.op_type, node.problem);
+}
+
+// All problems in one error; E0401 goes before E0211.
+Result<void> check_problems(const LoweredModel& lowered) {
+  if (lowered.dynamic) return Failure(*lowered.dynamic);
+  std::vector<std::string> notes;
+  bool unsupported = false;
+  for (const NodeOutcome& node : lowered.nodes) {
+    if (node.code.empty()) continue;
+    notes.push_back(tell_problem(node.coverage));
+    unsupported = unsupported || node.code == "E0401";
+  }
+  if (notes.empty() && lowered.lost_outputs.empty()) return {};
+  if (notes.empty()) {
+    return fail("E0401", "an output of the model cannot be made", lowered.lost_outputs.front(),
+                "make it float32, with one element or more");
+  }
+  const std::string what = unsupported ? "that cannot be trained here" : "whose shapes do not fit";
+  const size_t count = notes.size();
+  return fail(unsupported ? "E0401" : "E0211",
+              fmt::format("the model has {} node{} {}", count, count == 1 ? "" : "s", what), {},
+              "`pantoum inspect` lists every node", std::move(notes));
+}
+
+Result<Imported> load(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(Read result, read(bytes, size, std::move(external), options));
+  PANTOUM_TRY(check_problems(result.lowered));
+  PANTOUM_TRY(ir::validate(result.lowered.graph));
+  return Imported{std::move(result.lowered.graph), std::move(result.info)};
+}
+
+template <class Value>
+Result<Value> with_path(Result<Value> result, const std::string& path) {
+  if (!result) {
+    std::string& where = result.error().where;
+    where = where.empty() || where == path ? path : path + ", " + where;
+  }
+  return result;
+}
+
+std::string folder_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
+}  // namespace
+
+Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+  Result<Read> result = with_path(read(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+  if (!result) return tl::make_unexpected(std::move(result).error());
+  return std::move(result->info);
+}
+
+Result<Imported> load_onnx(const std::string& path, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+  return with_path(load(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
+}
+
+Result<Imported> parse_onnx(const void* bytes, size_t size, const std::string& folder, const OnnxOptions& options) {
+  return load(bytes, size, ExternalData(folder, !folder.empty()), options);
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,303 @@
+// Shapes of every op: what its rule gives, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "ir/op_registry.h"
+#include "pantoum/pantoum.h"
+
+namespace pantoum::ir {
+namespace {
+
+using Rule = Result<std::vector<TensorType>>;
+
+TensorType f32(Shape shape) {
+  return {DType::kF32, std::move(shape)};
+}
+TensorType i64(Shape shape) {
+  return {DType::kI64, std::move(shape)};
+}
+
+struct Asked {
+  Kind kind;
+  std::vector<TensorType> inputs;
+  Attrs attrs = {};
+  std::vector<TensorType> given = {};
+};
+
+Rule infer(const Asked& asked) {
+  return infer_types(asked.kind, {asked.inputs, asked.given, asked.attrs});
+}
+
+struct Accepted {
+  Asked asked;
+  std::vector<TensorType> outputs;
+};
+
+const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
+const Attrs kPool{{2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0}, {}};
+
+std::vector<Accepted> accepted() {
+  const TensorType c3 = f32({3});
+  return {
+      {{Kind::k_matmul, {f32({2, 3}), f32({3, 4}), f32({4})}, {{0, 0}, {}}}, {f32({2, 4})}},
+      {{Kind::k_matmul, {f32({5, 1, 3, 2}), f32({6, 4, 3})}, {{1, 1}, {}}}, {f32({5, 6, 2, 4})}},
+      {{Kind::k_conv2d, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({4})}, kConv}, {f32({2, 4, 4, 7})}},
+      {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}}, {f32({2, 3, 8, 7})}},
+      {{Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv, {f32({4, 3, 3, 3})}}, {f32({4, 3, 3, 3})}},
+      {{Kind::k_add, {f32({2, 1, 3}), f32({4, 1})}}, {f32({2, 4, 3})}},
+      {{Kind::k_mul, {f32({}), f32({2})}}, {f32({2})}},
+      {{Kind::k_pow_grad, {f32({2, 3}), f32({2, 3}), f32({})}}, {f32({2, 3})}},
+      {{Kind::k_relu, {f32({2, 3})}}, {f32({2, 3})}},
+      {{Kind::k_gelu, {f32({2})}, {{1}, {}}}, {f32({2})}},
+      {{Kind::k_cast, {f32({2})}, {}, {i64({2})}}, {i64({2})}},
+      {{Kind::k_softmax, {f32({2, 3})}, {{1}, {}}}, {f32({2, 3})}},
+      {{Kind::k_batch_norm, {f32({2, 3, 4}), c3, c3}, {{}, {1e-5}}}, {f32({2, 3, 4}), c3, c3}},
+      {{Kind::k_batch_norm_grad, {f32({2, 3}), f32({2, 3}), c3, c3, c3}, {{}, {1e-5}}}, {f32({2, 3}), c3, c3}},
+      {{Kind::k_batch_norm_stats, {c3, c3, c3, c3}, {{8}, {0.9}}}, {c3, c3}},
+      {{Kind::k_batch_norm_eval, {f32({2, 3}), c3, c3, c3, c3}, {{}, {1e-5}}}, {f32({2, 3})}},
+      {{Kind::k_layer_norm, {f32({2, 4, 3}), c3, c3}, {{2}, {1e-5}}}, {f32({2, 4, 3}), f32({2, 4}), f32({2, 4})}},
+      {{Kind::k_layer_norm_grad, {f32({2, 3}), f32({2, 3}), c3, f32({2}), f32({2})}, {{1}, {}}}, {f32({2, 3}), c3, c3}},
+      {{Kind::k_max_pool, {f32({1, 2, 5, 4})}, kPool}, {f32({1, 2, 2, 2})}},
+      {{Kind::k_max_pool_grad, {f32({1, 2, 2, 2}), f32({1, 2, 5, 4})}, kPool}, {f32({1, 2, 5, 4})}},
+      {{Kind::k_avg_pool_grad, {f32({1, 2, 2, 2})}, kPool, {f32({1, 2, 5, 4})}}, {f32({1, 2, 5, 4})}},
+      {{Kind::k_reduce_sum, {f32({2, 3, 4})}, {{0b101}, {}}}, {f32({3})}},
+      {{Kind::k_reduce_mean, {f32({2, 3})}, {{0b11}, {}}}, {f32({})}},
+      {{Kind::k_expand, {f32({3, 1})}, {{}, {2}}, {f32({5, 3, 4})}}, {f32({5, 3, 4})}},
+      {{Kind::k_transpose, {i64({2, 3, 4})}, {{2, 0, 1}, {}}}, {i64({4, 2, 3})}},
+      {{Kind::k_concat, {i64({2, 3}), i64({2, 1})}, {{1}, {}}}, {i64({2, 4})}},
+      {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 1})}}, {f32({2, 3}), f32({2, 1})}},
+      {{Kind::k_slice, {f32({5, 6})}, {{1, 2, 5, -2}, {}}, {f32({2, 3})}}, {f32({2, 3})}},
+      {{Kind::k_slice_grad, {f32({2, 3})}, {{1, 2, 5, -2}, {}}, {f32({5, 6})}}, {f32({5, 6})}},
+      {{Kind::k_gather, {f32({4, 3}), i64({2, 5})}, {{0}, {}}}, {f32({2, 5, 3})}},
+      {{Kind::k_gather_grad, {f32({4}), i64({})}, {{1}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
+      {{Kind::k_dropout, {f32({4})}, {{1}, {0.5}}}, {f32({4})}},
+      {{Kind::k_cross_entropy, {f32({2, 3, 4}), i64({2, 4})}}, {f32({})}},
+      {{Kind::k_cross_entropy_grad, {f32({2, 3}), i64({2})}}, {f32({2, 3})}},
+      {{Kind::k_count_correct, {f32({2, 3}), i64({2})}}, {f32({2})}},
+      {{Kind::k_mse, {f32({2, 3}), f32({2, 3})}}, {f32({})}},
+      {{Kind::k_sgd, {c3, c3}, {{0}, {0, 0}}}, {c3}},
+      {{Kind::k_sgd, {c3, c3, c3}, {{1}, {0.9, 0}}}, {c3, c3}},
+      {{Kind::k_adam, {c3, c3, c3, c3}, {{}, {0.9, 0.999, 1e-8, 0}}}, {c3, c3, c3}},
+      {{Kind::k_alias, {f32({2, 6})}, {}, {f32({3, 4})}}, {f32({3, 4})}},
+  };
+}
+
+TEST(ShapeRules, GiveTheTypesOfTheOutputs) {
+  for (const Accepted& one : accepted()) {
+    const Rule types = infer(one.asked);
+    ASSERT_TRUE(types) << to_text(types.error());
+    EXPECT_EQ(*types, one.outputs) << name_of(one.asked.kind);
+  }
+}
+
+TEST(ShapeRules, AcceptTheirOwnOutputsAsGiven) {
+  for (Accepted& one : accepted()) {
+    one.asked.given = one.outputs;
+    const Rule types = infer(one.asked);
+    ASSERT_TRUE(types) << to_text(types.error());
+    EXPECT_EQ(*types, one.outputs) << name_of(one.asked.kind);
+  }
+}
+
+struct Refused {
+  Asked asked;
+  const char* sentence;
+};
+
+std::vector<Refused> refused() {
+  const TensorType c3 = f32({3});
+  const Attrs groups{{1, 1, 0, 0, 0, 0, 1, 1, 2}, {}}, stride{{0, 1, 0, 0, 0, 0, 1, 1, 1}, {}};
+  const Attrs negative_pad{{1, 1, -1, 0, 0, 0, 1, 1, 1}, {}};
+  return {
+      {{Kind::k_matmul, {f32({2, 3}), f32({4, 5})}, {{0, 0}, {}}},
+       "matmul cannot take f32[2,3], f32[4,5]: the inner extents 3"},
+      {{Kind::k_matmul, {f32({3}), f32({3, 5})}, {{0, 0}, {}}}, "two dimensions or more"},
+      {{Kind::k_matmul, {f32({2, 2, 3}), f32({3, 3, 4})}, {{0, 0}, {}}}, "[2] and [3] do not broadcast"},
+      {{Kind::k_matmul, {f32({2, 3}), f32({3, 4}), f32({3})}, {{0, 0}, {}}}, "the bias [3] must have the shape [4]"},
+      {{Kind::k_matmul, {f32({2, 3}), i64({3, 4})}, {{0, 0}, {}}}, "must be floating point, not i64"},
+      {{Kind::k_matmul, {f32({2, 3})}, {{0, 0}, {}}}, "does not take 1 inputs"},
+      {{Kind::k_matmul, {f32({2, 3}), f32({3, 4})}, {{0}, {}}}, "does not have 1 integer"},
+      {{Kind::k_conv2d, {f32({1, 3, 8, 8}), f32({4, 2, 3, 3})}, groups}, "2 groups do not divide 3 channels"},
+      {{Kind::k_conv2d, {f32({1, 4, 8, 8}), f32({4, 4, 3, 3})}, groups}, "wants 4 channels per group, the image has 2"},
+      {{Kind::k_conv2d, {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}, stride}, "must be 1 or more, not 0"},
+      {{Kind::k_conv2d, {f32({1, 3, 8, 8}), f32({4, 3, 3, 3})}, negative_pad}, "a padding must be 0 or more, not -1"},
+      {{Kind::k_conv2d, {f32({1, 3, 2, 8}), f32({4, 3, 5, 3})}, kConv}, "a window of 5 does not fit into 4"},
+      {{Kind::k_conv2d, {f32({3, 8, 8}), f32({4, 3, 3, 3})}, kConv}, "the image [3,8,8] must have 4 dimensions"},
+      {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv}, "must be given"},
+      {{Kind::k_conv2d_dx, {f32({2, 4, 4, 6}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}},
+       "must have the shape [2,4,4,7]"},
+      {{Kind::k_add, {f32({2, 3}), f32({2})}}, "[2,3] and [2] do not broadcast"},
+      {{Kind::k_add, {f32({2}), {DType::kF64, {2}}}}, "one element type"},
+      {{Kind::k_relu, {i64({2})}}, "must be floating point"},
+      {{Kind::k_relu, {f32({2, 0})}}, "the extent 0 is out of range"},
+      {{Kind::k_relu, {f32({1, 1, 1, 1, 1, 1, 1})}}, "more than 6 dimensions"},
+      {{Kind::k_relu, {f32({1 << 30, 1 << 30, 1 << 30})}}, "is too large"},
+      {{Kind::k_add, {f32({1 << 30, 1}), f32({1, 1 << 30})}}, "is too large"},
+      {{Kind::k_softmax, {f32({2, 3})}, {{2}, {}}}, "axis 2 is not among 2 dimensions"},
+      {{Kind::k_softmax, {f32({2, 3})}, {{-1}, {}}}, "axis -1"},
+      {{Kind::k_batch_norm, {f32({2, 4}), c3, c3}, {{}, {1e-5}}}, "must have the shape [4]"},
+      {{Kind::k_batch_norm_stats, {c3, c3, c3, c3}, {{0}, {0.9}}}, "count per channel"},
+      {{Kind::k_layer_norm, {f32({2, 4}), c3, c3}, {{1}, {1e-5}}}, "the scale [3] must have the shape [4]"},
+      {{Kind::k_max_pool, {f32({1, 1, 4, 4})}, {{2, 2, 1, 1, 2, 0, 0, 0, 1, 1, 0}, {}}}, "in the padding alone"},
+      {{Kind::k_avg_pool, {f32({1, 1, 4, 4})}, {{2, 2, 1, 1, 0, 0, 0, 3, 1, 1, 0}, {}}}, "in the padding alone"},
+      {{Kind::k_max_pool, {f32({1, 1, 1, 4})}, {{2, 1, 1, 1, 1, 0, 1, 0, 2, 1, 0}, {}}}, "in the padding alone"},
+      {{Kind::k_reduce_sum, {f32({2, 3})}, {{0b100}, {}}}, "the mask 4"},
+      {{Kind::k_reduce_sum, {f32({2, 3})}, {{-1}, {}}}, "the mask -1"},
+      {{Kind::k_expand, {f32({3})}, {{}, {1}}, {f32({3, 2})}}, "does not broadcast to [3,2]"},
+      {{Kind::k_expand, {f32({2, 3})}, {{}, {1}}, {f32({3})}}, "does not broadcast to [3]"},
+      {{Kind::k_transpose, {f32({2, 3})}, {{0, 0}, {}}}, "names dimension 0 twice"},
+      {{Kind::k_transpose, {f32({2, 3})}, {{0}, {}}}, "another number of dimensions"},
+      {{Kind::k_concat, {f32({2, 3}), f32({3, 3})}, {{1}, {}}}, "must have the shape [2,3]"},
+      {{Kind::k_concat, {f32({2, 3}), i64({2, 3})}, {{1}, {}}}, "differ in type or rank"},
+      {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 2})}}, "make up f32[2,5]"},
+      {{Kind::k_slice, {f32({5})}, {{1, 2}, {}}, {f32({3})}}, "leave the extent 5"},
+      {{Kind::k_slice, {f32({5})}, {{1, -1}, {}}, {f32({3})}}, "leave the extent 5"},
+      {{Kind::k_slice, {f32({5})}, {{1, 0}, {}}, {f32({3})}}, "leave the extent 5"},
+      {{Kind::k_gather, {f32({4}), f32({2})}, {{0}, {}}}, "indices must be i64"},
+      {{Kind::k_dropout, {f32({4})}, {{1}, {1.0}}}, "below 1, not 1"},
+      {{Kind::k_cross_entropy, {f32({2, 3}), i64({3})}}, "the labels [3] must have the shape [2]"},
+      {{Kind::k_cross_entropy, {f32({2, 3}), f32({2})}}, "the labels must be i64"},
+      {{Kind::k_sgd, {c3, f32({2})}, {{0}, {0, 0}}}, "must have the shape [3]"},
+      {{Kind::k_alias, {f32({2, 6})}, {}, {f32({3, 5})}}, "another number of elements"},
+  };
+}
+
+TEST(ShapeRules, RefuseWithASentenceThatHoldsTheShapes) {
+  for (const Refused& one : refused()) {
+    const Rule types = infer(one.asked);
+    ASSERT_FALSE(types) << one.sentence;
+    EXPECT_EQ(types.error().code, "E0211");
+    EXPECT_THAT(types.error().message, testing::HasSubstr(one.sentence));
+    EXPECT_THAT(types.error().message, testing::StartsWith(name_of(one.asked.kind)));
+    for (const TensorType& input : one.asked.inputs) {
+      EXPECT_THAT(types.error().message, testing::HasSubstr(to_text(input)));
+    }
+  }
+}
+
+TEST(ShapeRules, RefuseMoreOperandsThanAKernelTakes) {
+  const std::vector<TensorType> many(PT_MAX_OPERANDS, f32({1}));
+  EXPECT_FALSE(infer({Kind::k_concat, many, {{0}, {}}}));
+  EXPECT_TRUE(infer({Kind::k_concat, {many.begin(), many.end() - 1}, {{0}, {}}}));
+}
+
+// Random operands of every op, from plausible to absurd: a refusal, or outputs that are in range. Never a crash (run
+// under UBSan).
+class Hostile {
+ public:
+  explicit Hostile(uint32_t seed) : random_(seed) {}
+
+  Asked ask(Kind kind) {
+    const Signature& signature = op_def(kind).signature;
+    Asked asked{kind, types(count(signature.min_inputs, signature.max_inputs)), {}, {}};
+    if (random_() % 2 != 0) asked.given = types(count(signature.min_outputs, signature.max_outputs));
+    asked.attrs.ints.resize(count(signature.ints, signature.ints));
+    for (int64_t& attr : asked.attrs.ints) attr = number();
+    asked.attrs.reals.resize(count(signature.reals, signature.reals));
+    for (double& attr : asked.attrs.reals) attr = static_cast<double>(number());
+    return asked;
+  }
+
+ private:
+  std::mt19937 random_;
+
+  size_t count(int least, int most) {
+    if (random_() % 20 == 0 || least < 0) return random_() % 14;
+    return static_cast<size_t>(least) + random_() % (most < 0 ? 3 : static_cast<unsigned>(most - least) + 1);
+  }
+  int64_t number() {
+    static constexpr int64_t kOdd[] = {INT64_MIN, INT64_MAX, INT32_MAX, INT32_MIN, -1, 1 << 20, 64, 63, 31};
+    return random_() % 8 == 0 ? kOdd[random_() % std::size(kOdd)] : static_cast<int64_t>(random_() % 4);
+  }
+  std::vector<TensorType> types(size_t how_many) {
+    std::vector<TensorType> made(how_many);
+    const size_t rank = random_() % 5;
+    for (TensorType& type : made) {
+      if (random_() % 10 == 0) type.dtype = static_cast<DType>(random_() % 7);
+      type.shape.resize(random_() % 6 == 0 ? random_() % 9 : rank);
+      for (int64_t& extent : type.shape) extent = random_() % 3 == 0 ? number() : 2;
+    }
+    return made;
+  }
+};
+
+TEST(ShapeRules, SurviveAnything) {
+  Hostile hostile(7);
+  std::set<Kind> accepted_once;
+  for (int round = 0; round < 2000; ++round) {
+    for (const OpDef& def : all_op_defs()) {
+      const Asked asked = hostile.ask(def.kind);
+      const Rule types = infer(asked);
+      if (!types) {
+        ASSERT_EQ(types.error().code, "E0211");
+        continue;
+      }
+      accepted_once.insert(def.kind);
+      const OpTypes whole{asked.inputs, *types, asked.attrs};
+      EXPECT_GE(def.cost(whole).flops, 0) << def.name;
+      EXPECT_GE(def.cost(whole).bytes_read, 0) << def.name;
+      for (const auto& [output, input] :
+           def.in_place == nullptr ? std::vector<std::pair<int, int>>{} : def.in_place(whole)) {
+        EXPECT_EQ((*types)[static_cast<size_t>(output)].bytes(), asked.inputs[static_cast<size_t>(input)].bytes())
+            << def.name;
+      }
+    }
+  }
+  EXPECT_GE(accepted_once.size(), all_op_defs().size() / 2) << "the generator finds too few operands that fit";
+}
+
+TEST(OpRegistry, KnowsEveryOperator) {
+  std::set<Kind> known;
+  for (const OpDef& def : all_op_defs()) {
+    EXPECT_TRUE(known.insert(def.kind).second) << def.name << " is defined twice";
+    EXPECT_NE(def.infer, nullptr) << def.name;
+    EXPECT_NE(def.cost, nullptr) << def.name;
+  }
+#define PT_OPERATOR(op_name, id)                                             \
+  EXPECT_TRUE(known.contains(Kind::k_##op_name)) << #op_name " has no rule"; \
+  EXPECT_STREQ(op_def(Kind::k_##op_name).name, #op_name);
+  PT_OPERATORS(PT_OPERATOR)
+#undef PT_OPERATOR
+}
+
+TEST(OpRegistry, HasAShapeTestForEveryOperatorThatIsNotLikeAnother) {
+  std::set<Rule (*)(const OpTypes&)> tested;
+  for (const Accepted& one : accepted()) tested.insert(op_def(one.asked.kind).infer);
+  for (const OpDef& def : all_op_defs()) EXPECT_TRUE(tested.contains(def.infer)) << def.name;
+}
+
+TEST(OpCosts, CountMultiplyAddsTwice) {
+  const auto flops = [](const Asked& asked, std::vector<TensorType> outputs) {
+    return op_def(asked.kind).cost({asked.inputs, outputs, asked.attrs}).flops;
+  };
+  EXPECT_EQ(flops({Kind::k_matmul, {f32({2, 3}), f32({3, 4})}, {{0, 0}, {}}}, {f32({2, 4})}), 2 * 2 * 3 * 4);
+  EXPECT_EQ(flops({Kind::k_matmul, {f32({5, 3, 2}), f32({3, 4})}, {{1, 0}, {}}}, {f32({5, 2, 4})}), 2 * 5 * 2 * 3 * 4);
+  const double conv = 2.0 * (2 * 4 * 4 * 7) * (3 * 3 * 3);
+  EXPECT_EQ(flops({Kind::k_conv2d, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3})}, kConv}, {f32({2, 4, 4, 7})}), conv);
+  EXPECT_EQ(flops({Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv}, {f32({2, 3, 8, 7})}), conv);
+  EXPECT_EQ(flops({Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv}, {f32({4, 3, 3, 3})}), conv);
+}
+
+TEST(OpCosts, CountTheBytesOfOperands) {
+  const std::vector<TensorType> in{f32({100, 3}), i64({2})}, out{f32({2, 3})};
+  const Attrs axis{{0}, {}};
+  const OpCost gather = op_def(Kind::k_gather).cost({in, out, axis});
+  EXPECT_EQ(gather.bytes_read, 24 + 16) << "what is not picked is not read";
+  EXPECT_EQ(gather.bytes_written, 24);
+  const OpCost alias = op_def(Kind::k_alias).cost({out, out, {}});
+  EXPECT_EQ(alias.bytes_read + alias.bytes_written, 0);
+}
+
+TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
+  std::vector<std::string> once;
+  for (const OpDef& def : all_op_defs()) {
+    if (!def.recompute) once.emplace_back(def.name);
+  }
+  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "adam"));
+}
+
+}  // namespace
+}  // namespace pantoum::ir

@@ -1,0 +1,148 @@
+#include <string.h>
+
+#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/gemm.h"
+#include "kernels/portable/products.h"
+
+/* Y[n, o, p, q] = sum over (c, r, s) of W[o, c, r, s] X[n, c, row, column]: a product per sample and group with m = o,
+ * n = (p, q), k = (c, r, s). */
+typedef struct conv {
+  conv_shape s;
+  const pt_real *x, *w, *bias;
+  pt_real* y;
+} conv;
+
+static conv describe(const pt_call* call) {
+  conv c;
+  c.s = conv_shape_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
+  c.x = call->inputs[0].data;
+  c.w = call->inputs[1].data;
+  c.bias = call->input_count > 2 ? call->inputs[2].data : NULL;
+  c.y = call->outputs[0].data;
+  return c;
+}
+
+static const pt_real* a_of(const void* context, size_t batch) {
+  const conv* c = context;
+  return c->w + batch % c->s.groups * c->s.outputs * c->s.channels * c->s.kernel_h * c->s.kernel_w;
+}
+static pt_real* c_of(const void* context, size_t batch) {
+  const conv* c = context;
+  return c->y + batch * c->s.outputs * c->s.out_height * c->s.out_width;
+}
+static const pt_real* bias_of(const void* context, size_t batch) {
+  const conv* c = context;
+  return c->bias ? c->bias + batch % c->s.groups * c->s.outputs : NULL;
+}
+static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
+  (void)context;
+  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = k0 + kk;
+}
+
+/* One row of a panel: the inputs that output positions n0 .. n0 + columns meet under one kernel element. */
+static void pack_row(const conv_shape* s, const pt_real* plane, size_t r, size_t q, size_t n0, size_t columns, pt_real* row) {
+  size_t done = 0;
+  while (done < columns) {
+    const size_t out_row = (n0 + done) / s->out_width, out_column = (n0 + done) % s->out_width;
+    size_t run = s->out_width - out_column;
+    if (run > columns - done) run = columns - done;
+    const ptrdiff_t in_row = conv_input_row(s, out_row, r);
+    const ptrdiff_t first = conv_input_column(s, out_column, q);
+    if (in_row < 0 || in_row >= (ptrdiff_t)s->height) {
+      memset(row + done, 0, run * sizeof(pt_real));
+    } else if (s->stride_w == 1 && first >= 0 && first + (ptrdiff_t)run <= (ptrdiff_t)s->width) {
+      memcpy(row + done, plane + (size_t)in_row * s->width + (size_t)first, run * sizeof(pt_real));
+    } else {
+      const pt_real* source = plane + (size_t)in_row * s->width;
+      ptrdiff_t column = first;
+      for (size_t at = 0; at < run; ++at, column += s->stride_w)
+        row[done + at] = column >= 0 && column < (ptrdiff_t)s->width ? source[column] : 0;
+    }
+    done += run;
+  }
+}
+
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+  const conv* c = context;
+  const conv_shape* s = &c->s;
+  const pt_real* x = c->x + batch * s->channels * s->height * s->width;
+  size_t k = k0, taps = s->kernel_h * s->kernel_w;
+  for (size_t kk = 0; kk < count; ++kk, ++k) {
+    pt_real* row = panel + kk * PT_GEMM_NR;
+    pack_row(s, x + k / taps * s->height * s->width, k % taps / s->kernel_w, k % s->kernel_w, n0, columns, row);
+    if (columns < PT_GEMM_NR) memset(row + columns, 0, (PT_GEMM_NR - columns) * sizeof(pt_real));
+  }
+}
+
+/* Few output channels per group leave the tile's rows empty: each output row is then made by itself, kernel element after kernel
+ * element, in the same order of additions. */
+static void direct_rows(void* arg, size_t begin, size_t end) {
+  const conv* c = arg;
+  const conv_shape* s = &c->s;
+  const size_t taps = s->kernel_h * s->kernel_w;
+  for (size_t index = begin; index < end; ++index) {
+    const size_t out_row = index % s->out_height, channel = index / s->out_height;
+    const size_t plane = channel / s->outputs, output = channel % (s->groups * s->outputs);
+    const pt_real* w = c->w + output * s->channels * taps;
+    pt_real* y = c->y + index * s->out_width;
+    memset(y, 0, s->out_width * sizeof(pt_real));
+    for (size_t k = 0; k < s->channels * taps; ++k) {
+      const ptrdiff_t in_row = conv_input_row(s, out_row, k % taps / s->kernel_w);
+      if (in_row < 0 || in_row >= (ptrdiff_t)s->height) continue;
+      const pt_real* x = c->x + ((plane * s->channels + k / taps) * s->height + (size_t)in_row) * s->width;
+      const ptrdiff_t shift = conv_input_column(s, 0, k % s->kernel_w);
+      const pt_real weight = w[k];
+      size_t from = 0, to = s->out_width;
+      while (from < to && shift + (ptrdiff_t)from * s->stride_w < 0) ++from;
+      while (to > from && shift + (ptrdiff_t)(to - 1) * s->stride_w >= (ptrdiff_t)s->width) --to;
+      if (s->stride_w == 1)
+        for (size_t q = from; q < to; ++q) y[q] += weight * x[(ptrdiff_t)q + shift];
+      else
+        for (size_t q = from; q < to; ++q) y[q] += weight * x[(ptrdiff_t)q * s->stride_w + shift];
+    }
+    if (c->bias)
+      for (size_t q = 0; q < s->out_width; ++q) y[q] += c->bias[output];
+  }
+}
+
+pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
+  conv c = describe(call);
+  const conv_shape* s = &c.s;
+  if (s->outputs < 4) {
+    PT_NAME(pt_split)(call->pool, s->samples * s->groups * s->outputs * s->out_height, direct_rows, &c);
+    return PT_OK;
+  }
+  const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
+  const pt_product product = {s->samples * s->groups, s->outputs, positions, k, &c, a_of, k, a_offsets, pack_b, c_of, positions, bias_of, 1};
+  PT_NAME(pt_product_run)(&product, call->pool);
+  return PT_OK;
+}
+
+static void reference_planes(void* arg, size_t begin, size_t end) {
+  const conv* c = arg;
+  const conv_shape* s = &c->s;
+  for (size_t index = begin; index < end; ++index) {
+    const size_t plane = index / s->outputs, output = index % (s->groups * s->outputs);
+    const pt_real* x = c->x + plane * s->channels * s->height * s->width;
+    const pt_real* w = c->w + output * s->channels * s->kernel_h * s->kernel_w;
+    for (size_t p = 0; p < s->out_height; ++p) {
+      for (size_t q = 0; q < s->out_width; ++q) {
+        pt_real sum = 0;
+        for (size_t channel = 0; channel < s->channels; ++channel) {
+          for (size_t tap = 0; tap < s->kernel_h * s->kernel_w; ++tap) {
+            const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w), column = conv_input_column(s, q, tap % s->kernel_w);
+            if (row < 0 || row >= (ptrdiff_t)s->height || column < 0 || column >= (ptrdiff_t)s->width) continue;
+            sum += w[channel * s->kernel_h * s->kernel_w + tap] * x[(channel * s->height + (size_t)row) * s->width + (size_t)column];
+          }
+        }
+        c->y[(index * s->out_height + p) * s->out_width + q] = c->bias ? sum + c->bias[output] : sum;
+      }
+    }
+  }
+}
+
+pt_status PT_NAME(pt_conv2d_reference)(const pt_call* call) {
+  conv c = describe(call);
+  PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.outputs, reference_planes, &c);
+  return PT_OK;
+}

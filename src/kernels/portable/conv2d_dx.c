@@ -1,0 +1,113 @@
+#include <string.h>
+
+#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/gemm.h"
+#include "kernels/portable/products.h"
+
+/* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s). */
+typedef struct conv {
+  conv_shape s;
+  const pt_real *dy, *w;
+  pt_real* dx;
+} conv;
+
+static conv describe(const pt_call* call) {
+  conv c;
+  c.s = conv_shape_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
+  c.dy = call->inputs[0].data;
+  c.w = call->inputs[1].data;
+  c.dx = call->outputs[0].data;
+  return c;
+}
+
+static const pt_real* a_of(const void* context, size_t batch) {
+  const conv* c = context;
+  return c->w + batch % c->s.groups * c->s.outputs * c->s.channels * c->s.kernel_h * c->s.kernel_w;
+}
+static pt_real* c_of(const void* context, size_t batch) {
+  const conv* c = context;
+  return c->dx + batch * c->s.channels * c->s.height * c->s.width;
+}
+static void a_offsets(const void* context, size_t k0, size_t count, size_t* offsets) {
+  const conv* c = context;
+  const size_t taps = c->s.kernel_h * c->s.kernel_w;
+  for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) / taps * c->s.channels * taps + (k0 + kk) % taps;
+}
+
+/* One row of a panel: the output gradients that input positions n0 .. n0 + columns meet under one kernel element. */
+static void pack_row(const conv_shape* s, const pt_real* plane, size_t r, size_t q, size_t n0, size_t columns, pt_real* row) {
+  size_t done = 0;
+  while (done < columns) {
+    const size_t in_row = (n0 + done) / s->width, in_column = (n0 + done) % s->width;
+    size_t run = s->width - in_column;
+    if (run > columns - done) run = columns - done;
+    const ptrdiff_t out_row = conv_output_row(s, in_row, r);
+    const ptrdiff_t first = (ptrdiff_t)in_column + s->pad_left - (ptrdiff_t)q * s->dilation_w;
+    if (out_row < 0) {
+      memset(row + done, 0, run * sizeof(pt_real));
+    } else if (s->stride_w == 1 && first >= 0 && first + (ptrdiff_t)run <= (ptrdiff_t)s->out_width) {
+      memcpy(row + done, plane + (size_t)out_row * s->out_width + (size_t)first, run * sizeof(pt_real));
+    } else {
+      const pt_real* source = plane + (size_t)out_row * s->out_width;
+      for (size_t at = 0; at < run; ++at) {
+        const ptrdiff_t column = conv_output_column(s, in_column + at, q);
+        row[done + at] = column >= 0 ? source[column] : 0;
+      }
+    }
+    done += run;
+  }
+}
+
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+  const conv* c = context;
+  const conv_shape* s = &c->s;
+  const pt_real* dy = c->dy + batch * s->outputs * s->out_height * s->out_width;
+  size_t k = k0, taps = s->kernel_h * s->kernel_w;
+  for (size_t kk = 0; kk < count; ++kk, ++k) {
+    pt_real* row = panel + kk * PT_GEMM_NR;
+    pack_row(s, dy + k / taps * s->out_height * s->out_width, k % taps / s->kernel_w, k % s->kernel_w, n0, columns, row);
+    if (columns < PT_GEMM_NR) memset(row + columns, 0, (PT_GEMM_NR - columns) * sizeof(pt_real));
+  }
+}
+
+pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
+  const conv c = describe(call);
+  const conv_shape* s = &c.s;
+  if (s->channels < 2) return PT_NAME(pt_conv2d_dx_reference)(call);
+  const size_t taps = s->kernel_h * s->kernel_w, positions = s->height * s->width;
+  const pt_product product = {s->samples * s->groups, s->channels, positions, s->outputs * taps, &c, a_of, taps, a_offsets, pack_b, c_of, positions, NULL, 0};
+  PT_NAME(pt_product_run)(&product, call->pool);
+  return PT_OK;
+}
+
+/* One row of dX at a time, kernel element after kernel element. */
+static void reference_rows(void* arg, size_t begin, size_t end) {
+  const conv* c = arg;
+  const conv_shape* s = &c->s;
+  const size_t taps = s->kernel_h * s->kernel_w;
+  for (size_t index = begin; index < end; ++index) {
+    const size_t row = index % s->height, channel = index / s->height % s->channels, plane = index / s->height / s->channels;
+    const pt_real* w = c->w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
+    pt_real* dx = c->dx + index * s->width;
+    memset(dx, 0, s->width * sizeof(pt_real));
+    for (size_t output = 0; output < s->outputs; ++output) {
+      for (size_t tap = 0; tap < taps; ++tap) {
+        const ptrdiff_t out_row = conv_output_row(s, row, tap / s->kernel_w);
+        if (out_row < 0) continue;
+        const pt_real weight = w[output * s->channels * taps + tap];
+        const pt_real* dy = c->dy + ((plane * s->outputs + output) * s->out_height + (size_t)out_row) * s->out_width;
+        const ptrdiff_t shift = conv_input_column(s, 0, tap % s->kernel_w);
+        for (size_t q = 0; q < s->out_width; ++q) {
+          const ptrdiff_t column = (ptrdiff_t)q * s->stride_w + shift;
+          if (column >= 0 && column < (ptrdiff_t)s->width) dx[column] += weight * dy[q];
+        }
+      }
+    }
+  }
+}
+
+pt_status PT_NAME(pt_conv2d_dx_reference)(const pt_call* call) {
+  conv c = describe(call);
+  PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.channels * c.s.height, reference_rows, &c);
+  return PT_OK;
+}

@@ -1,0 +1,34 @@
+#include <stddef.h>
+
+#include "pantoum/pantoum.h"
+
+/* Compiled into the float library alone: the look-up is the same for every table. */
+#ifndef PT_REAL_DOUBLE
+
+/* Movement kernels stand under the first type of their element size. */
+static uint8_t moved_as(uint16_t op, uint8_t dtype) {
+  switch (op) {
+    case PT_OP_transpose:
+    case PT_OP_concat:
+    case PT_OP_split:
+    case PT_OP_slice:
+    case PT_OP_slice_grad:
+    case PT_OP_gather:
+      return dtype == PT_F64 ? PT_I64 : dtype == PT_I32 ? PT_F32 : dtype == PT_BOOL ? PT_U8 : dtype;
+    default:
+      return dtype;
+  }
+}
+
+const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm, uint8_t engine) {
+  const uint8_t key = moved_as(op, dtype);
+  for (size_t row = 0; row < table->count; ++row) {
+    const pt_kernel* kernel = &table->kernels[row];
+    if (kernel->op == op && kernel->dtype == key && kernel->algorithm == algorithm && kernel->engine == engine) return kernel;
+  }
+  return NULL;
+}
+
+#else
+typedef int pt_find_is_in_the_float_library;
+#endif

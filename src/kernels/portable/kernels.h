@@ -1,0 +1,79 @@
+/* Prototypes of the portable kernels beside the products; operands and attributes are those of pantoum/ops.h. */
+#ifndef PANTOUM_KERNELS_PORTABLE_KERNELS_H
+#define PANTOUM_KERNELS_PORTABLE_KERNELS_H
+
+#include "kernels/portable/real.h"
+
+pt_status PT_NAME(pt_add)(const pt_call* call);
+pt_status PT_NAME(pt_sub)(const pt_call* call);
+pt_status PT_NAME(pt_mul)(const pt_call* call);
+pt_status PT_NAME(pt_div)(const pt_call* call);
+pt_status PT_NAME(pt_pow)(const pt_call* call);
+pt_status PT_NAME(pt_pow_grad)(const pt_call* call);
+pt_status PT_NAME(pt_relu)(const pt_call* call);
+pt_status PT_NAME(pt_leaky_relu)(const pt_call* call);
+pt_status PT_NAME(pt_sigmoid)(const pt_call* call);
+pt_status PT_NAME(pt_tanh)(const pt_call* call);
+pt_status PT_NAME(pt_gelu)(const pt_call* call);
+pt_status PT_NAME(pt_erf)(const pt_call* call);
+pt_status PT_NAME(pt_sqrt)(const pt_call* call);
+pt_status PT_NAME(pt_exp)(const pt_call* call);
+pt_status PT_NAME(pt_log)(const pt_call* call);
+pt_status PT_NAME(pt_neg)(const pt_call* call);
+pt_status PT_NAME(pt_scale)(const pt_call* call);
+pt_status PT_NAME(pt_relu_grad)(const pt_call* call);
+pt_status PT_NAME(pt_leaky_relu_grad)(const pt_call* call);
+pt_status PT_NAME(pt_sigmoid_grad)(const pt_call* call);
+pt_status PT_NAME(pt_tanh_grad)(const pt_call* call);
+pt_status PT_NAME(pt_gelu_grad)(const pt_call* call);
+pt_status PT_NAME(pt_erf_grad)(const pt_call* call);
+pt_status PT_NAME(pt_sqrt_grad)(const pt_call* call);
+pt_status PT_NAME(pt_softmax)(const pt_call* call);
+pt_status PT_NAME(pt_softmax_grad)(const pt_call* call);
+pt_status PT_NAME(pt_log_softmax)(const pt_call* call);
+pt_status PT_NAME(pt_log_softmax_grad)(const pt_call* call);
+pt_status PT_NAME(pt_batch_norm)(const pt_call* call);
+pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call);
+pt_status PT_NAME(pt_batch_norm_stats)(const pt_call* call);
+pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call);
+pt_status PT_NAME(pt_layer_norm)(const pt_call* call);
+pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call);
+pt_status PT_NAME(pt_max_pool)(const pt_call* call);
+pt_status PT_NAME(pt_max_pool_grad)(const pt_call* call);
+pt_status PT_NAME(pt_avg_pool)(const pt_call* call);
+pt_status PT_NAME(pt_avg_pool_grad)(const pt_call* call);
+pt_status PT_NAME(pt_reduce_sum)(const pt_call* call);
+pt_status PT_NAME(pt_reduce_mean)(const pt_call* call);
+pt_status PT_NAME(pt_expand)(const pt_call* call);
+pt_status PT_NAME(pt_dropout)(const pt_call* call);
+pt_status PT_NAME(pt_cross_entropy)(const pt_call* call);
+pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call);
+pt_status PT_NAME(pt_mse)(const pt_call* call);
+pt_status PT_NAME(pt_mse_grad)(const pt_call* call);
+pt_status PT_NAME(pt_sgd)(const pt_call* call);
+pt_status PT_NAME(pt_adam)(const pt_call* call);
+pt_status PT_NAME(pt_gather_grad)(const pt_call* call);
+pt_status PT_NAME(pt_cast)(const pt_call* call);
+pt_status PT_NAME(pt_transpose)(const pt_call* call);
+pt_status PT_NAME(pt_concat)(const pt_call* call);
+pt_status PT_NAME(pt_split_op)(const pt_call* call);
+pt_status PT_NAME(pt_slice)(const pt_call* call);
+pt_status PT_NAME(pt_slice_grad)(const pt_call* call);
+pt_status PT_NAME(pt_gather)(const pt_call* call);
+pt_status PT_NAME(pt_count_correct)(const pt_call* call);
+pt_status PT_NAME(pt_gelu_of_erf)(const pt_call* call);
+pt_status PT_NAME(pt_gelu_of_tanh)(const pt_call* call);
+pt_status PT_NAME(pt_gelu_of_erf_grad)(const pt_call* call);
+pt_status PT_NAME(pt_gelu_of_tanh_grad)(const pt_call* call);
+pt_status PT_NAME(pt_add_i64)(const pt_call* call);
+pt_status PT_NAME(pt_add_i32)(const pt_call* call);
+pt_status PT_NAME(pt_sub_i64)(const pt_call* call);
+pt_status PT_NAME(pt_sub_i32)(const pt_call* call);
+pt_status PT_NAME(pt_mul_i64)(const pt_call* call);
+pt_status PT_NAME(pt_mul_i32)(const pt_call* call);
+pt_status PT_NAME(pt_div_i64)(const pt_call* call);
+pt_status PT_NAME(pt_div_i32)(const pt_call* call);
+pt_status PT_NAME(pt_neg_i64)(const pt_call* call);
+pt_status PT_NAME(pt_neg_i32)(const pt_call* call);
+
+#endif

@@ -1,0 +1,94 @@
+#include <math.h>
+#include <string.h>
+
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/lanes.h"
+#include "kernels/portable/parallel.h"
+
+/* Per row over the dimensions from `axis` on. Y may be X, dX may be dY. */
+typedef struct norm {
+  size_t count, length;
+  const pt_real *x, *scale, *bias, *mean, *invstd, *dy;
+  pt_real *y, *mean_out, *invstd_out, *dscale, *dbias;
+  pt_real eps;
+} norm;
+
+static void forward_rows(void* arg, size_t begin, size_t end) {
+  const norm* n = arg;
+  const pt_real length = (pt_real)n->length;
+  for (size_t row = begin; row < end; ++row) {
+    const pt_real* x = n->x + row * n->length;
+    pt_real* y = n->y + row * n->length;
+    pt_lanes sums = {{0}, 0}, squares = {{0}, 0};
+    PT_LANES_ADD(sums, n->length, x[at]);
+    const pt_real mean = pt_lanes_total(&sums) / length;
+    PT_LANES_ADD(squares, n->length, (x[at] - mean) * (x[at] - mean));
+    const pt_real invstd = 1 / (pt_real)sqrt((double)(pt_lanes_total(&squares) / length + n->eps));
+    for (size_t at = 0; at < n->length; ++at) y[at] = (x[at] - mean) * invstd * n->scale[at] + n->bias[at];
+    n->mean_out[row] = mean;
+    n->invstd_out[row] = invstd;
+  }
+}
+
+pt_status PT_NAME(pt_layer_norm)(const pt_call* call) {
+  const pt_tensor* x = &call->inputs[0];
+  norm n = {0, 0, x->data, call->inputs[1].data, call->inputs[2].data, NULL, NULL, NULL, call->outputs[0].data, call->outputs[1].data,
+            call->outputs[2].data, NULL, NULL, (pt_real)call->reals[0]};
+  n.count = pt_extent(x, 0, (size_t)call->ints[0]);
+  n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  if (n.length > 0) PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 2, forward_rows, &n);
+  return PT_OK;
+}
+
+/* dscale and dbias: sums over rows, in lanes of rows, a block of columns at a time. */
+enum { kColumns = 32 };
+
+static void parameter_blocks(void* arg, size_t begin, size_t end) {
+  const norm* n = arg;
+  for (size_t block = begin; block < end; ++block) {
+    const size_t first = block * kColumns, columns = n->length - first < kColumns ? n->length - first : kColumns;
+    pt_real scale_sums[PT_LANES][kColumns], bias_sums[PT_LANES][kColumns];
+    memset(scale_sums, 0, sizeof scale_sums);
+    memset(bias_sums, 0, sizeof bias_sums);
+    for (size_t row = 0; row < n->count; ++row) {
+      const pt_real *x = n->x + row * n->length + first, *dy = n->dy + row * n->length + first;
+      const pt_real mean = n->mean[row], invstd = n->invstd[row];
+      for (size_t column = 0; column < columns; ++column) {
+        scale_sums[row % PT_LANES][column] += dy[column] * ((x[column] - mean) * invstd);
+        bias_sums[row % PT_LANES][column] += dy[column];
+      }
+    }
+    for (size_t column = 0; column < columns; ++column) {
+      n->dscale[first + column] = pt_lanes_tree(&scale_sums[0][column], kColumns);
+      n->dbias[first + column] = pt_lanes_tree(&bias_sums[0][column], kColumns);
+    }
+  }
+}
+
+/* With g = dY scale: dX = invstd (g - mean(g) - xhat mean(g xhat)). */
+static void backward_rows(void* arg, size_t begin, size_t end) {
+  const norm* n = arg;
+  const pt_real length = (pt_real)n->length;
+  for (size_t row = begin; row < end; ++row) {
+    const pt_real *x = n->x + row * n->length, *dy = n->dy + row * n->length, *scale = n->scale;
+    pt_real* dx = n->y + row * n->length;
+    const pt_real mean = n->mean[row], invstd = n->invstd[row];
+    pt_lanes sums = {{0}, 0}, products = {{0}, 0};
+    PT_LANES_ADD(sums, n->length, dy[at] * scale[at]);
+    PT_LANES_ADD(products, n->length, dy[at] * scale[at] * ((x[at] - mean) * invstd));
+    const pt_real b = pt_lanes_total(&sums) / length, c = pt_lanes_total(&products) / length;
+    for (size_t at = 0; at < n->length; ++at) dx[at] = invstd * (dy[at] * scale[at] - b - (x[at] - mean) * invstd * c);
+  }
+}
+
+pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
+  const pt_tensor* x = &call->inputs[1];
+  norm n = {0, 0, x->data, call->inputs[2].data, NULL, call->inputs[3].data, call->inputs[4].data, call->inputs[0].data, call->outputs[0].data,
+            NULL, NULL, call->outputs[1].data, call->outputs[2].data, 0};
+  n.count = pt_extent(x, 0, (size_t)call->ints[0]);
+  n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
+  if (n.length == 0) return PT_OK;
+  PT_NAME(pt_parallel)(call, (n.length + kColumns - 1) / kColumns, n.count * n.length * 2, parameter_blocks, &n);
+  PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 4, backward_rows, &n);
+  return PT_OK;
+}

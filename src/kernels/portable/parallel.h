@@ -1,0 +1,35 @@
+/* Work split over outputs: pieces run on the pool's threads where there is enough to do. */
+#ifndef PANTOUM_KERNELS_PORTABLE_PARALLEL_H
+#define PANTOUM_KERNELS_PORTABLE_PARALLEL_H
+
+#include "kernels/portable/real.h"
+
+typedef void (*pt_body)(void* arg, size_t begin, size_t end);
+
+/* Calls body over [0, count); `work` is about the number of elements touched in all. */
+void PT_NAME(pt_parallel)(const pt_call* call, size_t count, size_t work, pt_body body, void* arg);
+
+static inline size_t pt_elements(const pt_tensor* tensor) {
+  size_t count = 1;
+  for (size_t dim = 0; dim < tensor->rank; ++dim) count *= tensor->dims[dim];
+  return count;
+}
+
+/* The product of the dimensions in [from, to). */
+static inline size_t pt_extent(const pt_tensor* tensor, size_t from, size_t to) {
+  size_t count = 1;
+  for (size_t dim = from; dim < to && dim < tensor->rank; ++dim) count *= tensor->dims[dim];
+  return count;
+}
+
+static inline size_t pt_element_size(uint8_t dtype) {
+  switch (dtype) {
+    case PT_F64:
+    case PT_I64: return 8;
+    case PT_U8:
+    case PT_BOOL: return 1;
+    default: return 4;
+  }
+}
+
+#endif

@@ -1,0 +1,161 @@
+#include <string.h>
+
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/parallel.h"
+
+/* Pooling, plane by plane. Positions in the padding never win a maximum; averages count them when asked to, but never those of
+ * ceil-mode windows beyond the padded extent. A window wholly outside gives 0 (average) or the lowest number (maximum). */
+typedef struct pool {
+  ptrdiff_t height, width, out_height, out_width;
+  ptrdiff_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w;
+  int count_padding;
+  const pt_real *x, *dy;
+  pt_real* y;
+} pool;
+
+static pool describe(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {
+  pool p = {(ptrdiff_t)x->dims[2], (ptrdiff_t)x->dims[3], (ptrdiff_t)y->dims[2], (ptrdiff_t)y->dims[3],
+            (ptrdiff_t)ints[PT_POOL_KERNEL_H], (ptrdiff_t)ints[PT_POOL_KERNEL_W], (ptrdiff_t)ints[PT_POOL_STRIDE_H], (ptrdiff_t)ints[PT_POOL_STRIDE_W],
+            (ptrdiff_t)ints[PT_POOL_PAD_TOP], (ptrdiff_t)ints[PT_POOL_PAD_LEFT], (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM], (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
+            (ptrdiff_t)ints[PT_POOL_DILATION_H], (ptrdiff_t)ints[PT_POOL_DILATION_W], ints[PT_POOL_COUNT_INCLUDE_PAD] != 0, NULL, NULL, NULL};
+  return p;
+}
+
+typedef struct window { /* kernel taps [row_begin, row_end) x [column_begin, column_end) that lie on the input */
+  ptrdiff_t top, left, row_begin, row_end, column_begin, column_end;
+} window;
+
+static window window_of(const pool* p, ptrdiff_t out_row, ptrdiff_t out_column) {
+  window w = {out_row * p->stride_h - p->pad_top, out_column * p->stride_w - p->pad_left, 0, p->kernel_h, 0, p->kernel_w};
+  while (w.row_begin < w.row_end && w.top + w.row_begin * p->dilation_h < 0) ++w.row_begin;
+  while (w.row_end > w.row_begin && w.top + (w.row_end - 1) * p->dilation_h >= p->height) --w.row_end;
+  while (w.column_begin < w.column_end && w.left + w.column_begin * p->dilation_w < 0) ++w.column_begin;
+  while (w.column_end > w.column_begin && w.left + (w.column_end - 1) * p->dilation_w >= p->width) --w.column_end;
+  return w;
+}
+
+/* The offset of the first maximum in a plane, or -1 for a window without input. NaN wins. */
+static ptrdiff_t argmax(const pool* p, const pt_real* x, const window* w) {
+  ptrdiff_t best = -1;
+  for (ptrdiff_t r = w->row_begin; r < w->row_end; ++r) {
+    const ptrdiff_t row = (w->top + r * p->dilation_h) * p->width;
+    for (ptrdiff_t c = w->column_begin; c < w->column_end; ++c) {
+      const ptrdiff_t at = row + w->left + c * p->dilation_w;
+      if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best])) best = at;
+    }
+  }
+  return best;
+}
+
+static void max_planes(void* arg, size_t begin, size_t end) {
+  const pool* p = arg;
+  for (size_t plane = begin; plane < end; ++plane) {
+    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
+    pt_real* y = p->y + plane * (size_t)(p->out_height * p->out_width);
+    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
+      for (ptrdiff_t column = 0; column < p->out_width; ++column) {
+        const window w = window_of(p, row, column);
+        const ptrdiff_t best = argmax(p, x, &w);
+        *y++ = best >= 0 ? x[best] : (pt_real)-3.4028234663852886e38;
+      }
+    }
+  }
+}
+
+static void max_grad_planes(void* arg, size_t begin, size_t end) {
+  const pool* p = arg;
+  for (size_t plane = begin; plane < end; ++plane) {
+    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
+    const pt_real* dy = p->dy + plane * (size_t)(p->out_height * p->out_width);
+    pt_real* dx = p->y + plane * (size_t)(p->height * p->width);
+    memset(dx, 0, (size_t)(p->height * p->width) * sizeof(pt_real));
+    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
+      for (ptrdiff_t column = 0; column < p->out_width; ++column, ++dy) {
+        const window w = window_of(p, row, column);
+        const ptrdiff_t best = argmax(p, x, &w);
+        if (best >= 0) dx[best] += *dy;
+      }
+    }
+  }
+}
+
+/* What an average divides by. */
+static pt_real divisor(const pool* p, const window* w) {
+  if (!p->count_padding) return (pt_real)((w->row_end - w->row_begin) * (w->column_end - w->column_begin));
+  ptrdiff_t rows = 0, columns = 0;
+  for (ptrdiff_t r = 0; r < p->kernel_h; ++r) rows += w->top + r * p->dilation_h < p->height + p->pad_bottom;
+  for (ptrdiff_t c = 0; c < p->kernel_w; ++c) columns += w->left + c * p->dilation_w < p->width + p->pad_right;
+  return (pt_real)(rows * columns);
+}
+
+static void average_planes(void* arg, size_t begin, size_t end) {
+  const pool* p = arg;
+  for (size_t plane = begin; plane < end; ++plane) {
+    const pt_real* x = p->x + plane * (size_t)(p->height * p->width);
+    pt_real* y = p->y + plane * (size_t)(p->out_height * p->out_width);
+    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
+      for (ptrdiff_t column = 0; column < p->out_width; ++column) {
+        const window w = window_of(p, row, column);
+        pt_real sum = 0;
+        for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
+          for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
+            sum += x[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w];
+        const pt_real count = divisor(p, &w);
+        *y++ = count > 0 ? sum / count : 0;
+      }
+    }
+  }
+}
+
+static void average_grad_planes(void* arg, size_t begin, size_t end) {
+  const pool* p = arg;
+  for (size_t plane = begin; plane < end; ++plane) {
+    const pt_real* dy = p->dy + plane * (size_t)(p->out_height * p->out_width);
+    pt_real* dx = p->y + plane * (size_t)(p->height * p->width);
+    memset(dx, 0, (size_t)(p->height * p->width) * sizeof(pt_real));
+    for (ptrdiff_t row = 0; row < p->out_height; ++row) {
+      for (ptrdiff_t column = 0; column < p->out_width; ++column, ++dy) {
+        const window w = window_of(p, row, column);
+        const pt_real count = divisor(p, &w);
+        if (count <= 0) continue;
+        const pt_real share = *dy / count;
+        for (ptrdiff_t r = w.row_begin; r < w.row_end; ++r)
+          for (ptrdiff_t c = w.column_begin; c < w.column_end; ++c)
+            dx[(w.top + r * p->dilation_h) * p->width + w.left + c * p->dilation_w] += share;
+      }
+    }
+  }
+}
+
+static pt_status run(const pt_call* call, pool* p, const pt_tensor* x, pt_body body) {
+  const size_t planes = (size_t)x->dims[0] * x->dims[1];
+  const size_t taps = (size_t)(p->out_height * p->out_width * p->kernel_h * p->kernel_w);
+  PT_NAME(pt_parallel)(call, planes, planes * (taps + (size_t)(p->height * p->width)), body, p);
+  return PT_OK;
+}
+
+pt_status PT_NAME(pt_max_pool)(const pt_call* call) {
+  pool p = describe(&call->inputs[0], &call->outputs[0], call->ints);
+  p.x = call->inputs[0].data;
+  p.y = call->outputs[0].data;
+  return run(call, &p, &call->inputs[0], max_planes);
+}
+pt_status PT_NAME(pt_max_pool_grad)(const pt_call* call) {
+  pool p = describe(&call->inputs[1], &call->inputs[0], call->ints);
+  p.dy = call->inputs[0].data;
+  p.x = call->inputs[1].data;
+  p.y = call->outputs[0].data;
+  return run(call, &p, &call->inputs[1], max_grad_planes);
+}
+pt_status PT_NAME(pt_avg_pool)(const pt_call* call) {
+  pool p = describe(&call->inputs[0], &call->outputs[0], call->ints);
+  p.x = call->inputs[0].data;
+  p.y = call->outputs[0].data;
+  return run(call, &p, &call->inputs[0], average_planes);
+}
+pt_status PT_NAME(pt_avg_pool_grad)(const pt_call* call) {
+  pool p = describe(&call->outputs[0], &call->inputs[0], call->ints);
+  p.dy = call->inputs[0].data;
+  p.y = call->outputs[0].data;
+  return run(call, &p, &call->outputs[0], average_grad_planes);
+}

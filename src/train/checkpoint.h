@@ -1,0 +1,40 @@
+// Weights and resume points: safetensors files to and from the session's tensors, piece by piece.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "artifact/safetensors.h"
+#include "pantoum/result.h"
+#include "train/engine.h"
+#include "train/tensor_table.h"
+
+namespace pantoum::train {
+
+// What a resume point holds beside tensors.
+struct Progress {
+  uint64_t step = 0, seed = 0;
+  double lr = 0;
+  std::string plan_hash;
+  int64_t batch = 0;
+  int64_t samples = 0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
+};
+
+// `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every state) is in the file;
+// states that are there must fit in any case.
+[[nodiscard]] Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
+                                         const char* code);
+
+// Copies checked tensors into the session; states that the file lacks become zeros. `piece`: the buffer between. E0241, E0903.
+[[nodiscard]] Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
+                                        std::span<std::byte> piece);
+
+// Atomic. E0901, E0903.
+[[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine,
+                                           const Progress& progress);
+
+// E0243 where the metadata are missing or damaged.
+[[nodiscard]] Result<Progress> read_progress(const artifact::SafetensorFile& file);
+
+}  // namespace pantoum::train

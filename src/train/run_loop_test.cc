@@ -1,0 +1,150 @@
+#include "train/run_loop.h"
+
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <ctime>
+
+#include "base/files.h"
+#include "train/tiny_plan_fixture.h"
+
+namespace pantoum::train {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RunTraining : public TrainFolder {
+ protected:
+  static artifact::TrainTest data(size_t train = 30, size_t test = 10) { return {tiny_data(train, 1), tiny_data(test, 2)}; }
+};
+
+TEST_F(RunTraining, RunsEveryEpochAndLearns) {
+  const auto trained = trainer();
+  std::vector<uint64_t> steps;
+  std::vector<double> losses;
+  const auto summary = run_training(*trained, data(300, 100),
+                                    {.epochs = 12,
+                                     .progress = [&](const RunProgress& at) { steps.push_back(at.step), EXPECT_EQ(at.total_steps, 900U); },
+                                     .log = [&](const RunEvent& event) { losses.push_back(event.mean_loss), EXPECT_TRUE(event.evaluation); }});
+  ASSERT_TRUE(summary) << to_text(summary.error());
+  EXPECT_EQ(summary->steps, 900U);
+  EXPECT_EQ(steps.size(), 900U);
+  EXPECT_EQ(losses.size(), 12U);
+  EXPECT_LT(losses.back(), losses.front());
+  ASSERT_TRUE(summary->evaluation);
+  EXPECT_EQ(summary->evaluation->samples, 100);
+  EXPECT_GT(summary->evaluation->accuracy, 0.8);
+}
+
+TEST_F(RunTraining, DropsTheShortLastBatchAndNeedsOneWholeBatch) {
+  EXPECT_EQ(run_training(*trainer(), data(7, 0), {.epochs = 2})->steps, 2U);
+  const auto few = run_training(*trainer(), data(3, 0), {});
+  ASSERT_FALSE(few);
+  EXPECT_EQ(few.error().code, "E0262");
+}
+
+TEST_F(RunTraining, TheCallersIndexBufferChangesNothing) {
+  std::vector<uint32_t> indices(30);
+  const auto a = trainer(), b = trainer();
+  ASSERT_TRUE(run_training(*a, data(), {.epochs = 2, .indices = indices}) && run_training(*b, data(), {.epochs = 2}));
+  ASSERT_TRUE(a->save(path("a")) && b->save(path("b")));
+  EXPECT_EQ(base::read_file(path("a")).value(), base::read_file(path("b")).value());
+}
+
+TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
+  const auto whole = trainer();
+  ASSERT_TRUE(run_training(*whole, data(), {.epochs = 3}));
+  ASSERT_TRUE(whole->save(path("whole")));
+  for (uint64_t at = 1; at <= 21; at += 2) {
+    std::stop_source stop;
+    const auto first = run_training(*trainer(), data(), {.epochs = 3, .checkpoint = path("point"), .progress = [&](const RunProgress& progress) {
+                                                           if (progress.step == at) stop.request_stop();
+                                                         }, .stop = stop.get_token()});
+    ASSERT_TRUE(first) << to_text(first.error());
+    EXPECT_EQ(first->interrupted, at < 21);
+    EXPECT_EQ(first->steps, at);
+    if (!first->interrupted) continue;
+    EXPECT_EQ(first->checkpoint, path("point"));
+    const auto second = trainer({}, 1234);
+    ASSERT_TRUE(second->resume(path("point")));
+    const auto rest = run_training(*second, data(), {.epochs = 3});
+    ASSERT_TRUE(rest);
+    EXPECT_EQ(rest->ran, 21 - at);
+    ASSERT_TRUE(second->save(path("resumed")));
+    EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << at;
+  }
+}
+
+TEST_F(RunTraining, OutOfTimeItEvaluatesAndKeepsACheckpoint) {
+  const auto summary = run_training(*trainer(), data(), {.epochs = 1'000'000'000, .checkpoint = path("point"), .max_seconds = 0.05});
+  ASSERT_TRUE(summary);
+  EXPECT_TRUE(summary->out_of_time);
+  EXPECT_TRUE(summary->evaluation);
+  EXPECT_EQ(summary->checkpoint, path("point"));
+}
+
+TEST_F(RunTraining, AnErrorNamesTheLastCheckpointAndLeavesItAlone) {
+  artifact::TrainTest bad = data(8, 0);
+  std::vector<float> pixels(48, 1.0F);
+  pixels[47] = std::nanf("");
+  bad.train.inputs[0] = samples(ir::DType::kF32, {2, 3}, pixels);
+  bool seen = false;
+  for (uint64_t seed = 0; seed < 40 && !seen; ++seed) {  // until the bad sample is in the second batch
+    const auto summary = run_training(*trainer({}, seed), bad, {.checkpoint_every = 1, .checkpoint = path("point")});
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, "E0701");
+    if (!std::filesystem::exists(path("point"))) continue;
+    seen = true;
+    EXPECT_THAT(to_text(summary.error()), HasSubstr("last checkpoint: " + path("point")));
+    EXPECT_EQ(artifact::open_safetensors(path("point"))->metadata.at("step"), "1");
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(RunTraining, ACheckpointThatCannotBeWrittenIsAnError) {
+  const auto summary = run_training(*trainer(), data(), {.checkpoint_every = 2, .checkpoint = path("no/point")});
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code, "E0901");
+}
+
+// In a child: trains from the last checkpoint on, if there is one, and saves the end.
+void train_in_child(Trainer& trainer, const artifact::TrainTest& data, const std::string& point, const std::string& end) {
+  if (std::filesystem::exists(point) && !trainer.resume(point)) ::_exit(2);
+  if (!run_training(trainer, data, {.epochs = 20, .checkpoint_every = 3, .checkpoint = point, .evaluate_every_epoch = false})) ::_exit(3);
+  ::_exit(trainer.save(end) ? 0 : 4);
+}
+
+TEST_F(RunTraining, KilledAtAnyTimeAndResumedItEndsTheSame) {
+  const artifact::TrainTest all = data(30, 0);
+  const auto whole = trainer();
+  ASSERT_TRUE(run_training(*whole, all, {.epochs = 20}));
+  ASSERT_TRUE(whole->save(path("whole")));
+  uint32_t random = 12345;
+  int kills = 0, status = 0;
+  for (int round = 0; round < 2; ++round) {
+    std::filesystem::remove(path("point"));
+    for (bool ended = false; !ended;) {
+      const pid_t child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child == 0) {
+        const auto made = trainer({.in_storage = round == 1});
+        train_in_child(*made, all, path("point"), path("end"));
+      }
+      random = random * 1664525U + 1013904223U;
+      const timespec nap{0, static_cast<long>(random % 60'000'000)};
+      if (kills < 25 * (round + 1)) {
+        ::nanosleep(&nap, nullptr);
+        ::kill(child, SIGKILL);
+        ++kills;
+      }
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ended = WIFEXITED(status);
+    }
+    ASSERT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("end")).value());
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::train
