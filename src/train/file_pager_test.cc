@@ -117,9 +117,9 @@ TEST_P(EveryBackend, WaitsForWhatWasWaitedForAlready) {
 }
 
 TEST_P(EveryBackend, RefusesMoreThanItHasRoomFor) {
+  Arena arena(kBlock);  // outlives the pager, which ends what is open
   const auto pager = open(kBlock);
   const pt_pager* c = pager->interface();
-  Arena arena(kBlock);
   for (uint32_t ticket = 1; ticket <= PT_MAX_IN_FLIGHT; ++ticket)
     ASSERT_EQ(c->write(c->context, 0, arena.at(0), kBlock, ticket, 0), PT_OK);
   EXPECT_EQ(c->write(c->context, 0, arena.at(0), kBlock, PT_MAX_IN_FLIGHT + 1, 0), PT_E_STATE);

@@ -25,8 +25,8 @@ TEST_F(RunTraining, RunsEveryEpochAndLearns) {
   std::vector<double> losses;
   const auto summary = run_training(*trained, data(300, 100),
                                     {.epochs = 12,
-                                     .progress = [&](const RunProgress& at) { steps.push_back(at.step), EXPECT_EQ(at.total_steps, 900U); },
-                                     .log = [&](const RunEvent& event) { losses.push_back(event.mean_loss), EXPECT_TRUE(event.evaluation); }});
+                                     .progress = [&](const RunProgress& at) { EXPECT_EQ(at.total_steps, 900U); steps.push_back(at.step); },
+                                     .log = [&](const RunEvent& event) { EXPECT_TRUE(event.evaluation); losses.push_back(event.mean_loss); }});
   ASSERT_TRUE(summary) << to_text(summary.error());
   EXPECT_EQ(summary->steps, 900U);
   EXPECT_EQ(steps.size(), 900U);

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -39,38 +39,23 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   for (size_t kk = 0; kk < count; ++kk) offsets[kk] = k0 + kk;
 }
 
-/* One row of a panel: the inputs that output positions n0 .. n0 + columns meet under one kernel element. */
-static void pack_row(const conv_shape* s, const pt_real* plane, size_t r, size_t q, size_t n0, size_t columns, pt_real* row) {
-  size_t done = 0;
-  while (done < columns) {
-    const size_t out_row = (n0 + done) / s->out_width, out_column = (n0 + done) % s->out_width;
-    size_t run = s->out_width - out_column;
-    if (run > columns - done) run = columns - done;
-    const ptrdiff_t in_row = conv_input_row(s, out_row, r);
-    const ptrdiff_t first = conv_input_column(s, out_column, q);
-    if (in_row < 0 || in_row >= (ptrdiff_t)s->height) {
-      memset(row + done, 0, run * sizeof(pt_real));
-    } else if (s->stride_w == 1 && first >= 0 && first + (ptrdiff_t)run <= (ptrdiff_t)s->width) {
-      memcpy(row + done, plane + (size_t)in_row * s->width + (size_t)first, run * sizeof(pt_real));
-    } else {
-      const pt_real* source = plane + (size_t)in_row * s->width;
-      ptrdiff_t column = first;
-      for (size_t at = 0; at < run; ++at, column += s->stride_w)
-        row[done + at] = column >= 0 && column < (ptrdiff_t)s->width ? source[column] : 0;
-    }
-    done += run;
-  }
-}
-
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
   const pt_real* x = c->x + batch * s->channels * s->height * s->width;
-  size_t k = k0, taps = s->kernel_h * s->kernel_w;
-  for (size_t kk = 0; kk < count; ++kk, ++k) {
+  conv_run runs[PT_GEMM_NR];
+  const size_t run_count = conv_runs(n0, columns, s->out_width, runs);
+  conv_tap tap = conv_tap_at(s, k0);
+  for (size_t kk = 0; kk < count; ++kk, conv_tap_next(s, &tap)) {
+    const pt_real* plane = x + tap.plane * s->height * s->width;
     pt_real* row = panel + kk * PT_GEMM_NR;
-    pack_row(s, x + k / taps * s->height * s->width, k % taps / s->kernel_w, k % s->kernel_w, n0, columns, row);
-    if (columns < PT_GEMM_NR) memset(row + columns, 0, (PT_GEMM_NR - columns) * sizeof(pt_real));
+    for (size_t run = 0; run < run_count; ++run) {
+      const ptrdiff_t in_row = conv_input_row(s, runs[run].row, tap.r), first = conv_input_column(s, runs[run].column, tap.q);
+      const int inside = in_row >= 0 && in_row < (ptrdiff_t)s->height;
+      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, 0, 1, plane + (inside ? (size_t)in_row * s->width : 0), first, s->stride_w,
+                    inside ? (ptrdiff_t)s->width : 0);
+    }
+    for (size_t column = columns; column < PT_GEMM_NR; ++column) row[column] = 0;
   }
 }
 

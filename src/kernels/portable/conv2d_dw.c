@@ -1,6 +1,4 @@
-#include <string.h>
-
-#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -38,36 +36,36 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   }
 }
 
-/* One column of a panel: the inputs that one weight meets at `count` output positions from k0 on. */
-static void pack_column(const conv* c, const pt_real* x, size_t r, size_t q, size_t k0, size_t count, pt_real* panel) {
-  const conv_shape* s = &c->s;
-  const size_t positions = s->out_height * s->out_width, sample_stride = s->groups * s->channels * s->height * s->width;
-  size_t done = 0;
-  while (done < count) {
-    const size_t sample = (k0 + done) / positions, position = (k0 + done) % positions;
-    const size_t out_row = position / s->out_width, out_column = position % s->out_width;
-    size_t run = s->out_width - out_column;
-    if (run > count - done) run = count - done;
-    const ptrdiff_t in_row = conv_input_row(s, out_row, r);
-    const int inside = in_row >= 0 && in_row < (ptrdiff_t)s->height;
-    const pt_real* source = x + sample * sample_stride + (inside ? (size_t)in_row * s->width : 0);
-    ptrdiff_t column = conv_input_column(s, out_column, q);
-    for (size_t at = 0; at < run; ++at, column += s->stride_w)
-      panel[(done + at) * PT_GEMM_NR] = inside && column >= 0 && column < (ptrdiff_t)s->width ? source[column] : 0;
-    done += run;
-  }
-}
-
+/* Columns are weights (c, r, q), rows are output positions: each weight's inputs, run of positions after run. */
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w;
-  if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
-  for (size_t column = 0; column < columns; ++column) {
-    const size_t weight = n0 + column;
-    const pt_real* x = c->x + (batch * s->channels + weight / taps) * s->height * s->width;
-    pack_column(c, x, weight % taps / s->kernel_w, weight % s->kernel_w, k0, count, panel + column);
+  const size_t plane_size = s->height * s->width, out_rows = k0 / s->out_width;
+  conv_run runs[PT_GEMM_KC]; /* `row` counts output rows over all samples */
+  const size_t run_count = conv_runs(k0 - out_rows * s->out_width, count, s->out_width, runs);
+  size_t samples[PT_GEMM_KC];
+  for (size_t run = 0; run < run_count; ++run) {
+    samples[run] = (out_rows + runs[run].row) / s->out_height;
+    runs[run].row = (out_rows + runs[run].row) % s->out_height;
   }
+  conv_tap tap = conv_tap_at(s, n0);
+  for (size_t column = 0; column < columns; ++column, conv_tap_next(s, &tap)) {
+    const pt_real* plane = c->x + (batch * s->channels + tap.plane) * plane_size;
+    for (size_t run = 0; run < run_count; ++run) {
+      const ptrdiff_t in_row = conv_input_row(s, runs[run].row, tap.r), length = (ptrdiff_t)runs[run].length;
+      const pt_real* from = plane + samples[run] * s->groups * s->channels * plane_size;
+      pt_real* to = panel + runs[run].at * PT_GEMM_NR + column;
+      ptrdiff_t at = 0, source = conv_input_column(s, runs[run].column, tap.q);
+      if (in_row >= 0 && in_row < (ptrdiff_t)s->height) {
+        from += in_row * (ptrdiff_t)s->width;
+        for (; at < length && source < 0; ++at, source += s->stride_w) to[at * PT_GEMM_NR] = 0;
+        for (; at < length && source < (ptrdiff_t)s->width; ++at, source += s->stride_w) to[at * PT_GEMM_NR] = from[source];
+      }
+      for (; at < length; ++at) to[at * PT_GEMM_NR] = 0;
+    }
+  }
+  for (size_t column = columns; column < PT_GEMM_NR; ++column)
+    for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = 0;
 }
 
 static void reference_weights(void* arg, size_t begin, size_t end) {

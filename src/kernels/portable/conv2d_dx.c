@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -34,39 +34,26 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) / taps * c->s.channels * taps + (k0 + kk) % taps;
 }
 
-/* One row of a panel: the output gradients that input positions n0 .. n0 + columns meet under one kernel element. */
-static void pack_row(const conv_shape* s, const pt_real* plane, size_t r, size_t q, size_t n0, size_t columns, pt_real* row) {
-  size_t done = 0;
-  while (done < columns) {
-    const size_t in_row = (n0 + done) / s->width, in_column = (n0 + done) % s->width;
-    size_t run = s->width - in_column;
-    if (run > columns - done) run = columns - done;
-    const ptrdiff_t out_row = conv_output_row(s, in_row, r);
-    const ptrdiff_t first = (ptrdiff_t)in_column + s->pad_left - (ptrdiff_t)q * s->dilation_w;
-    if (out_row < 0) {
-      memset(row + done, 0, run * sizeof(pt_real));
-    } else if (s->stride_w == 1 && first >= 0 && first + (ptrdiff_t)run <= (ptrdiff_t)s->out_width) {
-      memcpy(row + done, plane + (size_t)out_row * s->out_width + (size_t)first, run * sizeof(pt_real));
-    } else {
-      const pt_real* source = plane + (size_t)out_row * s->out_width;
-      for (size_t at = 0; at < run; ++at) {
-        const ptrdiff_t column = conv_output_column(s, in_column + at, q);
-        row[done + at] = column >= 0 ? source[column] : 0;
-      }
-    }
-    done += run;
-  }
-}
-
+/* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its output. */
 static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
   const pt_real* dy = c->dy + batch * s->outputs * s->out_height * s->out_width;
-  size_t k = k0, taps = s->kernel_h * s->kernel_w;
-  for (size_t kk = 0; kk < count; ++kk, ++k) {
+  conv_run runs[PT_GEMM_NR];
+  const size_t run_count = conv_runs(n0, columns, s->width, runs);
+  conv_tap tap = conv_tap_at(s, k0);
+  for (size_t kk = 0; kk < count; ++kk, conv_tap_next(s, &tap)) {
+    const pt_real* plane = dy + tap.plane * s->out_height * s->out_width;
     pt_real* row = panel + kk * PT_GEMM_NR;
-    pack_row(s, dy + k / taps * s->out_height * s->out_width, k % taps / s->kernel_w, k % s->kernel_w, n0, columns, row);
-    if (columns < PT_GEMM_NR) memset(row + columns, 0, (PT_GEMM_NR - columns) * sizeof(pt_real));
+    for (size_t run = 0; run < run_count; ++run) {
+      const ptrdiff_t out_row = conv_output_row(s, runs[run].row, tap.r);
+      const ptrdiff_t column = (ptrdiff_t)runs[run].column + s->pad_left - (ptrdiff_t)tap.q * s->dilation_w;
+      const ptrdiff_t skip = s->stride_w == 1 ? 0 : ((-column) % s->stride_w + s->stride_w) % s->stride_w;
+      const ptrdiff_t first = s->stride_w == 1 ? column : (column + skip) / s->stride_w;
+      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, skip, s->stride_w, plane + (out_row < 0 ? 0 : (size_t)out_row * s->out_width), first, 1,
+                    out_row < 0 ? 0 : (ptrdiff_t)s->out_width);
+    }
+    for (size_t at = columns; at < PT_GEMM_NR; ++at) row[at] = 0;
   }
 }
 

@@ -44,11 +44,13 @@ static inline ptrdiff_t conv_input_column(const conv_shape* s, size_t out_column
 /* The output row that reads an input row through a kernel row, or -1. */
 static inline ptrdiff_t conv_output_row(const conv_shape* s, size_t row, size_t kernel_row) {
   const ptrdiff_t numerator = (ptrdiff_t)row + s->pad_top - (ptrdiff_t)kernel_row * s->dilation_h;
+  if (s->stride_h == 1) return numerator >= 0 && numerator < (ptrdiff_t)s->out_height ? numerator : -1;
   if (numerator < 0 || numerator % s->stride_h != 0 || numerator / s->stride_h >= (ptrdiff_t)s->out_height) return -1;
   return numerator / s->stride_h;
 }
 static inline ptrdiff_t conv_output_column(const conv_shape* s, size_t column, size_t kernel_column) {
   const ptrdiff_t numerator = (ptrdiff_t)column + s->pad_left - (ptrdiff_t)kernel_column * s->dilation_w;
+  if (s->stride_w == 1) return numerator >= 0 && numerator < (ptrdiff_t)s->out_width ? numerator : -1;
   if (numerator < 0 || numerator % s->stride_w != 0 || numerator / s->stride_w >= (ptrdiff_t)s->out_width) return -1;
   return numerator / s->stride_w;
 }

@@ -1,0 +1,184 @@
+// Products and convolutions: the blocked kernels give the reference's bits at any thread count, and the reference is the definition.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "pantoum/pantoum.h"
+
+namespace {
+
+void run_on_threads(void* context, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+  const size_t threads = *static_cast<uint32_t*>(context);
+  std::vector<std::thread> team;
+  for (size_t piece = 0; piece < threads; ++piece)
+    team.emplace_back([=] {
+      const size_t begin = count * piece / threads, end = count * (piece + 1) / threads;
+      if (begin < end) body(arg, begin, end);
+    });
+  for (std::thread& thread : team) thread.join();
+}
+
+template <class Real>
+struct Operand {
+  std::vector<uint32_t> dims;
+  std::vector<Real> data;
+  [[nodiscard]] pt_tensor tensor() {
+    pt_tensor t{};
+    t.data = data.data();
+    t.rank = static_cast<uint8_t>(dims.size());
+    t.dtype = sizeof(Real) == 8 ? PT_F64 : PT_F32;
+    for (size_t dim = 0; dim < dims.size(); ++dim) t.dims[dim] = dims[dim];
+    return t;
+  }
+};
+
+template <class Real>
+Operand<Real> make(std::vector<uint32_t> dims, std::mt19937& random) {
+  size_t count = 1;
+  for (uint32_t dim : dims) count *= dim;
+  Operand<Real> operand{dims, std::vector<Real>(count)};
+  std::uniform_real_distribution<double> uniform(-1, 1);
+  for (Real& value : operand.data) value = static_cast<Real>(uniform(random));
+  return operand;
+}
+
+template <class Real>
+const pt_kernel_table* table() {
+  return sizeof(Real) == 8 ? pt_portable_kernels_f64() : pt_portable_kernels();
+}
+
+template <class Real>
+std::vector<Real> run(pt_op op, uint16_t algorithm, std::vector<Operand<Real>*> inputs, std::vector<uint32_t> out_dims, const std::vector<int64_t>& ints,
+                      uint32_t threads = 1) {
+  std::mt19937 random(9);
+  Operand<Real> out = make<Real>(out_dims, random);
+  std::vector<pt_tensor> in;
+  for (Operand<Real>* input : inputs) in.push_back(input->tensor());
+  const pt_tensor y = out.tensor();
+  const pt_pool pool{&threads, threads, run_on_threads};
+  pt_call call{};
+  call.inputs = in.data();
+  call.outputs = &y;
+  call.ints = ints.data();
+  call.input_count = static_cast<uint16_t>(in.size());
+  call.output_count = 1;
+  call.int_count = static_cast<uint16_t>(ints.size());
+  call.pool = &pool;
+  const pt_kernel* kernel = pt_kernel_find(table<Real>(), static_cast<uint16_t>(op), y.dtype, algorithm, 0);
+  EXPECT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->submit(&call), PT_OK);
+  return out.data;
+}
+
+template <class Real>
+bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
+}
+
+TEST(Matmul, BlockedGivesTheReferencesBits) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 120; ++trial) {
+    const auto draw = [&](uint32_t most) { return 1 + static_cast<uint32_t>(random()) % most; };
+    const uint32_t m = draw(70), n = draw(160), k = draw(150), batch = draw(3);
+    const int64_t trans_a = trial % 2, trans_b = trial / 2 % 2;
+    auto a = make<float>({trial % 3 ? batch : 1, trans_a ? k : m, trans_a ? m : k}, random);
+    auto b = make<float>({batch, trans_b ? n : k, trans_b ? k : n}, random);
+    auto bias = make<float>({n}, random);
+    std::vector<Operand<float>*> inputs{&a, &b};
+    if (trial % 5 == 0) inputs.push_back(&bias);
+    const auto expected = run<float>(PT_OP_matmul, 0, inputs, {batch, m, n}, {trans_a, trans_b});
+    for (uint32_t threads : {1U, 3U}) EXPECT_TRUE(same_bits(run<float>(PT_OP_matmul, 1, inputs, {batch, m, n}, {trans_a, trans_b}, threads), expected)) << trial;
+  }
+}
+
+TEST(Matmul, ReferenceIsTheDefinition) {
+  std::mt19937 random(2);
+  auto a = make<double>({5, 7}, random), b = make<double>({7, 4}, random), bias = make<double>({4}, random);
+  const auto y = run<double>(PT_OP_matmul, 0, {&a, &b, &bias}, {5, 4}, {0, 0});
+  for (size_t row = 0; row < 5; ++row)
+    for (size_t column = 0; column < 4; ++column) {
+      double sum = 0;
+      for (size_t k = 0; k < 7; ++k) sum += a.data[row * 7 + k] * b.data[k * 4 + column];
+      EXPECT_EQ(y[row * 4 + column], sum + bias.data[column]);
+    }
+}
+
+struct ConvCase {
+  uint32_t samples, channels, height, width, outputs, kernel_h, kernel_w;
+  std::vector<int64_t> ints;
+  [[nodiscard]] uint32_t extent(uint32_t size, uint32_t kernel, size_t axis) const {
+    const int64_t pads = ints[PT_CONV_PAD_TOP + axis] + ints[PT_CONV_PAD_BOTTOM + axis];
+    return static_cast<uint32_t>((size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
+  }
+  [[nodiscard]] std::vector<uint32_t> x() const { return {samples, channels, height, width}; }
+  [[nodiscard]] std::vector<uint32_t> w() const { return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w}; }
+  [[nodiscard]] std::vector<uint32_t> y() const { return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)}; }
+};
+
+ConvCase random_case(std::mt19937& random) {
+  const auto draw = [&](uint32_t least, uint32_t most) { return least + static_cast<uint32_t>(random()) % (most - least + 1); };
+  const uint32_t groups = draw(1, 3), per_in = draw(1, 5), per_out = draw(1, 12);
+  ConvCase c{draw(1, 3), groups * per_in, draw(6, 15), draw(6, 15), groups * per_out, draw(1, 3), draw(1, 3), {}};
+  c.ints = {draw(1, 2), draw(1, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(1, 2), draw(1, 2), groups};
+  return c;
+}
+
+TEST(Convolutions, BlockedGiveTheReferencesBits) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 150; ++trial) {
+    const ConvCase c = random_case(random);
+    auto x = make<float>(c.x(), random), w = make<float>(c.w(), random), dy = make<float>(c.y(), random), bias = make<float>({c.outputs}, random);
+    const auto y = run<float>(PT_OP_conv2d, 0, {&x, &w, &bias}, c.y(), c.ints);
+    const auto dx = run<float>(PT_OP_conv2d_dx, 0, {&dy, &w}, c.x(), c.ints);
+    const auto dw = run<float>(PT_OP_conv2d_dw, 0, {&x, &dy}, c.w(), c.ints);
+    for (uint32_t threads : {1U, 4U}) {
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d, 1, {&x, &w, &bias}, c.y(), c.ints, threads), y)) << trial;
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dx, 1, {&dy, &w}, c.x(), c.ints, threads), dx)) << trial;
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dw, 1, {&x, &dy}, c.w(), c.ints, threads), dw)) << trial;
+    }
+  }
+}
+
+double dot(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (size_t at = 0; at < a.size(); ++at) sum += a[at] * b[at];
+  return sum;
+}
+
+TEST(Convolutions, GradientsAreTheAdjoints) {
+  std::mt19937 random(4);
+  for (int trial = 0; trial < 60; ++trial) {
+    const ConvCase c = random_case(random);
+    auto x = make<double>(c.x(), random), w = make<double>(c.w(), random), dy = make<double>(c.y(), random);
+    const double forward = dot(dy.data, run<double>(PT_OP_conv2d, 1, {&x, &w}, c.y(), c.ints));
+    EXPECT_NEAR(dot(x.data, run<double>(PT_OP_conv2d_dx, 1, {&dy, &w}, c.x(), c.ints)), forward, 1e-9);
+    EXPECT_NEAR(dot(w.data, run<double>(PT_OP_conv2d_dw, 1, {&x, &dy}, c.w(), c.ints)), forward, 1e-9);
+  }
+}
+
+TEST(Convolutions, ReferenceIsTheDefinition) {
+  std::mt19937 random(5);
+  const ConvCase c{2, 3, 6, 5, 4, 3, 2, {1, 2, 1, 0, 1, 1, 1, 1, 1}};
+  auto x = make<double>(c.x(), random), w = make<double>(c.w(), random);
+  const auto y = run<double>(PT_OP_conv2d, 0, {&x, &w}, c.y(), c.ints);
+  const auto dims = c.y();
+  for (uint32_t n = 0; n < dims[0]; ++n)
+    for (uint32_t o = 0; o < dims[1]; ++o)
+      for (uint32_t p = 0; p < dims[2]; ++p)
+        for (uint32_t q = 0; q < dims[3]; ++q) {
+          double sum = 0;
+          for (uint32_t ch = 0; ch < 3; ++ch)
+            for (uint32_t r = 0; r < 3; ++r)
+              for (uint32_t s = 0; s < 2; ++s) {
+                const int row = static_cast<int>(p + r) - 1, column = static_cast<int>(2 * q + s);
+                if (row < 0 || row >= 6 || column >= 5) continue;
+                sum += w.data[((o * 3 + ch) * 3 + r) * 2 + s] * x.data[((n * 3 + ch) * 6 + static_cast<uint32_t>(row)) * 5 + static_cast<uint32_t>(column)];
+              }
+          EXPECT_NEAR(y[((n * dims[1] + o) * dims[2] + p) * dims[3] + q], sum, 1e-12);
+        }
+}
+
+}  // namespace

@@ -1,0 +1,96 @@
+// The contract of the arena: step() and evaluate() allocate nothing, and RAM grows by the arena alone.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "train/run_loop.h"
+#include "train/tiny_plan_fixture.h"
+
+namespace {
+std::atomic<long> g_allocations{0};  // by any thread, through malloc and its kin or operator new
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define PANTOUM_COUNTS_ALLOCATIONS 1
+// glibc's own entry points under other names, so that these may stand in front of them.
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* memory, size_t size);
+void* __libc_memalign(size_t align, size_t size);
+
+void* malloc(size_t size) noexcept {
+  ++g_allocations;
+  return __libc_malloc(size);
+}
+void* calloc(size_t count, size_t size) noexcept {
+  ++g_allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* memory, size_t size) noexcept {
+  ++g_allocations;
+  return __libc_realloc(memory, size);
+}
+void* aligned_alloc(size_t align, size_t size) noexcept {
+  ++g_allocations;
+  return __libc_memalign(align, size);
+}
+int posix_memalign(void** memory, size_t align, size_t size) noexcept {
+  ++g_allocations;
+  *memory = __libc_memalign(align, size);
+  return *memory == nullptr;
+}
+}
+#endif
+
+namespace pantoum::train {
+namespace {
+
+class Contract : public TrainFolder {};
+
+#ifdef PANTOUM_COUNTS_ALLOCATIONS
+TEST_F(Contract, StepAndEvaluateAllocateNothing) {
+  const auto data = tiny_data(30);
+  const std::vector<uint32_t> indices{0, 1, 2, 3};
+  for (const bool in_storage : {false, true}) {
+    const auto trained = trainer({.in_storage = in_storage});
+    ASSERT_NE(trained, nullptr);
+    const long before = g_allocations;
+    bool good = true;
+    for (int step = 0; step < 10; ++step) good = trained->step(data, indices).has_value() && good;
+    good = trained->evaluate(data).has_value() && good;
+    const long after = g_allocations;
+    EXPECT_TRUE(good);
+    EXPECT_EQ(after, before) << in_storage;
+  }
+  const long before = g_allocations;
+  EXPECT_NE(std::make_unique<int>(3), nullptr);
+  EXPECT_GT(g_allocations, before);  // the counter counts
+}
+
+TEST_F(Contract, RamGrowsByTheArenaAndLessThanOneMebibyte) {
+  const artifact::TrainTest data{tiny_data(300), tiny_data(50)};
+  std::vector<uint32_t> indices(300, 1);
+  for (const bool in_storage : {false, true}) {
+    const auto trained = trainer({.in_storage = in_storage, .ballast = 8 << 20});
+    ASSERT_NE(trained, nullptr);
+    ASSERT_TRUE(run_training(*trained, data, {.epochs = 3, .checkpoint_every = 20, .checkpoint = path("point"), .indices = indices}));
+    const Usage usage = trained->usage();
+    EXPECT_GT(usage.arena_bytes, 8U << 20);
+    EXPECT_LE(usage.high_water, usage.rss_before_arena + usage.arena_bytes + (1 << 20));
+    // The ballast is never touched, so that the growth beside the arena shows.
+    EXPECT_LE(usage.high_water, usage.rss_before_arena + (1 << 20));
+  }
+}
+#endif
+
+TEST_F(Contract, WithoutSanitizersTheseTestsRun) {
+#ifndef PANTOUM_COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "sanitizers own malloc: allocations are not counted";
+#endif
+}
+
+}  // namespace
+}  // namespace pantoum::train
