@@ -126,7 +126,8 @@ class Encoder {
   // `bytes` in units of the alignment.
   Result<uint32_t> units(uint64_t bytes, const std::string& where) const {
     if (bytes % plan_.align_bytes != 0) return refuse("an offset or a size is no multiple of the alignment", where);
-    if (bytes / plan_.align_bytes >= PT_NOWHERE) return refuse("an offset or a size is too large for its alignment", where);
+    if (bytes / plan_.align_bytes >= PT_NOWHERE)
+      return refuse("an offset or a size is too large for its alignment", where);
     return static_cast<uint32_t>(bytes / plan_.align_bytes);
   }
 
@@ -162,8 +163,10 @@ class Encoder {
 
   Result<void> check_home(const BinaryTensor& tensor, const std::string& where) const {
     using cost::Home;
-    if (tensor.home == Home::kRam && tensor.ram_at < 0) return refuse("a tensor lives in RAM and has no offset there", where);
-    if (tensor.home == Home::kAux && tensor.storage_at < 0) return refuse("a tensor lives in storage and has no slot", where);
+    if (tensor.home == Home::kRam && tensor.ram_at < 0)
+      return refuse("a tensor lives in RAM and has no offset there", where);
+    if (tensor.home == Home::kAux && tensor.storage_at < 0)
+      return refuse("a tensor lives in storage and has no slot", where);
     if ((tensor.home == Home::kRom) != (tensor.rom_at >= 0))
       return refuse("a tensor has an offset in ROM if and only if it lives there", where);
     const auto fits = [&](int64_t at, uint64_t room) {
@@ -301,7 +304,8 @@ class Encoder {
     all.append(tensors_);
     for (const size_t at : op_at_) all.u32(word(ops_at + at));
     for (const Place& program : programs_)
-      for (const uint32_t field : {program.name, word(code_at) + program.code_at, program.code_size, program.instructions})
+      for (const uint32_t field :
+           {program.name, word(code_at) + program.code_at, program.code_size, program.instructions})
         all.u32(field);
     all.append(shapes_.words());
     all.append(ops_);
@@ -325,6 +329,8 @@ class Encoder {
 
 }  // namespace
 
-Result<std::vector<std::byte>> encode(const BinaryPlan& plan) { return Encoder(plan).run(); }
+Result<std::vector<std::byte>> encode(const BinaryPlan& plan) {
+  return Encoder(plan).run();
+}
 
 }  // namespace pantoum::artifact

@@ -31,7 +31,8 @@ class ArrayFile final : public SampleFile {
     if (index < 0 || index >= layout_.count)
       return fail("E0260", fmt::format("there is no sample {}; the file has {}", index, layout_.count), file_.path());
     if (out.size() != layout_.sample_bytes)
-      return fail("E0260", fmt::format("a sample has {} bytes; {} were asked for", layout_.sample_bytes, out.size()), file_.path());
+      return fail("E0260", fmt::format("a sample has {} bytes; {} were asked for", layout_.sample_bytes, out.size()),
+                  file_.path());
     PANTOUM_TRY(file_.read_at(layout_.data_at + static_cast<uint64_t>(index) * layout_.sample_bytes, out, "E0260"));
     if (layout_.swap_bytes) swap_elements(out, static_cast<size_t>(ir::size_of(layout_.dtype)));
     return {};
@@ -49,9 +50,11 @@ Result<std::vector<std::byte>> read_start(const OwnedFile& file) {
 }
 
 // `where` is what the user named: the packed file, when `file` is its unpacked twin.
-Result<std::unique_ptr<SampleFile>> open_array(OwnedFile file, std::span<const std::byte> start, const std::string& where) {
+Result<std::unique_ptr<SampleFile>> open_array(OwnedFile file, std::span<const std::byte> start,
+                                               const std::string& where) {
   if (!is_idx(start) && !is_npy(start))
-    return fail("E0261", "the data are neither IDX nor NPY", where, "save them with numpy.save, or as MNIST's IDX, plain or gzip");
+    return fail("E0261", "the data are neither IDX nor NPY", where,
+                "save them with numpy.save, or as MNIST's IDX, plain or gzip");
   PANTOUM_ASSIGN(ArrayLayout layout, is_idx(start) ? read_idx_header(start, file.size(), where)
                                                    : read_npy_header(start, file.size(), where));
   return std::make_unique<ArrayFile>(std::move(file), std::move(layout));
@@ -72,7 +75,8 @@ Found look_for(const std::string& folder, const std::vector<Names>& candidates) 
     return std::filesystem::exists(folder + "/" + name, ignored);
   };
   for (const Names& names : candidates) {
-    Found found{there(names.inputs) ? folder + "/" + names.inputs : "", there(names.labels) ? folder + "/" + names.labels : ""};
+    Found found{there(names.inputs) ? folder + "/" + names.inputs : "",
+                there(names.labels) ? folder + "/" + names.labels : ""};
     if (!found.inputs.empty() && !found.labels.empty()) return found;
     if (!found.inputs.empty() || !found.labels.empty()) best = found;
   }
@@ -93,8 +97,8 @@ Result<Dataset> open_pair(const Found& found, const std::string& cache_folder) {
   PANTOUM_ASSIGN(std::unique_ptr<SampleFile> inputs, open_samples(found.inputs, cache_folder));
   PANTOUM_ASSIGN(data.labels, open_samples(found.labels, cache_folder));
   if (inputs->count() != data.labels->count())
-    return fail("E0262", fmt::format("there are {} samples but {} labels", inputs->count(), data.labels->count()), found.inputs,
-                "make both files from the same data", {"labels: " + found.labels});
+    return fail("E0262", fmt::format("there are {} samples but {} labels", inputs->count(), data.labels->count()),
+                found.inputs, "make both files from the same data", {"labels: " + found.labels});
   data.inputs.push_back(std::move(inputs));
   return data;
 }
@@ -104,8 +108,8 @@ Failure nothing_found(const std::string& folder, const std::vector<Names>& candi
   for (const Names& names : candidates) notes.push_back("looked for " + names.inputs + " with " + names.labels);
   if (!found.inputs.empty()) notes.push_back("found " + found.inputs + " alone");
   if (!found.labels.empty()) notes.push_back("found " + found.labels + " alone");
-  return fail("E0262", "the folder holds no data set that is understood", folder, "name a folder with one of these pairs of files",
-              std::move(notes));
+  return fail("E0262", "the folder holds no data set that is understood", folder,
+              "name a folder with one of these pairs of files", std::move(notes));
 }
 
 }  // namespace

@@ -17,21 +17,23 @@ class SampleFile {
  public:
   virtual ~SampleFile() = default;
   [[nodiscard]] virtual int64_t count() const = 0;
-  [[nodiscard]] virtual const ir::Shape& sample_shape() const = 0;   // without the first dimension
-  [[nodiscard]] virtual ir::DType dtype() const = 0;                 // as stored
-  // Reads sample `index` as it is stored, in this machine's byte order, into `out` (sample bytes exactly). No allocation. E0260 on a
-  // read error, an index out of range, or an `out` of another size.
+  [[nodiscard]] virtual const ir::Shape& sample_shape() const = 0;  // without the first dimension
+  [[nodiscard]] virtual ir::DType dtype() const = 0;                // as stored
+  // Reads sample `index` as it is stored, in this machine's byte order, into `out` (sample bytes exactly). No
+  // allocation. E0260 on a read error, an index out of range, or an `out` of another size.
   [[nodiscard]] virtual Result<void> read(int64_t index, std::span<std::byte> out) const = 0;
 };
 
 // Bytes of one sample.
 [[nodiscard]] int64_t sample_bytes(const SampleFile& samples);
 
-// IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), told apart by their magic; NPZ and others come
-// later. E0201 cannot be opened; E0261 damaged (the size must be exactly what the header says) or not understood. What gzip has
-// compressed is unpacked once into `cache_folder` (made if absent, mode 0700; the file 0600), because a compressed file cannot be
-// read at random; it is used again as long as the original's path, size and time of change are the same. E0901 when that fails.
-[[nodiscard]] Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path, const std::string& cache_folder);
+// IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), told apart by their magic;
+// NPZ and others come later. E0201 cannot be opened; E0261 damaged (the size must be exactly what the header says) or
+// not understood. What gzip has compressed is unpacked once into `cache_folder` (made if absent, mode 0700; the file
+// 0600), because a compressed file cannot be read at random; it is used again as long as the original's path, size and
+// time of change are the same. E0901 when that fails.
+[[nodiscard]] Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path,
+                                                               const std::string& cache_folder);
 
 struct Dataset {
   std::vector<std::unique_ptr<SampleFile>> inputs;  // one per model input
@@ -43,8 +45,8 @@ struct TrainTest {
   Dataset train, test;  // test may be empty
 };
 
-// A folder: {train,t10k|test}-{images,labels}-idx{3,1}-ubyte[.gz], or {x,y}_{train,test}.npy. E0262 with what was looked for, or
-// when inputs and labels differ in number; the errors of open_samples.
+// A folder: {train,t10k|test}-{images,labels}-idx{3,1}-ubyte[.gz], or {x,y}_{train,test}.npy. E0262 with what was
+// looked for, or when inputs and labels differ in number; the errors of open_samples.
 [[nodiscard]] Result<TrainTest> open_folder(const std::string& folder, const std::string& cache_folder);
 
 }  // namespace pantoum::artifact

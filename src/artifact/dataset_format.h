@@ -28,12 +28,14 @@ inline constexpr size_t kArrayHeaderLimit = 1 << 16;
 
 // `start`: the file's first min(file_size, kArrayHeaderLimit) bytes. E0261 with expected and actual sizes.
 // IDX: http://yann.lecun.com/exdb/mnist (two zero bytes, type, rank, big-endian extents, big-endian data).
-[[nodiscard]] Result<ArrayLayout> read_idx_header(std::span<const std::byte> start, uint64_t file_size, const std::string& where);
+[[nodiscard]] Result<ArrayLayout> read_idx_header(std::span<const std::byte> start, uint64_t file_size,
+                                                  const std::string& where);
 // NPY: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-[[nodiscard]] Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t file_size, const std::string& where);
+[[nodiscard]] Result<ArrayLayout> read_npy_header(std::span<const std::byte> start, uint64_t file_size,
+                                                  const std::string& where);
 
 // Completes a layout from its whole shape: count, sample shape and sizes, checked against the file's size. E0261.
-[[nodiscard]] Result<ArrayLayout> complete_layout(ArrayLayout layout, std::span<const uint64_t> shape, uint64_t file_size,
-                                                  const std::string& where);
+[[nodiscard]] Result<ArrayLayout> complete_layout(ArrayLayout layout, std::span<const uint64_t> shape,
+                                                  uint64_t file_size, const std::string& where);
 
 }  // namespace pantoum::artifact

@@ -91,14 +91,18 @@ TEST_F(DataFolder, TurnsBigEndianNumbersOfIdxIntoTheMachines) {
 
 TEST_F(DataFolder, ReadsNpyOfEveryVersionAndType) {
   for (const char version : {'\1', '\2', '\3'}) {
-    const auto samples = open_samples(put("x.npy", npy("<i8", "False", "(2,)", std::string(8, '\0') + "abcdefgh", version)), cache());
+    const auto samples =
+        open_samples(put("x.npy", npy("<i8", "False", "(2,)", std::string(8, '\0') + "abcdefgh", version)), cache());
     ASSERT_TRUE(samples) << to_text(samples.error());
     EXPECT_EQ((*samples)->sample_shape(), ir::Shape{});
     EXPECT_EQ(sample(**samples, 1), "abcdefgh");
   }
-  EXPECT_EQ(open_samples(put("x.npy", npy("|u1", "False", "(2, 3)", "abcdef")), cache()).value()->dtype(), ir::DType::kU8);
-  EXPECT_EQ(open_samples(put("x.npy", npy("<f4", "False", "(1, 2)", "abcdefgh")), cache()).value()->dtype(), ir::DType::kF32);
-  EXPECT_EQ(open_samples(put("x.npy", npy("<i4", "True", "(2,)", "abcdefgh")), cache()).value()->dtype(), ir::DType::kI32);
+  EXPECT_EQ(open_samples(put("x.npy", npy("|u1", "False", "(2, 3)", "abcdef")), cache()).value()->dtype(),
+            ir::DType::kU8);
+  EXPECT_EQ(open_samples(put("x.npy", npy("<f4", "False", "(1, 2)", "abcdefgh")), cache()).value()->dtype(),
+            ir::DType::kF32);
+  EXPECT_EQ(open_samples(put("x.npy", npy("<i4", "True", "(2,)", "abcdefgh")), cache()).value()->dtype(),
+            ir::DType::kI32);
 }
 
 struct RefusedFile {
@@ -119,18 +123,21 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(RefusedFile{idx(8, {3, 2, 2}, "abcdefghijk"), "the file has 27 bytes; its header promises 28"},
                       RefusedFile{idx(8, {3, 2, 2}, "abcdefghijklm"), "the file has 29 bytes; its header promises 28"},
                       RefusedFile{idx(8, {3, 2, 2}, "").substr(0, 10), "its header alone needs 16"},
-                      RefusedFile{idx(8, {~0U, ~0U, ~0U, ~0U}, ""), "too large"}, RefusedFile{idx(8, {}, ""), "single number"},
-                      RefusedFile{idx(8, {0, 2}, ""), "extents is 0"}, RefusedFile{idx(8, {2, 0}, ""), "extents is 0"},
-                      RefusedFile{idx(14, {1}, "abcdefgh"), "0x0e"}, RefusedFile{idx(7, {1}, "a"), "0x07"},
-                      RefusedFile{"", "neither IDX nor NPY"}, RefusedFile{"\x7f"s + "ELF", "neither IDX nor NPY"},
+                      RefusedFile{idx(8, {~0U, ~0U, ~0U, ~0U}, ""), "too large"},
+                      RefusedFile{idx(8, {}, ""), "single number"}, RefusedFile{idx(8, {0, 2}, ""), "extents is 0"},
+                      RefusedFile{idx(8, {2, 0}, ""), "extents is 0"}, RefusedFile{idx(14, {1}, "abcdefgh"), "0x0e"},
+                      RefusedFile{idx(7, {1}, "a"), "0x07"}, RefusedFile{"", "neither IDX nor NPY"},
+                      RefusedFile{"\x7f"s + "ELF", "neither IDX nor NPY"},
                       RefusedFile{npy("<f8", "False", "(1,)", "abcdefgh"), "numpy.float32"},
-                      RefusedFile{npy("<f2", "False", "(1,)", "ab"), "'<f2'"}, RefusedFile{npy(">f4", "False", "(1,)", "abcd"), "'>f4'"},
+                      RefusedFile{npy("<f2", "False", "(1,)", "ab"), "'<f2'"},
+                      RefusedFile{npy(">f4", "False", "(1,)", "abcd"), "'>f4'"},
                       RefusedFile{npy("|O", "False", "(1,)", "abcd"), "'|O'"},
                       RefusedFile{npy("<f4", "True", "(1, 1)", "abcd"), "ascontiguousarray"},
                       RefusedFile{npy("<f4", "False", "()", "abcd"), "single number"},
                       RefusedFile{npy("<f4", "False", "(18446744073709551616,)", ""), "damaged"},
                       RefusedFile{npy("<f4", "False", "(9223372036854775807, 4)", ""), "too large"},
-                      RefusedFile{npy("<f4", "Maybe", "(1,)", "abcd"), "damaged"}, RefusedFile{npy("<f4", "False", "(1", "abcd"), "damaged"},
+                      RefusedFile{npy("<f4", "Maybe", "(1,)", "abcd"), "damaged"},
+                      RefusedFile{npy("<f4", "False", "(1", "abcd"), "damaged"},
                       RefusedFile{npy("<f4', 'x': '1", "False", "(1,)", "abcd"), "damaged"},
                       RefusedFile{npy("<f4", "False", "(1,)", "abcd", 9), "version 9"},
                       RefusedFile{npy("<f4", "False", "(1,)", "").substr(0, 60), "cut short"},
@@ -143,7 +150,8 @@ TEST(ArrayHeaders, AnyBytesAreUnderstoodWithinTheFileOrRefused) {
         std::string broken = whole;
         broken[at] = static_cast<char>(broken[at] ^ (1 << bit));
         const auto start = std::as_bytes(std::span(broken));
-        for (const auto& layout : {read_idx_header(start, broken.size(), "x"), read_npy_header(start, broken.size(), "x")})
+        for (const auto& layout :
+             {read_idx_header(start, broken.size(), "x"), read_npy_header(start, broken.size(), "x")})
           if (layout) {
             EXPECT_EQ(layout->data_at + static_cast<uint64_t>(layout->count) * layout->sample_bytes, broken.size());
           }
@@ -161,7 +169,8 @@ TEST_F(DataFolder, UnpacksGzipOncePrivately) {
   const std::string packed = put_gzip("x.gz", idx(8, {300, 1000}, data));
   ASSERT_EQ(sample(*open_samples(packed, cache()).value(), 299), data.substr(299'000));
   const auto cached = std::filesystem::directory_iterator(cache())->path().string();
-  struct stat first {}, second {}, folder {};
+  struct stat first {
+  }, second{}, folder{};
   ASSERT_EQ(::stat(cached.c_str(), &first), 0);
   ASSERT_EQ(::stat(cache().c_str(), &folder), 0);
   EXPECT_EQ(first.st_mode & 0777U, 0600U);

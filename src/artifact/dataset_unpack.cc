@@ -52,7 +52,8 @@ class Inflater {
 };
 
 Result<void> inflate_file(const OwnedFile& packed, AtomicFile& out) {
-  const Failure damaged = fail("E0261", "the gzip data are damaged or cut short", packed.path(), "copy or download the file again");
+  const Failure damaged =
+      fail("E0261", "the gzip data are damaged or cut short", packed.path(), "copy or download the file again");
   Inflater inflater;
   if (!inflater.ready()) return fail("E0001", "zlib could not be started", packed.path());
   const auto in = std::make_unique<std::array<std::byte, kPiece>>();
@@ -73,9 +74,10 @@ Result<std::string> cached_name(const OwnedFile& packed) {
   if (::fstat(packed.descriptor(), &status) != 0) return fail("E0201", "cannot read the file", packed.path());
   std::error_code failed;
   const std::filesystem::path whole = std::filesystem::absolute(packed.path(), failed);
-  const std::string key = fmt::format("{}\n{}\n{}.{:09}", whole.lexically_normal().string(), status.st_size, status.st_mtim.tv_sec,
-                                      status.st_mtim.tv_nsec);
-  return fmt::format("{}-{:016x}", std::filesystem::path(packed.path()).stem().string(), XXH3_64bits(key.data(), key.size()));
+  const std::string key = fmt::format("{}\n{}\n{}.{:09}", whole.lexically_normal().string(), status.st_size,
+                                      status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  return fmt::format("{}-{:016x}", std::filesystem::path(packed.path()).stem().string(),
+                     XXH3_64bits(key.data(), key.size()));
 }
 
 Result<void> make_private_folder(const std::string& folder) {
@@ -94,7 +96,8 @@ Result<std::string> unpack_gzip(const std::string& path, const std::string& cach
   const std::string folder = cache_folder.empty() ? "." : cache_folder;
   std::string unpacked = folder + "/" + name;
   struct stat status {};
-  if (::stat(unpacked.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid()) return unpacked;
+  if (::stat(unpacked.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid())
+    return unpacked;
   PANTOUM_TRY(make_private_folder(folder));
   PANTOUM_ASSIGN(AtomicFile out, AtomicFile::create(unpacked, 0600));
   PANTOUM_TRY(inflate_file(packed, out));

@@ -15,10 +15,13 @@ namespace {
 
 constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB at a time
 
-std::string reason() { return std::strerror(errno); }
+std::string reason() {
+  return std::strerror(errno);
+}
 
 Failure write_failure(const std::string& path, const std::string& why) {
-  return fail("E0901", "cannot write the file: " + why, path, "free some space or choose another place; the old file, if any, is whole");
+  return fail("E0901", "cannot write the file: " + why, path,
+              "free some space or choose another place; the old file, if any, is whole");
 }
 
 std::string folder_of(const std::string& path) {
@@ -28,7 +31,8 @@ std::string folder_of(const std::string& path) {
 }
 
 bool same_file(int descriptor, const std::string& path) {
-  struct stat open {}, named {};
+  struct stat open {
+  }, named{};
   return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
          open.st_dev == named.st_dev;
 }
@@ -52,11 +56,13 @@ OwnedFile::~OwnedFile() {
 Result<OwnedFile> OwnedFile::open_to_read(const std::string& path) {
   // O_NONBLOCK: a pipe without a writer must not make us wait before it is refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0) return fail("E0201", "cannot open the file: " + reason(), path, "check the path and its permissions");
+  if (descriptor < 0)
+    return fail("E0201", "cannot open the file: " + reason(), path, "check the path and its permissions");
   OwnedFile file(descriptor, path, 0);
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return fail("E0201", "cannot read the file: " + reason(), path);
-  if (!S_ISREG(status.st_mode)) return fail("E0201", "cannot read the file: it is not a regular file", path, "name a file");
+  if (!S_ISREG(status.st_mode))
+    return fail("E0201", "cannot read the file: it is not a regular file", path, "name a file");
   file.size_ = static_cast<uint64_t>(status.st_size);
   return file;
 }
@@ -68,7 +74,9 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
     const ssize_t got = ::pread(descriptor_, data.data() + done, want, static_cast<off_t>(at + done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(code, "cannot read the file: " + reason(), path_);
-    if (got == 0) return fail(code, "the file ends at byte " + std::to_string(at + done), path_, "it was cut short; copy or make it again");
+    if (got == 0)
+      return fail(code, "the file ends at byte " + std::to_string(at + done), path_,
+                  "it was cut short; copy or make it again");
     done += static_cast<size_t>(got);
   }
   return {};
@@ -110,7 +118,9 @@ Result<void> AtomicFile::commit() {
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, reason());
   committed_ = true;
   const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return {};  // a folder that may be written and not read: the rename stands, its moment of durability is the system's
+  if (folder < 0)
+    return {};  // a folder that may be written and not read: the rename stands, its moment of durability is the
+                // system's
   const bool flushed = ::fsync(folder) == 0 || errno == EINVAL;  // EINVAL: the file system has no such thing
   const std::string why = flushed ? "" : reason();
   ::close(folder);

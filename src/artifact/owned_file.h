@@ -15,7 +15,8 @@ class OwnedFile {
   // A regular file, for reading. E0201 with the system's reason.
   [[nodiscard]] static Result<OwnedFile> open_to_read(const std::string& path);
 
-  OwnedFile(int descriptor, std::string path, uint64_t size) : descriptor_(descriptor), path_(std::move(path)), size_(size) {}
+  OwnedFile(int descriptor, std::string path, uint64_t size)
+      : descriptor_(descriptor), path_(std::move(path)), size_(size) {}
   OwnedFile(OwnedFile&& other) noexcept;
   OwnedFile& operator=(OwnedFile&& other) noexcept;
   OwnedFile(const OwnedFile&) = delete;
@@ -35,8 +36,9 @@ class OwnedFile {
   uint64_t size_ = 0;
 };
 
-// Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder flushed. Dropped
-// without commit, or killed, it leaves `path` as it was. Two writers of one path: the second gets E0901.
+// Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder
+// flushed. Dropped without commit, or killed, it leaves `path` as it was. Two writers of one path: the second gets
+// E0901.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::string& path, unsigned mode);

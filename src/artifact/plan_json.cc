@@ -169,15 +169,15 @@ Json predicted_json(const Predicted& predicted) {
   Json json = Json::object();
   if (predicted.peak_bytes >= 0) json["peak_bytes"] = predicted.peak_bytes;
   if (predicted.arena_bytes >= 0) json["arena_bytes"] = predicted.arena_bytes;
-  if (!std::isnan(predicted.time_s)) json["time_s"] = predicted.time_s;
-  if (!std::isnan(predicted.energy_j)) json["energy_j"] = predicted.energy_j;
+  if (std::isfinite(predicted.time_s)) json["time_s"] = predicted.time_s;
+  if (std::isfinite(predicted.energy_j)) json["energy_j"] = predicted.energy_j;
   return json;
 }
 
 Json bound_json(const Bound& bound) {
   Json json = Json::object();
-  if (bound.energy_j) json["energy_j"] = *bound.energy_j;
-  if (bound.time_s) json["time_s"] = *bound.time_s;
+  if (bound.energy_j && std::isfinite(*bound.energy_j)) json["energy_j"] = *bound.energy_j;
+  if (bound.time_s && std::isfinite(*bound.time_s)) json["time_s"] = *bound.time_s;
   json["order"] = bound.any_order ? "any" : "plan";
   return json;
 }
@@ -214,7 +214,8 @@ Json to_json(const Plan& plan) {
   json["predicted"] = predicted_json(plan.predicted);
   json["bound"] = bound_json(plan.bound);
   json["status"] = kStatus[static_cast<size_t>(plan.status)];
-  json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}, {"gap", plan.gap}};
+  json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
+  if (std::isfinite(plan.gap)) json["solver"]["gap"] = plan.gap;  // JSON has no infinity
   json["graph"] = cost::to_json(plan.graph);
   return json;
 }

@@ -74,11 +74,13 @@ void check_entry(const RawEntry& raw, uint64_t data_at, Problems& problems, std:
   entries.push_back(std::move(entry));
 }
 
-void check_layout(const std::vector<SafetensorEntry>& entries, uint64_t data_at, uint64_t file_size, Problems& problems) {
+void check_layout(const std::vector<SafetensorEntry>& entries, uint64_t data_at, uint64_t file_size,
+                  Problems& problems) {
   uint64_t next = data_at;
   for (const SafetensorEntry& entry : entries) {
     if (entry.at < next) problems.add(fmt::format("'{}' overlaps the tensor before it", entry.name));
-    if (entry.at > next) problems.add(fmt::format("there is a hole of {} bytes before '{}'", entry.at - next, entry.name));
+    if (entry.at > next)
+      problems.add(fmt::format("there is a hole of {} bytes before '{}'", entry.at - next, entry.name));
     next = std::max(next, entry.at + entry.bytes);
   }
   if (next > file_size) problems.add(fmt::format("the file is cut short: {} bytes, {} expected", file_size, next));
@@ -102,17 +104,21 @@ Result<SafetensorFile> check(const RawHeader& header, uint64_t data_at, uint64_t
   if (problems.count == 0) check_layout(file.tensors, data_at, file_size, problems);
   if (problems.count == 0) return file;
   if (problems.count > kMaxNotes) problems.notes.push_back(fmt::format("and {} more", problems.count - kMaxNotes));
-  return fail("E0240", "the tensors of the file are not as safetensors has them", where, kHelp, std::move(problems.notes));
+  return fail("E0240", "the tensors of the file are not as safetensors has them", where, kHelp,
+              std::move(problems.notes));
 }
 
-Result<uint64_t> header_length(const unsigned char* bytes, uint64_t available, uint64_t file_size, const std::string& where) {
+Result<uint64_t> header_length(const unsigned char* bytes, uint64_t available, uint64_t file_size,
+                               const std::string& where) {
   if (available < 8 || file_size < 8)
     return fail("E0240", fmt::format("the file is cut short: {} bytes, no header", file_size), where, kHelp);
   const uint64_t length = little_endian(bytes);
   if (length > kSafetensorsHeaderLimit)
-    return fail("E0240", fmt::format("the header would have {} bytes; at most 100 MB are allowed", length), where, kHelp);
+    return fail("E0240", fmt::format("the header would have {} bytes; at most 100 MB are allowed", length), where,
+                kHelp);
   if (length > file_size - 8)
-    return fail("E0240", fmt::format("the file is cut short: {} bytes, the header alone has {}", file_size, length), where, kHelp);
+    return fail("E0240", fmt::format("the file is cut short: {} bytes, the header alone has {}", file_size, length),
+                where, kHelp);
   return length;
 }
 
@@ -124,7 +130,8 @@ const SafetensorEntry* SafetensorFile::find(const std::string& name) const {
   return nullptr;
 }
 
-Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size, const std::string& where) {
+Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
+                                                const std::string& where) {
   const auto* raw = static_cast<const unsigned char*>(bytes);
   PANTOUM_ASSIGN(const uint64_t length, header_length(raw, size, file_size, where));
   if (length > size - 8) return fail("E0240", "the header is cut short", where, kHelp);
@@ -139,13 +146,15 @@ Result<SafetensorFile> open_safetensors(const std::string& path) {
   std::string start(8, '\0');
   const uint64_t size = file.size();
   if (size >= 8) PANTOUM_TRY(file.read_at(0, std::as_writable_bytes(std::span(start)), "E0240"));
-  PANTOUM_ASSIGN(const uint64_t length, header_length(reinterpret_cast<const unsigned char*>(start.data()), size, size, path));
+  PANTOUM_ASSIGN(const uint64_t length,
+                 header_length(reinterpret_cast<const unsigned char*>(start.data()), size, size, path));
   start.resize(8 + static_cast<size_t>(length));
   PANTOUM_TRY(file.read_at(8, std::as_writable_bytes(std::span(start)).subspan(8), "E0240"));
   return parse_safetensors_header(start.data(), start.size(), size, path);
 }
 
-Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at, std::span<std::byte> data) {
+Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
+                         std::span<std::byte> data) {
   if (at > entry.bytes || data.size() > entry.bytes - at)
     return fail("E0241", "the bytes asked for are outside of the tensor '" + entry.name + "'", file.path);
   PANTOUM_ASSIGN(const OwnedFile open, OwnedFile::open_to_read(file.path));

@@ -1,4 +1,5 @@
-// safetensors: weights, optimizer state and resume points. https://huggingface.co/docs/safetensors (8-byte length, JSON header, bytes).
+// safetensors: weights, optimizer state and resume points. https://huggingface.co/docs/safetensors (8-byte length, JSON
+// header, bytes).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,9 @@ struct SafetensorFile {
   [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
 };
 
-// Reads and checks the header alone; E0201 cannot be opened, E0240 with what is wrong: truncated, overlapping, holes, unknown or
-// unsupported dtype (F16 and BF16 among them), sizes that do not match the shape, duplicate names, bytes after the last tensor.
+// Reads and checks the header alone; E0201 cannot be opened, E0240 with what is wrong: truncated, overlapping, holes,
+// unknown or unsupported dtype (F16 and BF16 among them), sizes that do not match the shape, duplicate names, bytes
+// after the last tensor.
 [[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
 
 // The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
@@ -39,7 +41,8 @@ struct SafetensorFile {
 [[nodiscard]] Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
                                                               const std::string& where);
 
-// Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut short since.
+// Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut
+// short since.
 [[nodiscard]] Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
                                        std::span<std::byte> data);
 
@@ -51,9 +54,9 @@ struct SafetensorSource {
   std::function<Result<void>(uint64_t at, std::span<std::byte> piece)> read;
 };
 
-// Writes atomically (`path`.part, fsync, rename, fsync of the folder): a crash or a full disk leaves the old file whole. E0901; an
-// error of `read` is passed on. Tensors are laid out by falling element size, then by name, so that each is aligned to its element.
-// Memory beside the header: one piece of `piece_bytes`.
+// Writes atomically (`path`.part, fsync, rename, fsync of the folder): a crash or a full disk leaves the old file
+// whole. E0901; an error of `read` is passed on. Tensors are laid out by falling element size, then by name, so that
+// each is aligned to its element. Memory beside the header: one piece of `piece_bytes`.
 [[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                              const std::map<std::string, std::string>& metadata,
                                              size_t piece_bytes = 1 << 16);

@@ -11,7 +11,19 @@ constexpr size_t kMaxRank = 64;
 
 // What the next event may be. A header is two levels deep and no more:
 //   { "__metadata__": {key: string, ...}, name: {"dtype": string, "shape": [..], "data_offsets": [begin, end]}, ... }
-enum class At { kBefore, kTop, kTopValue, kMetadata, kTensor, kDtype, kShapeStart, kShape, kOffsetsStart, kOffsets, kAfter };
+enum class At {
+  kBefore,
+  kTop,
+  kTopValue,
+  kMetadata,
+  kTensor,
+  kDtype,
+  kShapeStart,
+  kShape,
+  kOffsetsStart,
+  kOffsets,
+  kAfter
+};
 
 class HeaderReader : public Json::json_sax_t {
  public:
@@ -45,7 +57,8 @@ class HeaderReader : public Json::json_sax_t {
       return true;
     }
     if (at_ == At::kMetadata && !key_.empty()) {
-      if (!header.metadata.emplace(key_.substr(1), text).second) return stop("the metadata key '" + key_.substr(1) + "' stands twice");
+      if (!header.metadata.emplace(key_.substr(1), text).second)
+        return stop("the metadata key '" + key_.substr(1) + "' stands twice");
       key_.clear();
       return true;
     }
@@ -120,7 +133,8 @@ class HeaderReader : public Json::json_sax_t {
 
   bool refuse(const std::string& what) {
     const bool in_tensor = at_ >= At::kTensor && at_ <= At::kOffsets;
-    return stop("the header holds " + what + " where the format has none" + (in_tensor ? ", in '" + entry().name + "'" : ""));
+    return stop("the header holds " + what + " where the format has none" +
+                (in_tensor ? ", in '" + entry().name + "'" : ""));
   }
 
   bool tensor_key(const std::string& name) {

@@ -22,7 +22,8 @@ struct RawHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// E0240 where the text is not JSON or not a header of safetensors (keys missing, unknown or twice, wrong types, rank over 64).
+// E0240 where the text is not JSON or not a header of safetensors (keys missing, unknown or twice, wrong types, rank
+// over 64).
 [[nodiscard]] Result<RawHeader> read_header_json(std::string_view text, const std::string& where);
 
 }  // namespace pantoum::artifact

@@ -29,7 +29,9 @@ Result<SafetensorFile> parse(const std::string& header, size_t data) {
   return parse_safetensors_header(file.data(), file.size(), file.size(), "w.safetensors");
 }
 
-std::string all_text(const Error& error) { return to_text(error); }
+std::string all_text(const Error& error) {
+  return to_text(error);
+}
 
 class Folder : public ::testing::Test {
  protected:
@@ -96,22 +98,27 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 9, "1 bytes follow"},
         Refused{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4, "do not hold its shape"},
         Refused{R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}})", 8, "do not hold its shape"},
-        Refused{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0, "do not hold its shape"},
+        Refused{R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})", 0,
+                "do not hold its shape"},
         Refused{R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551612,18446744073709551615]}})", 0,
                 "do not hold its shape"},
-        Refused{R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[18446744073709551612,18446744073709551615]}})", 0, "too large"},
+        Refused{R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[18446744073709551612,18446744073709551615]}})", 0,
+                "too large"},
         Refused{R"({"a":{"dtype":"U8","shape":[18446744073709551616],"data_offsets":[0,1]}})", 1, "number too large"},
         Refused{R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1, "negative"},
         Refused{R"({"a":{"dtype":"U8","shape":[1.5],"data_offsets":[0,1]}})", 1, "fraction"},
         Refused{R"({"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]}})", 4, "save it as F32"},
         Refused{R"({"a":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}})", 4, "save it as F32"},
         Refused{R"({"a":{"dtype":"Q4","shape":[2],"data_offsets":[0,4]}})", 4, "unknown"},
-        Refused{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3,
-                "overlaps"},
-        Refused{R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}})", 5,
-                "a hole of 1 bytes"},
-        Refused{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})", 2,
-                "stands twice"},
+        Refused{
+            R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
+            3, "overlaps"},
+        Refused{
+            R"({"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}})",
+            5, "a hole of 1 bytes"},
+        Refused{
+            R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
+            2, "stands twice"},
         Refused{R"({"__metadata__":{"k":"1","k":"2"}})", 0, "stands twice"},
         Refused{R"({"__metadata__":{},"__metadata__":{}})", 0, "stands twice"},
         Refused{R"({"__metadata__":{"k":1}})", 0, "a number"}, Refused{R"({"__metadata__":"k"})", 0, "a text"},
@@ -121,13 +128,15 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}})", 1, "needs two"},
         Refused{R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})", 1, "more than two"},
         Refused{R"({"a":{"dtype":"U8","shape":[[1]],"data_offsets":[0,1]}})", 1, "a list"},
-        Refused{R"({"a":[]})", 0, "a list"}, Refused{R"({"a":null})", 0, "null"}, Refused{R"({"a":true})", 0, "boolean"},
-        Refused{R"({"a":{"dtype":)", 0, "not valid JSON"}, Refused{R"([1])", 0, "does not begin with"},
-        Refused{"", 0, "does not begin with"}, Refused{"{\"\xff\":{}}", 0, "not valid JSON"}));
+        Refused{R"({"a":[]})", 0, "a list"}, Refused{R"({"a":null})", 0, "null"},
+        Refused{R"({"a":true})", 0, "boolean"}, Refused{R"({"a":{"dtype":)", 0, "not valid JSON"},
+        Refused{R"([1])", 0, "does not begin with"}, Refused{"", 0, "does not begin with"},
+        Refused{"{\"\xff\":{}}", 0, "not valid JSON"}));
 
 TEST(SafetensorsHeader, NamesAllBadTensorsAtOnce) {
   const auto file = parse(
-      R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[2,4]}})", 4);
+      R"({"a":{"dtype":"F16","shape":[1],"data_offsets":[0,2]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[2,4]}})",
+      4);
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().notes.size(), 2U);
 }
@@ -144,7 +153,8 @@ TEST(SafetensorsHeader, RefusesLengthsBeyondTheFileAndTheLimit) {
 }
 
 TEST(SafetensorsHeader, AnyTruncationAndAnyFlippedByteIsRefusedOrUnderstoodWithinTheFile) {
-  const std::string whole = bytes_of(R"({"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2);
+  const std::string whole =
+      bytes_of(R"({"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 2);
   for (size_t at = 0; at < whole.size(); ++at) {
     EXPECT_FALSE(parse_safetensors_header(whole.data(), at, at, "w")) << at;
     for (int bit = 0; bit < 8; ++bit) {
@@ -159,10 +169,11 @@ TEST(SafetensorsHeader, AnyTruncationAndAnyFlippedByteIsRefusedOrUnderstoodWithi
 
 TEST_F(Folder, WhatIsWrittenIsReadBackInPieces) {
   const auto a = counting(40), b = counting(7), c = counting(16);
-  ASSERT_TRUE(write_safetensors(path("w"),
-                                {source_of("z.b", ir::DType::kU8, {7}, b), source_of("a\"\n", ir::DType::kF32, {2, 5}, a),
-                                 source_of("c", ir::DType::kI64, {2}, c), source_of("none", ir::DType::kF32, {0}, {})},
-                                {{"step", "12"}}, 3));
+  ASSERT_TRUE(
+      write_safetensors(path("w"),
+                        {source_of("z.b", ir::DType::kU8, {7}, b), source_of("a\"\n", ir::DType::kF32, {2, 5}, a),
+                         source_of("c", ir::DType::kI64, {2}, c), source_of("none", ir::DType::kF32, {0}, {})},
+                        {{"step", "12"}}, 3));
   const auto file = open_safetensors(path("w"));
   ASSERT_TRUE(file) << all_text(file.error());
   EXPECT_EQ(file->metadata.at("step"), "12");
@@ -178,20 +189,22 @@ TEST_F(Folder, WhatIsWrittenIsReadBackInPieces) {
 }
 
 TEST_F(Folder, TheHeaderIsAsTheFormatsOwnWriterMakesIt) {
-  ASSERT_TRUE(write_safetensors(path("w"),
-                                {source_of("u", ir::DType::kU8, {3}, counting(3)), source_of("b", ir::DType::kF32, {1}, counting(4)),
-                                 source_of("a", ir::DType::kF32, {1}, counting(4)), source_of("i", ir::DType::kI64, {}, counting(8))},
-                                {{"k", "v"}}));
+  ASSERT_TRUE(write_safetensors(
+      path("w"),
+      {source_of("u", ir::DType::kU8, {3}, counting(3)), source_of("b", ir::DType::kF32, {1}, counting(4)),
+       source_of("a", ir::DType::kF32, {1}, counting(4)), source_of("i", ir::DType::kI64, {}, counting(8))},
+      {{"k", "v"}}));
   const std::string bytes = base::read_file(path("w")).value();
   const size_t length = static_cast<unsigned char>(bytes[0]) + 256U * static_cast<unsigned char>(bytes[1]);
   EXPECT_EQ(length % 8, 0U);
   EXPECT_EQ(bytes.size(), 8 + length + 19);
   std::string header = bytes.substr(8, length);
   header.erase(header.find_last_not_of(' ') + 1);
-  EXPECT_EQ(header,
-            R"({"__metadata__":{"k":"v"},"i":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
-            R"("a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]},)"
-            R"("u":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}})");
+  EXPECT_EQ(
+      header,
+      R"({"__metadata__":{"k":"v"},"i":{"dtype":"I64","shape":[],"data_offsets":[0,8]},)"
+      R"("a":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},"b":{"dtype":"F32","shape":[1],"data_offsets":[12,16]},)"
+      R"("u":{"dtype":"U8","shape":[3],"data_offsets":[16,19]}})");
 }
 
 TEST_F(Folder, AnEmptyFileOfTensorsIsValid) {
@@ -217,7 +230,7 @@ TEST_F(Folder, AFullDiskLeavesTheOldFileWhole) {
   struct rlimit old {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
   auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
-  const struct rlimit tight {1 << 16, old.rlim_max};
+  const struct rlimit tight { 1 << 16, old.rlim_max };
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &tight), 0);
   const auto written = write_safetensors(path("w"), {large}, {});
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
@@ -232,7 +245,8 @@ TEST_F(Folder, AFullDiskLeavesTheOldFileWhole) {
 TEST_F(Folder, AFailingSourceLeavesTheOldFileWhole) {
   ASSERT_TRUE(write_safetensors(path("w"), {source_of("a", ir::DType::kU8, {8}, counting(8))}, {}));
   const std::string before = base::read_file(path("w")).value();
-  SafetensorSource broken{"a", ir::DType::kU8, {8}, [](uint64_t, std::span<std::byte>) -> Result<void> { return fail("E0903", "broken"); }};
+  SafetensorSource broken{
+      "a", ir::DType::kU8, {8}, [](uint64_t, std::span<std::byte>) -> Result<void> { return fail("E0903", "broken"); }};
   const auto written = write_safetensors(path("w"), {broken}, {});
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, "E0903");

@@ -59,7 +59,7 @@ class Validator {
         pager.capacity_bytes < -1 || pager.capacity_bytes > kMostBytes)
       return fail(kCode, "a size of the pager is negative or too large", "device.pager");
     for (const Link* link : {&pager.in, &pager.out}) {
-      const bool fast_enough = quantity(link->bytes_per_s) && link->bytes_per_s >= 1.0 / kMostQuantity;
+      const bool fast_enough = quantity(link->bytes_per_s) && link->bytes_per_s >= 1e-30;
       if (!quantity(link->latency_s) || !quantity(link->w) || !fast_enough)
         return fail(kCode, "a quantity of the pager is negative, not finite or too large", "device.pager");
     }

@@ -29,7 +29,7 @@ Link read_link(const JsonNode& node) {
   Link link;
   if (!node.object({"latency_s", "bytes_per_s", "w"})) return link;
   link.latency_s = quantity(node.need("latency_s"));
-  link.bytes_per_s = node.need("bytes_per_s").number(1 / kMostQuantity, kMostQuantity);
+  link.bytes_per_s = node.need("bytes_per_s").number(1e-30, kMostQuantity);
   link.w = quantity(node.need("w"));
   return link;
 }

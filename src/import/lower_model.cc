@@ -6,6 +6,7 @@
 
 #include "import/fold.h"
 #include "import/operators.h"
+#include "pantoum/pantoum.h"
 
 namespace pantoum::import {
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "import/attributes.h"
+
 namespace pantoum::import {
 namespace {
 

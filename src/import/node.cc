@@ -28,7 +28,7 @@ const std::shared_ptr<Operand>& Node::operand(size_t input) const {
   return lowering_.operands.at(message_.input(static_cast<int>(input)));
 }
 
-const ir::TensorType& Node::type(size_t input) const {
+ir::TensorType Node::type(size_t input) const {
   const Operand& named = *operand(input);
   return named.known ? named.known->type : lowering_.builder.type(named.id);
 }

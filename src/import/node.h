@@ -51,8 +51,8 @@ class Node {
   [[nodiscard]] size_t input_count() const { return static_cast<size_t>(message_.input_size()); }
   [[nodiscard]] bool has(size_t input) const;
   [[nodiscard]] const std::shared_ptr<Operand>& operand(size_t input) const;
-  [[nodiscard]] const ir::TensorType& type(size_t input) const;
-  [[nodiscard]] const ir::Shape& shape(size_t input) const { return type(input).shape; }
+  [[nodiscard]] ir::TensorType type(size_t input) const;
+  [[nodiscard]] ir::Shape shape(size_t input) const { return type(input).shape; }
   [[nodiscard]] Result<ir::ValueId> value(size_t input);           // puts it into the graph if need be
   [[nodiscard]] Result<ir::ValueId> real(size_t input);            // the same; must be float32
   [[nodiscard]] const Tensor* setting(size_t input) const;         // contents that training does not change, or null

@@ -8,11 +8,11 @@
 namespace pantoum::ir {
 namespace {
 
-std::string unused(std::unordered_set<std::string>& taken, std::string name) {
-  if (taken.insert(name).second) return name;
-  for (int count = 2;; ++count) {
-    std::string next = fmt::format("{}#{}", name, count);
-    if (taken.insert(next).second) return next;
+std::string unused(std::unordered_map<std::string, int>& taken, std::string name) {
+  if (taken.try_emplace(name, 1).second) return name;
+  while (true) {
+    std::string next = fmt::format("{}#{}", name, ++taken[name]);
+    if (taken.try_emplace(next, 1).second) return next;
   }
 }
 
@@ -26,8 +26,8 @@ Data bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 Builder::Builder(Graph& graph) : graph_(graph) {
-  for (const Value& value : graph.values) value_names_.insert(value.name);
-  for (const Op& op : graph.ops) op_names_.insert(op.name);
+  for (const Value& value : graph.values) value_names_.try_emplace(value.name, 1);
+  for (const Op& op : graph.ops) op_names_.try_emplace(op.name, 1);
 }
 
 ValueId Builder::value(std::string name, TensorType type, Role role, Data data) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "ir/op_registry.h"
@@ -51,7 +51,7 @@ class Builder {
   Graph& graph_;
   std::optional<Error> error_;
   std::string prefix_;
-  std::unordered_set<std::string> value_names_, op_names_;
+  std::unordered_map<std::string, int> value_names_, op_names_;  // with the last number put behind each
 
   ValueId value(std::string name, TensorType type, Role role, Data data);
   std::vector<ValueId> refused(Error error, const std::string& name, Kind kind, std::vector<TensorType> given);

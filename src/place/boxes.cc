@@ -54,9 +54,10 @@ class Gatherer {
     if (stay.fixed && target.fixed && *target.fixed != *stay.fixed)
       return fail("E0311", fmt::format("group {} is fixed at {} and at {}", stay.group, *target.fixed, *stay.fixed));
     if (stay.fixed) target.fixed = stay.fixed;
+    if (stay.begin >= stay.end) return {};
     target.bytes = std::max(target.bytes, stay.size);
     target.size = (target.bytes + align_ - 1) / align_ * align_;
-    if (stay.begin < stay.end) lifetimes_[box].push_back({stay.begin, stay.end});
+    lifetimes_[box].push_back({stay.begin, stay.end});
     return {};
   }
 

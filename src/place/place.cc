@@ -19,7 +19,8 @@ Placement by_stay(const std::vector<Stay>& stays, const Boxes& boxes, const Offs
   for (size_t stay = 0; stay < stays.size(); ++stay) {
     const int32_t box = boxes.box_of[stay];
     placement.at.push_back(box < 0 ? boxes.offset_of[stay] : offsets.at[static_cast<size_t>(box)]);
-    placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + stays[stay].size);
+    if (stays[stay].begin < stays[stay].end)  // what never lives takes no bytes
+      placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + stays[stay].size);
   }
   return placement;
 }

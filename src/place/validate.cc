@@ -15,6 +15,7 @@ Result<void> check_one(const Stay& stay, Bytes at, size_t index, const Placement
     return fail("E0312", fmt::format("stay {} is at {}, which is no multiple of {}", index, at, options.align));
   if (stay.fixed && *stay.fixed != at)
     return fail("E0312", fmt::format("stay {} is at {} and was fixed at {}", index, at, *stay.fixed));
+  if (stay.begin >= stay.end) return {};  // never lives: takes no bytes
   if (stay.size > placement.arena_bytes || at > placement.arena_bytes - stay.size)
     return fail("E0312", fmt::format("stay {} ends above the arena of {} bytes", index, placement.arena_bytes));
   return {};

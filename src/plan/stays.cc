@@ -85,7 +85,7 @@ class Collector {
   }
 
   [[nodiscard]] Bytes workspace_bytes(const Event& event) const {
-    return model_.ops[z(event.subject)].choices[z(event.choice)].workspace_given;
+    return model_.ops[z(event.subject)].choices[z(event.choice)].workspace;
   }
 
   void finish() {

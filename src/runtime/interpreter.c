@@ -1,7 +1,7 @@
 #include "runtime/session.h"
 
-/* Waits for what this compute reads that still arrives, and for every transfer on the bytes that it writes. The inputs' places are in
- * the operands; residency may have moved on already. */
+/* Waits for what this compute reads that still arrives, and for every transfer on the bytes that it writes. The inputs'
+ * places are in the operands; residency may have moved on already. */
 static pt_status settle_operands(pt_session* session, const pt_step* step, const pt_op_view* view) {
   const uint32_t align = session->plan.align_bytes;
   unsigned operand;

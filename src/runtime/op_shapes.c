@@ -8,8 +8,8 @@ typedef enum dtype_rule {
   SAME,       /* all operands have one dtype */
   REAL,       /* and it is a floating-point one */
   ANY,        /* every operand its own (cast) */
-  REAL_INDEX, /* REAL but for input 1, which is i64 or i32 */
-  SAME_INDEX  /* SAME but for input 1 */
+  REAL_LABEL, /* REAL but for input 1, which is i64, i32 or u8 */
+  SAME_INDEX  /* SAME but for input 1, which is i64 or i32 */
 } dtype_rule;
 
 typedef struct op_rule {
@@ -19,7 +19,9 @@ typedef struct op_rule {
   shape_rule shape;
 } op_rule;
 
-static const pt_tensor* in(const pt_op_view* view, unsigned input) { return &view->operands[input]; }
+static const pt_tensor* in(const pt_op_view* view, unsigned input) {
+  return &view->operands[input];
+}
 static const pt_tensor* out(const pt_op_view* view, unsigned output) {
   return &view->operands[view->input_count + output];
 }
@@ -32,7 +34,9 @@ static int same_dims(const pt_tensor* a, const pt_tensor* b) {
   return 1;
 }
 
-static int is_vector(const pt_tensor* t, uint32_t length) { return t->rank == 1 && t->dims[0] == length; }
+static int is_vector(const pt_tensor* t, uint32_t length) {
+  return t->rank == 1 && t->dims[0] == length;
+}
 
 /* The dim that lines up with dim d of a tensor of `rank`, as numpy pads with 1s on the left. */
 static uint32_t padded_dim(const pt_tensor* t, unsigned d, unsigned rank) {
@@ -90,11 +94,17 @@ static int flagged_same(const pt_op_view* view) { /* one int, 0 or 1: gelu's app
   return all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 1;
 }
 
-static int sgd(const pt_op_view* view) { return flagged_same(view) && view->input_count == view->output_count + 1; }
+static int sgd(const pt_op_view* view) {
+  return flagged_same(view) && view->input_count == view->output_count + 1;
+}
 
-static int is_axis(const pt_op_view* view, unsigned rank) { return view->ints[0] >= 0 && view->ints[0] < (int64_t)rank; }
+static int is_axis(const pt_op_view* view, unsigned rank) {
+  return view->ints[0] >= 0 && view->ints[0] < (int64_t)rank;
+}
 
-static int axis_same(const pt_op_view* view) { return all_same(view) && is_axis(view, in(view, 0)->rank); }
+static int axis_same(const pt_op_view* view) {
+  return all_same(view) && is_axis(view, in(view, 0)->rank);
+}
 
 static int dropout(const pt_op_view* view) {
   return all_same(view) && view->reals[0] >= 0 && view->reals[0] < 1; /* false for a NaN */
@@ -131,11 +141,15 @@ static int conv2d_dw(const pt_op_view* view) {
 
 /* ---- pooling ---- */
 
-static int pool(const pt_op_view* view) { return pt_pool_fits(in(view, 0), out(view, 0), view->ints); }
+static int pool(const pt_op_view* view) {
+  return pt_pool_fits(in(view, 0), out(view, 0), view->ints);
+}
 static int max_pool_grad(const pt_op_view* view) {
   return same_dims(in(view, 1), out(view, 0)) && pt_pool_fits(in(view, 1), in(view, 0), view->ints);
 }
-static int avg_pool_grad(const pt_op_view* view) { return pt_pool_fits(out(view, 0), in(view, 0), view->ints); }
+static int avg_pool_grad(const pt_op_view* view) {
+  return pt_pool_fits(out(view, 0), in(view, 0), view->ints);
+}
 
 /* ---- normalizations ---- */
 
@@ -172,7 +186,7 @@ static int batch_norm_eval(const pt_op_view* view) {
 static int all_count(const pt_op_view* view, unsigned begin, unsigned end, uint64_t count) {
   unsigned operand;
   for (operand = begin; operand < end; ++operand)
-    if (pt_elements(in(view, operand)) != count) return 0;
+    if (pt_type_elements(in(view, operand)) != count) return 0;
   return 1;
 }
 
@@ -206,7 +220,9 @@ static int reduce(const pt_op_view* view) {
   return kept == y->rank;
 }
 
-static int expand(const pt_op_view* view) { return broadcasts_to(in(view, 0), out(view, 0)); }
+static int expand(const pt_op_view* view) {
+  return broadcasts_to(in(view, 0), out(view, 0));
+}
 
 static int transpose(const pt_op_view* view) {
   const pt_tensor *x = in(view, 0), *y = out(view, 0);
@@ -234,8 +250,12 @@ static int joins(const pt_op_view* view, const pt_tensor* parts, unsigned count,
   return extent == whole->dims[view->ints[0]];
 }
 
-static int concat(const pt_op_view* view) { return joins(view, in(view, 0), view->input_count, out(view, 0)); }
-static int split(const pt_op_view* view) { return joins(view, out(view, 0), view->output_count, in(view, 0)); }
+static int concat(const pt_op_view* view) {
+  return joins(view, in(view, 0), view->input_count, out(view, 0));
+}
+static int split(const pt_op_view* view) {
+  return joins(view, out(view, 0), view->output_count, in(view, 0));
+}
 
 /* `part` is every step-th element of `whole` from start, in each dimension. */
 static int slices(const pt_op_view* view, const pt_tensor* whole, const pt_tensor* part) {
@@ -251,8 +271,12 @@ static int slices(const pt_op_view* view, const pt_tensor* whole, const pt_tenso
   return 1;
 }
 
-static int slice(const pt_op_view* view) { return slices(view, in(view, 0), out(view, 0)); }
-static int slice_grad(const pt_op_view* view) { return slices(view, out(view, 0), in(view, 0)); }
+static int slice(const pt_op_view* view) {
+  return slices(view, in(view, 0), out(view, 0));
+}
+static int slice_grad(const pt_op_view* view) {
+  return slices(view, out(view, 0), in(view, 0));
+}
 
 /* rows = table with its axis replaced by the dims of index. */
 static int gathers(const pt_op_view* view, const pt_tensor* table, const pt_tensor* index, const pt_tensor* rows) {
@@ -268,8 +292,12 @@ static int gathers(const pt_op_view* view, const pt_tensor* table, const pt_tens
   return 1;
 }
 
-static int gather(const pt_op_view* view) { return gathers(view, in(view, 0), in(view, 1), out(view, 0)); }
-static int gather_grad(const pt_op_view* view) { return gathers(view, out(view, 0), in(view, 1), in(view, 0)); }
+static int gather(const pt_op_view* view) {
+  return gathers(view, in(view, 0), in(view, 1), out(view, 0));
+}
+static int gather_grad(const pt_op_view* view) {
+  return gathers(view, out(view, 0), in(view, 1), in(view, 0));
+}
 
 /* ---- losses ---- */
 
@@ -283,13 +311,17 @@ static int labels_fit(const pt_op_view* view) {
   return 1;
 }
 
-static int cross_entropy(const pt_op_view* view) { return labels_fit(view) && pt_elements(out(view, 0)) == 1; }
+static int cross_entropy(const pt_op_view* view) {
+  return labels_fit(view) && pt_type_elements(out(view, 0)) == 1;
+}
 static int cross_entropy_grad(const pt_op_view* view) {
   return labels_fit(view) && same_dims(in(view, 0), out(view, 0));
 }
-static int count_correct(const pt_op_view* view) { return labels_fit(view) && pt_elements(out(view, 0)) == 2; }
+static int count_correct(const pt_op_view* view) {
+  return labels_fit(view) && pt_type_elements(out(view, 0)) == 2;
+}
 static int mse(const pt_op_view* view) {
-  return same_dims(in(view, 0), in(view, 1)) && pt_elements(out(view, 0)) == 1;
+  return same_dims(in(view, 0), in(view, 1)) && pt_type_elements(out(view, 0)) == 1;
 }
 
 static const op_rule rules[] = {
@@ -348,11 +380,11 @@ static const op_rule rules[] = {
     {PT_OP_gather, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather},
     {PT_OP_gather_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_grad},
     {PT_OP_dropout, 1, 1, 1, 1, 1, 1, REAL, dropout},
-    {PT_OP_cross_entropy, 2, 2, 1, 1, 0, 0, REAL_INDEX, cross_entropy},
-    {PT_OP_cross_entropy_grad, 2, 2, 1, 1, 0, 0, REAL_INDEX, cross_entropy_grad},
+    {PT_OP_cross_entropy, 2, 2, 1, 1, 0, 0, REAL_LABEL, cross_entropy},
+    {PT_OP_cross_entropy_grad, 2, 2, 1, 1, 0, 0, REAL_LABEL, cross_entropy_grad},
     {PT_OP_mse, 2, 2, 1, 1, 0, 0, REAL, mse},
     {PT_OP_mse_grad, 2, 2, 1, 1, 0, 0, REAL, all_same},
-    {PT_OP_count_correct, 2, 2, 1, 1, 0, 0, REAL_INDEX, count_correct},
+    {PT_OP_count_correct, 2, 2, 1, 1, 0, 0, REAL_LABEL, count_correct},
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
 };
@@ -364,15 +396,19 @@ static const op_rule* find_rule(uint16_t op) {
   return NULL;
 }
 
+static int is_index(uint8_t dtype, unsigned rule) {
+  return dtype == PT_I64 || dtype == PT_I32 || (dtype == PT_U8 && rule == REAL_LABEL);
+}
+
 static int dtypes_fit(const pt_op_view* view, unsigned rule) {
   const uint8_t first = in(view, 0)->dtype;
-  const int indexed = rule == REAL_INDEX || rule == SAME_INDEX;
+  const int indexed = rule == REAL_LABEL || rule == SAME_INDEX;
   unsigned operand;
   if (rule == ANY) return 1;
-  if ((rule == REAL || rule == REAL_INDEX) && first != PT_F32 && first != PT_F64) return 0;
+  if ((rule == REAL || rule == REAL_LABEL) && first != PT_F32 && first != PT_F64) return 0;
   for (operand = 1; operand < (unsigned)view->input_count + view->output_count; ++operand) {
     const uint8_t dtype = in(view, operand)->dtype;
-    if (indexed && operand == 1 ? dtype != PT_I64 && dtype != PT_I32 : dtype != first) return 0;
+    if (indexed && operand == 1 ? !is_index(dtype, rule) : dtype != first) return 0;
   }
   return 1;
 }
@@ -383,7 +419,7 @@ uint8_t pt_key_dtype(const pt_op_view* view) {
 
 int pt_index_input(uint16_t op) {
   const op_rule* rule = find_rule(op);
-  return rule != NULL && (rule->dtypes == REAL_INDEX || rule->dtypes == SAME_INDEX) ? 1 : -1;
+  return rule != NULL && (rule->dtypes == REAL_LABEL || rule->dtypes == SAME_INDEX) ? 1 : -1;
 }
 
 pt_status pt_check_op(const pt_op_view* view) {

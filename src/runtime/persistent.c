@@ -34,7 +34,8 @@ static pt_status move(pt_session* session, int writes, uint64_t storage_at, void
   return status;
 }
 
-/* The part of the tensor that goes through the buffer next: whole units, beginning with the unit that holds byte `at`. */
+/* The part of the tensor that goes through the buffer next: whole units, beginning with the unit that holds byte `at`.
+ */
 typedef struct window {
   uint64_t storage_at;
   size_t bytes, skip, payload; /* in the buffer: all, before `at`, from `at` */
@@ -67,8 +68,8 @@ pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, voi
   if (home_of(session, tensor) != PT_HOME_AUX) {
     const uint8_t* from = (const uint8_t*)pt_session_data(session, tensor);
     if (from == NULL)
-      from = session->rom + (size_t)pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM) *
-                                session->plan.align_bytes;
+      from = session->rom +
+             (size_t)pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM) * session->plan.align_bytes;
     memcpy(to, from + at, bytes);
     return PT_OK;
   }

@@ -60,7 +60,7 @@ uint32_t pt_dtype_size(uint32_t dtype) {
   return dtype < PT_DTYPE_COUNT ? sizes[dtype] : 0;
 }
 
-uint64_t pt_elements(const pt_tensor* tensor) {
+uint64_t pt_type_elements(const pt_tensor* tensor) {
   uint64_t count = 1;
   unsigned d;
   for (d = 0; d < tensor->rank; ++d) {

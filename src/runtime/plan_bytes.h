@@ -1,4 +1,5 @@
-/* Reads a binary plan in place: little-endian loads byte by byte (no alignment is assumed), varints, decoded ops and instructions. */
+/* Reads a binary plan in place: little-endian loads byte by byte (no alignment is assumed), varints, decoded ops and
+ * instructions. */
 #ifndef PANTOUM_RUNTIME_PLAN_BYTES_H
 #define PANTOUM_RUNTIME_PLAN_BYTES_H
 
@@ -9,8 +10,12 @@
 extern "C" {
 #endif
 
-static inline uint32_t pt_load_u16(const uint8_t* bytes) { return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8; }
-static inline uint32_t pt_load_u32(const uint8_t* bytes) { return pt_load_u16(bytes) | pt_load_u16(bytes + 2) << 16; }
+static inline uint32_t pt_load_u16(const uint8_t* bytes) {
+  return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8;
+}
+static inline uint32_t pt_load_u32(const uint8_t* bytes) {
+  return pt_load_u16(bytes) | pt_load_u16(bytes + 2) << 16;
+}
 static inline uint64_t pt_load_u64(const uint8_t* bytes) {
   return pt_load_u32(bytes) | (uint64_t)pt_load_u32(bytes + 4) << 32;
 }
@@ -30,8 +35,9 @@ uint32_t pt_take_u32(pt_cursor* cursor);
 
 /* Bytes of an element; 0 for a dtype that does not exist. */
 uint32_t pt_dtype_size(uint32_t dtype);
-/* Product of the dims; UINT64_MAX where it may not fit (never below 2^33). No division: microcontrollers have none for 64 bits. */
-uint64_t pt_elements(const pt_tensor* tensor);
+/* Product of the dims; UINT64_MAX where it may not fit (never below 2^33). No division: microcontrollers have none for
+ * 64 bits. */
+uint64_t pt_type_elements(const pt_tensor* tensor);
 
 /* Fields of a tensor's record; `tensor` < tensor_count. */
 const uint8_t* pt_tensor_record(const pt_plan* plan, uint32_t tensor);
@@ -51,8 +57,9 @@ typedef struct pt_op_view {
   double reals[PT_MAX_ATTRS];
 } pt_op_view;
 
-/* PT_E_PLAN unless the record lies inside the plan, its counts are within the limits and its operands are tensors of the plan. Data
- * pointers are NULL. Whether the operands suit their tensors and the op, pt_plan_open checks once (pt_check_op). */
+/* PT_E_PLAN unless the record lies inside the plan, its counts are within the limits and its operands are tensors of
+ * the plan. Data pointers are NULL. Whether the operands suit their tensors and the op, pt_plan_open checks once
+ * (pt_check_op). */
 pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view);
 
 typedef struct pt_step {
@@ -64,7 +71,8 @@ typedef struct pt_step {
 
 /* The code of a program; `program` < program_count. */
 pt_cursor pt_program_code(const pt_plan* plan, uint32_t program, uint32_t* instructions);
-/* The next instruction, and for a compute its op. PT_E_PLAN unless its subject exists and its places are inside the arena. */
+/* The next instruction, and for a compute its op. PT_E_PLAN unless its subject exists and its places are inside the
+ * arena. */
 pt_status pt_decode_step(const pt_plan* plan, pt_cursor* cursor, pt_step* step, pt_op_view* view);
 
 #ifdef __cplusplus

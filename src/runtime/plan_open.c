@@ -49,7 +49,7 @@ static pt_status check_sections(const pt_plan* plan) {
 /* The tensor has the bytes of this type. */
 static int holds(const pt_plan* plan, uint32_t tensor, const pt_tensor* type) {
   const uint64_t bytes = (uint64_t)pt_tensor_units(plan, tensor) * plan->align_bytes;
-  return pt_elements(type) <= bytes / pt_dtype_size(type->dtype);
+  return pt_type_elements(type) <= bytes / pt_dtype_size(type->dtype);
 }
 
 /* A place in units, or none: [at, at + bytes) is inside `room` bytes. */

@@ -31,7 +31,7 @@ pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_in
   if (!pt_decode_type(plan, pt_load_u32(record + PT_TENSOR_TYPE), &type)) return PT_E_PLAN;
   info->name = name_at(plan, record + PT_TENSOR_NAME);
   info->bytes = (uint64_t)pt_load_u32(record + PT_TENSOR_UNITS) * plan->align_bytes;
-  info->payload = pt_elements(&type) * pt_dtype_size(type.dtype);
+  info->payload = pt_type_elements(&type) * pt_dtype_size(type.dtype);
   info->home = record[PT_TENSOR_HOME];
   info->ram_at = info->home == PT_HOME_RAM ? (uint64_t)pt_load_u32(record + PT_TENSOR_RAM) * plan->align_bytes : 0;
   info->dtype = type.dtype;

@@ -38,9 +38,8 @@ static pt_status check_inputs(const pt_session* session, const pt_op_view* view)
   unsigned input;
   for (input = 0; input < view->input_count; ++input) {
     const uint32_t tensor = view->tensors[input];
-    const uint32_t at = is_rom(session, tensor)
-                            ? pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM)
-                            : session->ram[tensor];
+    const uint32_t at = is_rom(session, tensor) ? pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_ROM)
+                                                : session->ram[tensor];
     if (at == PT_NOWHERE || !suits(session, at, view->operands[input].dtype)) return PT_E_PLAN;
   }
   return PT_OK;
@@ -110,7 +109,8 @@ static pt_status computed(pt_session* session, const pt_step* step, const pt_op_
 pt_status pt_residency_step(pt_session* session, const pt_step* step, const pt_op_view* view) {
   uint32_t* at = &session->ram[step->subject];
   switch (step->kind) {
-    case PT_DO_COMPUTE: return computed(session, step, view);
+    case PT_DO_COMPUTE:
+      return computed(session, step, view);
     case PT_DO_PAGE_OUT:
       if (*at == PT_NOWHERE || !session->has_pager || pt_slot(session, step->subject) == PT_NOWHERE) return PT_E_PLAN;
       session->flags[step->subject] |= PT_STORED;

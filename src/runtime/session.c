@@ -4,13 +4,17 @@
 
 enum { PT_LEAST_ALIGN = 8 };
 
-static size_t tables_at(void) { return (sizeof(pt_session) + 15) / 16 * 16; }
+static size_t tables_at(void) {
+  return (sizeof(pt_session) + 15) / 16 * 16;
+}
 
 size_t pt_session_bytes(const pt_plan* plan) {
   return tables_at() + (size_t)plan->tensor_count * (sizeof(uint32_t) + 1) + (size_t)plan->op_count * sizeof(uint16_t);
 }
 
-static int is_aligned(const void* address, size_t align) { return (uintptr_t)address % align == 0; }
+static int is_aligned(const void* address, size_t align) {
+  return (uintptr_t)address % align == 0;
+}
 
 static pt_status check_memory(const pt_plan* plan, const void* memory, const void* arena, const void* rom) {
   const void* places[2];
@@ -68,7 +72,9 @@ pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memor
   return status;
 }
 
-void pt_session_counters(const pt_session* session, pt_counters* counters) { *counters = session->counters; }
+void pt_session_counters(const pt_session* session, pt_counters* counters) {
+  *counters = session->counters;
+}
 
 void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event), void* context) {
   session->observer = observer;

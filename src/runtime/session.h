@@ -46,8 +46,9 @@ uint32_t pt_slot(const pt_session* session, uint32_t tensor);
 
 /* Every tensor to where a run finds it. */
 void pt_residency_start(pt_session* session);
-/* What the instruction does to where tensors are; PT_E_PLAN where the stream may not hold it now: an input that is not in RAM, operands
- * that overlap in a way no kernel has to bear, a misaligned operand, a page_in of what is in RAM or not in storage, ... */
+/* What the instruction does to where tensors are; PT_E_PLAN where the stream may not hold it now: an input that is not
+ * in RAM, operands that overlap in a way no kernel has to bear, a misaligned operand, a page_in of what is in RAM or
+ * not in storage, ... */
 pt_status pt_residency_step(pt_session* session, const pt_step* step, const pt_op_view* view);
 /* Whether the next run will find the persistent pairs in RAM. */
 pt_status pt_residency_end(const pt_session* session);
@@ -56,7 +57,8 @@ void pt_residency_swap(pt_session* session);
 
 /* ---- transfers (transfers.c) ---- */
 
-/* Issues the transfer of a tensor between [at, ..) of the arena and its slot, ordered behind every open one that it meets. */
+/* Issues the transfer of a tensor between [at, ..) of the arena and its slot, ordered behind every open one that it
+ * meets. */
 pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t at);
 /* Waits for open transfers that meet [at, at + units) of the arena: `reads_only`, those that fill it; else all. */
 pt_status pt_settle(pt_session* session, uint32_t at, uint32_t units, int reads_only);

@@ -1,7 +1,7 @@
 #include "runtime/session.h"
 
-/* The order of transfers needs no waiting here: each names the newest open one that it must stay behind. That one is enough for all
- * of them, since `after` also covers every smaller ticket (pantoum.h). */
+/* The order of transfers needs no waiting here: each names the newest open one that it must stay behind. That one is
+ * enough for all of them, since `after` also covers every smaller ticket (pantoum.h). */
 
 static void drop(pt_session* session, uint32_t index) {
   for (; index + 1 < session->flight_count; ++index) session->flights[index] = session->flights[index + 1];

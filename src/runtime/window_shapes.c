@@ -7,7 +7,9 @@ typedef struct window { /* one dimension */
   int64_t input, output, kernel, stride, dilation, pad_before, pad_after;
 } window;
 
-static int64_t reach(const window* w) { return w->dilation * (w->kernel - 1) + 1; }
+static int64_t reach(const window* w) {
+  return w->dilation * (w->kernel - 1) + 1;
+}
 
 static int is_sane(const window* w) {
   if (w->stride < 1 || w->stride > LARGEST || w->dilation < 1 || w->dilation > LARGEST) return 0;

@@ -19,7 +19,9 @@ bool same_up_to_ones(std::span<const int64_t> a, std::span<const int64_t> b) {
   return at == b.size();
 }
 
-std::string show(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string show(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 template <class To, class From, class Convert>
 void widen(std::byte* row, size_t count, Convert convert) {
@@ -61,7 +63,9 @@ NormalizeTable make_normalize_table(const Normalization& normalization) {
 Result<Conversion> check_fit(const artifact::SampleFile& file, const PlanTensor& tensor, bool normalize) {
   const std::span<const int64_t> row = std::span(tensor.shape).subspan(1);
   if (!same_up_to_ones(file.sample_shape(), row))
-    return fail("E0262", fmt::format("the data do not fit the model: samples have the shape {}, '{}' wants {}", show(file.sample_shape()), tensor.name, show(row)),
+    return fail("E0262",
+                fmt::format("the data do not fit the model: samples have the shape {}, '{}' wants {}",
+                            show(file.sample_shape()), tensor.name, show(row)),
                 tensor.name, "give data of the model's input shape, or export the model for this data");
   using ir::DType;
   const DType from = file.dtype(), to = tensor.dtype;
@@ -70,7 +74,9 @@ Result<Conversion> check_fit(const artifact::SampleFile& file, const PlanTensor&
   if (from == DType::kU8 && to == DType::kI64) return Conversion::kU8ToI64;
   if (from == DType::kU8 && to == DType::kI32) return Conversion::kU8ToI32;
   if (from == DType::kI32 && to == DType::kI64) return Conversion::kI32ToI64;
-  return fail("E0262", fmt::format("the data do not fit the model: samples are {}, '{}' wants {}", ir::name_of(from), tensor.name, ir::name_of(to)),
+  return fail("E0262",
+              fmt::format("the data do not fit the model: samples are {}, '{}' wants {}", ir::name_of(from),
+                          tensor.name, ir::name_of(to)),
               tensor.name, fmt::format("save the data as {}", ir::name_of(to)));
 }
 

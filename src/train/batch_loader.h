@@ -24,13 +24,15 @@ enum class Conversion : uint8_t { kNone, kNormalize, kU8ToF32, kU8ToI64, kU8ToI3
 using NormalizeTable = std::array<float, 256>;
 [[nodiscard]] NormalizeTable make_normalize_table(const Normalization& normalization);
 
-// E0262 unless samples of `file` can be rows of `tensor`: the same shape up to extents of 1, the same dtype or one that widens
-// (u8 to f32, i64, i32; i32 to i64). `normalize`: u8 to f32 goes through the table (inputs), else as it is (targets).
+// E0262 unless samples of `file` can be rows of `tensor`: the same shape up to extents of 1, the same dtype or one that
+// widens (u8 to f32, i64, i32; i32 to i64). `normalize`: u8 to f32 goes through the table (inputs), else as it is
+// (targets).
 [[nodiscard]] Result<Conversion> check_fit(const artifact::SampleFile& file, const PlanTensor& tensor, bool normalize);
 
-// Reads sample `index` into row `row`. Stored elements are narrower or as wide: they are read into the tail of the row and widened in
-// place, ascending; element e is written at w e .. w e + w and the unread ones start at or behind that. No allocation on success. E0260.
-[[nodiscard]] Result<void> load_row(const artifact::SampleFile& file, int64_t index, const BatchTensor& batch, int64_t row,
-                                    Conversion conversion, const NormalizeTable& table);
+// Reads sample `index` into row `row`. Stored elements are narrower or as wide: they are read into the tail of the row
+// and widened in place, ascending; element e is written at w e .. w e + w and the unread ones start at or behind that.
+// No allocation on success. E0260.
+[[nodiscard]] Result<void> load_row(const artifact::SampleFile& file, int64_t index, const BatchTensor& batch,
+                                    int64_t row, Conversion conversion, const NormalizeTable& table);
 
 }  // namespace pantoum::train

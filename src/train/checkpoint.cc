@@ -15,17 +15,20 @@ std::string describe(ir::DType dtype, const std::vector<int64_t>& shape) {
   return fmt::format("{} [{}]", ir::name_of(dtype), fmt::join(shape, ", "));
 }
 
-void check_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, bool required, std::vector<std::string>& problems) {
+void check_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, bool required,
+                  std::vector<std::string>& problems) {
   const artifact::SafetensorEntry* entry = file.find(tensor.name);
   if (entry == nullptr) {
-    if (required) problems.push_back(fmt::format("'{}' {} is missing", tensor.name, describe(tensor.dtype, tensor.shape)));
+    if (required)
+      problems.push_back(fmt::format("'{}' {} is missing", tensor.name, describe(tensor.dtype, tensor.shape)));
   } else if (entry->dtype != tensor.dtype || entry->shape != tensor.shape) {
     problems.push_back(fmt::format("'{}' is {}, the model has {}", tensor.name, describe(entry->dtype, entry->shape),
                                    describe(tensor.dtype, tensor.shape)));
   }
 }
 
-Result<void> load_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, Engine& engine, std::span<std::byte> piece) {
+Result<void> load_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, Engine& engine,
+                         std::span<std::byte> piece) {
   const artifact::SafetensorEntry* entry = file.find(tensor.name);
   if (entry == nullptr) std::fill(piece.begin(), piece.end(), std::byte{0});
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
@@ -38,7 +41,9 @@ Result<void> load_tensor(const artifact::SafetensorFile& file, const PlanTensor&
 
 artifact::SafetensorSource source_of(const PlanTensor& tensor, Engine& engine) {
   return {tensor.name, tensor.dtype, tensor.shape,
-          [&engine, index = tensor.index](uint64_t at, std::span<std::byte> piece) { return engine.read(index, at, piece); }};
+          [&engine, index = tensor.index](uint64_t at, std::span<std::byte> piece) {
+            return engine.read(index, at, piece);
+          }};
 }
 
 template <class Number>
@@ -52,7 +57,8 @@ bool parse(const artifact::SafetensorFile& file, const std::string& key, Number&
 
 }  // namespace
 
-Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too, const char* code) {
+Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
+                           const char* code) {
   std::vector<std::string> problems;
   for (const PlanTensor& tensor : table.weights) check_tensor(file, tensor, true, problems);
   for (const PlanTensor& tensor : table.states) check_tensor(file, tensor, states_too, problems);
@@ -62,42 +68,48 @@ Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTab
     problems.resize(kMaxNotes);
     problems.push_back(fmt::format("and {} more", count - kMaxNotes));
   }
-  return fail(code, fmt::format("{} tensor{} of the model do{} not fit the file", count, count == 1 ? "" : "s", count == 1 ? "es" : ""),
+  return fail(code,
+              fmt::format("{} tensor{} of the model do{} not fit the file", count, count == 1 ? "" : "s",
+                          count == 1 ? "es" : ""),
               file.path, "give weights of this very model", std::move(problems));
 }
 
-Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine, std::span<std::byte> piece) {
+Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
+                          std::span<std::byte> piece) {
   for (const PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (const PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   return {};
 }
 
-Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine, const Progress& progress) {
+Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine,
+                             const Progress& progress) {
   std::vector<artifact::SafetensorSource> sources;
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
   const int64_t per_epoch = progress.batch > 0 ? progress.samples / progress.batch : 0;
   const uint64_t steps_per_epoch = static_cast<uint64_t>(std::max<int64_t>(per_epoch, 1));
-  return artifact::write_safetensors(path, sources,
-                                     {{"step", std::to_string(progress.step)},
-                                      {"seed", std::to_string(progress.seed)},
-                                      {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
-                                      {"plan_hash", progress.plan_hash},
-                                      {"batch", std::to_string(progress.batch)},
-                                      {"samples", std::to_string(progress.samples)},
-                                      {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
-                                      {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
+  return artifact::write_safetensors(
+      path, sources,
+      {{"step", std::to_string(progress.step)},
+       {"seed", std::to_string(progress.seed)},
+       {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
+       {"plan_hash", progress.plan_hash},
+       {"batch", std::to_string(progress.batch)},
+       {"samples", std::to_string(progress.samples)},
+       {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
+       {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
 }
 
 Result<Progress> read_progress(const artifact::SafetensorFile& file) {
   Progress progress;
-  const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) && parse(file, "lr", progress.lr) &&
-                     parse(file, "batch", progress.batch) && parse(file, "samples", progress.samples) && progress.samples >= 0;
+  const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) &&
+                     parse(file, "lr", progress.lr) && parse(file, "batch", progress.batch) &&
+                     parse(file, "samples", progress.samples) && progress.samples >= 0;
   const auto hash = file.metadata.find("plan_hash");
   if (!whole || !std::isfinite(progress.lr) || hash == file.metadata.end())
-    return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash", file.path,
-                "to begin with these weights, use --weights");
+    return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash",
+                file.path, "to begin with these weights, use --weights");
   progress.plan_hash = hash->second;
   return progress;
 }

@@ -18,15 +18,17 @@ struct Progress {
   double lr = 0;
   std::string plan_hash;
   int64_t batch = 0;
-  int64_t samples = 0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
+  int64_t samples =
+      0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
 };
 
-// `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every state) is in the file;
-// states that are there must fit in any case.
-[[nodiscard]] Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
-                                         const char* code);
+// `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every
+// state) is in the file; states that are there must fit in any case.
+[[nodiscard]] Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table,
+                                         bool states_too, const char* code);
 
-// Copies checked tensors into the session; states that the file lacks become zeros. `piece`: the buffer between. E0241, E0903.
+// Copies checked tensors into the session; states that the file lacks become zeros. `piece`: the buffer between. E0241,
+// E0903.
 [[nodiscard]] Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
                                         std::span<std::byte> piece);
 

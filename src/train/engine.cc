@@ -21,10 +21,13 @@ namespace {
 
 constexpr size_t kBounceBytes = 1 << 16;
 
-uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 
 Failure no_memory(uint64_t bytes) {
-  return fail("E0906", fmt::format("the system gives no {} bytes of memory for the arena: {}", bytes, std::strerror(errno)), {},
+  return fail("E0906",
+              fmt::format("the system gives no {} bytes of memory for the arena: {}", bytes, std::strerror(errno)), {},
               "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
 }
 
@@ -57,7 +60,9 @@ Arena::~Arena() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
-void Engine::Free::operator()(void* memory) const { std::free(memory); }
+void Engine::Free::operator()(void* memory) const {
+  std::free(memory);
+}
 
 Engine::~Engine() {
   pager_.reset();  // ends transfers before the arena goes
@@ -66,10 +71,12 @@ Engine::~Engine() {
 Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const EngineOptions& options) {
   std::unique_ptr<Engine> engine(new Engine);
   engine->bytes_ = std::move(plan);
+  if (engine->bytes_.empty()) return status_failure(PT_E_PLAN, "opening the plan");
   const pt_status opened = pt_plan_open(&engine->plan_, engine->bytes_.data(), engine->bytes_.size());
   if (opened != PT_OK) return status_failure(opened, "opening the plan");
   if (!std::has_single_bit(engine->plan_.align_bytes))
-    return fail("E0251", "the plan's alignment is no power of two, which a host needs", {}, "plan the model again for this host");
+    return fail("E0251", "the plan's alignment is no power of two, which a host needs", {},
+                "plan the model again for this host");
   engine->kernels_ = options.kernels != nullptr ? options.kernels : pt_portable_kernels();
   PANTOUM_ASSIGN(engine->pool_, ThreadPool::create(options.threads));
   if (engine->plan_.storage_bytes > 0) {
@@ -101,8 +108,8 @@ Result<void> Engine::start() {
   rss_before_arena_ = read_resident_set().now_bytes;
   PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
-  const pt_status opened = pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_, pager,
-                                           pool_->interface());
+  const pt_status opened = pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_,
+                                           pager, pool_->interface());
   if (opened != PT_OK) return status_failure(opened, "opening the session");
   return {};
 }
@@ -114,13 +121,15 @@ pt_counters Engine::counters() const {
 }
 
 Result<void> Engine::read(uint32_t tensor, uint64_t at, std::span<std::byte> data) {
-  const pt_status status = pt_session_read(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
+  const pt_status status =
+      pt_session_read(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
   if (status != PT_OK) return status_failure(status, "reading a tensor of the session");
   return {};
 }
 
 Result<void> Engine::write(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
-  const pt_status status = pt_session_write(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
+  const pt_status status =
+      pt_session_write(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
   if (status != PT_OK) return status_failure(status, "writing a tensor of the session");
   return {};
 }

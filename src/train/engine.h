@@ -21,7 +21,8 @@ struct EngineOptions {
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
 };
 
-// Anonymous private memory of whole pages: zero, and in RAM only where it was touched. No huge pages, so that this is exact.
+// Anonymous private memory of whole pages: zero, and in RAM only where it was touched. No huge pages, so that this is
+// exact.
 class Arena {
  public:
   Arena() = default;
@@ -49,7 +50,8 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Warms code and stacks, resets VmHWM, reads VmRSS (rss_before_arena), maps the arena, opens the session. E0906, E0410.
+  // Warms code and stacks, resets VmHWM, reads VmRSS (rss_before_arena), maps the arena, opens the session. E0906,
+  // E0410.
   [[nodiscard]] Result<void> start();
 
   [[nodiscard]] const pt_plan& plan() const { return plan_; }
@@ -57,7 +59,9 @@ class Engine {
   [[nodiscard]] const FilePager* pager() const { return pager_.get(); }  // null: nothing is paged
 
   // After start(). Neither allocates.
-  [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) { return pt_run(session_, program, &scalars); }
+  [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
+    return pt_run(session_, program, &scalars);
+  }
   [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   [[nodiscard]] pt_counters counters() const;
 

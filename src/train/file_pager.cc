@@ -21,7 +21,9 @@ PagerBase::PagerBase(PageFile file, uint32_t align_bytes) : file_(std::move(file
   interface_.wait = [](void* self, uint32_t ticket) { return static_cast<PagerBase*>(self)->wait(ticket); };
 }
 
-bool PagerBase::direct_io() const { return file_.direct.get() >= 0 && align_bytes_ % file_.direct_align == 0; }
+bool PagerBase::direct_io() const {
+  return file_.direct.get() >= 0 && align_bytes_ % file_.direct_align == 0;
+}
 
 pt_status PagerBase::take(uint64_t storage_at, void* data, size_t bytes, bool writes, uint32_t ticket, uint32_t after) {
   if (data == nullptr || ticket == 0 || storage_at > file_.bytes || bytes > file_.bytes - storage_at)

@@ -57,7 +57,9 @@ class EveryBackend : public testing::TestWithParam<PagerBackend> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Pagers, EveryBackend, testing::Values(PagerBackend::kUring, PagerBackend::kThreads),
-                         [](const auto& backend) { return backend.param == PagerBackend::kUring ? "io_uring" : "threads"; });
+                         [](const auto& backend) {
+                           return backend.param == PagerBackend::kUring ? "io_uring" : "threads";
+                         });
 
 TEST_P(EveryBackend, GivesBackWhatItWasGiven) {
   constexpr size_t kCount = 32;
@@ -68,7 +70,8 @@ TEST_P(EveryBackend, GivesBackWhatItWasGiven) {
   Arena in(kCount * kBytes);
   for (size_t part = 0; part < kCount; ++part) {
     out.fill(part * kBytes, kBytes, static_cast<unsigned>(part + 1));
-    ASSERT_EQ(c->write(c->context, part * kBytes, out.at(part * kBytes), kBytes, static_cast<uint32_t>(part + 1), 0), PT_OK);
+    ASSERT_EQ(c->write(c->context, part * kBytes, out.at(part * kBytes), kBytes, static_cast<uint32_t>(part + 1), 0),
+              PT_OK);
   }
   for (size_t part = 0; part < kCount; ++part) {  // each read behind its own write, none waited for
     const auto after = static_cast<uint32_t>(part + 1);

@@ -1,5 +1,6 @@
-// Transfers through io_uring: they go to the kernel at once and run beside the computing thread. One whose `after` is still open is
-// marked IOSQE_IO_DRAIN: the kernel itself holds it back until everything before it has ended, so no one has to come back for it.
+// Transfers through io_uring: they go to the kernel at once and run beside the computing thread. One whose `after` is
+// still open is marked IOSQE_IO_DRAIN: the kernel itself holds it back until everything before it has ended, so no one
+// has to come back for it.
 #include <liburing.h>
 
 #include <algorithm>
@@ -130,8 +131,8 @@ class UringPager final : public PagerBase {
     if (transfer.status == PT_OK) transfer.status = status;
   }
 
-  // A piece ended short (the kernel goes on by itself on regular files, so this is rare): the rest is moved here, unless a later
-  // transfer may have relied on its end already.
+  // A piece ended short (the kernel goes on by itself on regular files, so this is rare): the rest is moved here,
+  // unless a later transfer may have relied on its end already.
   pt_status finish(const Transfer& transfer, size_t begin, int moved) {
     const size_t size = std::min(transfer.bytes - begin, kPieceBytes);
     if (moved >= 0 && static_cast<size_t>(moved) == size) return PT_OK;
@@ -152,7 +153,8 @@ bool suffices(io_uring& ring) {
   io_uring_probe* probe = io_uring_get_probe_ring(&ring);
   if (probe == nullptr) return false;
   const bool knows = io_uring_opcode_supported(probe, IORING_OP_READ) != 0 &&
-                     io_uring_opcode_supported(probe, IORING_OP_WRITE) != 0 && (ring.features & IORING_FEAT_NODROP) != 0;
+                     io_uring_opcode_supported(probe, IORING_OP_WRITE) != 0 &&
+                     (ring.features & IORING_FEAT_NODROP) != 0;
   io_uring_free_probe(probe);
   return knows;
 }

@@ -16,8 +16,8 @@ struct ResidentSet {
 // Sets VmHWM to VmRSS (5 to /proc/self/clear_refs). False where the kernel refuses.
 [[nodiscard]] bool reset_resident_peak();
 
-// Makes the code of the program (the file that holds `function`) resident now, and 128 KiB of the caller's stack, so that a
-// later step does not: what is touched lazily must not look like memory of the step. Best effort.
+// Makes the code of the program (the file that holds `function`) resident now, and 128 KiB of the caller's stack, so
+// that a later step does not: what is touched lazily must not look like memory of the step. Best effort.
 void warm_code_and_stack(const void* function);
 
 }  // namespace pantoum::train

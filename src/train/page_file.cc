@@ -19,7 +19,9 @@ namespace {
 
 constexpr uint32_t kLargestDirectAlign = 65536;
 
-std::string reason(int error) { return std::generic_category().message(error); }
+std::string reason(int error) {
+  return std::generic_category().message(error);
+}
 
 Failure no_file(const std::string& path, int error) {
   return fail("E0902", "the page file cannot be made: " + reason(error), path,

@@ -24,8 +24,8 @@ class Descriptor {
 
 struct PageFile {
   Descriptor buffered;
-  Descriptor direct;         // -1 without direct I/O
-  uint32_t direct_align = 1; // what offsets, sizes and addresses must be multiples of, to go through `direct`
+  Descriptor direct;          // -1 without direct I/O
+  uint32_t direct_align = 1;  // what offsets, sizes and addresses must be multiples of, to go through `direct`
   uint64_t bytes = 0;
 
   // The descriptor for a transfer: `direct` where it is possible.
@@ -35,7 +35,8 @@ struct PageFile {
 // Makes the file. `path`, `direct`: as FilePagerOptions says. E0902.
 [[nodiscard]] Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct);
 
-// What a failed read or write means: no space, or anything else. `error`: errno, or 0 for a transfer that moved nothing.
+// What a failed read or write means: no space, or anything else. `error`: errno, or 0 for a transfer that moved
+// nothing.
 [[nodiscard]] pt_status status_of_errno(int error);
 
 }  // namespace pantoum::train

@@ -11,7 +11,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 class Run {
  public:
@@ -47,7 +49,8 @@ class Run {
     if (count < batch)
       return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", count, batch), {},
                   "use a smaller --batch or more data");
-    if (count > int64_t{UINT32_MAX}) return fail("E0262", fmt::format("{} samples are more than 2^32", count), {}, "split the data");
+    if (count > int64_t{UINT32_MAX})
+      return fail("E0262", fmt::format("{} samples are more than 2^32", count), {}, "split the data");
     per_epoch_ = static_cast<uint64_t>(count / batch);
     if (indices_.size() != static_cast<size_t>(count)) {
       own_indices_.resize(static_cast<size_t>(count));
@@ -98,7 +101,8 @@ class Run {
   }
 
   Failure with_checkpoint(Error error) const {
-    error.notes.push_back(summary_.checkpoint.empty() ? "this run has written no checkpoint" : "last checkpoint: " + summary_.checkpoint);
+    error.notes.push_back(summary_.checkpoint.empty() ? "this run has written no checkpoint"
+                                                      : "last checkpoint: " + summary_.checkpoint);
     return Failure(std::move(error));
   }
 

@@ -34,27 +34,30 @@ struct RunOptions {
   uint64_t checkpoint_every = 0;  // steps; 0: only when interrupted or out of time
   std::string checkpoint;         // where; "": none is written
   bool evaluate_every_epoch = true;
-  double max_seconds = 0;         // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
+  double max_seconds = 0;  // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
   std::function<void(const RunProgress&)> progress;  // after every step
   std::function<void(const RunEvent&)> log;
-  std::stop_token stop;           // asked between steps
-  std::span<uint32_t> indices;    // data.train.count() of them, the caller's (touched before the arena is measured); empty: made here
+  std::stop_token stop;  // asked between steps
+  std::span<uint32_t>
+      indices;  // data.train.count() of them, the caller's (touched before the arena is measured); empty: made here
 };
 
 struct RunSummary {
-  uint64_t steps = 0;      // done, those before a resume included
-  uint64_t ran = 0;        // by this run
-  double loss = 0;         // of the last step
-  std::optional<Evaluation> evaluation;  // of the parameters as they are now; none when interrupted or without test data
+  uint64_t steps = 0;  // done, those before a resume included
+  uint64_t ran = 0;    // by this run
+  double loss = 0;     // of the last step
+  std::optional<Evaluation>
+      evaluation;  // of the parameters as they are now; none when interrupted or without test data
   bool interrupted = false, out_of_time = false;
   std::string checkpoint;  // the last one written; "": none
   double seconds = 0;
 };
 
-// Goes on where trainer.steps_done() says: epoch = steps / (samples / batch), and the rest is the position in it. Every epoch drops its short
-// last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so that a run that is killed at any time and
-// resumed ends with the parameters of the run that was not. Errors of step() carry the last checkpoint in their notes.
-// E0262 fewer samples than a batch, or more than 2^32.
-[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data, const RunOptions& options);
+// Goes on where trainer.steps_done() says: epoch = steps / (samples / batch), and the rest is the position in it. Every
+// epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so
+// that a run that is killed at any time and resumed ends with the parameters of the run that was not. Errors of step()
+// carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32.
+[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data,
+                                              const RunOptions& options);
 
 }  // namespace pantoum::train

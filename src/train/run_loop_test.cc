@@ -16,7 +16,9 @@ using ::testing::HasSubstr;
 
 class RunTraining : public TrainFolder {
  protected:
-  static artifact::TrainTest data(size_t train = 30, size_t test = 10) { return {tiny_data(train, 1), tiny_data(test, 2)}; }
+  static artifact::TrainTest data(size_t train = 30, size_t test = 10) {
+    return {tiny_data(train, 1), tiny_data(test, 2)};
+  }
 };
 
 TEST_F(RunTraining, RunsEveryEpochAndLearns) {
@@ -25,8 +27,16 @@ TEST_F(RunTraining, RunsEveryEpochAndLearns) {
   std::vector<double> losses;
   const auto summary = run_training(*trained, data(300, 100),
                                     {.epochs = 12,
-                                     .progress = [&](const RunProgress& at) { EXPECT_EQ(at.total_steps, 900U); steps.push_back(at.step); },
-                                     .log = [&](const RunEvent& event) { EXPECT_TRUE(event.evaluation); losses.push_back(event.mean_loss); }});
+                                     .progress =
+                                         [&](const RunProgress& at) {
+                                           EXPECT_EQ(at.total_steps, 900U);
+                                           steps.push_back(at.step);
+                                         },
+                                     .log =
+                                         [&](const RunEvent& event) {
+                                           EXPECT_TRUE(event.evaluation);
+                                           losses.push_back(event.mean_loss);
+                                         }});
   ASSERT_TRUE(summary) << to_text(summary.error());
   EXPECT_EQ(summary->steps, 900U);
   EXPECT_EQ(steps.size(), 900U);
@@ -58,9 +68,14 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
   ASSERT_TRUE(whole->save(path("whole")));
   for (uint64_t at = 1; at <= 21; at += 2) {
     std::stop_source stop;
-    const auto first = run_training(*trainer(), data(), {.epochs = 3, .checkpoint = path("point"), .progress = [&](const RunProgress& progress) {
-                                                           if (progress.step == at) stop.request_stop();
-                                                         }, .stop = stop.get_token()});
+    const auto first = run_training(*trainer(), data(),
+                                    {.epochs = 3,
+                                     .checkpoint = path("point"),
+                                     .progress =
+                                         [&](const RunProgress& progress) {
+                                           if (progress.step == at) stop.request_stop();
+                                         },
+                                     .stop = stop.get_token()});
     ASSERT_TRUE(first) << to_text(first.error());
     EXPECT_EQ(first->interrupted, at < 21);
     EXPECT_EQ(first->steps, at);
@@ -77,7 +92,8 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
 }
 
 TEST_F(RunTraining, OutOfTimeItEvaluatesAndKeepsACheckpoint) {
-  const auto summary = run_training(*trainer(), data(), {.epochs = 1'000'000'000, .checkpoint = path("point"), .max_seconds = 0.05});
+  const auto summary =
+      run_training(*trainer(), data(), {.epochs = 1'000'000'000, .checkpoint = path("point"), .max_seconds = 0.05});
   ASSERT_TRUE(summary);
   EXPECT_TRUE(summary->out_of_time);
   EXPECT_TRUE(summary->evaluation);
@@ -109,9 +125,15 @@ TEST_F(RunTraining, ACheckpointThatCannotBeWrittenIsAnError) {
 }
 
 // In a child: trains from the last checkpoint on, if there is one, and saves the end.
-void train_in_child(Trainer& trainer, const artifact::TrainTest& data, const std::string& point, const std::string& end) {
+void train_in_child(Trainer& trainer, const artifact::TrainTest& data, const std::string& point,
+                    const std::string& end) {
   if (std::filesystem::exists(point) && !trainer.resume(point)) ::_exit(2);
-  if (!run_training(trainer, data, {.epochs = 20, .checkpoint_every = 3, .checkpoint = point, .evaluate_every_epoch = false})) ::_exit(3);
+  const timespec nap{0, 200'000};  // so that the run lasts long enough to be killed in its midst
+  const auto slow = [&nap](const RunProgress&) { ::nanosleep(&nap, nullptr); };
+  if (!run_training(
+          trainer, data,
+          {.epochs = 20, .checkpoint_every = 3, .checkpoint = point, .evaluate_every_epoch = false, .progress = slow}))
+    ::_exit(3);
   ::_exit(trainer.save(end) ? 0 : 4);
 }
 
@@ -121,7 +143,7 @@ TEST_F(RunTraining, KilledAtAnyTimeAndResumedItEndsTheSame) {
   ASSERT_TRUE(run_training(*whole, all, {.epochs = 20}));
   ASSERT_TRUE(whole->save(path("whole")));
   uint32_t random = 12345;
-  int kills = 0, status = 0;
+  int kills = 0, resumed = 0, status = 0;
   for (int round = 0; round < 2; ++round) {
     std::filesystem::remove(path("point"));
     for (bool ended = false; !ended;) {
@@ -132,11 +154,12 @@ TEST_F(RunTraining, KilledAtAnyTimeAndResumedItEndsTheSame) {
         train_in_child(*made, all, path("point"), path("end"));
       }
       random = random * 1664525U + 1013904223U;
-      const timespec nap{0, static_cast<long>(random % 60'000'000)};
+      const timespec nap{0, static_cast<long>(random % 20'000'000)};
       if (kills < 25 * (round + 1)) {
         ::nanosleep(&nap, nullptr);
         ::kill(child, SIGKILL);
         ++kills;
+        resumed += std::filesystem::exists(path("point")) ? 1 : 0;
       }
       ASSERT_EQ(::waitpid(child, &status, 0), child);
       ended = WIFEXITED(status);
@@ -144,6 +167,7 @@ TEST_F(RunTraining, KilledAtAnyTimeAndResumedItEndsTheSame) {
     ASSERT_EQ(WEXITSTATUS(status), 0);
     EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("end")).value());
   }
+  EXPECT_GT(resumed, 0) << "of " << kills;  // some kill came between two checkpoints
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Fisher and Yates' shuffle on Philox4x32-10: counter-based, so that an epoch's order needs no state from the epoch before.
+// Fisher and Yates' shuffle on Philox4x32-10: counter-based, so that an epoch's order needs no state from the epoch
+// before.
 #include <array>
 #include <utility>
 
@@ -49,8 +50,8 @@ class Draws {
 
   uint32_t next() {
     if (used_ == words_.size()) {
-      words_ = philox4x32_10({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32), static_cast<uint32_t>(epoch_),
-                              static_cast<uint32_t>(epoch_ >> 32)},
+      words_ = philox4x32_10({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
+                              static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
                              key_);
       ++block_;
       used_ = 0;

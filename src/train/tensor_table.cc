@@ -33,7 +33,8 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
 
 class TableMaker {
  public:
-  TableMaker(const std::vector<std::string>& inputs, const artifact::SafetensorFile& weights) : input_names_(inputs), weights_(weights) {}
+  TableMaker(const std::vector<std::string>& inputs, const artifact::SafetensorFile& weights)
+      : input_names_(inputs), weights_(weights) {}
 
   Result<TensorTable> make(const pt_plan& plan) {
     const std::vector<Named> named = named_tensors(plan);
@@ -103,7 +104,8 @@ class TableMaker {
       if (tensor.name.empty())
         return fail("E0253", fmt::format("the plan holds no input '{}' in RAM", input_names_[input]), {}, kHelp);
       if (tensor.shape.empty() || tensor.shape[0] != table_.batch || tensor.bytes == 0)
-        return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {}, kHelp);
+        return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {},
+                    kHelp);
     }
     if (table_.batch <= 0 || table_.label.bytes == 0) return fail("E0253", "the plan's batch is empty", {}, kHelp);
     return {};

@@ -1,8 +1,9 @@
 // Which tensor of a binary plan is what to the Trainer, told by its name.
 //
 //   "label"                             the batch's targets            "optim..."             optimizer state
-//   "loss", "eval.loss",                results                        the model's inputs     named by TrainerOptions::inputs
-//   "eval.count_correct"                                               every other name       a parameter, buffer or constant
+//   "loss", "eval.loss",                results                        the model's inputs     named by
+//   TrainerOptions::inputs "eval.count_correct"                                               every other name       a
+//   parameter, buffer or constant
 #pragma once
 
 #include <optional>
@@ -40,8 +41,9 @@ struct TensorTable {
   int64_t batch = 0;
 };
 
-// `inputs`: names of the model's inputs in its order; empty: every tensor in RAM that `weights` does not hold and whose first dimension is the
-// labels'. E0253 with what the plan lacks for training (program "train", tensors "label" and "loss", an input).
+// `inputs`: names of the model's inputs in its order; empty: every tensor in RAM that `weights` does not hold and whose
+// first dimension is the labels'. E0253 with what the plan lacks for training (program "train", tensors "label" and
+// "loss", an input).
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
                                                     const artifact::SafetensorFile& weights);
 

@@ -70,8 +70,8 @@ class Team final : public ThreadPool {
     for (Worker& worker : workers_) {
       worker.team = this;
       worker.piece = ++piece;
-      if (!worker.thread.start([](void* self) { static_cast<Worker*>(self)->team->work(static_cast<Worker*>(self)->piece); },
-                               &worker))
+      if (!worker.thread.start(
+              [](void* self) { static_cast<Worker*>(self)->team->work(static_cast<Worker*>(self)->piece); }, &worker))
         return false;
     }
     return true;

@@ -8,12 +8,13 @@
 
 namespace pantoum::train {
 
-// Threads are made, and their stacks touched, by create(); run() allocates nothing. Idle workers sleep after a few microseconds.
-// Piece t of T is [count * t / T, count * (t + 1) / T); the calling thread takes piece 0. Used by one thread at a time; a body must
-// not call run() itself.
+// Threads are made, and their stacks touched, by create(); run() allocates nothing. Idle workers sleep after a few
+// microseconds. Piece t of T is [count * t / T, count * (t + 1) / T); the calling thread takes piece 0. Used by one
+// thread at a time; a body must not call run() itself.
 class ThreadPool {
  public:
-  // `threads` in all, the caller's included; 0: as many as this process may run on. E0905 the system gives no more threads.
+  // `threads` in all, the caller's included; 0: as many as this process may run on. E0905 the system gives no more
+  // threads.
   [[nodiscard]] static Result<std::unique_ptr<ThreadPool>> create(int threads);
   virtual ~ThreadPool() = default;
   ThreadPool(const ThreadPool&) = delete;

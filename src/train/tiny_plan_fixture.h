@@ -1,7 +1,8 @@
 // For tests: a linear classifier's training step, planned by hand, and data for it.
 //
-//   x [batch, 2, 3]   w [6, 3]   b [3]   logits = x w + b   loss = cross-entropy (or mean squared error with targets [batch, 3])
-//   SGD with momentum: w' and b' take over w's and b's bytes. With `in_storage`, w and its momentum live in storage.
+//   x [batch, 2, 3]   w [6, 3]   b [3]   logits = x w + b   loss = cross-entropy (or mean squared error with targets
+//   [batch, 3]) SGD with momentum: w' and b' take over w's and b's bytes. With `in_storage`, w and its momentum live in
+//   storage.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,9 +26,9 @@ namespace pantoum::train {
 struct TinyOptions {
   int64_t batch = 4;
   bool in_storage = false;
-  bool targets = false;    // mean squared error
+  bool targets = false;  // mean squared error
   bool with_eval = true;
-  uint64_t ballast = 0;    // more bytes for the arena
+  uint64_t ballast = 0;  // more bytes for the arena
 };
 
 class TinyPlan {
@@ -57,7 +58,9 @@ class TinyPlan {
   uint64_t next_ = 0;
   uint32_t x_ = 0, label_ = 0, w_ = 0, b_ = 0, vw_ = 0, vb_ = 0, logits_ = 0;
 
-  uint64_t round(uint64_t bytes) const { return (bytes + plan_.align_bytes - 1) / plan_.align_bytes * plan_.align_bytes; }
+  uint64_t round(uint64_t bytes) const {
+    return (bytes + plan_.align_bytes - 1) / plan_.align_bytes * plan_.align_bytes;
+  }
 
   // A tensor with an offset of its own; it lives in RAM when it has a name.
   uint32_t tensor(const std::string& name, DType dtype, ir::Shape shape) {
@@ -89,7 +92,8 @@ class TinyPlan {
 
   void add_tensors() {
     x_ = tensor("x", DType::kF32, {options_.batch, 2, 3});
-    label_ = options_.targets ? tensor("label", DType::kF32, {options_.batch, kClasses}) : tensor("label", DType::kI64, {options_.batch});
+    label_ = options_.targets ? tensor("label", DType::kF32, {options_.batch, kClasses})
+                              : tensor("label", DType::kI64, {options_.batch});
     w_ = updated("w", {kFeatures, kClasses}, options_.in_storage);
     b_ = updated("b", {kClasses}, false);
     vw_ = updated("optim.momentum.w", {kFeatures, kClasses}, options_.in_storage);
@@ -103,7 +107,8 @@ class TinyPlan {
 
   void compute(std::vector<Instruction>& code, Kind kind, std::vector<artifact::BinaryOperand> inputs,
                std::vector<artifact::BinaryOperand> outputs, ir::Attrs attrs = {}) {
-    artifact::BinaryOp op{.kind = kind, .inputs = std::move(inputs), .outputs = std::move(outputs), .attrs = std::move(attrs)};
+    artifact::BinaryOp op{
+        .kind = kind, .inputs = std::move(inputs), .outputs = std::move(outputs), .attrs = std::move(attrs)};
     op.workspace_bytes = round(workspace_of(op));
     Instruction instruction{.subject = static_cast<uint32_t>(plan_.ops.size()), .workspace_at = next_};
     for (const artifact::BinaryOperand& output : op.outputs)
@@ -117,7 +122,8 @@ class TinyPlan {
     pt_tensor tensor{};
     tensor.rank = static_cast<uint8_t>(operand.type.shape.size());
     tensor.dtype = static_cast<uint8_t>(operand.type.dtype);
-    for (size_t dim = 0; dim < operand.type.shape.size(); ++dim) tensor.dims[dim] = static_cast<uint32_t>(operand.type.shape[dim]);
+    for (size_t dim = 0; dim < operand.type.shape.size(); ++dim)
+      tensor.dims[dim] = static_cast<uint32_t>(operand.type.shape[dim]);
     return tensor;
   }
 
@@ -130,10 +136,17 @@ class TinyPlan {
     EXPECT_NE(kernel, nullptr) << "operator " << static_cast<int>(op.kind);
     if (kernel == nullptr || kernel->workspace_bytes == nullptr) return 0;
     const pt_pool pool{nullptr, 4, nullptr};
-    const pt_call call{inputs.data(), outputs.data(), op.attrs.ints.data(), op.attrs.reals.data(),
-                       static_cast<uint16_t>(inputs.size()), static_cast<uint16_t>(outputs.size()),
-                       static_cast<uint16_t>(op.attrs.ints.size()), static_cast<uint16_t>(op.attrs.reals.size()),
-                       nullptr, nullptr, &pool};
+    const pt_call call{inputs.data(),
+                       outputs.data(),
+                       op.attrs.ints.data(),
+                       op.attrs.reals.data(),
+                       static_cast<uint16_t>(inputs.size()),
+                       static_cast<uint16_t>(outputs.size()),
+                       static_cast<uint16_t>(op.attrs.ints.size()),
+                       static_cast<uint16_t>(op.attrs.reals.size()),
+                       nullptr,
+                       nullptr,
+                       &pool};
     return kernel->workspace_bytes(&call);
   }
 
@@ -146,18 +159,23 @@ class TinyPlan {
 
   void add_train() {
     std::vector<Instruction> code;
-    const uint32_t loss = tensor("loss", DType::kF32, {}), dlogits = tensor("", DType::kF32, {options_.batch, kClasses});
+    const uint32_t loss = tensor("loss", DType::kF32, {}),
+                   dlogits = tensor("", DType::kF32, {options_.batch, kClasses});
     const uint32_t dw = tensor("", DType::kF32, {kFeatures, kClasses}), db = tensor("", DType::kF32, {kClasses});
     const ir::Attrs momentum{{0}, {0.9, 1e-4}};
     page(code, plan::Do::kPageIn, w_);
     page(code, plan::Do::kPageIn, vw_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
-    compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)}, {operand(loss)});
-    compute(code, options_.targets ? Kind::k_mse_grad : Kind::k_cross_entropy_grad, {operand(logits_), operand(label_)}, {operand(dlogits)});
+    compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
+            {operand(loss)});
+    compute(code, options_.targets ? Kind::k_mse_grad : Kind::k_cross_entropy_grad, {operand(logits_), operand(label_)},
+            {operand(dlogits)});
     compute(code, Kind::k_matmul, {flat_x(), operand(dlogits)}, {operand(dw)}, {{1, 0}, {}});
     compute(code, Kind::k_reduce_sum, {operand(dlogits)}, {operand(db)}, {{1}, {}});
-    compute(code, Kind::k_sgd, {operand(w_), operand(dw), operand(vw_)}, {operand(heir(w_)), operand(heir(vw_))}, momentum);
-    compute(code, Kind::k_sgd, {operand(b_), operand(db), operand(vb_)}, {operand(heir(b_)), operand(heir(vb_))}, momentum);
+    compute(code, Kind::k_sgd, {operand(w_), operand(dw), operand(vw_)}, {operand(heir(w_)), operand(heir(vw_))},
+            momentum);
+    compute(code, Kind::k_sgd, {operand(b_), operand(db), operand(vb_)}, {operand(heir(b_)), operand(heir(vb_))},
+            momentum);
     page(code, plan::Do::kPageOut, heir(w_));
     page(code, plan::Do::kPageOut, heir(vw_));
     plan_.programs.push_back({"train", std::move(code)});
@@ -168,7 +186,8 @@ class TinyPlan {
     const uint32_t loss = tensor("eval.loss", DType::kF32, {});
     page(code, plan::Do::kPageIn, w_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
-    compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)}, {operand(loss)});
+    compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
+            {operand(loss)});
     if (!options_.targets) {
       const uint32_t correct = tensor("eval.count_correct", DType::kF32, {2});
       compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)});
@@ -180,7 +199,8 @@ class TinyPlan {
 // Samples in memory.
 class ArraySamples final : public artifact::SampleFile {
  public:
-  ArraySamples(ir::DType dtype, ir::Shape shape, std::vector<std::byte> bytes) : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
+  ArraySamples(ir::DType dtype, ir::Shape shape, std::vector<std::byte> bytes)
+      : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
   int64_t count() const override { return static_cast<int64_t>(bytes_.size()) / artifact::sample_bytes(*this); }
   const ir::Shape& sample_shape() const override { return shape_; }
   ir::DType dtype() const override { return dtype_; }
@@ -228,13 +248,15 @@ class TrainFolder : public ::testing::Test {
     folder_ = name;
     std::vector<float> w(18), b{0.5F, -0.25F, 0.125F};
     for (size_t at = 0; at < w.size(); ++at) w[at] = static_cast<float>(at % 5) * 0.125F - 0.25F;
-    ASSERT_TRUE(artifact::write_safetensors(path("weights"), {source("w", {6, 3}, w), source("b", {3}, b), source("more", {3}, b)}, {}));
+    ASSERT_TRUE(artifact::write_safetensors(path("weights"),
+                                            {source("w", {6, 3}, w), source("b", {3}, b), source("more", {3}, b)}, {}));
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
   static artifact::SafetensorSource source(std::string name, std::vector<int64_t> shape, std::vector<float> values) {
-    return {std::move(name), ir::DType::kF32, std::move(shape), [values](uint64_t at, std::span<std::byte> piece) -> Result<void> {
+    return {std::move(name), ir::DType::kF32, std::move(shape),
+            [values](uint64_t at, std::span<std::byte> piece) -> Result<void> {
               std::memcpy(piece.data(), reinterpret_cast<const char*>(values.data()) + at, piece.size());
               return {};
             }};

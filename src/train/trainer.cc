@@ -63,11 +63,14 @@ class PlanTrainer final : public Trainer {
     PANTOUM_ASSIGN(const artifact::SafetensorFile file, artifact::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     if (progress.plan_hash != progress_.plan_hash)
-      return fail("E0243", "the resume point is of another model", path, "resume with the model and options it was made with",
+      return fail("E0243", "the resume point is of another model", path,
+                  "resume with the model and options it was made with",
                   {"it has " + progress.plan_hash + ", this run " + progress_.plan_hash});
     if (progress.batch != table_.batch)
-      return fail("E0243", fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch), path,
-                  fmt::format("resume with --batch {}", progress.batch));
+      return fail(
+          "E0243",
+          fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch),
+          path, fmt::format("resume with --batch {}", progress.batch));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress_ = std::move(progress);
@@ -77,7 +80,9 @@ class PlanTrainer final : public Trainer {
   uint64_t steps_done() const override { return progress_.step; }
   int64_t batch() const override { return table_.batch; }
   uint64_t seed() const override { return progress_.seed; }
-  void set_normalization(const Normalization& normalization) override { normalize_ = make_normalize_table(normalization); }
+  void set_normalization(const Normalization& normalization) override {
+    normalize_ = make_normalize_table(normalization);
+  }
   void set_lr(double lr) override { progress_.lr = lr; }
 
   Usage usage() const override {
@@ -112,8 +117,10 @@ class PlanTrainer final : public Trainer {
     for (size_t input = 0; input < inputs_.size(); ++input) {
       PANTOUM_ASSIGN(conversions_[input], check_fit(*data.inputs[input], table_.inputs[input], true));
       if (data.inputs[input]->count() != data.labels->count())
-        return fail("E0262", fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
-                    table_.inputs[input].name, "make both from the same data");
+        return fail(
+            "E0262",
+            fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
+            table_.inputs[input].name, "make both from the same data");
     }
     PANTOUM_ASSIGN(label_conversion_, check_fit(*data.labels, table_.label, false));
     return {};
@@ -133,7 +140,8 @@ class PlanTrainer final : public Trainer {
 
   static Failure diverged(uint64_t step) {
     return fail("E0701", fmt::format("the loss of step {} is not finite", step), {},
-                "use a smaller --lr, and go on from the last checkpoint with --resume: this step has spoilt the parameters in RAM");
+                "use a smaller --lr, and go on from the last checkpoint with --resume: this step has spoilt the "
+                "parameters in RAM");
   }
 
   // Evaluation.
@@ -203,7 +211,8 @@ Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t 
 
 Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
   if (!table_.eval_program || !table_.eval_loss)
-    return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {}, "plan the model again with evaluation");
+    return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
+                "plan the model again with evaluation");
   PANTOUM_TRY(check_data(data));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
@@ -214,7 +223,8 @@ Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
   if (sums.loss_weight > 0) evaluation.loss = sums.loss / sums.loss_weight;
   if (sums.counted > 0) evaluation.accuracy = sums.correct / sums.counted;
   if (!std::isfinite(evaluation.loss))
-    return fail("E0701", "the loss of the evaluation is not finite", {}, "use a smaller --lr, and go on from the last checkpoint with --resume");
+    return fail("E0701", "the loss of the evaluation is not finite", {},
+                "use a smaller --lr, and go on from the last checkpoint with --resume");
   return evaluation;
 }
 

@@ -18,14 +18,16 @@
 namespace pantoum::train {
 
 struct TrainerOptions {
-  std::string page_file;         // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
-  int threads = 0;               // 0: all cores
-  bool direct_io = true;         // O_DIRECT; falls back, and says so, where the file system refuses it
+  std::string
+      page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
+  int threads = 0;        // 0: all cores
+  bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
   uint64_t seed = 0;
   double lr = 0.01;
-  std::string plan_hash;         // kept in checkpoints; a resume with another model is refused
+  std::string plan_hash;                     // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
-  std::vector<std::string> inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+  std::vector<std::string>
+      inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
 };
 
 struct Normalization {  // stored u8 x -> (x / 255 - mean) / deviation; other dtypes are taken as they are
@@ -43,36 +45,38 @@ struct Evaluation {
   bool has_accuracy = false;  // false: the model is no classifier (mean squared error)
 };
 
-struct Usage {  // exact figures for the run log
+struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
-  std::string io_backend;        // "io_uring", "threads"; "": nothing is paged
+  std::string io_backend;  // "io_uring", "threads"; "": nothing is paged
 };
 
 // Owns the arena, the page file, the session and the thread pool. Nothing is allocated by step() and evaluate().
 class Trainer {
  public:
-  // `plan` is a binary plan whose tensors are named as artifact::BinaryTensor says. Weights come from `weights` (by name; every
-  // parameter, buffer and constant must be there with its shape: E0242 with all that are not; what the plan does not know is left
-  // alone), optimizer state from there if present ("optim.*"), zeros otherwise. Everything but the arena exists before RAM is
-  // measured (Usage::rss_before_arena). E0251, E0253 the plan; E0410 kernels; E0902, E0904 page file; E0905 threads; E0906 arena.
+  // `plan` is a binary plan whose tensors are named as artifact::BinaryTensor says. Weights come from `weights` (by
+  // name; every parameter, buffer and constant must be there with its shape: E0242 with all that are not; what the plan
+  // does not know is left alone), optimizer state from there if present ("optim.*"), zeros otherwise. Everything but
+  // the arena exists before RAM is measured (Usage::rss_before_arena). E0251, E0253 the plan; E0410 kernels; E0902,
+  // E0904 page file; E0905 threads; E0906 arena.
   [[nodiscard]] static Result<std::unique_ptr<Trainer>> create(std::vector<std::byte> plan, const std::string& weights,
                                                                const TrainerOptions& options);
   virtual ~Trainer() = default;
 
-  // One step on samples chosen by `indices` (batch of them). E0260 a sample cannot be read; E0262 data do not fit the model's inputs, or
-  // a label is out of range; E0903 paging failed; E0701 the loss is not finite (the parameters have been updated with it: go back to
-  // the last checkpoint). After E0903 and an E0262 of a label, every later call fails.
+  // One step on samples chosen by `indices` (batch of them). E0260 a sample cannot be read; E0262 data do not fit the
+  // model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is not finite (the parameters have
+  // been updated with it: go back to the last checkpoint). After E0903 and an E0262 of a label, every later call fails.
   [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
-  // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its padding's
-  // loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not ignored.
-  // E0105 the plan has no program "eval"; E0262 no samples; as step().
+  // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
+  // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
+  // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const artifact::Dataset& data) = 0;
-  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, plan_hash, batch, samples, epoch, position. Atomic; memory: the
-  // header and 64 KiB. E0901, E0903.
+  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, plan_hash, batch, samples, epoch, position.
+  // Atomic; memory: the header and 64 KiB. E0901, E0903.
   [[nodiscard]] virtual Result<void> save(const std::string& path) = 0;
-  // Restores tensors, step, seed and lr bit for bit. E0243 no resume point, or of another model or plan (nothing is changed then).
+  // Restores tensors, step, seed and lr bit for bit. E0243 no resume point, or of another model or plan (nothing is
+  // changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   [[nodiscard]] virtual uint64_t steps_done() const = 0;
   [[nodiscard]] virtual int64_t batch() const = 0;

@@ -148,7 +148,8 @@ TEST_F(TrainerTest, NormalizesStoredBytes) {
   for (int64_t sample = 0; sample < 4; ++sample) {
     std::array<std::byte, 6> x{};
     ASSERT_TRUE(data.inputs[0]->read(sample, x));
-    for (const std::byte pixel : x) normalized.push_back((static_cast<float>(std::to_integer<int>(pixel)) / 255.0F - 0.5F) / 0.25F);
+    for (const std::byte pixel : x)
+      normalized.push_back((static_cast<float>(std::to_integer<int>(pixel)) / 255.0F - 0.5F) / 0.25F);
   }
   artifact::Dataset floats_data = tiny_data(4);
   floats_data.inputs[0] = samples(ir::DType::kF32, {1, 2, 3}, normalized);
@@ -181,7 +182,8 @@ TEST_F(TrainerTest, TakesLabelsOfEveryIntegerType) {
 TEST_F(TrainerTest, RefusesDataThatDoNotFit) {
   const auto trained = trainer();
   const std::vector<uint32_t> indices{0, 1, 2, 3};
-  artifact::Dataset other_shape = tiny_data(4), other_type = tiny_data(4), two_inputs = tiny_data(4), fewer_labels = tiny_data(4);
+  artifact::Dataset other_shape = tiny_data(4), other_type = tiny_data(4), two_inputs = tiny_data(4),
+                    fewer_labels = tiny_data(4);
   other_shape.inputs[0] = samples(ir::DType::kU8, {3, 2}, std::vector<uint8_t>(24));
   other_type.inputs[0] = samples(ir::DType::kI64, {2, 3}, std::vector<int64_t>(24));
   two_inputs.inputs.push_back(samples(ir::DType::kU8, {2, 3}, std::vector<uint8_t>(24)));
@@ -222,12 +224,14 @@ TEST_F(TrainerTest, TellsThatTheLossIsNoLongerFinite) {
 }
 
 TEST_F(TrainerTest, ListsAllWeightsThatDoNotFit) {
-  ASSERT_TRUE(artifact::write_safetensors(path("weights"), {source("w", {3, 6}, std::vector<float>(18)), source("optim.momentum.b", {1}, {0})}, {}));
+  ASSERT_TRUE(artifact::write_safetensors(
+      path("weights"), {source("w", {3, 6}, std::vector<float>(18)), source("optim.momentum.b", {1}, {0})}, {}));
   const auto made = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.threads = 1, .inputs = {"x"}});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, "E0242");
-  EXPECT_THAT(made.error().notes, ::testing::ElementsAre("'w' is f32 [3, 6], the model has f32 [6, 3]", "'b' f32 [3] is missing",
-                                                         "'optim.momentum.b' is f32 [1], the model has f32 [3]"));
+  EXPECT_THAT(made.error().notes,
+              ::testing::ElementsAre("'w' is f32 [3, 6], the model has f32 [6, 3]", "'b' f32 [3] is missing",
+                                     "'optim.momentum.b' is f32 [1], the model has f32 [3]"));
 }
 
 TEST_F(TrainerTest, RefusesPlansThatCannotTrain) {
@@ -285,8 +289,9 @@ TEST_F(TrainerTest, RefusesForeignResumePointsAndStaysAsItWas) {
   auto other = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.threads = 1, .plan_hash = "other"});
   ASSERT_TRUE((*other)->save(path("other")));
   EXPECT_EQ(trained->resume(path("other")).error().code, "E0243");
-  ASSERT_TRUE(artifact::write_safetensors(path("few"), {source("w", {6, 3}, std::vector<float>(18))},
-                                          {{"step", "1"}, {"seed", "1"}, {"lr", "0.1"}, {"batch", "4"}, {"samples", "4"}, {"plan_hash", "tiny"}}));
+  ASSERT_TRUE(artifact::write_safetensors(
+      path("few"), {source("w", {6, 3}, std::vector<float>(18))},
+      {{"step", "1"}, {"seed", "1"}, {"lr", "0.1"}, {"batch", "4"}, {"samples", "4"}, {"plan_hash", "tiny"}}));
   const auto few = trained->resume(path("few"));
   EXPECT_EQ(few.error().code, "E0243");
   EXPECT_EQ(few.error().notes.size(), 3U);

@@ -13,10 +13,10 @@ struct Transfer {
   uint64_t storage_at = 0;
   std::byte* data = nullptr;  // only read when `writes`
   size_t bytes = 0;
-  uint32_t ticket = 0;        // 0: the slot is free
+  uint32_t ticket = 0;  // 0: the slot is free
   bool writes = false;
-  uint32_t pending = 0;       // pieces that have not ended
-  pt_status status = PT_OK;   // the first failure of a piece
+  uint32_t pending = 0;      // pieces that have not ended
+  pt_status status = PT_OK;  // the first failure of a piece
 };
 
 class TransferSlots {
@@ -35,7 +35,9 @@ class TransferSlots {
       if (transfer.ticket == 0) return &transfer;
     return nullptr;
   }
-  [[nodiscard]] size_t index_of(const Transfer* transfer) const { return static_cast<size_t>(transfer - slots_.data()); }
+  [[nodiscard]] size_t index_of(const Transfer* transfer) const {
+    return static_cast<size_t>(transfer - slots_.data());
+  }
   [[nodiscard]] Transfer& operator[](size_t index) { return slots_[index]; }
 
  private:

@@ -7,8 +7,8 @@
 namespace pantoum::train {
 namespace {
 
-constexpr size_t kStackBytes = size_t{1} << 20;  // of address space
-constexpr size_t kWarmBytes = size_t{64} << 10;  // of it touched: deeper than any kernel goes
+constexpr size_t kStackBytes = size_t{1} << 20;   // of address space
+constexpr size_t kWarmBytes = size_t{128} << 10;  // of it touched: deeper than any kernel goes
 
 void warm_stack() {
   char pages[kWarmBytes];
@@ -22,8 +22,8 @@ bool create(pthread_t* thread, void* (*run)(void*), void* arg) {
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const bool made = pthread_attr_setstacksize(&attributes, kStackBytes) == 0 &&
-                    pthread_create(thread, &attributes, run, arg) == 0;
+  const bool made =
+      pthread_attr_setstacksize(&attributes, kStackBytes) == 0 && pthread_create(thread, &attributes, run, arg) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return made;

@@ -15,8 +15,8 @@ class WarmThread {
   WarmThread(const WarmThread&) = delete;
   WarmThread& operator=(const WarmThread&) = delete;
 
-  // Once. Runs body(arg) on a new thread once its stack is warm; returns when it is. False: the system gives no thread. Signals stay with
-  // the process's other threads.
+  // Once. Runs body(arg) on a new thread once its stack is warm; returns when it is. False: the system gives no thread.
+  // Signals stay with the process's other threads.
   [[nodiscard]] bool start(Body body, void* arg);
   [[nodiscard]] bool started() const { return started_; }
   void join();

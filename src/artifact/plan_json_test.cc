@@ -1,0 +1,144 @@
+#include "artifact/plan_json.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cost/json_text.h"
+
+namespace pantoum::artifact {
+namespace {
+
+const std::string kGraph = R"({"schema": "pantoum.costgraph/1", "name": "g", "device": {"name": "d"},
+  "tensors": [{"id": 0, "name": "x", "bytes": 8, "start": "ram"}, {"id": 1, "name": "y", "bytes": 8}],
+  "ops": [{"id": 0, "name": "f", "inputs": [0], "outputs": [1], "choices": [{"time_s": 1, "energy_j": 2}]}]})";
+
+const std::string kWhole =
+    R"({"schema": "pantoum.plan/1", "budget_bytes": 16384, "deadline_s": null, "objective": "time",
+  "initial": {"0": 0, "10": 1024}, "staging_at": 5120,
+  "instructions": [
+    {"do": "compute", "op": 0, "choice": 1, "at": [5632], "workspace_at": null},
+    {"do": "compute", "op": 0, "choice": 0, "at": [], "workspace_at": 64},
+    {"do": "page_out", "tensor": 2}, {"do": "free", "tensor": 2}, {"do": "page_in", "tensor": 2, "at": 5632} ],
+  "storage": {"2": 0},
+  "predicted": {"peak_bytes": 11776, "arena_bytes": 11780, "time_s": 0.003226886424, "energy_j": 0.30000000000000004},
+  "bound": {"energy_j": 4.1e-5, "order": "any"}, "status": "optimal",
+  "solver": {"method": "greedy", "seconds": 0.5, "gap": 0.25}, "graph": )" +
+    kGraph + "}";
+
+std::string replaced(const std::string& from, const std::string& to) {
+  std::string text = kWhole;
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string& text) {
+  const auto plan = parse_plan(text, "p.json");
+  if (plan) return "accepted";
+  return plan.error().code + " " + plan.error().message + " @ " + plan.error().where;
+}
+
+TEST(PlanJson, ReadsEveryField) {
+  const auto read = parse_plan(kWhole, "p.json");
+  ASSERT_TRUE(read.has_value()) << to_text(read.error());
+  const plan::Plan& plan = *read;
+  EXPECT_EQ(plan.budget_bytes, 16384);
+  EXPECT_FALSE(plan.deadline_s.has_value());
+  EXPECT_EQ(plan.objective, plan::Objective::kTime);
+  EXPECT_EQ(plan.initial, (std::map<int64_t, int64_t>{{0, 0}, {10, 1024}}));
+  EXPECT_EQ(plan.staging_at, 5120);
+  ASSERT_EQ(plan.instructions.size(), 5U);
+  EXPECT_EQ(plan.instructions[0].choice, 1);
+  EXPECT_EQ(plan.instructions[0].at, std::vector<int64_t>{5632});
+  EXPECT_EQ(plan.instructions[0].workspace_at, -1);
+  EXPECT_EQ(plan.instructions[1].workspace_at, 64);
+  EXPECT_EQ(plan.instructions[2].what, plan::Do::kPageOut);
+  EXPECT_EQ(plan.instructions[3].what, plan::Do::kFree);
+  EXPECT_EQ(plan.instructions[4].what, plan::Do::kPageIn);
+  EXPECT_EQ(plan.instructions[4].at, std::vector<int64_t>{5632});
+  EXPECT_EQ(plan.storage.at(2), 0);
+  EXPECT_EQ(plan.predicted.energy_j, 0.30000000000000004);
+  EXPECT_EQ(plan.bound.energy_j, 4.1e-5);
+  EXPECT_FALSE(plan.bound.time_s.has_value());
+  EXPECT_TRUE(plan.bound.any_order);
+  EXPECT_EQ(plan.status, plan::Status::kOptimal);
+  EXPECT_EQ(plan.method, "greedy");
+  EXPECT_EQ(plan.gap, 0.25);
+  EXPECT_EQ(plan.graph.ops.size(), 1U);
+}
+
+TEST(PlanJson, WritesWhatItReads) {
+  auto plan = parse_plan(kWhole, "p.json");
+  ASSERT_TRUE(plan.has_value());
+  plan->deadline_s = 0.1;
+  plan->bound.time_s = 1e-3;
+  const std::string text = cost::json_text(to_json(*plan));
+  const auto again = parse_plan(text, "again");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->deadline_s, 0.1);
+  EXPECT_EQ(cost::json_text(to_json(*again)), text);
+  EXPECT_NE(text.find("\n    {\"do\":\"page_out\",\"tensor\":2},\n"), std::string::npos) << text;
+}
+
+TEST(PlanJson, WritesAFileWhole) {
+  const std::string path = (std::filesystem::temp_directory_path() / "pantoum_plan_json_test.json").string();
+  const auto plan = parse_plan(kWhole, "p.json");
+  ASSERT_TRUE(plan.has_value());
+  ASSERT_TRUE(write_plan(*plan, path).has_value());
+  const auto again = read_plan(path);
+  std::remove(path.c_str());
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(cost::json_text(to_json(*again)), cost::json_text(to_json(*plan)));
+}
+
+TEST(PlanJson, WritesNoNumberThatItCouldNotRead) {
+  auto plan = parse_plan(kWhole, "p.json");
+  ASSERT_TRUE(plan.has_value());
+  plan->gap = plan->predicted.time_s = HUGE_VAL;
+  plan->bound.energy_j = HUGE_VAL;
+  EXPECT_TRUE(parse_plan(cost::json_text(to_json(*plan)), "again").has_value());
+}
+
+TEST(PlanJson, TellsMissingPredictionsFromZero) {
+  const auto plan =
+      parse_plan(R"({"schema": "pantoum.plan/1", "budget_bytes": 1, "instructions": []})", "p.json", false);
+  ASSERT_TRUE(plan.has_value()) << to_text(plan.error());
+  EXPECT_EQ(plan->predicted.peak_bytes, -1);
+  EXPECT_TRUE(std::isnan(plan->predicted.energy_j));
+}
+
+TEST(PlanJson, NamesTheKeyThatIsWrong) {
+  EXPECT_EQ(refusal(replaced("plan/1", "plan/9")),
+            "E0230 the schema is \"pantoum.plan/9\", and this release reads \"pantoum.plan/1\" @ p.json");
+  EXPECT_EQ(refusal(replaced("\"page_out\"", "\"page\"")),
+            "E0230 must be one of \"compute\", \"page_out\", \"page_in\", \"free\", not \"page\" @ p.json: "
+            "instructions[2].do");
+  EXPECT_EQ(refusal(replaced("\"page_out\", \"tensor\": 2", "\"page_out\", \"tensor\": 2, \"at\": 1")),
+            "E0230 the key \"at\" is not known here @ p.json: instructions[2]");
+  EXPECT_EQ(refusal(replaced("\"at\": [5632]", "\"at\": [-1]")),
+            "E0230 must be between 0 and 9007199254740991, not -1 @ p.json: instructions[0].at[0]");
+  EXPECT_EQ(refusal(replaced("\"10\": 1024", "\"01\": 1024")), "E0230 the key \"01\" is no id @ p.json: initial");
+  EXPECT_EQ(refusal(replaced("\"10\": 1024", "\"10\": true")),
+            "E0230 must be an integer, not true or false @ p.json: initial.10");
+  EXPECT_EQ(refusal(replaced("\"optimal\"", "\"infeasible\"")),
+            "E0230 must be one of \"optimal\", \"feasible\", not \"infeasible\" @ p.json: status");
+  EXPECT_EQ(refusal(replaced("\"budget_bytes\": 16384, ", "")), "E0230 the key \"budget_bytes\" is missing @ p.json");
+  EXPECT_EQ(refusal(R"({"schema": "pantoum.plan/1", "budget_bytes": 1, "instructions": []})"),
+            "E0230 the key \"graph\" is missing @ p.json");
+  EXPECT_EQ(refusal(replaced("\"energy_j\": 2}", "\"energy_j\": null}")),
+            "E0220 must be a number, not null @ p.json: graph.ops[0].choices[0].energy_j");
+  EXPECT_EQ(refusal(replaced("\"inputs\": [0]", "\"inputs\": [5]")),
+            "E0221 reads tensor 5, which does not exist @ p.json: graph: op 0 (f)");
+}
+
+TEST(PlanJson, RefusesEveryTruncation) {
+  for (size_t length = 0; length < kWhole.size(); ++length)
+    EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;
+}
+
+}  // namespace
+}  // namespace pantoum::artifact

@@ -1,0 +1,227 @@
+// Ten thousand random plans, good and broken: our replay and the reference checker say the same, to the last bit of
+// every figure.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "artifact/plan_json.h"
+#include "check/random_case.h"
+#include "check/replay.h"
+#include "cost/cost_graph_json.h"
+
+namespace pantoum::check {
+namespace {
+
+constexpr int kCases = 10000;
+
+// What a case has of each feature; a feature that never turns up would be compared by nobody.
+void count_features(const RandomCase& random, const Result<Found>& found, std::map<std::string, int>& counts) {
+  const cost::CostGraph& graph = random.plan.graph;
+  const cost::Pager& pager = graph.device.pager;
+  constexpr const char* kModes[] = {"pager none", "pager sync", "pager async"};
+  ++counts[kModes[static_cast<size_t>(pager.mode)]];
+  if (pager.mode != cost::PagerMode::kNone) ++counts[pager.full_duplex ? "duplex full" : "duplex half"];
+  counts["staging"] += pager.staging_bytes > 0;
+  counts["blocks"] += pager.block_bytes > 1;
+  counts["alignment"] += graph.device.align_bytes > 1;
+  ++counts["mutation " + random.mutation];
+  if (!found) {
+    ++counts["broken " + found.error().code];
+    return;
+  }
+  ++counts["valid"];
+  counts["valid, recomputes"] += found->counts.recompute > 0;
+  counts["valid, pages in"] += found->counts.page_in > 0;
+  counts["valid, another order"] += !found->keeps_order;
+  counts["valid, storage table"] += !random.plan.storage.empty();
+  counts["valid, deadline"] += random.plan.deadline_s.has_value();
+  for (const cost::Tensor& tensor : graph.tensors) {
+    counts["valid, rom"] += tensor.start == cost::Home::kRom;
+    counts["valid, aux"] += tensor.start == cost::Home::kAux;
+    counts["valid, pinned"] += tensor.pinned;
+    counts["valid, next"] += tensor.next >= 0;
+    counts["valid, empty tensor"] += tensor.bytes == 0;
+  }
+}
+
+// Walks the stream of a valid plan: takeovers, rewrites in place, waits for transfers in flight.
+void count_moments(const plan::Plan& plan, std::map<std::string, int>& counts) {
+  std::map<int64_t, const cost::Op*> op_of;
+  std::map<int64_t, int64_t> held = plan.initial;
+  std::map<int64_t, size_t> paged_out_at;
+  for (const cost::Op& op : plan.graph.ops) op_of[op.id] = &op;
+  for (size_t index = 0; index < plan.instructions.size(); ++index) {
+    const plan::Instruction& step = plan.instructions[index];
+    if (step.what == plan::Do::kPageOut) paged_out_at[step.subject] = index;
+    if (step.what == plan::Do::kFree) {
+      counts["freed while written"] += paged_out_at.contains(step.subject) && paged_out_at[step.subject] + 1 == index;
+      held.erase(step.subject);
+    }
+    if (step.what == plan::Do::kPageIn) {
+      counts["paged in right after out"] +=
+          paged_out_at.contains(step.subject) && paged_out_at[step.subject] + 3 >= index;
+      held[step.subject] = step.at.front();
+    }
+    if (step.what != plan::Do::kCompute) continue;
+    const cost::Op& op = *op_of.at(step.subject);
+    const cost::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    counts["optional computed"] += op.optional;
+    counts["workspace"] += choice.workspace_bytes > 0;
+    counts["reads a part"] += choice.reads.size() < op.inputs.size();
+    counts["writes a part"] += choice.writes.size() < op.outputs.size();
+    for (size_t output = 0; output < choice.writes.size(); ++output) {
+      const int64_t tensor = op.outputs[static_cast<size_t>(choice.writes[output])];
+      counts["rewritten in place"] += held.contains(tensor);
+      for (const auto& [out, in] : choice.overwrites) {
+        const int64_t source = op.inputs[static_cast<size_t>(in)];
+        counts["taken over"] +=
+            out == choice.writes[output] && held.contains(source) && held[source] == step.at[output];
+      }
+      held[tensor] = step.at[output];
+    }
+  }
+}
+
+class Agreement : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("pantoum_agreement_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(const RandomCase& random, int number, std::ofstream& list) const {
+    nlohmann::ordered_json json = artifact::to_json(random.plan);
+    const std::string graph_path = (folder_ / ("g" + std::to_string(number))).string();
+    const std::string plan_path = (folder_ / ("p" + std::to_string(number))).string();
+    std::ofstream(graph_path) << json["graph"].dump();
+    json.erase("graph");
+    std::ofstream(plan_path) << json.dump();
+    list << graph_path << " " << plan_path << "\n";
+  }
+
+  std::filesystem::path folder_;
+};
+
+void expect_same(const Found& ours, const nlohmann::json& theirs, int number) {
+  EXPECT_EQ(ours.peak_bytes, theirs["peak_bytes"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.arena_bytes, theirs["arena_bytes"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.time_s, theirs["time_s"].get<double>()) << number;
+  EXPECT_EQ(ours.energy_j, theirs["energy_j"].get<double>()) << number;
+  EXPECT_EQ(ours.counts.compute, theirs["counts"]["compute"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.counts.recompute, theirs["counts"]["recompute"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.counts.page_in, theirs["counts"]["page_in"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.counts.page_out, theirs["counts"]["page_out"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.counts.free, theirs["counts"]["free"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.bytes_in, theirs["bytes_paged"]["in"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.bytes_out, theirs["bytes_paged"]["out"].get<int64_t>()) << number;
+  EXPECT_EQ(ours.keeps_order, theirs["keeps_order"].get<bool>()) << number;
+}
+
+TEST_F(Agreement, WithTheReferenceCheckerOnTenThousandPlans) {
+  const std::filesystem::path checker = std::filesystem::path(PANTOUM_SOURCE_DIR) / "../shared/tools/check_plan.py";
+  if (!std::filesystem::exists(checker)) GTEST_SKIP() << "no ../shared/tools/check_plan.py";
+  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
+  std::vector<Result<Found>> ours;
+  std::ofstream list(folder_ / "list");
+  for (int number = 0; number < kCases; ++number) {
+    const RandomCase random = random_case(static_cast<uint64_t>(number));
+    write(random, number, list);
+    ours.push_back(replay(random.plan.graph, random.plan));
+  }
+  list.close();
+  const std::string verdicts_path = (folder_ / "verdicts").string();
+  const std::string command =
+      "python3 '" + checker.string() + "' --batch '" + (folder_ / "list").string() + "' > '" + verdicts_path + "'";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::ifstream verdicts(verdicts_path);
+  std::string line;
+  for (int number = 0; number < kCases; ++number) {
+    ASSERT_TRUE(std::getline(verdicts, line)) << number;
+    const nlohmann::json theirs = nlohmann::json::parse(line);
+    const Result<Found>& mine = ours[static_cast<size_t>(number)];
+    ASSERT_EQ(mine.has_value(), theirs["valid"].get<bool>()) << number << line << (mine ? "" : to_text(mine.error()));
+    if (mine) expect_same(*mine, theirs, number);
+  }
+}
+
+TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
+  std::map<std::string, int> counts;
+  for (int number = 0; number < kCases; ++number) {
+    const RandomCase random = random_case(static_cast<uint64_t>(number));
+    const Result<Found> found = replay(random.plan.graph, random.plan);
+    count_features(random, found, counts);
+    if (found) count_moments(random.plan, counts);
+  }
+  EXPECT_GT(counts["valid"], kCases * 2 / 5);
+  EXPECT_LT(counts["valid"], kCases * 3 / 5);
+  for (const char* feature : {"pager none",
+                              "pager sync",
+                              "pager async",
+                              "duplex half",
+                              "duplex full",
+                              "staging",
+                              "blocks",
+                              "alignment",
+                              "broken E0801",
+                              "broken E0802",
+                              "broken E0803",
+                              "valid, recomputes",
+                              "valid, pages in",
+                              "valid, another order",
+                              "valid, storage table",
+                              "valid, deadline",
+                              "valid, rom",
+                              "valid, aux",
+                              "valid, pinned",
+                              "valid, next",
+                              "valid, empty tensor",
+                              "freed while written",
+                              "paged in right after out",
+                              "optional computed",
+                              "workspace",
+                              "reads a part",
+                              "writes a part",
+                              "rewritten in place",
+                              "taken over",
+                              "mutation none",
+                              "mutation drop",
+                              "mutation duplicate",
+                              "mutation swap near",
+                              "mutation swap far",
+                              "mutation move",
+                              "mutation shift",
+                              "mutation workspace",
+                              "mutation choice",
+                              "mutation subject",
+                              "mutation outputs",
+                              "mutation initial",
+                              "mutation staging",
+                              "mutation budget",
+                              "mutation deadline",
+                              "mutation prediction",
+                              "mutation bound",
+                              "mutation free early",
+                              "mutation page late"})
+    EXPECT_GE(counts[feature], 50) << feature;
+}
+
+TEST(RandomGraphs, AreGraphsWhateverTheOptions) {
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    const RandomGraphOptions options{
+        .pager = seed % 2 == 0, .empty_tensors = seed % 3 == 0, .odd_sizes = seed % 5 == 0};
+    const cost::CostGraph graph = random_cost_graph(seed, options);
+    const auto valid = cost::validate(graph);
+    ASSERT_TRUE(valid.has_value()) << seed << to_text(valid.error());
+    EXPECT_EQ(cost::to_json(graph), cost::to_json(random_cost_graph(seed, options)));
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::check

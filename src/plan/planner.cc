@@ -1,0 +1,313 @@
+#include "plan/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <thread>
+
+#include "place/place.h"
+#include "plan/bound.h"
+#include "plan/order.h"
+#include "plan/predict.h"
+#include "plan/search.h"
+#include "plan/stays.h"
+#include "plan/storage_slots.h"
+
+namespace pantoum::plan {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kChains = 4;             // independent searches; whatever the number of threads
+constexpr int64_t kRoundsPerEffort = 100;
+constexpr double kPlacementShare = 0.1;  // of the time limit
+
+class Planner {
+ public:
+  Planner(const CostGraph& graph, const PlanOptions& options)
+      : graph_(graph), options_(options), begin_(Clock::now()), model_(make_model(graph_, options_)), bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)) {
+    if (!options_.remat) forbid_recomputing();
+  }
+
+  // A plan for the budget, or nothing within the limits.
+  std::optional<Plan> solve() {
+    Limit limit{.ram = options_.ram, .deadline = options_.deadline.value_or(0), .objective = options_.objective};
+    const Policy keep = keep_all(model_, first_choices(model_, options_.objective));
+    SearchResult found = greedy(model_, limit, keep, limits(0));
+    lean_choices(limit, found);
+    std::optional<Plan> best;
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      found = best_chain(limit, found);
+      if (!found.outcome.fits() && attempt > 0) break;
+      best = realize(limit, found);
+      if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
+      if (excess_ <= 0) break;
+      limit.ram -= std::max(excess_, options_.ram / 200);  // plan again with less: the offsets did not fit
+      if (limit.ram <= 0) break;
+      found = greedy(model_, limit, found.policy, limits(0));
+    }
+    return best;
+  }
+
+  std::optional<Plan> keep_everything() {
+    const Limit limit{.ram = std::numeric_limits<Bytes>::max() / 4, .objective = options_.objective};
+    return realize(limit, greedy(model_, limit, keep_all(model_, first_choices(model_, options_.objective)), limits(0)), 0);
+  }
+
+  [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const Bounds& bounds() const { return bounds_; }
+  [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+ private:
+  void forbid_recomputing() {
+    for (TensorModel& tensor : model_.tensors)
+      if (tensor.start != cost::Home::kAux) tensor.can_drop = false;
+  }
+
+  [[nodiscard]] bool out_of_time() const {
+    if (options_.stop.stop_requested()) return true;
+    return options_.effort == 0 && elapsed() > options_.time_limit * (1 - kPlacementShare) - 0.05;
+  }
+
+  SearchLimits limits(int64_t rounds) const {
+    return {.rounds = rounds, .stop = [this] { return out_of_time(); }, .target = target()};
+  }
+  [[nodiscard]] double bound() const { return options_.objective == Objective::kEnergy ? bounds_.energy : bounds_.time; }
+  [[nodiscard]] double target() const { return bound() / std::max(1e-9, 1 - options_.gap); }
+
+  // Where even giving everything up does not fit: leaner kernels for the ops that are too large.
+  void lean_choices(const Limit& limit, SearchResult& found) {
+    if (found.outcome.fits()) return;
+    Simulator simulator(model_, limit);
+    simulator.reset(found.policy);
+    for (size_t op = 0; op < model_.ops.size(); ++op) {
+      if (simulator.peak(model_.ops[op].stage) <= limit.ram) continue;
+      for (int32_t choice = 0; choice < static_cast<int32_t>(model_.ops[op].choices.size()); ++choice) {
+        if (choice == simulator.policy().choices[op]) continue;
+        const Outcome before = simulator.outcome(), after = simulator.propose_choice(static_cast<int32_t>(op), choice);
+        if (after.sound && after.excess < before.excess)
+          simulator.accept();
+        else
+          simulator.reject();
+      }
+    }
+    if (simulator.outcome().excess < found.outcome.excess) found = greedy(model_, limit, simulator.policy(), limits(0));
+  }
+
+  // Chains that know nothing of each other, so that the answer does not depend on the number of threads.
+  SearchResult best_chain(const Limit& limit, const SearchResult& start) {
+    std::vector<SearchResult> results(kChains, start);
+    std::atomic<int> next{0};
+    std::atomic<double> shared{start.outcome.fits() ? start.outcome.value : std::numeric_limits<double>::infinity()};
+    std::atomic<double> improved_at{elapsed()};
+    const int64_t rounds = options_.effort > 0 ? std::max<int64_t>(1, options_.effort) * kRoundsPerEffort : 0;
+    const auto work = [&] {
+      for (int chain = next++; chain < kChains; chain = next++) {
+        SearchLimits search = limits(rounds);
+        search.stop = [&, this] { return out_of_time() || (rounds == 0 && stagnant(improved_at)); };
+        if (rounds > 0) {
+          results[static_cast<size_t>(chain)] = anneal(model_, limit, start, static_cast<uint64_t>(chain) + 1, search);
+          continue;
+        }
+        SearchResult current = start;  // by the clock: cycles, each from the best of its chain
+        for (uint64_t cycle = 0; !search.stop() && !(current.outcome.fits() && current.outcome.value <= target()); ++cycle) {
+          search.rounds = static_cast<int64_t>(model_.gaps.size()) * 60 + 200;
+          const SearchResult better = anneal(model_, limit, current, cycle * kChains + static_cast<uint64_t>(chain) + 1, search);
+          if (better.outcome.fits() && better.outcome.value < shared.load() * (1 - 1e-6)) shared = better.outcome.value, improved_at = elapsed();
+          if (better.outcome.fits() || !current.outcome.fits()) current = better;
+          report(shared.load());
+        }
+        results[static_cast<size_t>(chain)] = current;
+      }
+    };
+    const int threads = std::min(kChains, options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+    std::vector<std::thread> team;
+    for (int thread = 1; thread < threads; ++thread) team.emplace_back(work);
+    work();
+    for (std::thread& thread : team) thread.join();
+    SearchResult best = start;
+    for (const SearchResult& result : results)
+      if ((result.outcome.fits() && (!best.outcome.fits() || result.outcome.value < best.outcome.value)) ||
+          (!best.outcome.fits() && result.outcome.excess + result.outcome.late < best.outcome.excess + best.outcome.late))
+        best = result;
+    return best;
+  }
+
+  // Nothing better for a while: a second, or a third of the time so far.
+  [[nodiscard]] bool stagnant(const std::atomic<double>& improved_at) const {
+    const double now = elapsed();
+    return now - improved_at.load() > std::max(0.6, 0.35 * now);
+  }
+
+  void report(double best) {
+    if (!options_.progress) return;
+    const std::lock_guard lock(progress_mutex_);
+    options_.progress({.elapsed = elapsed(), .best = best, .bound = bound()});
+  }
+
+  // Offsets, exact figures, storage; nothing when the offsets do not fit (`excess_` says by how much) or the deadline is missed.
+  std::optional<Plan> realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> capacity = std::nullopt) {
+    excess_ = 0;
+    if (!found.outcome.fits()) return std::nullopt;
+    const Policy hoisted = hoist(model_, limit, found.policy, limits(0));
+    std::optional<Plan> plan = place_policy(limit, hoisted, capacity);
+    if (!plan && !(hoisted == found.policy)) plan = place_policy(limit, found.policy, capacity);
+    return plan;
+  }
+
+  std::optional<Plan> place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> capacity) {
+    Simulator simulator(model_, limit);
+    simulator.reset(policy);
+    const std::vector<Event> events = simulator.events();
+    const Stays stays = make_stays(model_, events, options_.fixed_initial);
+    const Bytes room = capacity.value_or(options_.ram);
+    place::PlaceOptions placing{.align = model_.align, .capacity = room, .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
+                                .steps = options_.effort > 0 ? 200000 : 0};
+    Result<place::Placement> placement = place::place(stays.stays, placing);
+    if (!placement) {
+      placing.capacity = 0;
+      const Result<place::Placement> smallest = place::place(stays.stays, placing);
+      excess_ = smallest ? smallest->arena_bytes - room : 0;
+      return std::nullopt;
+    }
+    Plan plan{.budget_bytes = options_.ram, .deadline_s = options_.deadline, .objective = options_.objective, .graph = graph_};
+    write_instructions(model_, events, stays, *placement, plan);
+    const std::optional<Predicted> predicted = predict(graph_, plan);
+    if (!predicted || (options_.deadline && predicted->time_s > *options_.deadline)) return std::nullopt;
+    plan.predicted = *predicted;
+    const Result<std::map<int64_t, Bytes>> slots = storage_slots(model_, plan);
+    if (!slots) return std::nullopt;
+    plan.storage = *slots;
+    return plan;
+  }
+
+  const CostGraph& graph_;
+  PlanOptions options_;
+  Clock::time_point begin_;
+  Model model_;
+  Bounds bounds_;
+  Bytes excess_ = 0;
+  std::mutex progress_mutex_;
+};
+
+// The graph with its updates behind the readers of what they update, unless another order was asked to be kept.
+CostGraph reordered(const CostGraph& graph, const PlanOptions& options) {
+  CostGraph ordered = graph;
+  if (options.reorder) ordered.order = updates_last(graph);
+  return ordered;
+}
+
+double value_of(const Plan& plan) { return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s; }
+
+// Method, bound, gap and status of a plan that is about to be answered.
+void conclude(Plan& plan, const CostGraph& original, const Planner& planner, const PlanOptions& options) {
+  plan.graph = original;
+  plan.method = "policies with thresholds: greedy, threshold accepting; working-set and knapsack bound";
+  plan.solver_seconds = options.effort > 0 ? 0 : planner.elapsed();
+  plan.bound = {.energy_j = planner.bounds().energy, .time_s = planner.bounds().time, .any_order = false};
+  const double value = value_of(plan), bound = plan.objective == Objective::kEnergy ? planner.bounds().energy : planner.bounds().time;
+  plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
+  plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
+}
+
+// Is a plan made for another budget an answer to this question?
+bool answers(const Plan& warm, const CostGraph& graph, const PlanOptions& options) {
+  if (cost::structure_hash(warm.graph) != cost::structure_hash(graph) || warm.predicted.arena_bytes > options.ram) return false;
+  for (const auto& [tensor, at] : options.fixed_initial)
+    if (const auto own = warm.initial.find(tensor); own == warm.initial.end() || own->second != at) return false;
+  const std::optional<Predicted> now = predict(graph, warm);
+  return now && now->arena_bytes <= options.ram && (!options.deadline || now->time_s <= *options.deadline);
+}
+
+void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options) {
+  if (options.warm_start == nullptr || !answers(*options.warm_start, graph, options)) return;
+  Plan warm = *options.warm_start;
+  warm.graph = graph;
+  warm.predicted = *predict(graph, warm);
+  warm.budget_bytes = options.ram;
+  warm.deadline_s = options.deadline;
+  warm.objective = options.objective;
+  if (!best || value_of(warm) <= value_of(*best)) best = std::move(warm);
+}
+
+// The smallest budget for which a plan is found, by bisection between what is proved impossible and what keeps everything.
+std::optional<Plan> smallest_plan(const CostGraph& graph, PlanOptions options, Bytes impossible) {
+  options.deadline.reset();
+  options.warm_start = nullptr;
+  options.effort = 4;
+  options.progress = nullptr;
+  std::optional<Plan> best = Planner(graph, options).keep_everything();
+  if (!best) return best;
+  best->budget_bytes = best->predicted.arena_bytes;
+  Bytes low = std::max<Bytes>(1, impossible), high = best->predicted.arena_bytes;
+  for (int step = 0; step < 10 && high - low > high / 200; ++step) {
+    options.ram = low + (high - low) / 2;
+    std::optional<Plan> found = Planner(graph, options).solve();
+    if (found) {
+      high = found->predicted.arena_bytes;
+      found->budget_bytes = high;
+      best = std::move(found);
+    } else {
+      low = options.ram;
+    }
+  }
+  return best;
+}
+
+Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions& options, const WorkingSet& least, Infeasible* infeasible) {
+  const std::optional<Plan> smallest = smallest_plan(ordered, options, least.bytes);
+  Infeasible answer{.min_ram_bytes = smallest ? smallest->predicted.arena_bytes : 0, .min_ram_bound_bytes = least.bytes, .why = least.why};
+  if (smallest) {
+    answer.min_plan = smallest;
+    const Planner judge(ordered, options);
+    conclude(*answer.min_plan, graph, judge, options);
+  }
+  const bool proved = options.ram < least.bytes;
+  Error error{.code = proved ? "E0301" : "E0302"};
+  error.message = proved ? fmt::format("no plan fits in {} bytes", options.ram) : fmt::format("no plan was found for {} bytes within the limits", options.ram);
+  if (options.deadline) error.message += fmt::format(" and {:.6g} s", *options.deadline);
+  error.where = graph.name;
+  if (smallest)
+    error.notes.push_back(fmt::format("the smallest RAM for which a plan is known: {} bytes ({:.1f} KiB); below {} it is proved that there is none", answer.min_ram_bytes,
+                                      static_cast<double>(answer.min_ram_bytes) / 1024, answer.min_ram_bound_bytes));
+  error.notes.push_back("at the tightest point: " + least.why);
+  if (smallest) error.help = fmt::format("--ram {}KiB{}, or a smaller --batch", (answer.min_ram_bytes + 1023) / 1024, options.deadline ? " and a later --deadline" : "");
+  if (infeasible != nullptr) *infeasible = std::move(answer);
+  return error;
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+  if (options.ram <= 0) return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
+  const CostGraph ordered = reordered(graph, options);
+  Planner planner(ordered, options);
+  const WorkingSet least = least_ram(planner.model());
+  std::optional<Plan> best;
+  if (options.ram >= least.bytes) best = planner.solve();
+  keep_better_warm_start(best, graph, options);
+  if (!best) return tl::make_unexpected(refuse(graph, ordered, options, least, infeasible));
+  conclude(*best, graph, planner, options);
+  return std::move(*best);
+}
+
+Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
+  PlanOptions all = options;
+  all.ram = std::numeric_limits<Bytes>::max() / 4;
+  all.effort = 1;
+  all.warm_start = nullptr;
+  const CostGraph ordered = reordered(graph, all);
+  Planner planner(ordered, all);
+  std::optional<Plan> plan = planner.keep_everything();
+  if (!plan) return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name, "check 'end', 'next' and 'recompute' in the cost graph");
+  plan->budget_bytes = plan->predicted.arena_bytes;
+  conclude(*plan, graph, planner, all);
+  return std::move(*plan);
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,274 @@
+#include <gtest/gtest.h>
+
+#include "runtime/plan_fixture.h"
+
+namespace pantoum::runtime_test {
+namespace {
+
+// x -> relu -> y; x + y -> z. Everything stays in RAM.
+BinaryPlan two_ops() {
+  return {.arena_bytes = 3 * kAlign,
+          .align_bytes = kAlign,
+          .tensors = {tensor("x", Home::kRam, 0), tensor("y"), tensor("z", Home::kRam, 2 * kAlign)},
+          .ops = {op(Kind::k_relu, {0}, {1}), op(Kind::k_add, {0, 1}, {2})},
+          .programs = {{"train", {compute(0, {kAlign}), compute(1, {2 * kAlign}), release(1)}}}};
+}
+
+// As above, but y goes to storage and comes back elsewhere, and its old bytes are taken at once by a page_in.
+BinaryPlan paged() {
+  BinaryPlan plan = two_ops();
+  plan.storage_bytes = 2 * kAlign;
+  plan.arena_bytes = 4 * kAlign;
+  plan.tensors[1].storage_at = 0;
+  plan.tensors.push_back(tensor("w", Home::kAux, -1, kAlign));
+  plan.programs[0].instructions = {compute(0, {kAlign}),     page_out(1), release(1),
+                                   page_in(3, kAlign),       release(3),  page_in(1, 3 * kAlign),
+                                   compute(1, {2 * kAlign}), release(1)};
+  return plan;
+}
+
+TEST(Interpreter, ComputesInOrder) {
+  Machine machine(two_ops());
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {-3, 5}), PT_OK);
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-3, 10}));
+}
+
+TEST(Interpreter, PagesOutAndBackInBehindTheWrite) {
+  Machine machine(paged());
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {2, 4}), PT_OK);
+  ASSERT_EQ(machine.set("w", {100}), PT_OK);
+  const uint32_t before = machine.pager.last_ticket;
+  machine.pager.log.clear();
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{4, 8}));
+  ASSERT_EQ(machine.pager.log.size(), 3U);
+  EXPECT_EQ(machine.pager.log[0].after, 0U);
+  EXPECT_EQ(machine.pager.log[1].after, before + 1);  // into bytes that are still being written out
+  EXPECT_EQ(machine.pager.log[2].after, before + 1);  // from a slot that is still being written
+  EXPECT_GT(machine.pager.most_open, 1U);             // the stream went on meanwhile
+}
+
+TEST(Interpreter, WaitsBeforeComputingIntoBytesThatAreBeingWrittenOut) {
+  BinaryPlan plan = two_ops();
+  plan.storage_bytes = kAlign;
+  plan.tensors[0].storage_at = 0;
+  // x leaves for storage; z takes its very bytes before anyone waited; then x comes back from storage.
+  plan.ops = {op(Kind::k_relu, {0}, {1}), op(Kind::k_relu, {1}, {2}), op(Kind::k_add, {0, 1}, {2})};
+  plan.programs[0].instructions = {compute(0, {kAlign}),     page_out(0), release(0),
+                                   compute(1, {0}),          release(2),  page_in(0, 0),
+                                   compute(2, {2 * kAlign}), release(1)};
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {-7, 3}), PT_OK);
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-7, 6}));
+}
+
+TEST(Interpreter, KeepsABoundedNumberOfTransfersOpen) {
+  constexpr uint32_t kMany = 3 * PT_MAX_IN_FLIGHT;
+  BinaryPlan plan = two_ops();
+  plan.storage_bytes = kMany * uint64_t{kAlign};
+  plan.arena_bytes = (kMany + 3) * uint64_t{kAlign};
+  auto& steps = plan.programs[0].instructions;
+  for (uint32_t many = 0; many < kMany; ++many) {
+    plan.tensors.push_back(tensor("w" + std::to_string(many), Home::kAux, -1, many * int64_t{kAlign}));
+    steps.insert(steps.begin(), page_in(3 + many, (3 + many) * uint64_t{kAlign}));
+  }
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {1}), PT_OK);
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(machine.pager.most_open, size_t{PT_MAX_IN_FLIGHT});
+  EXPECT_TRUE(machine.pager.open.empty());
+}
+
+// w lives in storage and is updated: w' = w - lr * g, both paged.
+BinaryPlan updated_in_storage() {
+  BinaryPlan plan{.arena_bytes = 3 * kAlign,
+                  .storage_bytes = 2 * kAlign,
+                  .align_bytes = kAlign,
+                  .tensors = {tensor("w", Home::kAux, -1, 0), tensor("w'", Home::kNone, -1, kAlign),
+                              tensor("g", Home::kRam, 0), tensor("z", Home::kRam, 2 * kAlign)},
+                  .ops = {op(Kind::k_sgd, {0, 2}, {1}, {{0}, {0, 0}}), op(Kind::k_relu, {0}, {3})},
+                  .programs = {}};
+  plan.tensors[0].next = 1;
+  plan.programs = {{"train", {page_in(0, kAlign), compute(0, {2 * kAlign}), page_out(1), release(1), release(0)}},
+                   {"eval", {page_in(0, kAlign), compute(1, {2 * kAlign}), release(0)}}};
+  return plan;
+}
+
+TEST(Interpreter, ReadsInTheNextStepWhatTheLastOneWrote) {
+  Machine machine(updated_in_storage());
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("w", {10}), PT_OK);
+  ASSERT_EQ(machine.set("g", {2}), PT_OK);
+  for (int step = 1; step <= 5; ++step) {
+    ASSERT_EQ(machine.run("train", 0.5), PT_OK);
+    EXPECT_EQ(machine.get("w").front(), 10.0F - static_cast<float>(step));
+    ASSERT_EQ(machine.run("eval"), PT_OK);  // updates nothing, so it swaps nothing
+    EXPECT_EQ(machine.get("z").front(), 10.0F - static_cast<float>(step));
+    ASSERT_EQ(machine.run("eval"), PT_OK);
+  }
+  ASSERT_EQ(machine.set("w", {30}), PT_OK);  // after an odd number of swaps
+  ASSERT_EQ(machine.run("eval"), PT_OK);
+  EXPECT_EQ(machine.get("z").front(), 30.0F);
+}
+
+TEST(Interpreter, KeepsTheSlotOfAStepThatFailed) {
+  Machine machine(updated_in_storage());
+  ASSERT_EQ(machine.set("w", {10}), PT_OK);
+  ASSERT_EQ(machine.set("g", {2}), PT_OK);
+  machine.pager.fails_at = machine.pager.last_ticket + 2;  // the write of w'
+  machine.pager.failure = PT_E_FULL;
+  EXPECT_EQ(machine.run("train"), PT_E_FULL);
+  EXPECT_TRUE(machine.pager.open.empty());
+  EXPECT_EQ(machine.run("train"), PT_E_STATE);
+  float value = 0;
+  EXPECT_EQ(pt_session_read(machine.session, 0, 0, &value, 4, machine.buffer.get(), kAlign), PT_E_STATE);
+}
+
+TEST(Interpreter, UpdatesInPlaceInRam) {
+  BinaryPlan plan{.arena_bytes = 2 * kAlign,
+                  .align_bytes = kAlign,
+                  .tensors = {tensor("w", Home::kRam, 0), tensor("w'"), tensor("g", Home::kRam, kAlign)},
+                  .ops = {op(Kind::k_sgd, {0, 2}, {1}, {{0}, {0, 0}})},
+                  .programs = {{"train", {compute(0, {0})}}}};
+  plan.tensors[0].next = 1;
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("w", {1}), PT_OK);
+  ASSERT_EQ(machine.set("g", {1}), PT_OK);
+  for (int step = 0; step < 3; ++step) ASSERT_EQ(machine.run("train", 2), PT_OK);
+  EXPECT_EQ(machine.get("w").front(), -5.0F);
+  EXPECT_EQ(static_cast<float*>(pt_session_data(machine.session, 0))[0], -5.0F);
+}
+
+TEST(Interpreter, FirstFailureWinsAndPoisonsTheSession) {
+  BinaryPlan plan = paged();
+  plan.ops[1].kind = Kind::k_neg;  // the kernel that finds fault with its data
+  plan.ops[1].inputs.pop_back();
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  machine.pager.fails_at = machine.pager.last_ticket + 2;  // open when the kernel fails
+  EXPECT_EQ(machine.run("train"), PT_E_DATA);
+  EXPECT_TRUE(machine.pager.open.empty());
+  EXPECT_EQ(machine.run("train"), PT_E_STATE);
+}
+
+TEST(Interpreter, RefusesWrongCallsWithoutHarm) {
+  Machine machine(two_ops());
+  const pt_scalars scalars = {1, 0, 1};
+  EXPECT_EQ(pt_run(machine.session, 1, &scalars), PT_E_ARGUMENT);
+  EXPECT_EQ(pt_run(machine.session, 0, nullptr), PT_E_ARGUMENT);
+  ASSERT_EQ(machine.set("x", {1}), PT_OK);
+  EXPECT_EQ(machine.run("train"), PT_OK);
+}
+
+TEST(Interpreter, CountsAndTellsEveryInstruction) {
+  Machine machine(paged());
+  std::vector<std::pair<uint8_t, uint32_t>> events;
+  pt_session_observe(
+      machine.session,
+      [](void* context, const pt_event* event) {
+        static_cast<std::vector<std::pair<uint8_t, uint32_t>>*>(context)->emplace_back(event->kind, event->subject);
+      },
+      &events);
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(events, (std::vector<std::pair<uint8_t, uint32_t>>{
+                        {0, 0}, {1, 1}, {3, 1}, {2, 3}, {3, 3}, {2, 1}, {0, 1}, {3, 1}}));
+  pt_counters counters{};
+  pt_session_counters(machine.session, &counters);
+  EXPECT_EQ(counters.computes, 2U);
+  EXPECT_EQ(counters.steps, 1U);
+  EXPECT_EQ(counters.bytes_paged_out, uint64_t{kAlign});
+  EXPECT_EQ(counters.bytes_paged_in, 2 * uint64_t{kAlign});
+}
+
+TEST(SessionReadWrite, MovesPartsOfTensorsInStorage) {
+  BinaryPlan plan = updated_in_storage();
+  for (BinaryTensor& of : plan.tensors) of.bytes = kAlign;
+  Machine machine(plan);
+  ASSERT_EQ(machine.set("w", {0}), PT_OK);
+  const float three = 3;
+  ASSERT_EQ(pt_session_write(machine.session, 0, 20, &three, 4, machine.buffer.get(), kAlign), PT_OK);
+  EXPECT_EQ(machine.get("w", 7), (std::vector<float>{0, 0, 0, 0, 0, 3, 0}));
+  EXPECT_EQ(pt_session_write(machine.session, 0, 61, &three, 4, machine.buffer.get(), kAlign), PT_E_ARGUMENT);
+  EXPECT_EQ(pt_session_write(machine.session, 0, 0, &three, 4, machine.buffer.get(), kAlign - 1), PT_E_ARGUMENT);
+  EXPECT_EQ(pt_session_write(machine.session, 1, 0, &three, 4, machine.buffer.get(), kAlign), PT_E_STATE);
+  EXPECT_EQ(pt_session_data(machine.session, 0), nullptr);
+}
+
+TEST(SessionOpen, FindsPlansThatCannotRun) {
+  const auto opens = [](const std::function<void(BinaryPlan&)>& change) {
+    BinaryPlan plan = paged();
+    change(plan);
+    return Machine(plan).opened;
+  };
+  EXPECT_EQ(opens([](BinaryPlan&) {}), PT_OK);
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.programs[0].instructions.erase(plan.programs[0].instructions.begin()); }),
+            PT_E_PLAN);  // page_out of what is nowhere
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.programs[0].instructions[5] = release(3); }), PT_E_PLAN);
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.programs[0].instructions[1] = page_in(1, 0); }), PT_E_PLAN);
+  const auto overwrite_y = [](BinaryPlan& plan) { plan.programs[0].instructions[5].at[0] = 2 * kAlign; };
+  EXPECT_EQ(opens(overwrite_y), PT_E_PLAN);  // z takes the bytes of y, which is freed all the same
+  EXPECT_EQ(opens([&](BinaryPlan& plan) {
+              overwrite_y(plan);
+              plan.programs[0].instructions.pop_back();
+            }),
+            PT_OK);
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.ops[1].inputs[0].tensor = 3; }), PT_E_PLAN);  // not in RAM
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.ops[1].kind = Kind::k_mul; }), PT_E_KERNEL);
+  EXPECT_EQ(opens([](BinaryPlan& plan) { plan.ops[0].kind = Kind::k_exp; }), PT_E_PLAN);  // wants a workspace
+  EXPECT_EQ(opens([](BinaryPlan& plan) {
+              plan.ops[0].kind = Kind::k_exp;
+              plan.ops[0].workspace_bytes = 100;
+              plan.programs[0].instructions[0].workspace_at = 2 * kAlign;
+            }),
+            PT_OK);
+  EXPECT_EQ(opens([](BinaryPlan& plan) {
+              plan.ops[0].kind = Kind::k_exp;
+              plan.ops[0].workspace_bytes = 100;
+              plan.programs[0].instructions[0].workspace_at = 0;  // over its input
+            }),
+            PT_E_PLAN);
+}
+
+TEST(SessionOpen, RefusesMemoryThatDoesNotSuit) {
+  Machine machine(paged());
+  pt_session* session = nullptr;
+  auto* odd = static_cast<std::byte*>(machine.arena.get()) + 8;
+  EXPECT_EQ(pt_session_open(&session, &machine.plan, machine.memory.get(), odd, nullptr, kernels(),
+                            machine.pager.interface(), nullptr),
+            PT_E_ARGUMENT);
+  EXPECT_EQ(pt_session_open(&session, &machine.plan, machine.memory.get(), machine.arena.get(), nullptr, kernels(),
+                            nullptr, nullptr),
+            PT_E_ARGUMENT);
+  EXPECT_EQ(session, nullptr);
+}
+
+TEST(Interpreter, ReadsRomInPlace) {
+  BinaryPlan plan = two_ops();
+  plan.tensors[0] = tensor("x", Home::kRom);
+  plan.tensors[0].rom_at = kAlign;
+  Machine machine(two_ops());
+  const auto bytes = encoded(plan);
+  ASSERT_EQ(pt_plan_open(&machine.plan, bytes.data(), bytes.size()), PT_OK);
+  EXPECT_EQ(machine.plan.rom_bytes, 2 * uint64_t{kAlign});
+  EXPECT_EQ(pt_session_open(&machine.session, &machine.plan, machine.memory.get(), machine.arena.get(), nullptr,
+                            kernels(), nullptr, nullptr),
+            PT_E_ARGUMENT);
+  alignas(64) static const float rom[2 * kLength] = {9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 6, -6};
+  ASSERT_EQ(pt_session_open(&machine.session, &machine.plan, machine.memory.get(), machine.arena.get(), rom, kernels(),
+                            nullptr, nullptr),
+            PT_OK);
+  ASSERT_EQ(machine.run("train"), PT_OK);
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{12, -6}));
+  EXPECT_EQ(machine.get("x", 2), (std::vector<float>{6, -6}));
+  EXPECT_EQ(machine.set("x", {1}), PT_E_STATE);
+}
+
+}  // namespace
+}  // namespace pantoum::runtime_test

@@ -1,0 +1,112 @@
+#include "runtime/op_shapes.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runtime/op_cases.h"
+#include "runtime/plan_fixture.h"
+
+namespace pantoum::runtime_test {
+namespace {
+
+constexpr uint64_t kSlack = 1 << 16;
+
+pt_status opened(const artifact::BinaryPlan& plan) {
+  const auto bytes = encoded(plan);
+  pt_plan into;
+  return pt_plan_open(&into, bytes.data(), bytes.size());
+}
+
+std::string name(const OpCase& of) {
+  return "op " + std::to_string(static_cast<int>(of.kind));
+}
+
+// Opens the plan and runs its program with the portable kernels; the sanitizers watch the end of the arena.
+pt_status ran(const artifact::BinaryPlan& from) {
+  const auto bytes = encoded(from);
+  pt_plan plan;
+  if (const pt_status status = pt_plan_open(&plan, bytes.data(), bytes.size()); status != PT_OK) return status;
+  const Memory arena(std::aligned_alloc(64, plan.arena_bytes));
+  std::memset(arena.get(), 0, plan.arena_bytes);
+  const Memory memory = memory_of(pt_session_bytes(&plan));
+  pt_session* session = nullptr;
+  const pt_status status =
+      pt_session_open(&session, &plan, memory.get(), arena.get(), nullptr, pt_portable_kernels(), nullptr, nullptr);
+  const pt_scalars scalars = {1, 2, 0.1};
+  return status == PT_OK ? pt_run(session, 0, &scalars) : status;
+}
+
+TEST(OpShapes, AcceptsASoundUseOfEveryOperatorAndItsKernelStaysInside) {
+  for (const OpCase& of : op_cases()) EXPECT_EQ(ran(plan_of(of)), PT_OK) << name(of);
+}
+
+TEST(OpShapes, CoversEveryOperator) {
+  std::set<int> covered;
+  for (const OpCase& of : op_cases()) covered.insert(static_cast<int>(of.kind));
+#define PT_OPERATOR(name, id) EXPECT_TRUE((id) == PT_OP_alias || covered.contains(id)) << #name;
+  PT_OPERATORS(PT_OPERATOR)
+#undef PT_OPERATOR
+}
+
+// Grows one dimension of one operand, whose tensor has the bytes. Some of these are sound again (a longer table to
+// gather from, an image one row higher under a stride): they must run.
+TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {
+  size_t refused = 0, accepted = 0;
+  for (const OpCase& of : op_cases()) {
+    const artifact::BinaryPlan sound = plan_of(of, kSlack);
+    const size_t inputs = of.inputs.size();
+    for (size_t operand = 0; operand < inputs + of.outputs.size(); ++operand) {
+      const auto change = [&](const auto& mutate) {
+        artifact::BinaryPlan plan = sound;
+        artifact::BinaryOp& op = plan.ops[0];
+        mutate((operand < inputs ? op.inputs[operand] : op.outputs[operand - inputs]).type);
+        const pt_status status = ran(plan);
+        EXPECT_TRUE(status == PT_OK || status == PT_E_PLAN) << name(of) << " " << operand;
+        ++(status == PT_OK ? accepted : refused);
+        return status;
+      };
+      const size_t rank = (operand < inputs ? of.inputs[operand] : of.outputs[operand - inputs]).shape.size();
+      for (size_t dim = 0; dim < rank; ++dim) change([&](ir::TensorType& type) { ++type.shape[dim]; });
+      EXPECT_EQ(change([](ir::TensorType& type) { type.shape.push_back(9); }), PT_E_PLAN) << name(of) << " " << operand;
+      if (of.kind == ir::Kind::k_cast) continue;
+      EXPECT_EQ(change([](ir::TensorType& type) { type.dtype = ir::DType::kBool; }), PT_E_PLAN)
+          << name(of) << " " << operand;
+    }
+  }
+  EXPECT_LT(accepted, 30U);
+  EXPECT_GT(refused, 400U);
+}
+
+TEST(OpShapes, RefusesWrongCounts) {
+  for (const OpCase& of : op_cases()) {
+    artifact::BinaryPlan plan = plan_of(of);
+    plan.ops[0].attrs.ints.push_back(0);
+    EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
+    plan = plan_of(of);
+    plan.ops[0].attrs.reals.push_back(0);
+    EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
+    plan = plan_of(of);
+    plan.ops[0].inputs.clear();
+    EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
+  }
+}
+
+TEST(OpShapes, RefusesAttributesThatLeadOutside) {
+  for (const OpCase& of : op_cases()) {
+    for (size_t attr = 0; attr < of.attrs.ints.size(); ++attr) {
+      for (const int64_t value : {int64_t{-1} << 62, int64_t{1} << 62, INT64_MAX, INT64_MIN, int64_t{1} << 32}) {
+        const bool is_free = of.kind == ir::Kind::k_dropout || of.kind == ir::Kind::k_batch_norm_stats ||
+                             (static_cast<int>(of.kind) >= PT_OP_max_pool &&
+                              static_cast<int>(of.kind) <= PT_OP_avg_pool_grad && attr == PT_POOL_COUNT_INCLUDE_PAD);
+        if (is_free) continue;
+        artifact::BinaryPlan plan = plan_of(of);
+        plan.ops[0].attrs.ints[attr] = value;
+        EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of) << " attribute " << attr << " = " << value;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::runtime_test

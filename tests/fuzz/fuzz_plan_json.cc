@@ -1,0 +1,24 @@
+// Any bytes as a plan: refused, or a plan that is replayed without a fault and is written as it was read.
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "artifact/plan_json.h"
+#include "check/replay.h"
+#include "cost/json_text.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto plan = pantoum::artifact::parse_plan({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!plan) {
+    if (plan.error().message.empty()) std::abort();
+    return 0;
+  }
+  const auto found = pantoum::check::replay(plan->graph, *plan);
+  if (found && found->peak_bytes > found->arena_bytes) std::abort();  // what is held together fits in the arena
+  const std::string text = pantoum::cost::json_text(pantoum::artifact::to_json(*plan));
+  const auto again = pantoum::artifact::parse_plan(text, "again");
+  if (!again || pantoum::cost::json_text(pantoum::artifact::to_json(*again)) != text) std::abort();
+  if (pantoum::check::replay(again->graph, *again).has_value() != found.has_value()) std::abort();
+  return 0;
+}
