@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -215,7 +216,7 @@ Json to_json(const Plan& plan) {
   json["bound"] = bound_json(plan.bound);
   json["status"] = kStatus[static_cast<size_t>(plan.status)];
   json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
-  if (std::isfinite(plan.gap)) json["solver"]["gap"] = plan.gap;  // JSON has no infinity
+  if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
   json["graph"] = cost::to_json(plan.graph);
   return json;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -29,23 +30,28 @@ std::vector<Stay> random_stays(std::mt19937_64& random, int count, bool groups, 
   return stays;
 }
 
-// Every order of boxes, each at its lowest place that is free: the truth for small instances.
+// Stays 2k and 2k + 1 are one group of one size. Every order of groups, each at its lowest place that is free above the
+// last one: the truth for small instances.
 Bytes smallest_arena(const std::vector<Stay>& stays) {
-  std::vector<size_t> order(stays.size());
-  for (size_t stay = 0; stay < order.size(); ++stay) order[stay] = stay;
+  const size_t groups = stays.size() / 2;
+  const auto meet = [&](size_t a, size_t b) {
+    for (const Stay* one : {&stays[2 * a], &stays[2 * a + 1]})
+      for (const Stay* other : {&stays[2 * b], &stays[2 * b + 1]})
+        if (one->begin < other->end && other->begin < one->end) return true;
+    return false;
+  };
+  std::vector<size_t> order(groups);
+  for (size_t group = 0; group < groups; ++group) order[group] = group;
   Bytes best = INT64_MAX;
   do {
-    std::vector<Bytes> at(stays.size(), 0);
+    std::vector<Bytes> at(groups, 0);
     Bytes arena = 0, level = 0;
-    for (size_t next = 0; next < order.size(); ++next) {
-      const Stay& stay = stays[order[next]];
-      Bytes offset = level;
-      for (size_t before = 0; before < next; ++before) {
-        const Stay& other = stays[order[before]];
-        if (stay.begin < other.end && other.begin < stay.end) offset = std::max(offset, at[order[before]] + other.size);
-      }
-      at[order[next]] = level = offset;
-      arena = std::max(arena, offset + stay.size);
+    for (size_t next = 0; next < groups; ++next) {
+      for (size_t before = 0; before < next; ++before)
+        if (meet(order[next], order[before]))
+          level = std::max(level, at[order[before]] + stays[2 * order[before]].size);
+      at[order[next]] = level;
+      arena = std::max(arena, level + stays[2 * order[next]].size);
     }
     best = std::min(best, arena);
   } while (std::next_permutation(order.begin(), order.end()));
@@ -105,10 +111,12 @@ TEST(PlaceStays, FindsTheSmallestArenaOrProvesThatThereIsNone) {
   int above_load = 0;
   for (int round = 0; round < 300; ++round) {
     std::vector<Stay> stays;
-    for (int stay = 0; stay < 7; ++stay) {
-      const auto begin = static_cast<int64_t>(random() % 6);
-      stays.push_back(
-          {begin, begin + 1 + static_cast<int64_t>(random() % 5), 1 + static_cast<Bytes>(random() % 9), -1, {}});
+    for (int32_t group = 0; group < 7; ++group) {
+      const Bytes size = 1 + static_cast<Bytes>(random() % 5);
+      for (int twice = 0; twice < 2; ++twice) {
+        const auto begin = static_cast<int64_t>(random() % 12);
+        stays.push_back({begin, begin + 1 + static_cast<int64_t>(random() % 3), size, group, {}});
+      }
     }
     const Bytes smallest = smallest_arena(stays);
     EXPECT_TRUE(place(stays, {.capacity = smallest, .steps = 1'000'000}).has_value()) << round;
@@ -117,7 +125,7 @@ TEST(PlaceStays, FindsTheSmallestArenaOrProvesThatThereIsNone) {
     EXPECT_TRUE(proved) << round;
     above_load += smallest > load_of(stays, 1) ? 1 : 0;
   }
-  EXPECT_GT(above_load, 0);  // else the proofs were trivial
+  EXPECT_GT(above_load, 10);  // else the proofs were trivial
 }
 
 TEST(PlaceStays, KeepsFixedAndGroupedStaysTogether) {

@@ -219,7 +219,7 @@ class ArraySamples final : public artifact::SampleFile {
 template <class T>
 std::unique_ptr<artifact::SampleFile> samples(ir::DType dtype, ir::Shape shape, const std::vector<T>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return std::make_unique<ArraySamples>(dtype, std::move(shape), std::move(bytes));
 }
 
