@@ -175,6 +175,35 @@ def strip(path, keep):
     return placed
 
 
+def smooth_batch(model, state, shape):
+    """The first stream whose batch lies away from the kinks of ReLU and max pooling: gradients in float64 stay within a quarter of the tests'
+    bound when every weight is moved by about a rounding of float32, eight times over. (A single sign that rounding flips moves gradients by
+    more than any rounding does, in every implementation.)"""
+    model.double()
+    for stream in range(1000, 2000, 2):
+        x = torch.from_numpy(uniform(stream, int(np.prod(shape)), 1.0, 0.0)).reshape(shape).double()
+        labels = torch.from_numpy((words(stream + 1, shape[0]) % 10).astype(np.int64))
+        draw, exact, smooth = torch.Generator().manual_seed(stream), None, True
+        for moved in range(9):
+            model.load_state_dict(state)
+            with torch.no_grad():
+                for parameter in model.parameters():
+                    if moved:
+                        parameter.mul_(1 + 3e-7 * torch.randn(parameter.shape, generator=draw, dtype=torch.float64))
+            model.zero_grad()
+            nn.functional.cross_entropy(model(x), labels).backward()
+            found = [parameter.grad.clone() for parameter in model.parameters()]
+            exact = exact or found
+            largest = max(gradient.abs().max().item() for gradient in exact)
+            smooth = all((a - b).abs().max().item() <= 0.25e-4 * max(b.abs().max().item(), 1e-3 * largest) for a, b in zip(found, exact))
+            if not smooth:
+                break
+        if smooth:
+            model.load_state_dict(state)
+            return stream
+    raise SystemExit("no smooth batch found")
+
+
 def make(name):
     kind, shape = NETWORKS[name]
     torch.manual_seed(0)
@@ -191,10 +220,12 @@ def make(name):
         value.copy_(torch.from_numpy(uniform(stream, value.numel(), scale, shift)).reshape(value.shape))
         if key in placed:
             tensors.append({"name": key, "stream": stream, "offset": placed[key], "count": value.numel(), "scale": scale, "shift": shift})
-    x = torch.from_numpy(uniform(1000, int(np.prod(shape)), 1.0, 0.0)).reshape(shape).double()
-    labels = torch.from_numpy((words(1001, shape[0]) % 10).astype(np.int64))
-    answer = {"network": name, "shape": list(shape), "tensors": tensors, "x_stream": 1000, "label_stream": 1001, "classes": 10}
+    stream = smooth_batch(model, {key: value.clone() for key, value in model.state_dict().items()}, shape)
+    x = torch.from_numpy(uniform(stream, int(np.prod(shape)), 1.0, 0.0)).reshape(shape).double()
+    labels = torch.from_numpy((words(stream + 1, shape[0]) % 10).astype(np.int64))
+    answer = {"network": name, "shape": list(shape), "tensors": tensors, "x_stream": stream, "label_stream": stream + 1, "classes": 10}
     model.double()
+    model.zero_grad()
     start = {key: value.clone() for key, value in model.state_dict().items()}
     loss = nn.functional.cross_entropy(model(x), labels)
     loss.backward()
