@@ -14,15 +14,18 @@ namespace {
 using cost::Bytes;
 using cost::CostGraph;
 
-// What stays in RAM for good lies packed at the bottom of the arena, at the same place in every program.
-std::map<int64_t, Bytes> pack_pinned(const CostGraph& graph) {
+// What is in RAM when a step starts lies packed at the bottom of the arena, at the same place in every program: what is pinned first,
+// then the batch. So both programs have the rest of the arena in one piece.
+std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   std::map<int64_t, Bytes> at;
   Bytes top = 0;
   const Bytes align = std::max<Bytes>(1, graph.device.align_bytes);
-  for (const cost::Tensor& tensor : graph.tensors) {
-    if (tensor.start != cost::Home::kRam || !tensor.pinned) continue;
-    at[tensor.id] = top;
-    top += (tensor.bytes + align - 1) / align * align;
+  for (const bool pinned : {true, false}) {
+    for (const cost::Tensor& tensor : graph.tensors) {
+      if (tensor.start != cost::Home::kRam || tensor.pinned != pinned) continue;
+      at[tensor.id] = top;
+      top += (tensor.bytes + align - 1) / align * align;
+    }
   }
   return at;
 }
@@ -88,7 +91,7 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
 
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
-  options.fixed_initial = pack_pinned(graph);
+  options.fixed_initial = pack_start(graph);
   PANTOUM_ASSIGN(planned.training, training_plan(graph, options, reuse, infeasible));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));

@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChains = 4;             // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 100;
 constexpr double kPlacementShare = 0.1;  // of the time limit
+constexpr int64_t kPlacementSteps = 10000, kQuickSteps = 500;  // nodes of the placement's search, in place of a clock
+constexpr double kQuickSeconds = 0.02;   // where an arena is sought as small as can be found soon
 
 class Planner {
  public:
@@ -167,10 +169,11 @@ class Planner {
     const Stays stays = make_stays(model_, events, options_.fixed_initial);
     const Bytes room = capacity.value_or(options_.ram);
     place::PlaceOptions placing{.align = model_.align, .capacity = room, .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
-                                .steps = options_.effort > 0 ? 200000 : 0};
+                                .steps = options_.effort > 0 ? kPlacementSteps : 0};
+    if (room == 0) placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
     Result<place::Placement> placement = place::place(stays.stays, placing);
     if (!placement) {
-      placing.capacity = 0;
+      placing.capacity = 0, placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
       const Result<place::Placement> smallest = place::place(stays.stays, placing);
       excess_ = smallest ? smallest->arena_bytes - room : 0;
       return std::nullopt;

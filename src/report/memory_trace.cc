@@ -10,7 +10,7 @@ namespace {
 
 class Tracer {
  public:
-  explicit Tracer(const plan::Plan& plan) : plan_(plan) {
+  explicit Tracer(const plan::Plan& plan) {
     for (const cost::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
     for (const cost::Op& op : plan.graph.ops) ops_[op.id] = &op;
     for (const cost::Tensor& tensor : plan.graph.tensors)
@@ -57,7 +57,6 @@ class Tracer {
     return position == choice.writes.end() ? -1 : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
   }
 
-  const plan::Plan& plan_;
   std::unordered_map<int64_t, cost::Bytes> bytes_, at_;
   std::unordered_map<int64_t, const cost::Op*> ops_;
   std::set<int64_t> computed_;

@@ -76,7 +76,7 @@ static pt_status run(const pt_call* call, size_t element, row_function row) {
   return PT_OK;
 }
 
-#ifdef __GNUC__
+#if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")
 #else
 #define PT_IVDEP

@@ -22,7 +22,11 @@ typedef void (*tile_function)(const pt_real* const* a, const size_t* offsets, co
 #include "kernels/portable/gemm_tile.h"
 
 #define PT_TILE tile_64
+#ifdef __clang__
+#define PT_TILE_TARGET __attribute__((target("avx512f")))
+#else
 #define PT_TILE_TARGET __attribute__((target("avx512f,prefer-vector-width=512")))
+#endif
 #define PT_TILE_BYTES 64
 #define PT_TILE_ROWS 8
 #include "kernels/portable/gemm_tile.h"

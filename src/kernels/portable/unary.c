@@ -20,7 +20,7 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
   return PT_OK;
 }
 
-#ifdef __GNUC__
+#if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")
 #else
 #define PT_IVDEP

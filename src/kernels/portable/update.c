@@ -11,7 +11,7 @@ typedef struct update {
   int nesterov;
 } update;
 
-#ifdef __GNUC__
+#if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")
 #else
 #define PT_IVDEP

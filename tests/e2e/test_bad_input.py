@@ -1,0 +1,161 @@
+"""Bad input: a clear error with its exit code, nothing lost, no crash."""
+import json
+import os
+import pathlib
+import resource
+import shutil
+import struct
+import unittest
+
+from house import MODEL, ROOT, House, idx, make_data
+
+
+def field(number, value):
+    """One protobuf field: bytes or an integer."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def model(op, dims=(1, 4)):
+    """A model of one node: x -> op -> y. A dim may be a name."""
+    shape = b"".join(field(1, field(2, d.encode()) if isinstance(d, str) else field(1, d)) for d in dims)
+    x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, shape)))
+    graph = field(1, field(1, b"x") + field(2, b"y") + field(3, b"lonely") + field(4, op.encode())) + field(2, b"g") + field(11, x) + field(12, field(1, b"y"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
+
+
+class BadInput(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        make_data(os.path.join(cls.folder, "data"), 64)
+        cls.onnx = pathlib.Path(MODEL).read_bytes()
+
+    def file(self, name, contents):
+        path = pathlib.Path(self.path(name))
+        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+        return str(path)
+
+    def train(self, *words):
+        return ("train", MODEL, "--data", self.path("data"), "--batch", 16, "--ram", "4MiB", "--effort", 1, "-o", self.path("w.safetensors"), *words)
+
+    def test_models(self):
+        for name, contents in (("empty", b""), ("half", self.onnx[:len(self.onnx) // 2]), ("noise", bytes(range(256)) * 40)):
+            done = self.run_cli("plan", self.file(name + ".onnx", contents), "--ram", "1MiB")
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertRegex(done.stderr, r"error\[E02\d\d\]")
+        self.refuse(3, "E0201", "inspect", self.path("absent.onnx"))
+        self.refuse(3, "E0201", "inspect", self.folder)
+        for step in range(0, len(self.onnx), 1499):
+            broken = bytearray(self.onnx)
+            broken[step] ^= 0x55
+            done = self.run_cli("inspect", self.file("flipped.onnx", bytes(broken)))
+            self.assertIn(done.returncode, (0, 3, 4), done.stderr)
+
+    def test_unknown_operators_are_told_with_their_nodes(self):
+        done = self.refuse(4, "E0401", "plan", self.file("odd.onnx", model("Frobnicate")), "--ram", "1MiB")
+        self.assertIn("lonely", done.stderr)
+        done = self.run_cli("inspect", self.path("odd.onnx"))
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("Frobnicate", done.stdout)
+
+    def test_dynamic_shapes(self):
+        done = self.refuse(3, "E0210", "plan", self.file("dynamic.onnx", model("Relu", ("N", "width"))), "--batch", 2, "--ram", "1MiB")
+        self.assertIn("width", done.stderr)
+
+    def test_units(self):
+        done = self.refuse(2, "E0110", "plan", MODEL, "--batch", 1, "--ram", "256")
+        self.assertIn("did you mean 256KiB, 256MiB or 256B?", done.stderr)
+        self.refuse(2, "E0300", "plan", MODEL, "--batch", 1, "--ram", "0B")
+        self.refuse(2, "E0112", "plan", MODEL, "--batch", 1, "--ram", "1MiB", "--gap", "0.1")
+        self.refuse(2, "E0100", "plan", MODEL, "--objective", "beauty")
+        self.refuse(2, "E0100", "dance")
+
+    def test_devices(self):
+        self.assertIn("host", self.refuse(3, "E0270", "plan", MODEL, "--batch", 1, "--ram", "1MiB", "--device", "toaster").stderr)
+        good = pathlib.Path(ROOT, "devices", "m4.toml").read_text()
+        for text in (good.replace("align_bytes", "align_bites"), good.replace("4616510.0", "-1.0"), good.replace("flops_per_s", "x = [[[\nflops"), "name = 3"):
+            self.refuse(3, "E0271", "devices", "show", self.file("bad.toml", text))
+
+    def test_a_budget_that_no_plan_fits(self):
+        least = self.path("least.json")
+        done = self.refuse(5, "E0301", "plan", MODEL, "--batch", 8, "--ram", "16KiB", "--format", "text", "--write-min-plan", least)
+        self.assertIn("the smallest RAM for which a plan is known", done.stderr)
+        self.assertIn("help: --ram", done.stderr)
+        self.succeed("verify", least)
+        done = self.run_cli("plan", MODEL, "--batch", 8, "--ram", "16KiB", "--format", "json", "-o", self.path("none.json"))
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["status"], "infeasible")
+        self.assertLessEqual(answer["min_ram_bound_bytes"], answer["min_ram_bytes"])
+        self.assertFalse(os.path.exists(self.path("none.json")))
+        self.assertEqual(json.loads(done.stderr)["error"], "E0301")
+        found = self.plan_json(MODEL, "--batch", 8, "--ram", f"{answer['min_ram_bytes']}B", "--effort", 4)
+        self.assertLessEqual(found["arena_bytes"], answer["min_ram_bytes"])
+
+    def test_plans(self):
+        plan = self.path("plan.json")
+        self.succeed("plan", MODEL, "--batch", 16, "--ram", "4MiB", "--effort", 1, "-o", plan)
+        good = json.loads(pathlib.Path(plan).read_text())
+        for change in ({"schema": "pantoum.plan/99"}, {"surprise": 1}, {"budget_bytes": "much"}, {"instructions": [{"do": "dance"}]}):
+            self.refuse(3, "E0230", "verify", self.file("changed.json", json.dumps({**good, **change})))
+        self.refuse(3, "E0230", "verify", self.file("cut.json", json.dumps(good)[:-200]))
+        self.refuse(8, "E0802", "verify", plan, "--ram", "100KiB")
+        fewer = {**good, "instructions": good["instructions"][1:], "predicted": {}}
+        self.assertEqual(self.run_cli("verify", self.file("short.json", json.dumps(fewer))).returncode, 8)
+        self.refuse(3, "E0231", *self.train("--optimizer", "adam", "--plan", plan))
+        self.succeed(*self.train("--plan", plan))
+
+    def test_data(self):
+        folder = make_data(self.path("broken"), 64)
+        images = os.path.join(folder, "train-images-idx3-ubyte")
+        whole = pathlib.Path(images).read_bytes()
+        pathlib.Path(images).write_bytes(whole[:-100])
+        words = list(self.train())
+        words[3] = folder
+        self.refuse(3, "E0261", *words)
+        pathlib.Path(images).write_bytes(whole)
+        idx(os.path.join(folder, "train-labels-idx1-ubyte"), (64,), [200] * 64)
+        self.refuse(3, "E0262", *words)
+        words[3] = self.path("nowhere")
+        self.refuse(3, "E0262", *words)
+
+    def test_weights(self):
+        header = json.dumps({"fc.weight": {"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}}).encode()
+        misfit = struct.pack("<Q", len(header)) + header + bytes(12)
+        self.refuse(3, "E0242", *self.train("--weights", self.file("misfit.safetensors", misfit)))
+        self.refuse(3, "E0240", *self.train("--weights", self.file("cut.safetensors", misfit[:-4])))
+        self.refuse(3, "E0240", *self.train("--weights", self.file("huge.safetensors", struct.pack("<Q", 1 << 60) + b"{}")))
+
+    def test_a_loss_that_is_not_finite(self):
+        done = self.refuse(3, "E0701", *self.train("--lr", "1e30"))
+        self.assertIn("--lr", done.stderr)
+
+    def test_storage(self):
+        words = list(self.train("--no-remat", "--page-file", self.path("no", "such", "folder")))
+        words[words.index("4MiB")] = "1200KiB"
+        self.refuse(9, "E0902", *words)
+
+    def test_a_full_disk_loses_nothing(self):
+        out = self.path("plan-kept.json")
+        self.succeed("plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", out)
+        before = pathlib.Path(out).read_bytes()
+
+        def tiny():
+            import signal
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        self.refuse(9, "E0901", "plan", MODEL, "--batch", 4, "--ram", "3MiB", "--effort", 1, "-o", out, preexec_fn=tiny)
+        self.assertEqual(pathlib.Path(out).read_bytes(), before)
+        self.assertEqual([name for name in os.listdir(self.folder) if ".part" in name], [])
+        shutil.rmtree(self.path("gone"), ignore_errors=True)
+        self.refuse(9, "E0901", "plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", self.path("gone", "plan.json"))
+
+
+if __name__ == "__main__":
+    unittest.main()

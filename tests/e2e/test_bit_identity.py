@@ -1,0 +1,72 @@
+"""Whatever the plan, the same bits: budgets, paging, recomputing, homes of parameters, threads."""
+import json
+import os
+import unittest
+
+from house import MODEL, House, make_data, tensors
+
+BATCH = 8
+COMMON = ("--batch", BATCH, "--epochs", 1, "--effort", 4, "--seed", 7, "--device", "host")
+
+
+class BitIdentity(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        make_data(os.path.join(cls.folder, "data"), 10 * BATCH, 16)
+
+    def train(self, name, *words):
+        out = self.path(name, "w.safetensors")
+        os.makedirs(os.path.dirname(out), exist_ok=True)
+        self.succeed("train", MODEL, "--data", self.path("data"), *COMMON, "-o", out, *words)
+        end = self.log_of(self.path(name, "run.jsonl"))[-1]
+        self.assertEqual(end["event"], "end")
+        self.assertEqual(end["steps"], 10)
+        return tensors(out), end
+
+    def least(self, *words):
+        done = self.run_cli("plan", MODEL, *COMMON[:2], "--effort", 4, "--ram", "64KiB", "--format", "json", *words)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        return json.loads(done.stdout)["min_ram_bytes"]
+
+    def budgets(self, *words):
+        most = self.plan_json(MODEL, *COMMON[:2], "--effort", 1, "--ram", "1GiB", *words)["unplanned_peak_bytes"]
+        least = self.least(*words)
+        self.assertLess(least, most * 0.6)
+        return [least + (most - least) * part // 4 for part in range(5)]
+
+    def check(self, optimizer):
+        expected, end = self.train("unplanned", "--ram", "1GiB", *optimizer)
+        self.assertEqual(end["bytes_paged_out"], 0)
+        paged = recomputed = 0
+        for switches in ((), ("--no-paging",), ("--no-remat",)):
+            for budget in self.budgets(*switches, *optimizer):
+                found, end = self.train("planned", "--ram", f"{budget}B", *switches, *optimizer)
+                self.assertLessEqual(end["arena_bytes"], budget)
+                plan = self.log_of(self.path("planned", "run.jsonl"))[0]
+                paged += end["bytes_paged_out"] > 0
+                recomputed += plan["recomputed"] > 0
+                self.assertEqual(found.keys(), expected.keys())
+                for tensor in expected:
+                    self.assertEqual(found[tensor], expected[tensor], f"{tensor} with {budget} bytes {switches}")
+        self.assertGreater(paged, 0)
+        self.assertGreater(recomputed, 0)
+
+    def test_sgd_with_momentum(self):
+        self.check(("--optimizer", "sgd", "--lr", "0.05", "--momentum", "0.9", "--weight-decay", "1e-4"))
+
+    def test_adam(self):
+        self.check(("--optimizer", "adam", "--lr", "1e-3"))
+
+    def test_parameters_in_storage_and_threads(self):
+        words = ("--lr", "0.05", "--momentum", "0.9")
+        expected, _ = self.train("ram", "--ram", "1GiB", "--threads", 1, *words)
+        for more in (("--threads", 3), ("--params-in", "aux"), ("--params-in", "aux", "--threads", 2)):
+            found, end = self.train("other", "--ram", "1200KiB", *words, *more)
+            self.assertEqual(found, expected, more)
+            if "aux" in more:
+                self.assertGreater(end["bytes_paged_in"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,129 @@
+"""The budget is hard: RAM grows by the arena and no more, what the plan pages really crosses the file, an unplanned step dies."""
+import ctypes
+import json
+import os
+import pathlib
+import resource
+import subprocess
+import time
+import unittest
+
+from house import CHECKER, MODEL, PANTOUM, House, make_data
+
+KEYS = ("test_accuracy", "steps", "budget_bytes", "arena_bytes", "unplanned_peak_bytes", "rss_growth_bytes", "bytes_paged_in", "bytes_paged_out", "seconds")
+BATCH = 256
+
+
+class Contract(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        make_data(os.path.join(cls.folder, "data"), 8 * BATCH, BATCH)
+        cls.peak = json.loads(subprocess.run([PANTOUM, "plan", MODEL, "--batch", str(BATCH), "--ram", "1GiB", "--effort", "1", "--format", "json"],
+                                             capture_output=True, check=True).stdout)["unplanned_peak_bytes"]
+
+    def words(self, budget, *more):
+        return ("train", MODEL, "--data", self.path("data"), "--batch", BATCH, "--ram", f"{budget}B", "--effort", 10, "--threads", 2,
+                "-o", self.path("w.safetensors"), *more)
+
+    def end(self):
+        return self.log_of(self.path("run.jsonl"))[-1]
+
+    def test_ram_grows_by_the_arena(self):
+        self.succeed(*self.words(self.peak // 2))
+        end = self.end()
+        self.assertEqual(set(KEYS) - set(end), set())
+        self.assertLessEqual(end["arena_bytes"], end["budget_bytes"])
+        self.assertEqual(end["unplanned_peak_bytes"], self.peak)
+        self.assertLessEqual(end["rss_growth_bytes"], end["arena_bytes"] + (1 << 20))
+        self.assertGreater(end["rss_growth_bytes"], end["arena_bytes"] // 2)
+
+    def test_the_bytes_of_the_plan_cross_the_file(self):
+        self.succeed(*self.words(self.peak // 2, "--no-remat"))
+        log = self.log_of(self.path("run.jsonl"))
+        self.assertGreater(log[0]["bytes_paged_out"], 0)
+        self.assertEqual(log[-1]["bytes_paged_out"], log[0]["bytes_paged_out"] * log[-1]["steps"])
+        self.assertEqual(log[-1]["bytes_paged_in"], log[0]["bytes_paged_in"] * log[-1]["steps"])
+
+    def page_file(self, pid):
+        folder = f"/proc/{pid}/fd"
+        for number in os.listdir(folder):
+            try:
+                target = os.readlink(f"{folder}/{number}")
+            except OSError:
+                continue
+            if target.endswith("(deleted)") and os.stat(f"{folder}/{number}").st_size > 1 << 20:
+                return f"{folder}/{number}"
+        return None
+
+    def resident_pages(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+        libc.mincore.argtypes = libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            at = libc.mmap(None, size, 1, 1, file.fileno(), 0)
+            pages = (ctypes.c_ubyte * ((size + 4095) // 4096))()
+            self.assertEqual(libc.mincore(at, size, pages), 0)
+            libc.munmap(at, size, None)
+        return sum(page & 1 for page in pages)
+
+    def test_nothing_of_it_is_in_the_page_cache(self):
+        process = subprocess.Popen([PANTOUM, *map(str, self.words(self.peak // 2, "--no-remat", "--epochs", 20))], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            found, deadline = None, time.monotonic() + 60
+            while found is None and time.monotonic() < deadline and process.poll() is None:
+                time.sleep(0.02)
+                found = self.page_file(process.pid)
+            self.assertIsNotNone(found, "no page file was seen")
+            self.assertEqual(os.stat(found).st_mode & 0o777, 0o600)
+            self.assertEqual(os.stat(found).st_nlink, 0)
+            time.sleep(1.0)
+            moved = dict(line.split(": ") for line in pathlib.Path(f"/proc/{process.pid}/io").read_text().splitlines())
+            self.assertEqual(self.resident_pages(found), 0)
+            self.assertGreater(int(moved["write_bytes"]), 1 << 20)
+        finally:
+            process.kill()
+            process.wait()
+
+    def limited(self, budget, limit):
+        return self.run_cli(*self.words(budget), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+
+    def test_an_unplanned_step_dies_under_the_limit_that_lets_the_planned_one_pass(self):
+        planned = self.peak // 2
+        for slack in range(40, 400, 20):  # what the process takes beside the arena, found in steps
+            limit = planned + (slack << 20)
+            if self.limited(planned, limit).returncode == 0:
+                break
+        else:
+            self.fail("the planned step never passed")
+        self.assertEqual(self.limited(planned, limit).returncode, 0)
+        room = limit - planned
+        wide = self.run_cli("train", MODEL, "--data", self.path("data"), "--batch", BATCH, "--ram", "1GiB", "--effort", 1, "--threads", 2, "-o", self.path("w.safetensors"),
+                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (planned + room - (1 << 20), ) * 2))
+        if self.peak - planned > 24 << 20:
+            self.assertNotEqual(wide.returncode, 0)
+            self.assertIn("error[E", wide.stderr)
+
+    def test_more_ram_is_never_worse(self):
+        last, warm = None, ()
+        for step in range(20):
+            budget = self.peak * (45 + 3 * step) // 100
+            out = self.path(f"plan{step}.json")
+            found = self.plan_json(MODEL, "--batch", BATCH, "--ram", f"{budget}B", "--effort", 3, "-o", out, *warm)
+            if last is not None:
+                self.assertLessEqual(found["energy_j"], last, f"at {budget} bytes")
+            last, warm = found["energy_j"], ("--warm-start", out)
+            self.succeed("verify", out)
+        if not os.path.exists(CHECKER):
+            self.skipTest("the independent checker is not there")
+        for step in range(20):
+            plan = json.loads(pathlib.Path(self.path(f"plan{step}.json")).read_text())
+            pathlib.Path(self.path("graph.json")).write_text(json.dumps(plan["graph"]))
+            done = subprocess.run(["python3", CHECKER, self.path("graph.json"), self.path(f"plan{step}.json")], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
