@@ -262,8 +262,8 @@ std::optional<Plan> smallest_plan(const CostGraph& graph, PlanOptions options, B
   return best;
 }
 
-Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions& options, const WorkingSet& least, Infeasible* infeasible) {
-  const std::optional<Plan> smallest = smallest_plan(ordered, options, least.bytes);
+Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions& options, const WorkingSet& least, const std::optional<Plan>& smallest,
+             Infeasible* infeasible) {
   Infeasible answer{.min_ram_bytes = smallest ? smallest->predicted.arena_bytes : 0, .min_ram_bound_bytes = least.bytes, .why = least.why};
   if (smallest) {
     answer.min_plan = smallest;
@@ -294,7 +294,14 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   std::optional<Plan> best;
   if (options.ram >= least.bytes) best = planner.solve();
   keep_better_warm_start(best, graph, options);
-  if (!best) return tl::make_unexpected(refuse(graph, ordered, options, least, infeasible));
+  if (!best) {  // the search for the smallest budget may end within this one
+    std::optional<Plan> smallest = smallest_plan(ordered, options, least.bytes);
+    if (!smallest || smallest->predicted.arena_bytes > options.ram || (options.deadline && smallest->predicted.time_s > *options.deadline))
+      return tl::make_unexpected(refuse(graph, ordered, options, least, smallest, infeasible));
+    best = std::move(smallest);
+    best->budget_bytes = options.ram;
+    best->deadline_s = options.deadline;
+  }
   conclude(*best, graph, planner, options);
   return std::move(*best);
 }
