@@ -94,6 +94,7 @@ double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
       load += tensor.size;
       offers.push_back({tensor.size, prices[z(gap.tensor)]});
     }
+    load -= model.align - 1;  // what lies on top of the arena need not be rounded up
     if (load > ram) most = std::max(most, knapsack(offers, load - ram));
   }
   return most;
@@ -167,6 +168,7 @@ WorkingSet least_ram(const Model& model) {
     for (const cost::Op& given : model.graph->ops)
       if (given.id == op.id) worst.why = fmt::format("op {} needs together {}", given.name, names);
   }
+  worst.bytes = std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
   return worst;
 }
 

@@ -267,8 +267,10 @@ Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions
   Infeasible answer{.min_ram_bytes = smallest ? smallest->predicted.arena_bytes : 0, .min_ram_bound_bytes = least.bytes, .why = least.why};
   if (smallest) {
     answer.min_plan = smallest;
-    const Planner judge(ordered, options);
-    conclude(*answer.min_plan, graph, judge, options);
+    PlanOptions own = options;  // its bound is that of its own budget
+    own.ram = answer.min_ram_bytes;
+    own.deadline.reset();
+    conclude(*answer.min_plan, graph, Planner(ordered, own), own);
   }
   const bool proved = options.ram < least.bytes;
   Error error{.code = proved ? "E0301" : "E0302"};

@@ -1,0 +1,155 @@
+#include "plan/planner.h"
+
+#include <gtest/gtest.h>
+
+#include "check/random_graph.h"
+#include "check/replay.h"
+
+namespace pantoum::plan {
+namespace {
+
+// A residual net of `blocks`: forward ops whose outputs the backward reads, sizes in bytes, unit costs.
+CostGraph residual(int blocks) {
+  CostGraph graph;
+  graph.name = "residual";
+  graph.device.name = "test";
+  graph.device.ram_bytes = 1 << 20;
+  graph.device.pager = {.mode = cost::PagerMode::kAsync,
+                        .in = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5},
+                        .out = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5}};
+  const auto add = [&](const std::string& name, std::vector<int64_t> inputs, Bytes bytes, double cost) {
+    const auto id = static_cast<int64_t>(graph.ops.size());
+    graph.tensors.push_back({.id = id, .name = name, .bytes = bytes});
+    cost::Op op{.id = id, .name = name, .inputs = std::move(inputs), .outputs = {id}};
+    cost::Choice choice{.time_s = cost, .energy_j = cost};
+    for (size_t position = 0; position < op.inputs.size(); ++position)
+      choice.reads.push_back(static_cast<int>(position));
+    choice.writes = {0};
+    op.choices = {choice};
+    graph.ops.push_back(std::move(op));
+    graph.order.push_back(id);
+    return id;
+  };
+  std::vector<int64_t> forward{add("in", {}, 100, 1)};
+  for (int block = 0; block < blocks; ++block) {
+    const int64_t conv = add("conv" + std::to_string(block), {forward.back()}, 100 + 20 * (block % 3), 5);
+    forward.push_back(conv);
+    forward.push_back(add("add" + std::to_string(block), {conv, forward[forward.size() - 2]}, 100, 1));
+  }
+  int64_t gradient = add("loss", {forward.back()}, 100, 1);
+  for (size_t at = forward.size() - 1; at > 0; --at)
+    gradient = add("g" + std::to_string(at), {gradient, forward[at], forward[at - 1]}, 100, 4);
+  return graph;
+}
+
+void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& options) {
+  const auto found = check::replay(graph, plan, {.ram_bytes = options.ram, .deadline_s = options.deadline});
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_LE(found->arena_bytes, options.ram);
+  if (plan.bound.energy_j) {
+    EXPECT_LE(*plan.bound.energy_j, found->energy_j * (1 + 1e-9));
+  }
+  if (plan.bound.time_s) {
+    EXPECT_LE(*plan.bound.time_s, found->time_s * (1 + 1e-9));
+  }
+  if (!options.remat) {
+    EXPECT_EQ(found->counts.recompute, 0);
+  }
+}
+
+TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
+  int planned = 0, refused = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const auto whole = unplanned(graph);
+    if (!whole) continue;
+    for (const int percent : {100, 75, 50}) {
+      for (const int switches : {0, 1, 2, 3}) {
+        PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100),
+                            .paging = switches != 1,
+                            .remat = switches != 2,
+                            .time_limit = 5,
+                            .effort = 1};
+        if (switches == 3) options.objective = Objective::kTime, options.deadline = whole->predicted.time_s * 1.5;
+        Infeasible why;
+        const auto plan = make_plan(graph, options, &why);
+        SCOPED_TRACE("seed " + std::to_string(seed) + " percent " + std::to_string(percent) + " switches " +
+                     std::to_string(switches));
+        if (plan) {
+          expect_valid(graph, *plan, options);
+          ++planned;
+        } else {
+          ++refused;
+          EXPECT_TRUE(plan.error().code == "E0301" || plan.error().code == "E0302") << to_text(plan.error());
+          if (plan.error().code == "E0301") {
+            EXPECT_LT(options.ram, why.min_ram_bound_bytes);
+          }
+          if (why.min_plan) {
+            EXPECT_LE(why.min_ram_bound_bytes, why.min_ram_bytes);
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(planned, 300);
+  EXPECT_GT(refused, 20);
+}
+
+TEST(MakePlan, NeverGetsWorseWithMoreRam) {
+  const CostGraph graph = residual(8);
+  const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
+  std::optional<Plan> last;
+  for (int step = 0; step < 20; ++step) {
+    PlanOptions options{.ram = peak * (40 + 3 * step) / 100, .effort = 2};
+    if (last) options.warm_start = &*last;
+    auto plan = make_plan(graph, options);
+    ASSERT_TRUE(plan) << to_text(plan.error());
+    expect_valid(graph, *plan, options);
+    if (last) {
+      EXPECT_LE(plan->predicted.energy_j, last->predicted.energy_j);
+    }
+    last = std::move(*plan);
+  }
+}
+
+TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
+  const CostGraph graph = residual(8);
+  PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2, .effort = 5, .threads = 1};
+  const Plan one = make_plan(graph, options).value();
+  options.threads = 4;
+  const Plan four = make_plan(graph, options).value();
+  ASSERT_EQ(one.instructions.size(), four.instructions.size());
+  for (size_t at = 0; at < one.instructions.size(); ++at) {
+    EXPECT_EQ(one.instructions[at].what, four.instructions[at].what);
+    EXPECT_EQ(one.instructions[at].subject, four.instructions[at].subject);
+    EXPECT_EQ(one.instructions[at].at, four.instructions[at].at);
+  }
+}
+
+TEST(MakePlan, TellsTheSmallestRamWhenInfeasible) {
+  const CostGraph graph = residual(4);
+  Infeasible why;
+  const auto plan = make_plan(graph, {.ram = 50, .effort = 1}, &why);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, "E0301");
+  ASSERT_TRUE(why.min_plan);
+  expect_valid(graph, *why.min_plan, {.ram = why.min_ram_bytes});
+  EXPECT_LE(why.min_ram_bound_bytes, why.min_ram_bytes);
+  EXPECT_TRUE(make_plan(graph, {.ram = why.min_ram_bytes, .effort = 1}));
+}
+
+TEST(MakePlan, RefusesABudgetOfNothing) {
+  EXPECT_EQ(make_plan(residual(1), {.ram = 0}).error().code, "E0300");
+}
+
+TEST(Unplanned, KeepsEverythingAndComputesItOnce) {
+  const CostGraph graph = residual(5);
+  const Plan plan = unplanned(graph).value();
+  const auto found = check::replay(graph, plan);
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_EQ(found->counts.recompute, 0);
+  EXPECT_EQ(found->counts.page_out, 0);
+}
+
+}  // namespace
+}  // namespace pantoum::plan
