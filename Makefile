@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize fuzz fuzz-long format bench
+.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -33,7 +33,7 @@ setup:
 	fi
 
 build: setup
-	@[ -f $(RELEASE)/build.ninja ] || $(CMAKE) --preset release > $(RELEASE)-configure.log 2>&1 || { mkdir -p build; $(CMAKE) --preset release; }
+	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
 
 run: build
@@ -48,18 +48,19 @@ e2e: build
 	@$(CTEST) --test-dir $(RELEASE) -L e2e --output-on-failure
 
 # The unit and property tests once under ASan + UBSan and once under TSan.
-sanitize: setup
-	@for preset in asan tsan; do \
-	  $(CMAKE) --preset $$preset > /dev/null; \
-	  $(CMAKE) --build build/$$preset -j $(JOBS); \
-	  $(CTEST) --test-dir build/$$preset -L unit -j $(JOBS) --output-on-failure; \
-	done
+sanitize: asan tsan
 
+asan tsan: setup
+	@$(CMAKE) --preset $@ > /dev/null
+	@$(CMAKE) --build build/$@ -j $(JOBS) --target unit_tests
+	@$(CTEST) --test-dir build/$@ -L unit -j $(JOBS) --output-on-failure
+
+# Every fuzzer for a minute, side by side.
 FUZZ_SECONDS := 60
 fuzz: setup
-	@$(CMAKE) --preset fuzz > /dev/null
-	@$(CMAKE) --build build/fuzz -j $(JOBS)
-	@tests/fuzz/run.sh build/fuzz/bin $(FUZZ_SECONDS)
+	@$(CMAKE) --preset asan > /dev/null
+	@$(CMAKE) --build build/asan -j $(JOBS) --target fuzzers
+	@tests/fuzz/run.sh build/asan/bin $(FUZZ_SECONDS)
 
 fuzz-long:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
