@@ -6,7 +6,7 @@
 #include "train/tiny_plan_fixture.h"
 
 namespace {
-std::atomic<long> g_allocations{0};  // by any thread, through malloc and its kin or operator new
+[[maybe_unused]] std::atomic<long> g_allocations{0};  // by any thread, through malloc and its kin or operator new
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
