@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <thread>
 
 #include "base/units.h"
 
@@ -73,6 +74,7 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--no-remat", words.no_remat, "page only");
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
+  verb.add_option("--threads", words.threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, cost, plan");
@@ -93,6 +95,10 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
     options.training.optimizer = autodiff::Sgd{.momentum = words.momentum, .weight_decay = words.weight_decay};
   options.params_in = words.params_in == "aux" ? cost::ParamsIn::kAux : words.params_in == "auto" ? cost::ParamsIn::kAuto : cost::ParamsIn::kRam;
   return options;
+}
+
+int thread_count(const PlanWords& words) {
+  return words.threads > 0 ? words.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
 }
 
 Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
@@ -116,6 +122,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   options.in_place = !words.no_inplace && !disabled("inplace");
   options.reorder = !words.no_reorder;
   options.effort = words.effort;
+  request.kernel_threads = thread_count(words);
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;
 }

@@ -21,6 +21,7 @@ struct ModelWords {
 struct PlanWords {
   std::string device = "host", ram, deadline, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start, profile_store;
   int64_t effort = 0;
+  int threads = 0;  // 0: all cores
   bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, measure = false;
   std::vector<std::string> dump_after, disable;
 };
@@ -30,6 +31,7 @@ void add_plan_options(CLI::App& verb, PlanWords& words);
 
 [[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);
+[[nodiscard]] int thread_count(const PlanWords& words);
 // Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
 [[nodiscard]] Result<pipeline::Dump> dump_of(const PlanWords& words);
 

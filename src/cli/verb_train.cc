@@ -33,7 +33,6 @@ struct Options {
   PlanWords plan;
   std::string data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize, cache;
   int64_t epochs = 1, checkpoint_every = 0;
-  int threads = 0;
 };
 
 // What remains of the compiler once training starts: everything else is given back first.
@@ -57,15 +56,10 @@ Result<train::Normalization> parse_normalization(const std::string& text) {
   return normalization;
 }
 
-int thread_count(const Options& options) {
-  return options.threads > 0 ? options.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-}
-
 Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
-  request.kernel_threads = thread_count(options);
   request.measure.page_folder = options.page_file;
   std::optional<plan::Plan> warm, reuse;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
@@ -179,7 +173,7 @@ Result<void> write_report(const Options& options) {
 }
 
 Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared, const std::string& weights) {
-  train::TrainerOptions settings{.page_file = options.page_file, .threads = thread_count(options), .seed = options.model.seed, .lr = options.model.lr,
+  train::TrainerOptions settings{.page_file = options.page_file, .threads = thread_count(options.plan), .seed = options.model.seed, .lr = options.model.lr,
                                  .plan_hash = prepared.plan_hash, .inputs = prepared.inputs};
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
   PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));
@@ -238,7 +232,6 @@ void add_train(CLI::App& app, Action& chosen) {
   verb->add_option("--data", options->data, "folder with the data set: IDX or NPY files")->required();
   verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
   verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
-  verb->add_option("--threads", options->threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
   verb->add_option("--normalize", options->normalize, "MEAN,DEVIATION of byte inputs scaled to 0..1");
   verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");

@@ -29,7 +29,6 @@ struct MeasureOptions {                // the host alone: times measured once pe
   bool measure = false;
   std::string profile_store;           // SQLite file; "": in memory
   std::string page_folder;             // whose storage is measured
-  const pt_pool* pool = nullptr;
 };
 
 struct Deadline {                      // at most one of the two
@@ -43,7 +42,7 @@ struct PlanRequest {
   cost::Bytes reserve = 0;             // kept free for stack and application; taken off the budget
   plan::PlanOptions options;           // ram is the user's; deadline is filled from above
   MeasureOptions measure;
-  int kernel_threads = 1;              // workspace sizes may depend on it
+  int kernel_threads = 1;              // measured with; workspace sizes may depend on it
 };
 
 // What one pass has made, in words: for --dump-after.

@@ -1,0 +1,277 @@
+// What the importer decides: roles, aliases, training forms, warnings; and what it refuses. Models are built here, node
+// by node.
+#include "import/onnx.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "import/onnx_proto.h"
+#include "ir/op_registry.h"
+
+namespace pantoum::import {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class OnnxModel {
+ public:
+  explicit OnnxModel(int64_t opset = 17, int64_t ir_version = 8) {
+    proto_.set_ir_version(ir_version);
+    proto_.add_opset_import()->set_version(opset);
+    graph().set_name("g");
+  }
+
+  OnnxModel& input(const std::string& name, const std::vector<std::string>& dims) {
+    auto& value = *graph().add_input();
+    value.set_name(name);
+    auto& type = *value.mutable_type()->mutable_tensor_type();
+    type.set_elem_type(onnx::TensorProto::FLOAT);
+    for (const std::string& dim : dims) {
+      auto& extent = *type.mutable_shape()->add_dim();
+      if (std::isdigit(static_cast<unsigned char>(dim[0])))
+        extent.set_dim_value(std::stoll(dim));
+      else
+        extent.set_dim_param(dim);
+    }
+    return *this;
+  }
+  OnnxModel& weight(const std::string& name, const std::vector<int64_t>& dims, float value = 0.5F) {
+    auto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    int64_t count = 1;
+    for (int64_t dim : dims) {
+      tensor.add_dims(dim);
+      count *= dim;
+    }
+    for (int64_t at = 0; at < count; ++at) tensor.add_float_data(value);
+    return *this;
+  }
+  OnnxModel& integers(const std::string& name, const std::vector<int64_t>& values) {
+    auto& tensor = *graph().add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(onnx::TensorProto::INT64);
+    tensor.add_dims(static_cast<int64_t>(values.size()));
+    for (int64_t value : values) tensor.add_int64_data(value);
+    return *this;
+  }
+  OnnxModel& node(const std::string& op, const std::vector<std::string>& inputs,
+                  const std::vector<std::string>& outputs) {
+    auto& node = *graph().add_node();
+    node.set_op_type(op);
+    node.set_name(op + "_" + outputs[0]);
+    for (const std::string& input : inputs) node.add_input(input);
+    for (const std::string& output : outputs) node.add_output(output);
+    return *this;
+  }
+  OnnxModel& attribute(const std::string& name, int64_t value) {
+    auto& entry = *graph().mutable_node(graph().node_size() - 1)->add_attribute();
+    entry.set_name(name);
+    entry.set_type(onnx::AttributeProto::INT);
+    entry.set_i(value);
+    return *this;
+  }
+  OnnxModel& output(const std::string& name) {
+    graph().add_output()->set_name(name);
+    graph()
+        .mutable_output(graph().output_size() - 1)
+        ->mutable_type()
+        ->mutable_tensor_type()
+        ->set_elem_type(onnx::TensorProto::FLOAT);
+    return *this;
+  }
+  onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
+  [[nodiscard]] std::string bytes() const { return proto_.SerializeAsString(); }
+  [[nodiscard]] Result<Imported> load(int64_t batch = 0, const std::string& folder = "/nonexistent") const {
+    const std::string text = bytes();
+    return parse_onnx(text.data(), text.size(), folder, {.batch = batch});
+  }
+
+ private:
+  onnx::ModelProto proto_;
+};
+
+OnnxModel linear() {
+  return OnnxModel()
+      .input("x", {"N", "4"})
+      .weight("fc.weight", {3, 4})
+      .weight("fc.bias", {3})
+      .node("Gemm", {"x", "fc.weight", "fc.bias"}, {"y"})
+      .attribute("transB", 1)
+      .output("y");
+}
+
+std::string code_of(const Result<Imported>& result) {
+  return result ? "imported" : result.error().code;
+}
+
+const ir::Value& named(const ir::Graph& graph, const std::string& name) {
+  for (const ir::Value& value : graph.values)
+    if (value.name == name) return value;
+  throw std::runtime_error("no value " + name);
+}
+
+std::vector<std::string> kinds(const ir::Graph& graph) {
+  std::vector<std::string> names;
+  for (const ir::Op& op : graph.ops) names.emplace_back(ir::name_of(op.kind));
+  return names;
+}
+
+TEST(Onnx, BindsTheBatchAndTrainsTheWeights) {
+  const auto model = linear().load(7);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(model->graph.value(model->graph.inputs[0]).type.shape, (ir::Shape{7, 4}));
+  EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{7, 3}));
+  EXPECT_EQ(named(model->graph, "fc.weight").role, ir::Role::kParameter);
+  EXPECT_TRUE(named(model->graph, "fc.bias").trainable);
+  EXPECT_EQ(model->info.parameter_count, 15);
+  EXPECT_EQ(model->info.batch_name, "N");
+  EXPECT_THAT(model->info.nodes[0].output_shapes, ElementsAre("[N,3]"));
+}
+
+TEST(Onnx, IsDeterministic) {
+  const auto once = linear().load(3), again = linear().load(3);
+  EXPECT_EQ(ir::to_text(once->graph), ir::to_text(again->graph));
+}
+
+TEST(Onnx, FoldsShapeArithmetic) {
+  const auto model = linear()
+                         .node("Shape", {"y"}, {"s"})
+                         .integers("zero", {0})
+                         .node("Gather", {"s", "zero"}, {"n"})
+                         .integers("one", {-1})
+                         .node("Concat", {"n", "one"}, {"t"})
+                         .attribute("axis", 0)
+                         .node("Reshape", {"y", "t"}, {"z"})
+                         .output("z")
+                         .load(5);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(model->graph.value(model->graph.outputs[1]).type.shape, (ir::Shape{5, 3}));
+  EXPECT_THAT(kinds(model->graph), testing::Not(Contains("concat")));
+}
+
+TEST(Onnx, TrainsBatchNormWithTheStatisticsOfTheBatchAndSaysSo) {
+  OnnxModel source;
+  source.input("x", {"N", "3", "2", "2"})
+      .weight("scale", {3})
+      .weight("bias", {3})
+      .weight("mean", {3})
+      .weight("var", {3});
+  source.node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y"}).output("y");
+  const auto model = source.load(2);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(kinds(model->graph), ElementsAre("batch_norm", "batch_norm_stats"));
+  EXPECT_EQ(named(model->graph, "mean").role, ir::Role::kBuffer);
+  EXPECT_NE(named(model->graph, "mean").next, ir::kNone);
+  EXPECT_THAT(model->info.nodes[0].note, HasSubstr("exported for inference"));
+}
+
+TEST(Onnx, WarnsWhereNamesBetrayFolding) {
+  OnnxModel folded;
+  folded.input("x", {"N", "1", "4", "4"})
+      .weight("features.bn1.weight", {2, 1, 3, 3})
+      .node("Conv", {"x", "features.bn1.weight"}, {"y"})
+      .output("y");
+  const auto betrayed = folded.load(1);
+  ASSERT_TRUE(betrayed) << to_text(betrayed.error());
+  EXPECT_THAT(betrayed->info.warnings, Contains(HasSubstr("folded batch norm")));
+  const auto plain = linear().load(1);
+  EXPECT_TRUE(plain->info.warnings.empty());
+  EXPECT_THAT(plain->info.notes,
+              Contains(testing::AllOf(HasSubstr("cannot be known"), HasSubstr("TrainingMode.TRAINING"))));
+}
+
+TEST(Onnx, TellsAllProblemsAtOnce) {
+  const auto model =
+      linear().node("Frobnicate", {"y"}, {"a"}).node("Hardmax", {"y"}, {"b"}).output("a").output("b").load(1);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, "E0401");
+  EXPECT_THAT(model.error().notes, Contains(HasSubstr("Frobnicate_a")));
+  EXPECT_THAT(model.error().notes, Contains(HasSubstr("Hardmax_b")));
+}
+
+TEST(Onnx, RefusesWhatIsWrong) {
+  EXPECT_EQ(code_of(OnnxModel(17, 3).load()), "E0203");
+  EXPECT_EQ(code_of(OnnxModel(17, 11).load()), "E0203");
+  EXPECT_EQ(code_of(OnnxModel(10).load()), "E0204");
+  EXPECT_EQ(code_of(OnnxModel(22).load()), "E0204");
+  EXPECT_EQ(code_of(linear().node("Relu", {"ghost"}, {"z"}).output("z").load(1)), "E0207");
+  EXPECT_EQ(code_of(linear().node("Relu", {"x"}, {"y"}).load(1)), "E0207");
+  EXPECT_EQ(code_of(linear().node("Relu", {"b"}, {"a"}).node("Relu", {"a"}, {"b"}).output("a").load(1)), "E0207");
+  EXPECT_EQ(code_of(OnnxModel().input("x", {"N", "4"}).load(1)), "E0208");
+  EXPECT_EQ(code_of(OnnxModel().input("x", {"N", "width"}).node("Relu", {"x"}, {"y"}).output("y").load(1)), "E0210");
+  EXPECT_EQ(
+      code_of(
+          OnnxModel().input("x", {"2", "4"}).weight("w", {3, 5}).node("Gemm", {"x", "w"}, {"y"}).output("y").load()),
+      "E0401");
+  const std::string whole = linear().bytes();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto cut = parse_onnx(whole.data(), size, "", {.batch = 1});
+    EXPECT_THAT(code_of(cut), testing::AnyOf("imported", testing::StartsWith("E02"), "E0401")) << size;
+  }
+}
+
+class External : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("pantoum-external-" + std::to_string(::getpid()));
+    fs::create_directories(folder_ / "inner");
+    std::ofstream file(folder_ / "inner" / "w.bin", std::ios::binary);
+    const std::vector<float> values{9, 1, 2, 3, 4};
+    file.write(reinterpret_cast<const char*>(values.data()), 20);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  // x [N,4] * w [4,1], w in a file.
+  [[nodiscard]] Result<Imported> load(const std::string& location, const std::string& offset,
+                                      const std::string& length) const {
+    OnnxModel model;
+    model.input("x", {"N", "4"}).node("MatMul", {"x", "w"}, {"y"}).output("y");
+    auto& tensor = *model.graph().add_initializer();
+    tensor.set_name("w");
+    tensor.set_data_type(onnx::TensorProto::FLOAT);
+    tensor.add_dims(4);
+    tensor.add_dims(1);
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const auto& [key, value] :
+         {std::pair{"location", location}, std::pair{"offset", offset}, std::pair{"length", length}}) {
+      auto& entry = *tensor.add_external_data();
+      entry.set_key(key);
+      entry.set_value(value);
+    }
+    return model.load(1, (folder_ / "inner").string());
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(External, ReadsThePieceThatIsNamed) {
+  const auto model = load("w.bin", "4", "16");
+  ASSERT_TRUE(model) << to_text(model.error());
+  const ir::Value& w = named(model->graph, "w");
+  EXPECT_EQ(w.role, ir::Role::kParameter);
+  float first = 0;
+  std::memcpy(&first, w.data->data(), sizeof first);
+  EXPECT_EQ(first, 1.0F);
+}
+
+TEST_F(External, RefusesPiecesOutsideTheFolderOrTheFile) {
+  EXPECT_EQ(code_of(load("w.bin", "8", "16")), "E0206");
+  EXPECT_EQ(code_of(load("w.bin", "4", "8")), "E0206");
+  EXPECT_EQ(code_of(load("w.bin", "-4", "16")), "E0206");
+  EXPECT_EQ(code_of(load("none.bin", "0", "16")), "E0206");
+  EXPECT_EQ(code_of(load("../inner/w.bin", "4", "16")), "E0206");
+  EXPECT_EQ(code_of(load((folder_ / "inner" / "w.bin").string(), "4", "16")), "E0206");
+  fs::create_symlink("/etc/passwd", folder_ / "inner" / "link");
+  EXPECT_EQ(code_of(load("link", "0", "16")), "E0206");
+}
+
+}  // namespace
+}  // namespace pantoum::import
