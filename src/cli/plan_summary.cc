@@ -30,7 +30,8 @@ std::string to_text(const PlanSummary& summary) {
                       found.counts.page_out, base::show_bytes(found.bytes_in), found.counts.page_in);
   text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s), base::show_joules(found.energy_j),
                       base::show_seconds(summary.unplanned_time_s), base::show_joules(summary.unplanned_energy_j));
-  text += fmt::format("         {}; planned in {}\n", bound_text(plan), base::show_seconds(plan.solver_seconds));
+  const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
+  text += fmt::format("         {}{}\n", bound_text(plan), effort);
   return text;
 }
 

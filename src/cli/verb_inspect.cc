@@ -28,7 +28,7 @@ Json to_json(const import::ModelInfo& info) {
     nodes.push_back({{"name", node.name}, {"op", node.op_type}, {"domain", node.domain}, {"forward", node.forward}, {"gradient", node.gradient},
                      {"outputs", node.output_shapes}, {"problem", node.problem}, {"note", node.note}});
   return {{"graph", info.graph_name}, {"producer", info.producer}, {"ir_version", info.ir_version}, {"opset", info.opset},
-          {"batch_name", info.batch_name}, {"batch", info.batch}, {"parameters", info.parameter_count}, {"warnings", info.warnings}, {"nodes", nodes}};
+          {"batch_name", info.batch_name}, {"batch", info.batch}, {"parameters", info.parameter_count}, {"warnings", info.warnings}, {"notes", info.notes}, {"nodes", nodes}};
 }
 
 void print_text(const import::ModelInfo& info) {
@@ -43,6 +43,10 @@ void print_text(const import::ModelInfo& info) {
     if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
   }
   for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
+  for (const std::string& note : info.notes) {
+    const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) { return !node.note.empty() && note.ends_with(": " + node.note); });
+    if (!of_a_node) std::printf("note: %s\n", note.c_str());
+  }
 }
 
 bool trainable(const import::ModelInfo& info) {

@@ -210,7 +210,7 @@ TEST(Onnx, RefusesWhatIsWrong) {
   EXPECT_EQ(
       code_of(
           OnnxModel().input("x", {"2", "4"}).weight("w", {3, 5}).node("Gemm", {"x", "w"}, {"y"}).output("y").load()),
-      "E0401");
+      "E0211");
   const std::string whole = linear().bytes();
   for (size_t size = 0; size < whole.size(); ++size) {
     const auto cut = parse_onnx(whole.data(), size, "", {.batch = 1});
