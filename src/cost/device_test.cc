@@ -1,0 +1,95 @@
+#include "cost/device.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace pantoum::cost {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kSmall = R"(
+name = "small"
+ram = "64KiB"
+reserve = "4KiB"
+align_bytes = 8
+idle_w = 0.25
+[compute]
+flops_per_s = 1e6
+flops_per_joule = 1e8
+[pager]
+mode = "sync"
+block_bytes = 512
+in = { latency_s = 1e-3, bytes_per_s = 1e6, w = 0.5 }
+out = { latency_s = 2e-3, bytes_per_s = 5e5 }
+)";
+
+std::string replaced(std::string from, const std::string& to) {
+  std::string text = kSmall;
+  const size_t at = text.find(from);
+  if (at == std::string::npos) throw std::runtime_error("nothing to replace: " + from);
+  return text.replace(at, from.size(), to);
+}
+
+TEST(Device, ReadsEveryKey) {
+  const auto profile = parse_device(kSmall, "small.toml");
+  ASSERT_TRUE(profile) << to_text(profile.error());
+  EXPECT_EQ(profile->device.ram_bytes, 65536);
+  EXPECT_EQ(profile->reserve_bytes, 4096);
+  EXPECT_EQ(profile->device.align_bytes, 8);
+  EXPECT_EQ(profile->device.idle_w, 0.25);
+  EXPECT_EQ(profile->compute.joules_per_flop, 1e-8);
+  EXPECT_EQ(profile->device.pager.mode, PagerMode::kSync);
+  EXPECT_EQ(profile->device.pager.out.latency_s, 2e-3);
+  EXPECT_FALSE(profile->host);
+}
+
+TEST(Device, HasTheProfilesOfTheHouse) {
+  EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "a72"));
+  for (const std::string& name : device_names()) {
+    const auto profile = load_device(name);
+    ASSERT_TRUE(profile) << to_text(profile.error());
+    EXPECT_EQ(profile->device.name, name);
+    EXPECT_FALSE(profile->source.empty()) << name;
+  }
+  const auto unknown = load_device("toaster");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code, "E0270");
+  EXPECT_THAT(unknown.error().help, HasSubstr("a72"));
+}
+
+TEST(Device, TellsTheLineAndTheKeyOfWhatIsWrong) {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {replaced("align_bytes", "align_bites"), "align_bites"},
+      {replaced("1e6\nflops_per_joule", "-1.0\nflops_per_joule"), "flops_per_s"},
+      {replaced("\"64KiB\"", "64"), "ram"},
+      {replaced("\"64KiB\"", "\"64\""), "64KiB"},
+      {replaced("= 8", "= 12"), "power of two"},
+      {replaced("\"sync\"", "\"fast\""), "pager.mode"},
+      {replaced("flops_per_joule = 1e8", ""), "no energy"},
+      {replaced("bytes_per_s = 5e5", "bytes_per_s = 0.0"), "bytes_per_s"},
+      {replaced("[compute]", "[compute"), ""},
+      {"", "is missing"}};
+  for (const auto& [text, key] : wrong) {
+    const auto profile = parse_device(text, "bad.toml");
+    ASSERT_FALSE(profile) << text;
+    EXPECT_EQ(profile.error().code, "E0271");
+    EXPECT_THAT(to_text(profile.error()), HasSubstr(key));
+    EXPECT_THAT(profile.error().where, HasSubstr("bad.toml"));
+  }
+  EXPECT_THAT(parse_device(replaced("align_bytes = 8", "align_bites = 8"), "bad.toml").error().where,
+              HasSubstr("bad.toml:5"));
+}
+
+TEST(Device, SurvivesEveryTruncation) {
+  const std::string whole = kSmall;
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto profile = parse_device(whole.substr(0, size), "cut.toml");
+    if (!profile) {
+      EXPECT_EQ(profile.error().code, "E0271");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::cost
