@@ -1,6 +1,5 @@
-#include <string.h>
-
 #include "kernels/portable/conv2d_panel.h"
+#include "kernels/portable/conv2d_shift.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -59,45 +58,17 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-/* Few output channels per group leave the tile's rows empty: each output row is then made by itself, kernel element after kernel
- * element, in the same order of additions. */
-static void direct_rows(void* arg, size_t begin, size_t end) {
-  const conv* c = arg;
-  const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w;
-  for (size_t index = begin; index < end; ++index) {
-    const size_t out_row = index % s->out_height, channel = index / s->out_height;
-    const size_t plane = channel / s->outputs, output = channel % (s->groups * s->outputs);
-    const pt_real* w = c->w + output * s->channels * taps;
-    pt_real* y = c->y + index * s->out_width;
-    memset(y, 0, s->out_width * sizeof(pt_real));
-    for (size_t k = 0; k < s->channels * taps; ++k) {
-      const ptrdiff_t in_row = conv_input_row(s, out_row, k % taps / s->kernel_w);
-      if (in_row < 0 || in_row >= (ptrdiff_t)s->height) continue;
-      const pt_real* x = c->x + ((plane * s->channels + k / taps) * s->height + (size_t)in_row) * s->width;
-      const ptrdiff_t shift = conv_input_column(s, 0, k % s->kernel_w);
-      const pt_real weight = w[k];
-      size_t from = 0, to = s->out_width;
-      while (from < to && shift + (ptrdiff_t)from * s->stride_w < 0) ++from;
-      while (to > from && shift + (ptrdiff_t)(to - 1) * s->stride_w >= (ptrdiff_t)s->width) --to;
-      if (s->stride_w == 1)
-        for (size_t q = from; q < to; ++q) y[q] += weight * x[(ptrdiff_t)q + shift];
-      else
-        for (size_t q = from; q < to; ++q) y[q] += weight * x[(ptrdiff_t)q * s->stride_w + shift];
-    }
-    if (c->bias)
-      for (size_t q = 0; q < s->out_width; ++q) y[q] += c->bias[output];
-  }
-}
-
 pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
   conv c = describe(call);
   const conv_shape* s = &c.s;
-  if (s->outputs < 4) {
-    PT_NAME(pt_split)(call->pool, s->samples * s->groups * s->outputs * s->out_height, direct_rows, &c);
+  const size_t taps = s->kernel_h * s->kernel_w, k = s->channels * taps, positions = s->out_height * s->out_width;
+  const pt_shifted shifted = {s->samples * s->groups, s->groups, s->outputs, s->out_height, s->out_width, s->channels, s->height, s->width, s->kernel_h,
+                              s->kernel_w, (size_t)s->dilation_h, (size_t)s->dilation_w, s->pad_top, s->pad_left, 0, c.w, c.x, c.bias, c.y,
+                              s->outputs * k, k, taps};
+  if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
+    PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
-  const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
   const pt_product product = {s->samples * s->groups, s->outputs, positions, k, &c, a_of, k, a_offsets, pack_b, c_of, positions, bias_of, 1};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;

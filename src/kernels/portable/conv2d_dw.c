@@ -1,6 +1,9 @@
+#include <string.h>
+
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
+#include "kernels/portable/tiles.h"
 
 /* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c, r, s), k = (n, p, q). */
 typedef struct conv {
@@ -98,9 +101,122 @@ pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
   return PT_OK;
 }
 
+/* Few outputs: the product is turned round. Rows are weights (c, r, q), read in place from a zero-padded strip of the input; columns are
+ * output channels, whose gradients are transposed once per strip. The sums of a job stay on the stack from the first sample to the
+ * last. Order of additions: ascending (n, p, q), as everywhere. */
+enum { kTurnedSums = 2048, kTurnedImage = 6144, kTurnedGradients = 2048, kTurnedPositions = 256 };
+
+typedef struct turned {
+  const conv* c;
+  pt_tiles tiles;
+  size_t padded_width, halo; /* a strip of `rows` output rows reads (rows - 1) * stride_h + 1 + halo input rows */
+  size_t rows;
+  size_t block, blocks;                   /* output channels of a job; jobs of a group along them */
+  size_t channels, channel_blocks;        /* input channels of a job; jobs along them */
+} turned;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t strip_rows(const turned* t, size_t rows) { return (rows - 1) * (size_t)t->c->s.stride_h + 1 + t->halo; }
+
+/* Zero when the shape does not fit the buffers. */
+static turned turn(const conv* c, size_t threads) {
+  const conv_shape* s = &c->s;
+  const size_t taps = s->kernel_h * s->kernel_w;
+  turned t = {c, PT_NAME(pt_tiles_here)(), (s->out_width - 1) * (size_t)s->stride_w + 1 + (s->kernel_w - 1) * (size_t)s->dilation_w,
+              (s->kernel_h - 1) * (size_t)s->dilation_h, 0, s->outputs <= 8 ? 8 : s->outputs <= 16 ? 16 : 32, 0, 0, 0};
+  t.blocks = (s->outputs + t.block - 1) / t.block;
+  if (s->out_width > kTurnedPositions || s->out_width * t.block > kTurnedGradients) return t;
+  const size_t most = least(kTurnedSums / t.block / taps, kTurnedImage / (t.padded_width * (t.halo + 1)));
+  if (most == 0) return t;
+  const size_t wanted = (threads > 1 ? 2 * threads : 1) / (s->groups * t.blocks) + 1; /* jobs for every thread */
+  const size_t channels = least(least(most, s->channels), (s->channels + wanted - 1) / wanted);
+  t.channel_blocks = (s->channels + channels - 1) / channels;
+  t.channels = (s->channels + t.channel_blocks - 1) / t.channel_blocks;
+  t.rows = least(s->out_height, least(kTurnedPositions, kTurnedGradients / t.block) / s->out_width);
+  while (t.rows > 1 && strip_rows(&t, t.rows) * t.padded_width * t.channels > kTurnedImage) --t.rows;
+  return t;
+}
+
+/* The strip's input rows of some channels of one sample, zeros around. */
+static void fill_strip(const turned* t, const pt_real* x, size_t channels, size_t row0, size_t rows, pt_real* image) {
+  const conv_shape* s = &t->c->s;
+  const size_t lines = strip_rows(t, rows);
+  for (size_t channel = 0; channel < channels; ++channel) {
+    for (size_t line = 0; line < lines; ++line, image += t->padded_width) {
+      const ptrdiff_t row = (ptrdiff_t)row0 * s->stride_h - s->pad_top + (ptrdiff_t)line;
+      const int inside = row >= 0 && row < (ptrdiff_t)s->height;
+      conv_copy_run(image, (ptrdiff_t)t->padded_width, 0, 1, x + (channel * s->height + (inside ? (size_t)row : 0)) * s->width, -s->pad_left, 1,
+                    inside ? (ptrdiff_t)s->width : 0);
+    }
+  }
+}
+
+/* gradients[position][output]; outputs beyond the last are 0. */
+static void fill_gradients(const turned* t, const pt_real* dy, size_t outputs, size_t positions, pt_real* gradients) {
+  const size_t plane = t->c->s.out_height * t->c->s.out_width, block = t->block;
+  for (size_t position = 0; position < positions; ++position, gradients += block) {
+    for (size_t output = 0; output < outputs; ++output) gradients[output] = dy[output * plane + position];
+    for (size_t output = outputs; output < block; ++output) gradients[output] = 0;
+  }
+}
+
+/* Adds one strip to the sums of a job. */
+static void add_strip(const turned* t, const pt_real* image, const pt_real* gradients, size_t channels, size_t rows, const size_t* a_at,
+                      const size_t* b_at, pt_real* sums) {
+  const conv_shape* s = &t->c->s;
+  const size_t taps = s->kernel_h * s->kernel_w, weights = channels * taps, lines = strip_rows(t, rows);
+  const pt_tile tile = t->block == 8 ? t->tiles.of_8x8 : t->block == 16 ? t->tiles.of_8x16 : t->tiles.of_8x32;
+  for (size_t weight = 0; weight < weights; weight += 8) {
+    const pt_real* a[8];
+    for (size_t row = 0; row < 8; ++row) {
+      const conv_tap tap = conv_tap_at(s, least(weight + row, weights - 1));
+      a[row] = image + (tap.plane * lines + tap.r * (size_t)s->dilation_h) * t->padded_width + tap.q * (size_t)s->dilation_w;
+    }
+    tile(a, a_at, gradients, b_at, rows * s->out_width, sums + weight * t->block);
+  }
+}
+
+static void turned_jobs(void* arg, size_t begin, size_t end) {
+  const turned* t = arg;
+  const conv_shape* s = &t->c->s;
+  const size_t taps = s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
+  pt_real sums[kTurnedSums + 7 * 32], image[kTurnedImage], gradients[kTurnedGradients]; /* the last tile has up to 7 rows too many */
+  size_t a_at[kTurnedPositions], b_at[kTurnedPositions];
+  for (size_t position = 0; position < t->rows * s->out_width; ++position) {
+    a_at[position] = position / s->out_width * (size_t)s->stride_h * t->padded_width + position % s->out_width * (size_t)s->stride_w;
+    b_at[position] = position * t->block;
+  }
+  for (size_t job = begin; job < end; ++job) {
+    const size_t channel0 = job % t->channel_blocks * t->channels, rest = job / t->channel_blocks;
+    const size_t output0 = rest % t->blocks * t->block, group = rest / t->blocks;
+    const size_t channels = least(t->channels, s->channels - channel0), outputs = least(t->block, s->outputs - output0);
+    memset(sums, 0, sizeof sums);
+    for (size_t sample = 0; sample < s->samples; ++sample) {
+      const size_t plane = sample * s->groups + group;
+      const pt_real* x = t->c->x + (plane * s->channels + channel0) * s->height * s->width;
+      const pt_real* dy = t->c->dy + (plane * s->outputs + output0) * positions;
+      for (size_t row0 = 0; row0 < s->out_height; row0 += t->rows) {
+        const size_t rows = least(t->rows, s->out_height - row0);
+        fill_strip(t, x, channels, row0, rows, image);
+        fill_gradients(t, dy + row0 * s->out_width, outputs, rows * s->out_width, gradients);
+        add_strip(t, image, gradients, channels, rows, a_at, b_at, sums);
+      }
+    }
+    for (size_t output = 0; output < outputs; ++output)
+      for (size_t weight = 0; weight < channels * taps; ++weight)
+        t->c->dw[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] = sums[weight * t->block + output];
+  }
+}
+
 pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
   const conv c = describe(call);
   const conv_shape* s = &c.s;
+  if (s->samples == 0 || s->outputs == 0 || s->channels == 0 || s->out_height * s->out_width == 0) return PT_NAME(pt_conv2d_dw_reference)(call);
+  const turned t = turn(&c, call->pool != NULL ? call->pool->threads : 1);
+  if (t.rows > 0) {
+    PT_NAME(pt_split)(call->pool, s->groups * t.blocks * t.channel_blocks, turned_jobs, (void*)&t);
+    return PT_OK;
+  }
   if (s->outputs < 2) return PT_NAME(pt_conv2d_dw_reference)(call);
   const size_t positions = s->out_height * s->out_width, weights = s->channels * s->kernel_h * s->kernel_w;
   const pt_product product = {s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of, weights, NULL, 0};

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "kernels/portable/conv2d_panel.h"
+#include "kernels/portable/conv2d_shift.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -60,8 +61,16 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
 pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
   const conv c = describe(call);
   const conv_shape* s = &c.s;
-  if (s->channels < 2) return PT_NAME(pt_conv2d_dx_reference)(call);
   const size_t taps = s->kernel_h * s->kernel_w, positions = s->height * s->width;
+  const pt_shifted shifted = {s->samples * s->groups, s->groups, s->channels, s->height, s->width, s->outputs, s->out_height, s->out_width, s->kernel_h,
+                              s->kernel_w, (size_t)s->dilation_h, (size_t)s->dilation_w, (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
+                              (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left, 1, c.w, c.dy, NULL, c.dx, s->outputs * s->channels * taps, taps,
+                              s->channels * taps};
+  if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
+    PT_NAME(pt_shifted_run)(&shifted, call->pool);
+    return PT_OK;
+  }
+  if (s->channels < 2) return PT_NAME(pt_conv2d_dx_reference)(call);
   const pt_product product = {s->samples * s->groups, s->channels, positions, s->outputs * taps, &c, a_of, taps, a_offsets, pack_b, c_of, positions, NULL, 0};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;

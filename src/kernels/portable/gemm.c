@@ -2,55 +2,7 @@
 
 #include <string.h>
 
-typedef void (*tile_function)(const pt_real* const* a, const size_t* offsets, const pt_real* b, size_t count, pt_real* acc);
-
-#if defined(__GNUC__)
-#define PT_TILE_VECTOR_(name) name##_vector
-#define PT_TILE_VECTOR(name) PT_TILE_VECTOR_(name)
-
-#define PT_TILE tile_16
-#define PT_TILE_TARGET
-#define PT_TILE_BYTES 16
-#define PT_TILE_ROWS 4
-#include "kernels/portable/gemm_tile.h"
-
-#if defined(__x86_64__)
-#define PT_TILE tile_32
-#define PT_TILE_TARGET __attribute__((target("avx2")))
-#define PT_TILE_BYTES 32
-#define PT_TILE_ROWS 4
-#include "kernels/portable/gemm_tile.h"
-
-#define PT_TILE tile_64
-#ifdef __clang__
-#define PT_TILE_TARGET __attribute__((target("avx512f")))
-#else
-#define PT_TILE_TARGET __attribute__((target("avx512f,prefer-vector-width=512")))
-#endif
-#define PT_TILE_BYTES 64
-#define PT_TILE_ROWS 8
-#include "kernels/portable/gemm_tile.h"
-#endif
-
-static tile_function choose_tile(void) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && sizeof(pt_real) == 4) return tile_64;
-  if (__builtin_cpu_supports("avx2")) return tile_32;
-#endif
-  return tile_16;
-}
-
-#else
-
-static void tile_plain(const pt_real* const* a, const size_t* offsets, const pt_real* b, size_t count, pt_real* acc) {
-  for (size_t kk = 0; kk < count; ++kk)
-    for (size_t row = 0; row < PT_GEMM_MR; ++row)
-      for (size_t column = 0; column < PT_GEMM_NR; ++column)
-        acc[row * PT_GEMM_NR + column] += b[kk * PT_GEMM_NR + column] * a[row][offsets[kk]];
-}
-static tile_function choose_tile(void) { return tile_plain; }
-
-#endif
+#include "kernels/portable/tiles.h"
 
 void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end), void* arg) {
   if (count == 0) return;
@@ -64,13 +16,13 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 typedef struct run_state {
   const pt_product* product;
-  tile_function tile;
+  pt_tile tile;
   size_t column_blocks, row_blocks, rows_per_block;
 } run_state;
 
 /* One k block of one (row tile, panel): continues the chains of C, which are zero before the first block. */
 static void run_tile(const run_state* state, size_t batch, size_t row0, size_t column0, size_t columns, size_t k0, size_t count,
-                     const size_t* offsets, const pt_real* panel) {
+                     const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;
   const size_t rows = least(PT_GEMM_MR, product->m - row0);
   const pt_real* first = product->a_of(product->context, batch);
@@ -82,7 +34,7 @@ static void run_tile(const run_state* state, size_t batch, size_t row0, size_t c
     a[row] = first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
     if (k0 > 0 && row < rows) memcpy(acc + row * PT_GEMM_NR, c + row * product->c_row, columns * sizeof(pt_real));
   }
-  state->tile(a, offsets, panel, count, acc);
+  state->tile(a, offsets, panel, panel_rows, count, acc);
   for (size_t row = 0; row < rows; ++row) memcpy(c + row * product->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
 }
 
@@ -107,7 +59,8 @@ static void run_job(const run_state* state, size_t job) {
   const size_t row0 = row_block * state->rows_per_block, rows = least(state->rows_per_block, product->m - row0);
   const size_t column0 = column_block * PT_GEMM_NB, columns = least(PT_GEMM_NB, product->n - column0);
   pt_real panels[PT_GEMM_NB / PT_GEMM_NR][PT_GEMM_KC * PT_GEMM_NR];
-  size_t offsets[PT_GEMM_KC];
+  size_t offsets[PT_GEMM_KC], panel_rows[PT_GEMM_KC];
+  for (size_t kk = 0; kk < PT_GEMM_KC; ++kk) panel_rows[kk] = kk * PT_GEMM_NR;
   for (size_t k0 = 0; k0 < product->k; k0 += PT_GEMM_KC) {
     const size_t count = least(PT_GEMM_KC, product->k - k0);
     product->a_offsets(product->context, k0, count, offsets);
@@ -115,7 +68,7 @@ static void run_job(const run_state* state, size_t job) {
       product->pack_b(product->context, batch, k0, count, column0 + panel * PT_GEMM_NR, least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), panels[panel]);
     for (size_t row = 0; row < rows; row += PT_GEMM_MR)
       for (size_t panel = 0; panel * PT_GEMM_NR < columns; ++panel)
-        run_tile(state, batch, row0 + row, column0 + panel * PT_GEMM_NR, least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), k0, count, offsets, panels[panel]);
+        run_tile(state, batch, row0 + row, column0 + panel * PT_GEMM_NR, least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), k0, count, offsets, panel_rows, panels[panel]);
   }
   if (product->k == 0)
     for (size_t row = row0; row < row0 + rows; ++row)
@@ -129,7 +82,7 @@ static void run_jobs(void* arg, size_t begin, size_t end) {
 
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool) {
   if (product->batches == 0 || product->m == 0 || product->n == 0) return;
-  run_state state = {product, choose_tile(), (product->n + PT_GEMM_NB - 1) / PT_GEMM_NB, 1, 0};
+  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, (product->n + PT_GEMM_NB - 1) / PT_GEMM_NB, 1, 0};
   const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
   state.rows_per_block = product->m;
   if (threads > 1 && jobs < 4 * threads) { /* too few jobs for the threads: split the rows too */

@@ -34,17 +34,36 @@ static window window_of(const pool* p, ptrdiff_t out_row, ptrdiff_t out_column) 
   return w;
 }
 
-/* The offset of the first maximum in a plane, or -1 for a window without input. NaN wins. */
-static ptrdiff_t argmax(const pool* p, const pt_real* x, const window* w) {
-  ptrdiff_t best = -1;
-  for (ptrdiff_t r = w->row_begin; r < w->row_end; ++r) {
-    const ptrdiff_t row = (w->top + r * p->dilation_h) * p->width;
-    for (ptrdiff_t c = w->column_begin; c < w->column_end; ++c) {
-      const ptrdiff_t at = row + w->left + c * p->dilation_w;
-      if (best < 0 || x[at] > x[best] || (x[at] != x[at] && x[best] == x[best])) best = at;
+/* The offset of the first maximum of rows x columns taps, the first of which lies at `row`. NaN wins. */
+static inline ptrdiff_t argmax_taps(const pool* p, const pt_real* x, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t columns) {
+  ptrdiff_t best = row;
+  pt_real most = x[best];
+  for (ptrdiff_t r = 0; r < rows; ++r, row += p->dilation_h * p->width) {
+    for (ptrdiff_t c = 0; c < columns; ++c) {
+      const ptrdiff_t at = row + c * p->dilation_w;
+      const pt_real value = x[at];
+      const int more = (value > most) | ((value != value) & (most == most));
+      best = more ? at : best;
+      most = more ? value : most;
     }
   }
   return best;
+}
+
+/* The same for an output's window; -1 without input. The usual sizes are compiled on their own. */
+static inline ptrdiff_t argmax(const pool* p, const pt_real* x, ptrdiff_t out_row, ptrdiff_t out_column) {
+  const ptrdiff_t top = out_row * p->stride_h - p->pad_top, left = out_column * p->stride_w - p->pad_left;
+  const ptrdiff_t bottom = top + (p->kernel_h - 1) * p->dilation_h, right = left + (p->kernel_w - 1) * p->dilation_w;
+  if (top >= 0 && left >= 0 && bottom < p->height && right < p->width) {
+    const ptrdiff_t first = top * p->width + left;
+    if (p->kernel_h == 2 && p->kernel_w == 2) return argmax_taps(p, x, first, 2, 2);
+    if (p->kernel_h == 3 && p->kernel_w == 3) return argmax_taps(p, x, first, 3, 3);
+    return argmax_taps(p, x, first, p->kernel_h, p->kernel_w);
+  }
+  const window w = window_of(p, out_row, out_column);
+  if (w.row_begin >= w.row_end || w.column_begin >= w.column_end) return -1;
+  return argmax_taps(p, x, (w.top + w.row_begin * p->dilation_h) * p->width + w.left + w.column_begin * p->dilation_w, w.row_end - w.row_begin,
+                     w.column_end - w.column_begin);
 }
 
 static void max_planes(void* arg, size_t begin, size_t end) {
@@ -54,8 +73,7 @@ static void max_planes(void* arg, size_t begin, size_t end) {
     pt_real* y = p->y + plane * (size_t)(p->out_height * p->out_width);
     for (ptrdiff_t row = 0; row < p->out_height; ++row) {
       for (ptrdiff_t column = 0; column < p->out_width; ++column) {
-        const window w = window_of(p, row, column);
-        const ptrdiff_t best = argmax(p, x, &w);
+        const ptrdiff_t best = argmax(p, x, row, column);
         *y++ = best >= 0 ? x[best] : (pt_real)-3.4028234663852886e38;
       }
     }
@@ -71,8 +89,7 @@ static void max_grad_planes(void* arg, size_t begin, size_t end) {
     memset(dx, 0, (size_t)(p->height * p->width) * sizeof(pt_real));
     for (ptrdiff_t row = 0; row < p->out_height; ++row) {
       for (ptrdiff_t column = 0; column < p->out_width; ++column, ++dy) {
-        const window w = window_of(p, row, column);
-        const ptrdiff_t best = argmax(p, x, &w);
+        const ptrdiff_t best = argmax(p, x, row, column);
         if (best >= 0) dx[best] += *dy;
       }
     }

@@ -126,10 +126,25 @@ ConvCase random_case(std::mt19937& random) {
   return c;
 }
 
+// Shapes that do not fit one strip, one chunk of planes, or any strip at all.
+std::vector<ConvCase> large_cases() {
+  const std::vector<int64_t> plain{1, 1, 1, 1, 1, 1, 1, 1, 1};
+  return {{2, 70, 20, 33, 9, 3, 3, plain},
+          {1, 3, 40, 300, 5, 3, 3, plain},
+          {1, 2, 4, 3000, 6, 3, 3, plain},
+          {1, 2, 20, 9000, 3, 1, 1, {1, 1, 0, 0, 0, 0, 1, 1, 1}},
+          {2, 2, 24, 24, 5, 17, 17, {1, 1, 8, 8, 8, 8, 1, 1, 1}},
+          {2, 300, 5, 5, 40, 1, 1, {1, 1, 0, 0, 0, 0, 1, 1, 1}},
+          {3, 40, 9, 9, 40, 3, 3, {1, 1, 1, 1, 1, 1, 1, 1, 40}},
+          {2, 4, 12, 12, 33, 3, 3, {1, 1, 5, 6, 5, 6, 1, 1, 1}},
+          {2, 5, 30, 41, 20, 3, 3, {2, 2, 1, 1, 1, 1, 2, 3, 1}}};
+}
+
 TEST(Convolutions, BlockedGiveTheReferencesBits) {
   std::mt19937 random(3);
-  for (int trial = 0; trial < 150; ++trial) {
-    const ConvCase c = random_case(random);
+  const std::vector<ConvCase> large = large_cases();
+  for (size_t trial = 0; trial < 150 + large.size(); ++trial) {
+    const ConvCase c = trial < large.size() ? large[trial] : random_case(random);
     auto x = make<float>(c.x(), random), w = make<float>(c.w(), random), dy = make<float>(c.y(), random), bias = make<float>({c.outputs}, random);
     const auto y = run<float>(PT_OP_conv2d, 0, {&x, &w, &bias}, c.y(), c.ints);
     const auto dx = run<float>(PT_OP_conv2d_dx, 0, {&dy, &w}, c.x(), c.ints);

@@ -1,0 +1,169 @@
+#include "kernels/portable/conv2d_shift.h"
+
+#include <string.h>
+
+#include "kernels/portable/gemm.h"
+#include "kernels/portable/tiles.h"
+
+enum { kRows = 8, kColumns = 32, kThinColumns = 128 }; /* the thin tile has one row */
+
+typedef struct strips {
+  const pt_shifted* c;
+  pt_tiles tiles;
+  size_t padded_width, halo; /* rows of a strip beyond its outputs */
+  size_t rows, per_image;    /* output rows of a strip; strips of an image */
+  size_t planes;             /* source planes held at once */
+  size_t tile_rows, tile_columns;
+} strips;
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t plane_size(const strips* s, size_t rows) { return (rows + s->halo) * s->padded_width; }
+
+/* The strip height of least work per output row: tiles (columns beyond the image are wasted) and copies (the halo is copied twice). */
+static void choose_strips(strips* s) {
+  const pt_shifted* c = s->c;
+  const size_t taps = c->kernel_h * c->kernel_w;
+  const size_t all_rows = (c->outputs + s->tile_rows - 1) / s->tile_rows * s->tile_rows;
+  double best = 0;
+  s->rows = 0;
+  for (size_t rows = 1; rows <= least(c->out_height, 64); ++rows) {
+    const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
+    if (size + s->tile_columns > PT_SHIFT_IMAGE) break;
+    const size_t planes = least(c->planes, least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
+    const double chunks = (double)((c->planes + planes - 1) / planes), tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
+    const double cost = (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
+    if (s->rows != 0 && cost >= best) continue;
+    best = cost;
+    s->rows = rows;
+    s->planes = planes;
+  }
+  if (s->rows != 0) s->per_image = (c->out_height + s->rows - 1) / s->rows;
+}
+
+static strips describe(const pt_shifted* c) {
+  strips s;
+  memset(&s, 0, sizeof s);
+  s.c = c;
+  s.tiles = PT_NAME(pt_tiles_here)();
+  s.padded_width = c->out_width + (c->kernel_w - 1) * c->dilation_w;
+  s.halo = (c->kernel_h - 1) * c->dilation_h;
+  s.tile_rows = c->outputs < 4 ? 1 : kRows;
+  s.tile_columns = c->outputs < 4 ? kThinColumns : kColumns;
+  if (c->kernel_h * c->kernel_w <= PT_SHIFT_TAPS) choose_strips(&s);
+  return s;
+}
+
+/* Copies source planes [plane0, plane0 + planes) of a strip that begins at output row `row0`, with zeros around. */
+static void fill_image(const strips* s, const pt_real* source, size_t plane0, size_t planes, size_t row0, size_t rows, pt_real* image) {
+  const pt_shifted* c = s->c;
+  const ptrdiff_t width = (ptrdiff_t)c->width, padded = (ptrdiff_t)s->padded_width;
+  ptrdiff_t from = c->left < 0 ? 0 : c->left < padded ? c->left : padded; /* the first column of the row that lies on the source */
+  ptrdiff_t to = c->left + width < padded ? c->left + width : padded;
+  if (to < from) to = from;
+  for (size_t plane = 0; plane < planes; ++plane) {
+    for (size_t row = 0; row < rows + s->halo; ++row, image += padded) {
+      const ptrdiff_t at = (ptrdiff_t)(row0 + row) - c->top;
+      if (at < 0 || at >= (ptrdiff_t)c->height) {
+        memset(image, 0, (size_t)padded * sizeof(pt_real));
+        continue;
+      }
+      const pt_real* line = source + ((plane0 + plane) * c->height + (size_t)at) * c->width;
+      for (ptrdiff_t column = 0; column < from; ++column) image[column] = 0;
+      if (to > from) memcpy(image + from, line + (from - c->left), (size_t)(to - from) * sizeof(pt_real));
+      for (ptrdiff_t column = to; column < padded; ++column) image[column] = 0;
+    }
+  }
+  memset(image, 0, s->tile_columns * sizeof(pt_real)); /* what tiles read beyond the end */
+}
+
+static void tap_offsets(const strips* s, size_t planes, size_t rows, size_t* a_at, size_t* b_at) {
+  const pt_shifted* c = s->c;
+  for (size_t plane = 0; plane < planes; ++plane) {
+    for (size_t r = 0; r < c->kernel_h; ++r) {
+      for (size_t q = 0; q < c->kernel_w; ++q) {
+        const size_t down = c->from_end ? c->kernel_h - 1 - r : r, right = c->from_end ? c->kernel_w - 1 - q : q;
+        *a_at++ = plane * c->a_plane + r * c->kernel_w + q;
+        *b_at++ = plane * plane_size(s, rows) + down * c->dilation_h * s->padded_width + right * c->dilation_w;
+      }
+    }
+  }
+}
+
+typedef struct run { /* [at, at + length) of a tile's row are outputs [to, to + length) of a plane */
+  size_t at, to, length;
+} run;
+
+/* The outputs among the columns of a strip's tile. */
+static size_t output_runs(const strips* s, size_t row0, size_t rows, size_t column0, run* runs) {
+  const size_t padded = s->padded_width, width = s->c->out_width;
+  const size_t column1 = column0 + s->tile_columns;
+  size_t count = 0;
+  for (size_t column = column0; column < column1;) {
+    const size_t row = column / padded, q = column % padded;
+    if (row >= rows) break;
+    const size_t end = least((row + 1) * padded, column1);
+    if (q < width) {
+      runs[count].at = column - column0;
+      runs[count].to = (row0 + row) * width + q;
+      runs[count++].length = least(width - q, end - column);
+    }
+    column = end;
+  }
+  return count;
+}
+
+/* One panel of columns for all outputs: continues the chains of y, or begins them; the last chunk adds the bias. */
+static void run_panel(const strips* s, size_t image, size_t plane0, size_t count, const size_t* a_at, const size_t* b_at, const pt_real* panel,
+                      const run* runs, size_t run_count, int last) {
+  const pt_shifted* c = s->c;
+  const size_t positions = c->out_height * c->out_width, height = s->tile_rows, columns = s->tile_columns;
+  const pt_real* first = c->a + image % c->groups * c->a_image + plane0 * c->a_plane;
+  const pt_real* bias = last && c->bias != NULL ? c->bias + image % c->groups * c->outputs : NULL;
+  pt_real acc[kRows * kColumns];
+  for (size_t m0 = 0; m0 < c->outputs; m0 += height) {
+    const size_t rows = least(height, c->outputs - m0);
+    pt_real* y = c->y + (image * c->outputs + m0) * positions;
+    const pt_real* a[kRows];
+    for (size_t row = 0; row < kRows; ++row) a[row] = first + (m0 + least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
+    memset(acc, 0, sizeof acc);
+    for (size_t row = 0; plane0 > 0 && row < rows; ++row)
+      for (size_t i = 0; i < run_count; ++i) memcpy(acc + row * columns + runs[i].at, y + row * positions + runs[i].to, runs[i].length * sizeof(pt_real));
+    (height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32)(a, a_at, panel, b_at, count, acc);
+    for (size_t row = 0; row < rows; ++row) {
+      if (bias != NULL)
+        for (size_t column = 0; column < columns; ++column) acc[row * columns + column] += bias[m0 + row];
+      for (size_t i = 0; i < run_count; ++i) memcpy(y + row * positions + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
+    }
+  }
+}
+
+static void run_strips(void* arg, size_t begin, size_t end) {
+  const strips* s = arg;
+  const pt_shifted* c = s->c;
+  const size_t taps = c->kernel_h * c->kernel_w;
+  pt_real image[PT_SHIFT_IMAGE];
+  size_t a_at[PT_SHIFT_TAPS], b_at[PT_SHIFT_TAPS];
+  for (size_t job = begin; job < end; ++job) {
+    const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows, rows = least(s->rows, c->out_height - row0);
+    const pt_real* source = c->source + index * c->planes * c->height * c->width;
+    const size_t columns = (rows - 1) * s->padded_width + c->out_width;
+    for (size_t plane0 = 0; plane0 < c->planes; plane0 += s->planes) {
+      const size_t planes = least(s->planes, c->planes - plane0);
+      fill_image(s, source, plane0, planes, row0, rows, image);
+      tap_offsets(s, planes, rows, a_at, b_at);
+      for (size_t column0 = 0; column0 < columns; column0 += s->tile_columns) {
+        run runs[kThinColumns];
+        const size_t run_count = output_runs(s, row0, rows, column0, runs);
+        run_panel(s, index, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count, plane0 + planes == c->planes);
+      }
+    }
+  }
+}
+
+int PT_NAME(pt_shifted_fits)(const pt_shifted* c) { return c->planes > 0 && describe(c).rows != 0; }
+
+void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool) {
+  strips s = describe(c);
+  PT_NAME(pt_split)(pool, c->images * s.per_image, run_strips, &s);
+}
