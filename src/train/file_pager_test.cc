@@ -8,11 +8,13 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <thread>
 #include <vector>
 
 namespace pantoum::train {
@@ -239,11 +241,21 @@ TEST_P(EveryBackend, ReportsAFullDiskFromWait) {
   EXPECT_EQ(status, PT_E_FULL);
 }
 
+// Before anything is allocated: other programs must not find the disk full meanwhile.
 TEST(FilePagerOpen, TellsAtOnceThatTheDiskIsTooSmall) {
   struct statfs system = {};
   ASSERT_EQ(statfs("/var/tmp", &system), 0);
   const uint64_t needed = (static_cast<uint64_t>(system.f_blocks) * 2 + 1) * static_cast<uint64_t>(system.f_bsize);
+  std::atomic<bool> done = false;
+  uint64_t least_free = static_cast<uint64_t>(system.f_bavail);
+  std::thread watcher([&] {
+    for (struct statfs now = {}; !done; std::this_thread::yield())
+      if (statfs("/var/tmp", &now) == 0) least_free = std::min(least_free, static_cast<uint64_t>(now.f_bavail));
+  });
   const auto pager = FilePager::open({.path = "/var/tmp", .bytes = needed});
+  done = true;
+  watcher.join();
+  EXPECT_GT(least_free, static_cast<uint64_t>(system.f_bavail) / 2);
   ASSERT_FALSE(pager.has_value());
   EXPECT_EQ(pager.error().code, "E0902");
   EXPECT_NE(pager.error().message.find(std::to_string(needed)), std::string::npos);

@@ -9,14 +9,6 @@ namespace {
 [[maybe_unused]] std::atomic<long> g_allocations{0};  // by any thread, through malloc and its kin or operator new
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PANTOUM_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PANTOUM_SANITIZER 1
-#endif
-#endif
-
 #ifndef PANTOUM_SANITIZER
 #define PANTOUM_COUNTS_ALLOCATIONS 1
 // glibc's own entry points under other names, so that these may stand in front of them.
