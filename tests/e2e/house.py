@@ -47,6 +47,36 @@ def tensors(path):
             for name, entry in header.items() if name != "__metadata__"}
 
 
+def field(number, value):
+    """One protobuf field: bytes or an integer."""
+    def varint(n):
+        out = b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def onnx_node(op, inputs, outputs, name=""):
+    return b"".join([*(field(1, i.encode()) for i in inputs), *(field(2, o.encode()) for o in outputs), field(3, name.encode()), field(4, op.encode())])
+
+
+def onnx_tensor(name, dims, values, dtype=1):
+    """f32 (1) or bool (9)."""
+    raw = struct.pack(f"<{len(values)}f", *values) if dtype == 1 else bytes(values)
+    return b"".join(field(1, dim) for dim in dims) + field(2, dtype) + field(8, name.encode()) + field(9, raw)
+
+
+def onnx_model(nodes, dims, tensors=()):
+    """x [dims] -> nodes -> y, opset 17. A dim may be a name."""
+    shape = b"".join(field(1, field(2, d.encode()) if isinstance(d, str) else field(1, d)) for d in dims)
+    x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, shape)))
+    graph = b"".join(field(1, node) for node in nodes) + field(2, b"g") + b"".join(field(5, t) for t in tensors) + field(11, x) + field(12, field(1, b"y"))
+    return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
+
+
 class House(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

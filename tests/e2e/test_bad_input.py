@@ -7,27 +7,12 @@ import shutil
 import struct
 import unittest
 
-from house import MODEL, ROOT, House, idx, make_data
-
-
-def field(number, value):
-    """One protobuf field: bytes or an integer."""
-    def varint(n):
-        out = b""
-        while n > 127:
-            out, n = out + bytes([n & 127 | 128]), n >> 7
-        return out + bytes([n])
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    return varint(number << 3 | 2) + varint(len(value)) + value
+from house import MODEL, ROOT, House, idx, make_data, onnx_model, onnx_node
 
 
 def model(op, dims=(1, 4)):
     """A model of one node: x -> op -> y. A dim may be a name."""
-    shape = b"".join(field(1, field(2, d.encode()) if isinstance(d, str) else field(1, d)) for d in dims)
-    x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, shape)))
-    graph = field(1, field(1, b"x") + field(2, b"y") + field(3, b"lonely") + field(4, op.encode())) + field(2, b"g") + field(11, x) + field(12, field(1, b"y"))
-    return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
+    return onnx_model([onnx_node(op, ["x"], ["y"], name="lonely")], dims)
 
 
 class BadInput(House):

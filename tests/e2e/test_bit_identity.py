@@ -1,12 +1,32 @@
 """Whatever the plan, the same bits: budgets, paging, recomputing, homes of parameters, threads."""
 import json
+import math
 import os
+import random
 import unittest
 
-from house import MODEL, House, make_data, tensors
+from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor, tensors
 
 BATCH = 8
-COMMON = ("--batch", BATCH, "--epochs", 1, "--effort", 4, "--seed", 7, "--device", "host")
+COMMON = ("--batch", BATCH, "--epochs", 1, "--effort", 4, "--device", "host")
+
+
+def dropout_model(path):
+    """Two convolutions, each with a tanh and a dropout behind it, a mean and a linear layer."""
+    draw = random.Random(5)
+
+    def weight(name, *dims):
+        return onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))])
+    made = [onnx_tensor("ratio", (), [0.4]), onnx_tensor("training", (), [1], dtype=9), weight("w0", 8, 1, 3, 3), weight("w1", 8, 8, 3, 3), weight("fc", 8, 10)]
+    nodes, last = [], "x"
+    for layer in range(2):
+        nodes += [onnx_node("Conv", [last, f"w{layer}"], [f"c{layer}"]), onnx_node("Tanh", [f"c{layer}"], [f"t{layer}"]),
+                  onnx_node("Dropout", [f"t{layer}", "ratio", "training"], [f"d{layer}"])]
+        last = f"d{layer}"
+    nodes += [onnx_node("GlobalAveragePool", [last], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]), onnx_node("MatMul", ["flat", "fc"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
 
 
 class BitIdentity(House):
@@ -15,10 +35,10 @@ class BitIdentity(House):
         super().setUpClass()
         make_data(os.path.join(cls.folder, "data"), 10 * BATCH, 16)
 
-    def train(self, name, *words):
+    def train(self, name, *words, model=MODEL, seed=7):
         out = self.path(name, "w.safetensors")
         os.makedirs(os.path.dirname(out), exist_ok=True)
-        self.succeed("train", MODEL, "--data", self.path("data"), *COMMON, "-o", out, *words)
+        self.succeed("train", model, "--data", self.path("data"), *COMMON, "--seed", seed, "-o", out, *words)
         end = self.log_of(self.path(name, "run.jsonl"))[-1]
         self.assertEqual(end["event"], "end")
         self.assertEqual(end["steps"], 10)
@@ -57,6 +77,23 @@ class BitIdentity(House):
 
     def test_adam(self):
         self.check(("--optimizer", "adam", "--lr", "1e-3"))
+
+    def test_dropout_is_drawn_again_alike(self):
+        model = dropout_model(self.path("dropout.onnx"))
+        expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)
+        most, recomputed = end["unplanned_peak_bytes"], 0
+        for budget in range(most, most // 2, -most // 40):
+            done = self.run_cli("plan", model, *COMMON[:2], "--effort", 2, "--ram", f"{budget}B", "--no-paging", "--format", "json")
+            if done.returncode != 0:
+                break
+            if json.loads(done.stdout)["recomputed"] == 0:
+                continue
+            found, _ = self.train("planned", "--ram", f"{budget}B", "--no-paging", "--lr", "0.1", model=model)
+            recomputed += 1
+            self.assertEqual(found, expected, f"with {budget} bytes")
+        self.assertGreater(recomputed, 0)
+        other, _ = self.train("other", "--ram", "1GiB", "--lr", "0.1", model=model, seed=8)
+        self.assertNotEqual(other, expected)
 
     def test_parameters_in_storage_and_threads(self):
         words = ("--lr", "0.05", "--momentum", "0.9")

@@ -87,24 +87,22 @@ class Contract(House):
             process.kill()
             process.wait()
 
-    def limited(self, budget, limit):
-        return self.run_cli(*self.words(budget), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
-
     def test_an_unplanned_step_dies_under_the_limit_that_lets_the_planned_one_pass(self):
-        planned = self.peak // 2
-        for slack in range(40, 400, 20):  # what the process takes beside the arena, found in steps
-            limit = planned + (slack << 20)
-            if self.limited(planned, limit).returncode == 0:
-                break
-        else:
-            self.fail("the planned step never passed")
-        self.assertEqual(self.limited(planned, limit).returncode, 0)
-        room = limit - planned
-        wide = self.run_cli("train", MODEL, "--data", self.path("data"), "--batch", BATCH, "--ram", "1GiB", "--effort", 1, "--threads", 2, "-o", self.path("w.safetensors"),
-                            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (planned + room - (1 << 20), ) * 2))
-        if self.peak - planned > 24 << 20:
-            self.assertNotEqual(wide.returncode, 0)
-            self.assertIn("error[E", wide.stderr)
+        batch = 1024
+        data = make_data(self.path("large"), batch, 64)
+        peak = self.plan_json(MODEL, "--batch", batch, "--ram", "1GiB", "--effort", 1)["unplanned_peak_bytes"]
+
+        def train(budget, limit):
+            return self.run_cli("train", MODEL, "--data", data, "--batch", batch, "--ram", f"{budget}B", "--effort", 1, "--threads", 2,
+                                "-o", self.path("large.safetensors"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
+        planned = peak * 45 // 100
+        limits = (planned + (slack << 20) for slack in range(20, 400, 10))  # what the process takes beside the arena, found in steps
+        limit = next((limit for limit in limits if train(planned, limit).returncode == 0), None)
+        self.assertIsNotNone(limit, "the planned step never passed")
+        died = train(2 * peak, limit)
+        self.assertEqual(died.returncode, 9, died.stderr)
+        self.assertIn("error[E0906]", died.stderr)
+        self.assertEqual(train(2 * peak, limit + 2 * peak).returncode, 0)
 
     def test_more_ram_is_never_worse(self):
         last, warm = None, ()

@@ -69,6 +69,18 @@ class Resume(House):
         self.succeed(*self.words(out, "--resume", out + ".checkpoint")[1:])
         self.assertEqual(tensors(out), tensors(whole))
 
+    def test_interrupted_planning_keeps_the_best_plan(self):
+        out = self.path("plan.json")
+        process = subprocess.Popen([PANTOUM, "plan", MODEL, "--batch", "64", "--ram", "6MiB", "--effort", "1000000", "-o", out],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(2)
+        self.assertIsNone(process.poll(), "planning ended before the interrupt came")
+        process.send_signal(signal.SIGINT)
+        text, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, error)
+        self.assertIn("arena", text)
+        self.assertIn("valid", self.succeed("verify", out, "--ram", "6MiB").stdout)
+
     def test_another_model_is_refused(self):
         out = self.path("other.safetensors")
         self.succeed(*self.words(out, "--epochs", 1)[1:])
