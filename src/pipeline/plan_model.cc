@@ -14,8 +14,8 @@ namespace {
 using cost::Bytes;
 using cost::CostGraph;
 
-// What is in RAM when a step starts lies packed at the bottom of the arena, at the same place in every program: what is pinned first,
-// then the batch. So both programs have the rest of the arena in one piece.
+// What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training has more freedom
+// without, but may scatter them so that the evaluation finds no room; packed, both have the rest of the arena in one piece.
 std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   std::map<int64_t, Bytes> at;
   Bytes top = 0;
@@ -75,6 +75,47 @@ Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions
   return *reuse;
 }
 
+// The evaluation finds parameters and batch where training leaves them.
+Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                       Planned& planned) {
+  PANTOUM_ASSIGN(planned.training, training_plan(compiled.training_cost.graph, options, reuse, infeasible));
+  const CostGraph& evaluation = compiled.evaluation_cost.graph;
+  options.deadline.reset();
+  options.warm_start = nullptr;
+  options.ram = planned.training.budget_bytes;
+  options.fixed_initial = inherited(evaluation, by_name(compiled.training_cost.graph, planned.training.initial));
+  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(evaluation, options));
+  return {};
+}
+
+// Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan of the smallest
+// budget, so that a budget that was once named is enough.
+Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& options, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                        Planned& planned) {
+  const CostGraph& graph = compiled.training_cost.graph;
+  plan::Infeasible answer;
+  Result<void> both = plan_both(compiled, options, reuse, &answer, planned);
+  if (both || reuse != nullptr) return both;
+  if (!answer.min_plan || !plan_both(compiled, options, &*answer.min_plan, nullptr, planned)) {
+    plan::PlanOptions packed = options;
+    packed.fixed_initial = pack_start(graph);
+    both = plan_both(compiled, packed, nullptr, &answer, planned);
+    if (both) return both;
+    plan::PlanOptions nothing = options;
+    nothing.ram = 1;
+    plan::Infeasible least;
+    if (!plan::make_plan(graph, nothing, &least) && least.min_plan && least.min_ram_bytes <= options.ram &&
+        (!options.deadline || least.min_plan->predicted.time_s <= *options.deadline) &&
+        plan_both(compiled, options, &*least.min_plan, nullptr, planned)) {
+      planned.training.budget_bytes = options.ram;
+      planned.training.deadline_s = options.deadline;
+      return {};
+    }
+  }
+  if (infeasible != nullptr) *infeasible = std::move(answer);
+  return both;
+}
+
 }  // namespace
 
 Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse, plan::Infeasible* infeasible,
@@ -91,18 +132,9 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
 
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
-  options.fixed_initial = pack_start(graph);
-  PANTOUM_ASSIGN(planned.training, training_plan(graph, options, reuse, infeasible));
-  PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
+  PANTOUM_TRY(find_plans(compiled, options, reuse, infeasible, planned));
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
-
-  // The evaluation finds parameters and batch where training leaves them.
-  plan::PlanOptions same_arena = options;
-  same_arena.deadline.reset();
-  same_arena.warm_start = nullptr;
-  same_arena.ram = reuse ? reuse->budget_bytes : options.ram;
-  same_arena.fixed_initial = inherited(evaluation, by_name(graph, planned.training.initial));
-  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(evaluation, same_arena));
+  PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
   return planned;
 }

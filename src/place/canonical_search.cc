@@ -135,6 +135,7 @@ class Search {
   // Places a box; false when a section cannot take any more what must still go there. `split`: some moment is crossed
   // by no open box.
   bool put(int32_t box, Bytes at, bool& split) {
+    --limit_.nodes;
     if (at + bytes(box) > capacity_ || at < offset_[index(box)]) return false;
     const Bytes top = at + size(box);
     at_[index(box)] = at;

@@ -7,6 +7,7 @@ namespace {
 
 class Dice {  // SplitMix64
  public:
+  explicit Dice(uint64_t seed) : state_(seed) {}
   size_t below(size_t count) {
     uint64_t value = state_ += 0x9e3779b97f4a7c15;
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -15,7 +16,7 @@ class Dice {  // SplitMix64
   }
 
  private:
-  uint64_t state_ = 1;
+  uint64_t state_;
 };
 
 bool meet(const Box& a, const Box& b) {
@@ -47,8 +48,9 @@ bool take(SearchLimit& limit, size_t nodes) {
 
 }  // namespace
 
-void hill_climb(const Boxes& boxes, std::vector<int32_t> order, Bytes goal, SearchLimit& limit, Offsets& best) {
-  Dice dice;
+void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, Bytes goal, SearchLimit& limit,
+                Offsets& best) {
+  Dice dice(seed);
   Offsets current = greedy(boxes, order, Fit::kFirst);
   while (take(limit, boxes.boxes.size())) {
     if (current.arena < best.arena) best = current;

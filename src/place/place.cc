@@ -34,6 +34,10 @@ struct Attempt {
   std::vector<int32_t> best_order;
 };
 
+bool out_of_time(const Attempt& attempt) {
+  return attempt.limit.deadline && std::chrono::steady_clock::now() >= *attempt.limit.deadline;
+}
+
 // All orders, first and best fit; stops at `goal`.
 void try_greedy(Attempt& attempt, Bytes goal) {
   bool any = false;
@@ -64,15 +68,33 @@ Outcome try_search(Attempt& attempt, Bytes goal, int64_t nodes) {
       const int64_t granted = limit.nodes;
       std::vector<Bytes> at;
       const Outcome outcome = search_canonical(attempt.boxes, goal, rank, limit, at);
-      const bool out_of_time = attempt.limit.deadline && std::chrono::steady_clock::now() >= *attempt.limit.deadline;
       const int64_t used = granted - limit.nodes;
-      nodes = out_of_time ? 0 : nodes - std::max<int64_t>(1, used);
+      nodes = out_of_time(attempt) ? 0 : nodes - std::max<int64_t>(1, used);
       attempt.limit.nodes -= used;
       if (outcome == Outcome::kFound) attempt.best = {at, arena_of(attempt.boxes, at)};
       if (outcome != Outcome::kLimit) return outcome;
       if (nodes <= 0) break;
     }
   return Outcome::kLimit;
+}
+
+// Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as well when they are
+// taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes with given offsets forbid it.
+void pin_stripes(Boxes& boxes) {
+  std::vector<Box*> stripes;
+  for (Box& box : boxes.boxes) {
+    if (box.fixed) return;
+    if (box.live.size() == 1 && box.live[0].begin == 0 && box.live[0].end == boxes.moments) stripes.push_back(&box);
+  }
+  const auto spare = std::max_element(stripes.begin(), stripes.end(), [](const Box* a, const Box* b) {
+    return a->size - a->bytes != b->size - b->bytes ? a->size - a->bytes < b->size - b->bytes : a->size > b->size;
+  });
+  Bytes top = 0;
+  for (auto stripe = stripes.begin(); stripe != stripes.end(); ++stripe) {
+    if (stripe == spare && (*stripe)->size > (*stripe)->bytes) continue;
+    (*stripe)->fixed = top;
+    top += (*stripe)->size;
+  }
 }
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
@@ -82,17 +104,20 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
   try_greedy(attempt, capacity);
   if (attempt.best.arena <= capacity) return Outcome::kFound;
   const bool search = searchable(attempt.boxes);
-  if (search) {
-    const Outcome outcome = try_search(attempt, capacity, 20'000);
+  const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
+  std::vector<int32_t> order = attempt.best_order;
+  for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
+    const int64_t stretch = int64_t{1} << std::min<uint64_t>(2 * round, 40);
+    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 250 * stretch : kNoLimit), attempt.limit.deadline};
+    const int64_t granted = some.nodes;
+    hill_climb(attempt.boxes, order, round + 1, capacity, some, attempt.best);
+    attempt.limit.nodes -= granted - some.nodes;
+    if (attempt.best.arena <= capacity) return Outcome::kFound;
+    if (!search) break;
+    const Outcome outcome = try_search(attempt, capacity, 20'000 * stretch);
     if (outcome != Outcome::kLimit) return outcome;
   }
-  SearchLimit some = attempt.limit;
-  if (search) some.nodes = std::min(some.nodes, static_cast<int64_t>(attempt.boxes.boxes.size()) * 300);
-  const int64_t granted = some.nodes;
-  hill_climb(attempt.boxes, attempt.best_order, capacity, some, attempt.best);
-  attempt.limit.nodes -= granted - some.nodes;
-  if (attempt.best.arena <= capacity) return Outcome::kFound;
-  return search ? try_search(attempt, capacity, kNoLimit) : Outcome::kLimit;
+  return Outcome::kLimit;
 }
 
 // Makes the arena as small as can be found: searches for goals between the load and the best, the smallest first.
@@ -111,7 +136,8 @@ void shrink(Attempt& attempt) {
     if (try_search(attempt, goal, nodes / 8) == Outcome::kFound) return;
   }
   attempt.limit.deadline = whole_deadline;
-  hill_climb(attempt.boxes, attempt.best_order, attempt.least, attempt.limit, attempt.best);
+  std::vector<int32_t> order = attempt.best_order;
+  hill_climb(attempt.boxes, order, 1, attempt.least, attempt.limit, attempt.best);
 }
 
 SearchLimit limit_of(const PlaceOptions& options) {
@@ -129,12 +155,15 @@ Bytes load_of(const std::vector<Stay>& stays, Bytes align) {
   return boxes ? least_arena(*boxes) : 0;
 }
 
-Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options, bool* proved) {
-  if (proved != nullptr) *proved = false;
-  PANTOUM_ASSIGN(const Boxes boxes, make_boxes(stays, options.align));
+Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options, Shortfall* shortfall) {
+  Shortfall unasked;
+  if (shortfall == nullptr) shortfall = &unasked;
+  *shortfall = {};
+  PANTOUM_ASSIGN(Boxes boxes, make_boxes(stays, options.align));
+  pin_stripes(boxes);
   const Bytes least = least_arena(boxes);
   if (options.capacity > 0 && least > options.capacity) {
-    if (proved != nullptr) *proved = true;
+    shortfall->proved = true;
     return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
                                      options.capacity));
   }
@@ -145,7 +174,7 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
   }
   const Outcome outcome = fit(attempt, options.capacity);
   if (outcome == Outcome::kFound) return by_stay(stays, boxes, attempt.best);
-  if (proved != nullptr) *proved = outcome == Outcome::kNone;
+  *shortfall = {outcome == Outcome::kNone, attempt.best.arena};
   return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
                                    options.capacity));
 }

@@ -28,6 +28,12 @@ struct PlaceOptions {
   int64_t steps = 0;     // > 0: nodes of search instead of a clock (reproducible)
 };
 
+// What is known where no offsets were found.
+struct Shortfall {
+  bool proved = false;    // there are none
+  Bytes arena_bytes = 0;  // the smallest arena found; 0 where none was sought
+};
+
 struct Placement {
   std::vector<Bytes> at;  // one per stay
   Bytes arena_bytes = 0;
@@ -37,11 +43,11 @@ struct Placement {
 // smaller.
 [[nodiscard]] Bytes load_of(const std::vector<Stay>& stays, Bytes align);
 
-// Offsets within capacity, or E0310 when none were found (`proved` says whether that is a proof), E0311 when fixed
+// Offsets within capacity, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
 // stays collide. First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc
 // (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics.
 [[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options,
-                                      bool* proved = nullptr);
+                                      Shortfall* shortfall = nullptr);
 
 // E0312 unless no two stays overlap, groups share offsets, alignment and capacity hold. O(n^2), shares nothing with the
 // search.

@@ -105,9 +105,9 @@ TEST(PlaceStays, PlacesRandomStaysSoThatTheJudgeAgrees) {
     EXPECT_GE(placement->arena_bytes, load_of(stays, align)) << round;
     const PlaceOptions exact{
         .align = align, .capacity = std::max<Bytes>(1, placement->arena_bytes), .steps = 2'000'000};
-    bool proved = false;
-    const auto again = place(stays, exact, &proved);
-    ASSERT_TRUE(again.has_value()) << round << (proved ? " with a false proof" : " within the steps");
+    Shortfall shortfall;
+    const auto again = place(stays, exact, &shortfall);
+    ASSERT_TRUE(again.has_value()) << round << (shortfall.proved ? " with a false proof" : " within the steps");
     EXPECT_TRUE(validate(stays, *again, exact).has_value()) << round;
   }
 }
@@ -126,9 +126,9 @@ TEST(PlaceStays, FindsTheSmallestArenaOrProvesThatThereIsNone) {
     }
     const Bytes smallest = smallest_arena(stays);
     EXPECT_TRUE(place(stays, {.capacity = smallest, .steps = 1'000'000}).has_value()) << round;
-    bool proved = false;
-    EXPECT_FALSE(place(stays, {.capacity = smallest - 1, .steps = 1'000'000}, &proved).has_value()) << round;
-    EXPECT_TRUE(proved) << round;
+    Shortfall shortfall;
+    EXPECT_FALSE(place(stays, {.capacity = smallest - 1, .steps = 1'000'000}, &shortfall).has_value()) << round;
+    EXPECT_TRUE(shortfall.proved) << round;
     above_load += smallest > load_of(stays, 1) ? 1 : 0;
   }
   EXPECT_GT(above_load, 10);  // else the proofs were trivial
@@ -175,11 +175,11 @@ TEST(PlaceStays, RefusesCollidingFixed) {
 }
 
 TEST(PlaceStays, ProvesThatTheLoadDoesNotFit) {
-  bool proved = false;
-  const auto placement = place({{0, 2, 4, -1, {}}, {1, 3, 4, -1, {}}}, {.capacity = 7}, &proved);
+  Shortfall shortfall;
+  const auto placement = place({{0, 2, 4, -1, {}}, {1, 3, 4, -1, {}}}, {.capacity = 7}, &shortfall);
   ASSERT_FALSE(placement.has_value());
   EXPECT_EQ(placement.error().code, "E0310");
-  EXPECT_TRUE(proved);
+  EXPECT_TRUE(shortfall.proved);
 }
 
 TEST(PlaceStays, CountsAGroupOnceWhereItOverlapsItself) {

@@ -26,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChains = 4;             // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 100;
 constexpr double kPlacementShare = 0.1;  // of the time limit
-constexpr int64_t kPlacementSteps = 10000, kQuickSteps = 500;  // nodes of the placement's search, in place of a clock
+constexpr int64_t kPlacementSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
 constexpr double kQuickSeconds = 0.02;   // where an arena is sought as small as can be found soon
 
 class Planner {
@@ -49,7 +49,7 @@ class Planner {
       best = realize(limit, found);
       if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
       if (excess_ <= 0) break;
-      limit.ram -= std::max(excess_, options_.ram / 200);  // plan again with less: the offsets did not fit
+      limit.ram -= std::max(excess_, options_.ram / 400);  // plan again with less: the offsets did not fit
       if (limit.ram <= 0) break;
       found = greedy(model_, limit, found.policy, limits(0));
     }
@@ -171,11 +171,11 @@ class Planner {
     place::PlaceOptions placing{.align = model_.align, .capacity = room, .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
                                 .steps = options_.effort > 0 ? kPlacementSteps : 0};
     if (room == 0) placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
-    Result<place::Placement> placement = place::place(stays.stays, placing);
+    place::Shortfall shortfall;
+    Result<place::Placement> placement = place::place(stays.stays, placing, &shortfall);
     if (!placement) {
-      placing.capacity = 0, placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
-      const Result<place::Placement> smallest = place::place(stays.stays, placing);
-      excess_ = smallest ? smallest->arena_bytes - room : 0;
+      const Bytes nearest = shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model_.align);
+      excess_ = nearest - room;
       return std::nullopt;
     }
     Plan plan{.budget_bytes = options_.ram, .deadline_s = options_.deadline, .objective = options_.objective, .graph = graph_};
