@@ -31,6 +31,7 @@ void wait_for_interrupts(std::stop_source source) {
 void block_interrupts() {
   const sigset_t set = interrupts();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 std::stop_token interrupted() {

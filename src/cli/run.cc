@@ -11,7 +11,7 @@ namespace pantoum::cli {
 namespace {
 
 nlohmann::ordered_json to_json(const Error& error) {
-  return {{"error", error.code}, {"message", error.message}, {"where", error.where}, {"notes", error.notes}, {"help", error.help}};
+  return {{"error", error.code}, {"message", error.message}, {"where", error.where}, {"notes", error.notes}, {"help", error.help}, {"exit", exit_code(error)}};
 }
 
 void print(const Error& error, bool json) {

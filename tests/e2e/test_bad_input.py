@@ -79,7 +79,7 @@ class BadInput(House):
         self.assertEqual(answer["status"], "infeasible")
         self.assertLessEqual(answer["min_ram_bound_bytes"], answer["min_ram_bytes"])
         self.assertFalse(os.path.exists(self.path("none.json")))
-        self.assertEqual(json.loads(done.stderr)["error"], "E0301")
+        self.assertEqual({key: json.loads(done.stderr)[key] for key in ("error", "exit")}, {"error": "E0301", "exit": 5})
         found = self.plan_json(MODEL, "--batch", 8, "--ram", f"{answer['min_ram_bytes']}B", "--effort", 4)
         self.assertLessEqual(found["arena_bytes"], answer["min_ram_bytes"])
 

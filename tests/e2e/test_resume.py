@@ -2,6 +2,7 @@
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
 import time
@@ -68,6 +69,23 @@ class Resume(House):
         self.assertEqual(process.returncode, 130, error)
         self.assertIn("--resume", error)
         self.succeed(*self.words(out, "--resume", out + ".checkpoint")[1:])
+        self.assertEqual(tensors(out), tensors(whole))
+
+    def test_a_page_file_that_fails_ends_the_run_and_loses_nothing(self):
+        paging = ("--ram", "1MiB", "--epochs", 8)
+        whole, out = self.path("sound.safetensors"), self.path("failed.safetensors")
+        self.succeed(*self.words(whole, *paging)[1:])
+        self.assertGreater(self.log_of(self.path("run.jsonl"))[-1]["bytes_paged_out"], 0)
+        process = self.start(out, *paging)
+        while not os.path.exists(out + ".checkpoint"):
+            time.sleep(0.002)
+            self.assertIsNone(process.poll())
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (0, 0))  # from now on every write fails
+        _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 9, error)
+        self.assertRegex(error, r"error\[E090[13]\]")  # E0901: a checkpoint was being written
+        self.assertFalse(os.path.exists(out))
+        self.succeed(*self.words(out, *paging, "--resume", out + ".checkpoint")[1:])
         self.assertEqual(tensors(out), tensors(whole))
 
     def test_interrupted_planning_keeps_the_best_plan(self):

@@ -1,0 +1,59 @@
+"""What the documents say is so: every error code, every operator, every link, every option."""
+import glob
+import os
+import re
+import unittest
+
+from house import ROOT, House
+
+
+def read(*names):
+    with open(os.path.join(ROOT, *names)) as file:
+        return file.read()
+
+
+def sources(*patterns):
+    return "\n".join(read(path) for pattern in patterns for path in glob.glob(os.path.join(ROOT, "src", pattern)))
+
+
+def documents():
+    return [path for path in glob.glob(os.path.join(ROOT, "**", "*.md"), recursive=True)
+            if os.path.relpath(path, ROOT).split(os.sep)[0] not in ("build", "out")]
+
+
+class Documents(House):
+    def test_every_error_code_is_explained(self):
+        text = read("docs", "errors.md")
+        explained = set(re.findall(r"E0\d{3}", text))
+        for first, last in re.findall(r"E(0\d{3}) to E(0\d{3})", text):
+            explained |= {f"E{code:04d}" for code in range(int(first), int(last) + 1)}
+        used = set(re.findall(r'"(E0\d{3})"', sources("*/*.cc", "*/*.h")))
+        self.assertGreater(len(used), 50)
+        self.assertEqual(used - explained, set())
+
+    def test_the_readme_lists_the_operators(self):
+        listed = re.search(r"^\| operators \| ([A-Za-z ]+);", read("README.md"), re.MULTILINE).group(1).split()
+        self.assertEqual(sorted(listed), sorted(re.findall(r'OperatorEntry\{"(\w+)"', sources("import/*.cc"))))
+
+    def test_links_lead_somewhere(self):
+        for document in documents():
+            for link in re.findall(r"\]\(([^)#]+)\)", read(document)):
+                if "://" not in link:
+                    self.assertTrue(os.path.exists(os.path.join(os.path.dirname(document), link)), f"{document}: {link}")
+
+    def test_options_in_the_documents_exist(self):
+        verbs = re.findall(r"^  (\w+) ", self.succeed("--help").stdout.split("Subcommands:")[1], re.MULTILINE)
+        self.assertIn("train", verbs)
+        helps = {verb: self.succeed(verb, "--help").stdout for verb in verbs}
+        known = set(re.findall(r"--[a-z][a-z-]*", "".join(helps.values())))
+        for document in documents():
+            for verb, words in re.findall(r"^ *(?:\$ )?pantoum (\w+)(.*)$", read(document), re.MULTILINE):
+                self.assertIn(verb, helps, document)
+                for option in re.findall(r"--[a-z][a-z-]*", words.split("#")[0]):
+                    self.assertIn(option, helps[verb], f"{document}: pantoum {verb} {option}")
+        for option in re.findall(r"`(--[a-z][a-z-]*)", read("README.md") + read("docs", "errors.md")):
+            self.assertIn(option, known)
+
+
+if __name__ == "__main__":
+    unittest.main()
