@@ -49,9 +49,11 @@ double seconds(const Case& c, uint16_t algorithm, double least_s) {
   return best;
 }
 
-Case conv(const char* name, pt_op op, uint32_t n, uint32_t c, uint32_t size, uint32_t o, uint32_t kernel, int64_t groups = 1) {
+Case conv(const char* name, pt_op op, uint32_t n, uint32_t c, uint32_t size, uint32_t o, uint32_t kernel,
+          int64_t groups = 1) {
   const int64_t pad = kernel / 2;
-  const std::vector<uint32_t> x{n, c, size, size}, w{o, c / static_cast<uint32_t>(groups), kernel, kernel}, y{n, o, size, size};
+  const std::vector<uint32_t> x{n, c, size, size}, w{o, c / static_cast<uint32_t>(groups), kernel, kernel},
+      y{n, o, size, size};
   const std::vector<int64_t> ints{1, 1, pad, pad, pad, pad, 1, 1, groups};
   const double flops = 2.0 * n * o * size * size * c / static_cast<double>(groups) * kernel * kernel;
   if (op == PT_OP_conv2d_dx) return {name, op, {y, w}, x, ints, flops};

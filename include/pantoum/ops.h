@@ -1,8 +1,9 @@
 /* The operators of Pantoum: one list for the compiler's graph, the kernel table and the binary plan.
  *
  * C99 and C++. An operator is written  PT_OPERATOR(name, id): ids are stable, they stand in binary plans.
- * Below every entry: inputs -> outputs; [int attributes]; {real attributes}. "?" marks an optional input (absent = the op
- * has fewer inputs). Shapes are row-major; images are NCHW. Attributes are positional, in the order of the enums below.
+ * Below every entry: inputs -> outputs; [int attributes]; {real attributes}. "?" marks an optional input (absent = the
+ * op has fewer inputs). Shapes are row-major; images are NCHW. Attributes are positional, in the order of the enums
+ * below.
  */
 #ifndef PANTOUM_OPS_H
 #define PANTOUM_OPS_H
@@ -49,7 +50,7 @@
   /* normalizations; var is the biased variance */                                                                     \
   PT_OPERATOR(batch_norm, 60)       /* X[N,C,..] scale[C] bias[C] -> Y mean[C] var[C]; {eps} */                        \
   PT_OPERATOR(batch_norm_grad, 61)  /* dY X scale mean var -> dX dscale dbias; {eps} */                                \
-  PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {momentum: weight of the OLD} */ \
+  PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {weight of the OLD} */    \
   PT_OPERATOR(batch_norm_eval, 63)  /* X scale bias rmean rvar -> Y; {eps} */                                          \
   PT_OPERATOR(layer_norm, 64)       /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */              \
   PT_OPERATOR(layer_norm_grad, 65)  /* dY X scale mean invstd -> dX dscale dbias; [axis] */                            \
@@ -70,7 +71,7 @@
   PT_OPERATOR(slice_grad, 94)  /* dY -> dX, zero elsewhere; [start, step of every dimension] */                        \
   PT_OPERATOR(gather, 95)      /* X I -> Y; [axis]; negative indices count from the end; out of range: PT_E_DATA */    \
   PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                              \
-  /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): the same mask whenever recomputed */  \
+  /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                 \
   PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
   /* losses; labels below 0 are ignored; means are over what is not ignored */                                         \
   PT_OPERATOR(cross_entropy, 110)      /* logits[N,C,..] labels[N,..] -> loss[]; axis 1 */                             \
@@ -79,7 +80,7 @@
   PT_OPERATOR(mse_grad, 113)           /* pred target -> dpred */                                                      \
   PT_OPERATOR(count_correct, 114)      /* logits[N,C,..] labels -> [2] f32: correct, counted; ties: first class */     \
   /* updates; lr and step are runtime scalars */                                                                       \
-  PT_OPERATOR(sgd, 120)  /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
+  PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
   PT_OPERATOR(adam, 121) /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */            \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
   PT_OPERATOR(alias, 200)
@@ -90,6 +91,7 @@ typedef enum pt_op {
 #undef PT_OPERATOR
 } pt_op;
 
+/* clang-format off */
 enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,
   PT_CONV_PAD_TOP, PT_CONV_PAD_LEFT, PT_CONV_PAD_BOTTOM, PT_CONV_PAD_RIGHT,
@@ -106,6 +108,8 @@ enum { /* max_pool, avg_pool and their gradients */
   PT_POOL_COUNT_INCLUDE_PAD, /* avg_pool alone */
   PT_POOL_ATTRS
 };
+
+/* clang-format on */
 
 enum { PT_DTYPE_COUNT = 6 };
 typedef enum pt_dtype {

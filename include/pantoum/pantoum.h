@@ -3,14 +3,15 @@
  * The caller owns everything: the plan's bytes, the arena, the session's memory. Sizes are asked first:
  *
  *   pt_plan plan;
- *   if (pt_plan_open(&plan, bytes, size) != PT_OK) ...            // checks every field; the bytes stay the caller's
- *   void* arena = ...;                                            // plan.arena_bytes, aligned to plan.align_bytes and to 8
- *   void* memory = ...;                                           // pt_session_bytes(&plan), aligned to 16
+ *   if (pt_plan_open(&plan, bytes, size) != PT_OK) ...   // checks every field; the bytes stay the caller's
+ *   void* arena = ...;                                   // plan.arena_bytes, aligned to plan.align_bytes and to 8
+ *   void* memory = ...;                                  // pt_session_bytes(&plan), aligned to 16
  *   pt_session* session;
  *   pt_session_open(&session, &plan, memory, arena, &kernels, &pager, &pool);
- *   pt_run(session, program, &scalars);                           // one step; any number of times
+ *   pt_run(session, program, &scalars);                  // one step; any number of times
  *
- * Every function returns a pt_status; out parameters are untouched on failure. A session is used by one thread at a time.
+ * Every function returns a pt_status; out parameters are untouched on failure. A session is used by one thread at a
+ * time.
  */
 #ifndef PANTOUM_PANTOUM_H
 #define PANTOUM_PANTOUM_H
@@ -58,9 +59,9 @@ typedef struct pt_scalars {
   double lr;     /* learning rate */
 } pt_scalars;
 
-/* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all are done; pieces are disjoint and
- * may run at the same time. A NULL pool, or threads == 1, means: the calling thread does it all. Kernels split OUTPUTS
- * alone, so that results do not depend on the number of threads. */
+/* Threads. `run` calls body(arg, begin, end) over a partition of [0, count) and returns when all are done; pieces are
+ * disjoint and may run at the same time. A NULL pool, or threads == 1, means: the calling thread does it all. Kernels
+ * split OUTPUTS alone, so that results do not depend on the number of threads. */
 typedef struct pt_pool {
   void* context;
   uint32_t threads;
@@ -78,19 +79,21 @@ typedef struct pt_call {
   const pt_pool* pool;
 } pt_call;
 
-/* A kernel's key is (op, dtype, algorithm, engine). `dtype` is that of the first output, except for count_correct, where it is
- * that of the first input. Data movement kernels (transpose, concat, split, slice, gather) are registered once per element size
- * under PT_F32 (4 bytes), PT_I64 (8 bytes), PT_U8 (1 byte); the table's look-up maps the other dtypes of that size to them. */
+/* A kernel's key is (op, dtype, algorithm, engine). `dtype` is that of the first output, except for count_correct,
+ * where it is that of the first input. Data movement kernels (transpose, concat, split, slice, gather) are registered
+ * once per element size under PT_F32 (4 bytes), PT_I64 (8 bytes), PT_U8 (1 byte); the table's look-up maps the other
+ * dtypes of that size to them. */
 typedef struct pt_kernel {
-  uint16_t op;        /* pt_op */
-  uint8_t dtype;      /* pt_dtype */
-  uint8_t engine;     /* 0 = cpu */
-  uint16_t algorithm; /* 0 is the reference: plain, and the specification; names in algorithm_name */
+  uint16_t op;                /* pt_op */
+  uint8_t dtype;              /* pt_dtype */
+  uint8_t engine;             /* 0 = cpu */
+  uint16_t algorithm;         /* 0 is the reference: plain, and the specification; names in algorithm_name */
   const char* algorithm_name; /* "reference", "direct", ... */
   const char* numerics;       /* kernels of one op with equal numerics give the same bits: "ascending", ... */
   pt_status (*submit)(const pt_call* call);
   pt_status (*wait)(const pt_call* call); /* NULL: submit has done it all */
-  /* Bytes of workspace for these shapes (data pointers are NULL) and pool->threads; NULL: none. Never depends on values. */
+  /* Bytes of workspace for these shapes (data pointers are NULL) and pool->threads; NULL: none. Never depends on
+   * values. */
   size_t (*workspace_bytes)(const pt_call* call);
 } pt_kernel;
 
@@ -103,7 +106,8 @@ typedef struct pt_kernel_table {
 const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
                                 uint8_t engine);
 
-/* The portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64). */
+/* The portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64).
+ */
 const pt_kernel_table* pt_portable_kernels(void);
 const pt_kernel_table* pt_portable_kernels_f64(void);
 
@@ -114,18 +118,19 @@ const pt_kernel_table* pt_portable_kernels_f64(void);
 #define PT_MAX_IN_FLIGHT 64
 #endif
 
-/* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the interpreter (they
- * start again at 1 after 2^31, when no transfer is open).
- * `read` and `write` queue a transfer, or do it at once (a synchronous pager); one channel serves them first come, first served.
- * The transfer may begin only when the transfer `after`, and every open one with a smaller ticket than that, has ended (0: none).
- * Transfers without such an order touch no common bytes, in RAM or storage, unless both only read them: a pager may have several
- * of them under way. `wait` returns when that transfer has ended, with its status; it is called at least once per transfer
- * before the next step begins. `wait` on a ticket already waited for returns PT_OK. At most PT_MAX_IN_FLIGHT are open.
- * Bytes are a multiple of the plan's alignment, rounded up by the planner. */
+/* A pager moves blocks between the arena and auxiliary storage. Tickets are positive, ascending, given by the
+ * interpreter (they start again at 1 after 2^31, when no transfer is open). `read` and `write` queue a transfer, or do
+ * it at once (a synchronous pager); one channel serves them first come, first served. The transfer may begin only when
+ * the transfer `after`, and every open one with a smaller ticket than that, has ended (0: none). Transfers without such
+ * an order touch no common bytes, in RAM or storage, unless both only read them: a pager may have several of them under
+ * way. `wait` returns when that transfer has ended, with its status; it is called at least once per transfer before the
+ * next step begins. `wait` on a ticket already waited for returns PT_OK. At most PT_MAX_IN_FLIGHT are open. Bytes are a
+ * multiple of the plan's alignment, rounded up by the planner. */
 typedef struct pt_pager {
   void* context;
   pt_status (*read)(void* context, uint64_t storage_at, void* data, size_t bytes, uint32_t ticket, uint32_t after);
-  pt_status (*write)(void* context, uint64_t storage_at, const void* data, size_t bytes, uint32_t ticket, uint32_t after);
+  pt_status (*write)(void* context, uint64_t storage_at, const void* data, size_t bytes, uint32_t ticket,
+                     uint32_t after);
   pt_status (*wait)(void* context, uint32_t ticket);
 } pt_pager;
 
@@ -155,7 +160,8 @@ typedef struct pt_tensor_info {
   uint32_t dims[PT_MAX_RANK];
 } pt_tensor_info;
 
-/* Checks magic, version, checksum and every index and size, so that nothing later can leave its bounds. PT_E_PLAN, PT_E_VERSION. */
+/* Checks magic, version, checksum and every index and size, so that nothing later can leave its bounds. PT_E_PLAN,
+ * PT_E_VERSION. */
 pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
 /* The index of a program ("train", "eval") or of a tensor by name; -1 when there is none. Cost: linear. */
 int32_t pt_plan_program(const pt_plan* plan, const char* name);
@@ -179,24 +185,27 @@ typedef struct pt_counters { /* since the session was opened */
 
 /* Bytes of memory that a session takes beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
 size_t pt_session_bytes(const pt_plan* plan);
-/* Replays every program without computing, so that no run can find a tensor elsewhere than it needs it. PT_E_PLAN: such a program,
- * or a workspace below what the kernels ask for with this pool; PT_E_KERNEL; PT_E_ARGUMENT: alignment, or no pager, or no rom where
- * the plan needs one. The session keeps copies of `plan`, `pager` and `kernels`; plan bytes, kernel array and `pool` stay the caller's.
- * `rom` is the base address of tensors whose home is ROM (NULL when the plan has none); `pager` and `pool` may be NULL. */
+/* Replays every program without computing, so that no run can find a tensor elsewhere than it needs it. PT_E_PLAN: such
+ * a program, or a workspace below what the kernels ask for with this pool; PT_E_KERNEL; PT_E_ARGUMENT: alignment, or no
+ * pager, or no rom where the plan needs one. The session keeps copies of `plan`, `pager` and `kernels`; plan bytes,
+ * kernel array and `pool` stay the caller's. `rom` is the base address of tensors whose home is ROM (NULL when the plan
+ * has none); `pager` and `pool` may be NULL. */
 pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
                           const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
-/* Runs a program once. After a failure every later call returns PT_E_STATE (PT_E_ARGUMENT changes nothing). A program whose persistent tensors have a successor (train)
- * turns the roles of the two storage slots of each pair that lives in auxiliary storage. */
+/* Runs a program once. After a failure every later call returns PT_E_STATE (PT_E_ARGUMENT changes nothing). A program
+ * whose persistent tensors have a successor (train) turns the roles of the two storage slots of each pair that lives in
+ * auxiliary storage. */
 pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
 /* Between runs: the bytes of a tensor whose home is RAM (valid until the next run); NULL otherwise. */
 void* pt_session_data(pt_session* session, uint32_t tensor);
-/* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload. Transfers to and from
- * storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at least align_bytes long). PT_E_STATE where
- * the tensor has no home, a write into ROM, or after a failure. A storage error fails the session. */
+/* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload.
+ * Transfers to and from storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at
+ * least align_bytes long). PT_E_STATE where the tensor has no home, a write into ROM, or after a failure. A storage
+ * error fails the session. */
 pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
                           size_t buffer_bytes);
-pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes, void* buffer,
-                           size_t buffer_bytes);
+pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
+                           void* buffer, size_t buffer_bytes);
 void pt_session_counters(const pt_session* session, pt_counters* counters);
 void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event), void* context);
 

@@ -14,11 +14,11 @@ namespace pantoum {
 //   E04xx unsupported operator or type (4)         E08xx verification failed (8)
 //   E09xx device or storage failed (9)             E0999 interrupted (130)
 struct Error {
-  std::string code;                 // "E0301"
-  std::string message;              // one sentence, no full stop
-  std::string where;                // file, node, line, key; may be empty
-  std::vector<std::string> notes;   // each a "= ..." line: reasons, all problems of one kind
-  std::string help;                 // what to do; may be empty
+  std::string code;                // "E0301"
+  std::string message;             // one sentence, no full stop
+  std::string where;               // file, node, line, key; may be empty
+  std::vector<std::string> notes;  // each a "= ..." line: reasons, all problems of one kind
+  std::string help;                // what to do; may be empty
 };
 
 template <class T>
@@ -40,11 +40,10 @@ using Failure = tl::unexpected<Error>;
 }  // namespace pantoum
 
 // Returns the error of a Result expression to the caller, or goes on.
-#define PANTOUM_TRY(expression)                                       \
-  do {                                                                \
-    auto&& pantoum_try_result = (expression);                         \
-    if (!pantoum_try_result)                                          \
-      return ::tl::make_unexpected(std::move(pantoum_try_result).error()); \
+#define PANTOUM_TRY(expression)                                                                   \
+  do {                                                                                            \
+    auto&& pantoum_try_result = (expression);                                                     \
+    if (!pantoum_try_result) return ::tl::make_unexpected(std::move(pantoum_try_result).error()); \
   } while (false)
 
 #define PANTOUM_CONCAT_(a, b) a##b
@@ -53,8 +52,8 @@ using Failure = tl::unexpected<Error>;
 // PANTOUM_ASSIGN(auto x, f()): x = the value of f(), or the error goes to the caller.
 #define PANTOUM_ASSIGN(declaration, expression) \
   PANTOUM_ASSIGN_(PANTOUM_CONCAT(pantoum_result_, __LINE__), declaration, expression)
-#define PANTOUM_ASSIGN_(name, declaration, expression)           \
-  auto name = (expression);                                      \
+#define PANTOUM_ASSIGN_(name, declaration, expression)              \
+  auto name = (expression);                                         \
   if (!name) return ::tl::make_unexpected(std::move(name).error()); \
   declaration = std::move(*name)
 

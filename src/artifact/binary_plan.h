@@ -11,39 +11,39 @@
 namespace pantoum::artifact {
 
 struct BinaryTensor {
-  std::string name;              // empty for what no one looks up (saves bytes)
-  uint64_t bytes = 0;            // rounded up to the alignment
-  ir::TensorType type;           // payload
+  std::string name;                     // empty for what no one looks up (saves bytes)
+  uint64_t bytes = 0;                   // rounded up to the alignment
+  ir::TensorType type;                  // payload
   cost::Home home = cost::Home::kNone;  // between steps: none, ram, aux, rom
-  int64_t ram_at = -1;           // home ram: its offset; tensors of both programs agree on it
-  int64_t storage_at = -1;       // slot in auxiliary storage, when it is ever there
+  int64_t ram_at = -1;                  // home ram: its offset; tensors of both programs agree on it
+  int64_t storage_at = -1;              // slot in auxiliary storage, when it is ever there
   int64_t rom_at = -1;
-  int32_t next = -1;             // index of its successor
+  int32_t next = -1;  // index of its successor
 };
 
 struct BinaryOperand {
-  uint32_t tensor = 0;           // index in `tensors`
-  ir::TensorType type;           // as this op sees it (aliases change shapes)
+  uint32_t tensor = 0;  // index in `tensors`
+  ir::TensorType type;  // as this op sees it (aliases change shapes)
 };
 
 struct BinaryOp {
   ir::Kind kind{};
-  uint16_t algorithm = 0;        // of the kernel table
+  uint16_t algorithm = 0;  // of the kernel table
   uint8_t engine = 0;
   std::vector<BinaryOperand> inputs, outputs;
   ir::Attrs attrs;
   uint64_t workspace_bytes = 0;
 };
 
-struct BinaryInstruction {       // offsets already in bytes
+struct BinaryInstruction {  // offsets already in bytes
   plan::Do what = plan::Do::kCompute;
-  uint32_t subject = 0;          // index of an op in `ops`, or of a tensor
-  std::vector<uint64_t> at;      // compute: one per output of the op; page_in: one
+  uint32_t subject = 0;      // index of an op in `ops`, or of a tensor
+  std::vector<uint64_t> at;  // compute: one per output of the op; page_in: one
   uint64_t workspace_at = 0;
 };
 
 struct BinaryProgram {
-  std::string name;              // "train", "eval"
+  std::string name;  // "train", "eval"
   std::vector<BinaryInstruction> instructions;
 };
 
@@ -51,7 +51,7 @@ struct BinaryPlan {
   uint64_t arena_bytes = 0, storage_bytes = 0;
   uint32_t align_bytes = 1;
   std::vector<BinaryTensor> tensors;
-  std::vector<BinaryOp> ops;     // of all programs; an op with several choices stands once per choice that a program uses
+  std::vector<BinaryOp> ops;  // of all programs; an op with several choices stands once per choice that a program uses
   std::vector<BinaryProgram> programs;
 };
 

@@ -13,7 +13,9 @@ Failure disagree(const std::string& what, const std::string& tensor) {
   return fail("E0250", fmt::format("the programs of one plan disagree: {}", what), tensor, "plan them together again");
 }
 
-bool persistent(const ir::Value& value) { return value.producer == ir::kNone; }
+bool persistent(const ir::Value& value) {
+  return value.producer == ir::kNone;
+}
 
 class Compiler {
  public:
@@ -37,7 +39,8 @@ class Compiler {
     PANTOUM_TRY(place_results());
     BinaryProgram compiled{.name = program.name};
     op_index_.clear();
-    for (const plan::Instruction& instruction : program.plan.instructions) compiled.instructions.push_back(translate(instruction));
+    for (const plan::Instruction& instruction : program.plan.instructions)
+      compiled.instructions.push_back(translate(instruction));
     binary_.programs.push_back(std::move(compiled));
     return check_storage(device);
   }
@@ -48,8 +51,10 @@ class Compiler {
     const cost::Tensor& planned = program_->built.graph.tensors[tensor];
     const ir::Value& value = value_of(tensor);
     BinaryTensor entry{.bytes = static_cast<uint64_t>(planned.bytes), .type = value.type, .home = planned.start};
-    if (const auto at = program_->plan.initial.find(planned.id); at != program_->plan.initial.end()) entry.ram_at = at->second;
-    if (const auto at = program_->plan.storage.find(planned.id); at != program_->plan.storage.end()) entry.storage_at = storage_base_ + at->second;
+    if (const auto at = program_->plan.initial.find(planned.id); at != program_->plan.initial.end())
+      entry.ram_at = at->second;
+    if (const auto at = program_->plan.storage.find(planned.id); at != program_->plan.storage.end())
+      entry.storage_at = storage_base_ + at->second;
     if (persistent(value)) {
       entry.name = value.name;
       const auto known = by_name_.find(value.name);
@@ -63,14 +68,16 @@ class Compiler {
   }
 
   void reserve(const BinaryTensor& entry) {
-    if (entry.storage_at >= 0) binary_.storage_bytes = std::max(binary_.storage_bytes, static_cast<uint64_t>(entry.storage_at) + entry.bytes);
+    if (entry.storage_at >= 0)
+      binary_.storage_bytes = std::max(binary_.storage_bytes, static_cast<uint64_t>(entry.storage_at) + entry.bytes);
   }
 
   // A persistent tensor that an earlier program has placed already.
   Result<void> share(size_t tensor, size_t index, const BinaryTensor& entry) {
     BinaryTensor& known = binary_.tensors[index];
     if (known.bytes != entry.bytes || known.home != entry.home) return disagree("another size or home", entry.name);
-    if (known.home == cost::Home::kRam && known.ram_at != entry.ram_at) return disagree("another offset in the arena", entry.name);
+    if (known.home == cost::Home::kRam && known.ram_at != entry.ram_at)
+      return disagree("another offset in the arena", entry.name);
     if (known.storage_at < 0 && entry.storage_at >= 0) {
       known.storage_at = entry.storage_at;
       reserve(known);
@@ -82,7 +89,8 @@ class Compiler {
   void link_successors() {
     for (size_t tensor = 0; tensor < tensor_index_.size(); ++tensor) {
       const int64_t next = program_->built.graph.tensors[tensor].next;
-      if (next >= 0) binary_.tensors[tensor_index_[tensor]].next = static_cast<int32_t>(tensor_index_[static_cast<size_t>(next)]);
+      if (next >= 0)
+        binary_.tensors[tensor_index_[tensor]].next = static_cast<int32_t>(tensor_index_[static_cast<size_t>(next)]);
     }
   }
 
@@ -92,7 +100,8 @@ class Compiler {
       const int64_t id = program_->built.tensor_of[static_cast<size_t>(result)];
       const int64_t at = final_offset(id);
       BinaryTensor& entry = binary_.tensors[tensor_index_[static_cast<size_t>(id)]];
-      if (at < 0) return fail("E0250", "a result is not in RAM at the end of the plan", program_->graph.value(result).name);
+      if (at < 0)
+        return fail("E0250", "a result is not in RAM at the end of the plan", program_->graph.value(result).name);
       entry.name = program_->result_prefix + program_->graph.value(result).name;
       entry.home = cost::Home::kRam;
       entry.ram_at = at;
@@ -129,7 +138,8 @@ class Compiler {
     const ir::Op& op = program_->graph.op(built.op_of[static_cast<size_t>(id)]);
     const pt_kernel& kernel = *built.kernel_of[static_cast<size_t>(id)][static_cast<size_t>(choice)];
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
-    compiled.workspace_bytes = static_cast<uint64_t>(built.graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)].workspace_bytes);
+    compiled.workspace_bytes = static_cast<uint64_t>(
+        built.graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)].workspace_bytes);
     for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));
     for (ir::ValueId output : op.outputs) compiled.outputs.push_back(operand(output));
     binary_.ops.push_back(std::move(compiled));
@@ -151,7 +161,10 @@ class Compiler {
         return fail("E0250", fmt::format("two tensors share storage at byte {}", slots[slot].first), program_->name);
     const cost::Bytes capacity = device.pager.capacity_bytes;
     if (capacity >= 0 && binary_.storage_bytes > static_cast<uint64_t>(capacity))
-      return fail("E0250", fmt::format("the plan needs {} bytes of storage and the device has {}", binary_.storage_bytes, capacity), program_->name);
+      return fail(
+          "E0250",
+          fmt::format("the plan needs {} bytes of storage and the device has {}", binary_.storage_bytes, capacity),
+          program_->name);
     return {};
   }
 
@@ -165,6 +178,8 @@ class Compiler {
 
 }  // namespace
 
-Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs) { return Compiler().run(programs); }
+Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs) {
+  return Compiler().run(programs);
+}
 
 }  // namespace pantoum::artifact

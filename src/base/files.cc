@@ -11,10 +11,13 @@
 namespace pantoum::base {
 namespace {
 
-std::string reason() { return std::strerror(errno); }
+std::string reason() {
+  return std::strerror(errno);
+}
 
 Failure write_failure(const std::string& path, const std::string& what) {
-  return fail("E0901", "cannot write the file: " + what, path, "free some space or choose another place; nothing was changed");
+  return fail("E0901", "cannot write the file: " + what, path,
+              "free some space or choose another place; nothing was changed");
 }
 
 Result<void> write_all(int file, std::string_view contents, const std::string& path) {

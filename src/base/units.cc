@@ -16,13 +16,8 @@ struct Unit {
   double factor;
 };
 
-constexpr std::array<Unit, 7> kByteUnits{{{"B", 1},
-                                          {"kB", 1e3},
-                                          {"KiB", 1024},
-                                          {"MB", 1e6},
-                                          {"MiB", 1048576},
-                                          {"GB", 1e9},
-                                          {"GiB", 1073741824}}};
+constexpr std::array<Unit, 7> kByteUnits{
+    {{"B", 1}, {"kB", 1e3}, {"KiB", 1024}, {"MB", 1e6}, {"MiB", 1048576}, {"GB", 1e9}, {"GiB", 1073741824}}};
 constexpr std::array<Unit, 6> kTimeUnits{
     {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
 
@@ -53,9 +48,11 @@ template <size_t N>
 Result<double> parse(std::string_view text, const std::array<Unit, N>& units, const std::string& what,
                      const std::string& code, const std::string& readings) {
   const std::optional<Quantity> quantity = split(text);
-  if (!quantity) return fail(code, fmt::format("'{}' is no quantity", text), what, "write a number and a unit: " + names(units));
+  if (!quantity)
+    return fail(code, fmt::format("'{}' is no quantity", text), what, "write a number and a unit: " + names(units));
   if (quantity->unit.empty())
-    return fail(code, fmt::format("'{}' has no unit", text), what, fmt::format(fmt::runtime(readings), quantity->number));
+    return fail(code, fmt::format("'{}' has no unit", text), what,
+                fmt::format(fmt::runtime(readings), quantity->number));
   for (const Unit& unit : units)
     if (unit.name == quantity->unit) return quantity->number * unit.factor;
   return fail(code, fmt::format("'{}' is no unit", quantity->unit), what, "use one of " + names(units));

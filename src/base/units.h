@@ -9,8 +9,8 @@
 
 namespace pantoum::base {
 
-// "256KiB", "1.5 MB", "512B" -> bytes (B, kB, KiB, MB, MiB, GB, GiB). E0110: a bare number (with its likely readings), an unknown unit,
-// negative, not finite, over 2^62. `what` names the option in errors.
+// "256KiB", "1.5 MB", "512B" -> bytes (B, kB, KiB, MB, MiB, GB, GiB). E0110: a bare number (with its likely readings),
+// an unknown unit, negative, not finite, over 2^62. `what` names the option in errors.
 [[nodiscard]] Result<int64_t> parse_bytes(std::string_view text, const std::string& what);
 
 // "450ms", "1.5s", "2h" (ns, us, ms, s, min, h) -> seconds. E0111.

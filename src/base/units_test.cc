@@ -22,7 +22,8 @@ TEST(ParseBytes, RefusesABareNumberWithItsLikelyReadings) {
 }
 
 TEST(ParseBytes, RefusesNonsense) {
-  for (const char* text : {"", "KiB", "-1KiB", "nanB", "infB", "1e300B", "5 bytes", "1KIB"}) EXPECT_FALSE(parse_bytes(text, "--ram")) << text;
+  for (const char* text : {"", "KiB", "-1KiB", "nanB", "infB", "1e300B", "5 bytes", "1KIB"})
+    EXPECT_FALSE(parse_bytes(text, "--ram")) << text;
 }
 
 TEST(ParseSeconds, TakesEveryUnit) {

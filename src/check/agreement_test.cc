@@ -116,7 +116,8 @@ class Agreement : public testing::Test {
     for (int number = first; number < last; ++number) write(random_case(static_cast<uint64_t>(number)), number, list);
     list.close();
     EXPECT_TRUE(list.good()) << "cannot write " << list_path << "; is the disk full?";
-    const std::string command = "python3 '" + checker.string() + "' --batch '" + list_path + "' > '" + verdicts_path + "'";
+    const std::string command =
+        "python3 '" + checker.string() + "' --batch '" + list_path + "' > '" + verdicts_path + "'";
     EXPECT_EQ(std::system(command.c_str()), 0);
     std::vector<nlohmann::json> verdicts;
     std::ifstream lines(verdicts_path);

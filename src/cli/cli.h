@@ -29,7 +29,8 @@ void add_doctor(CLI::App& app, Action& chosen);
 
 void add_common(CLI::App& verb, Common& common);
 
-// Runs the program: parses, acts, prints errors (as text, or as JSON with --format json) to stderr. Returns the exit code.
+// Runs the program: parses, acts, prints errors (as text, or as JSON with --format json) to stderr. Returns the exit
+// code.
 int run(int argc, const char* const* argv);
 
 }  // namespace pantoum::cli

@@ -9,7 +9,8 @@ namespace pantoum::cli {
 // A file that may not grow (ulimit -f) becomes an error of the write that meets it.
 void block_interrupts();
 
-// Starts (once) the thread that waits for the signals. The token is stopped by the first one; the second ends the process with 130.
+// Starts (once) the thread that waits for the signals. The token is stopped by the first one; the second ends the
+// process with 130.
 [[nodiscard]] std::stop_token interrupted();
 
 }  // namespace pantoum::cli

@@ -39,10 +39,12 @@ Result<pipeline::Deadline> parse_deadline(const std::string& text) {
 }
 
 template <size_t N>
-Result<void> check_names(const std::vector<std::string>& names, const std::array<const char*, N>& known, const char* option) {
+Result<void> check_names(const std::vector<std::string>& names, const std::array<const char*, N>& known,
+                         const char* option) {
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      return fail("E0115", fmt::format("'{}' is not known here", name), option, fmt::format("use one of {}", fmt::join(known, ", ")));
+      return fail("E0115", fmt::format("'{}' is not known here", name), option,
+                  fmt::format("use one of {}", fmt::join(known, ", ")));
   return {};
 }
 
@@ -58,7 +60,8 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
   verb.add_option("--seed", words.seed, "shuffling and dropout");
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
-  verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")->check(CLI::IsMember({"ram", "aux", "auto"}));
+  verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
+      ->check(CLI::IsMember({"ram", "aux", "auto"}));
 }
 
 void add_plan_options(CLI::App& verb, PlanWords& words) {
@@ -69,7 +72,8 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_option("--objective", words.objective, "energy or time")->check(CLI::IsMember({"energy", "time"}));
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
-  verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")->check(CLI::PositiveNumber);
+  verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")
+      ->check(CLI::PositiveNumber);
   verb.add_flag("--no-paging", words.no_paging, "recompute only");
   verb.add_flag("--no-remat", words.no_remat, "page only");
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
@@ -85,7 +89,8 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   PANTOUM_TRY(check_not_negative(words.lr, "--lr"));
   PANTOUM_TRY(check_not_negative(words.momentum, "--momentum"));
   PANTOUM_TRY(check_not_negative(words.weight_decay, "--weight-decay"));
-  if (words.optimizer == "adam" && words.momentum != 0) return fail("E0117", "Adam has no --momentum", "--momentum", "leave it out, or use --optimizer sgd");
+  if (words.optimizer == "adam" && words.momentum != 0)
+    return fail("E0117", "Adam has no --momentum", "--momentum", "leave it out, or use --optimizer sgd");
   pipeline::ModelOptions options{.path = words.model, .batch = words.batch};
   options.training.loss = words.loss == "mse" ? autodiff::Loss::kMse : autodiff::Loss::kCrossEntropy;
   options.training.freeze = words.freeze;
@@ -93,7 +98,9 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
     options.training.optimizer = autodiff::Adam{.weight_decay = words.weight_decay};
   else
     options.training.optimizer = autodiff::Sgd{.momentum = words.momentum, .weight_decay = words.weight_decay};
-  options.params_in = words.params_in == "aux" ? cost::ParamsIn::kAux : words.params_in == "auto" ? cost::ParamsIn::kAuto : cost::ParamsIn::kRam;
+  options.params_in = words.params_in == "aux"    ? cost::ParamsIn::kAux
+                      : words.params_in == "auto" ? cost::ParamsIn::kAuto
+                                                  : cost::ParamsIn::kRam;
   return options;
 }
 
@@ -106,7 +113,8 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   plan::PlanOptions& options = request.options;
   if (!words.ram.empty()) {
     PANTOUM_ASSIGN(options.ram, base::parse_bytes(words.ram, "--ram"));
-    if (options.ram == 0) return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
+    if (options.ram == 0)
+      return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   }
   if (!words.reserve.empty()) {
     PANTOUM_ASSIGN(request.reserve, base::parse_bytes(words.reserve, "--reserve"));
@@ -115,7 +123,9 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));
   PANTOUM_ASSIGN(options.time_limit, base::parse_seconds(words.time_limit, "--time-limit"));
   PANTOUM_TRY(check_names(words.disable, kOptionalPasses, "--disable"));
-  const auto disabled = [&](const char* pass) { return std::find(words.disable.begin(), words.disable.end(), pass) != words.disable.end(); };
+  const auto disabled = [&](const char* pass) {
+    return std::find(words.disable.begin(), words.disable.end(), pass) != words.disable.end();
+  };
   options.objective = words.objective == "time" ? plan::Objective::kTime : plan::Objective::kEnergy;
   options.paging = !words.no_paging && !disabled("paging");
   options.remat = !words.no_remat && !disabled("remat");

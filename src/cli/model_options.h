@@ -19,7 +19,8 @@ struct ModelWords {
 };
 
 struct PlanWords {
-  std::string device = "host", ram, deadline, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start, profile_store;
+  std::string device = "host", ram, deadline, reserve, objective = "energy", gap = "0.01%", time_limit = "60s",
+              warm_start, profile_store;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
   bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, measure = false;

@@ -13,7 +13,8 @@ std::string bound_text(const plan::Plan& plan) {
   const bool energy = plan.objective == plan::Objective::kEnergy;
   const auto& bound = energy ? plan.bound.energy_j : plan.bound.time_s;
   if (!bound) return "no bound proved";
-  return fmt::format("proved bound {}, gap {:.3g}%, for {}", energy ? base::show_joules(*bound) : base::show_seconds(*bound), plan.gap * 100,
+  return fmt::format("proved bound {}, gap {:.3g}%, for {}",
+                     energy ? base::show_joules(*bound) : base::show_seconds(*bound), plan.gap * 100,
                      plan.bound.any_order ? "any order" : "this order");
 }
 
@@ -22,14 +23,19 @@ std::string bound_text(const plan::Plan& plan) {
 std::string to_text(const PlanSummary& summary) {
   const plan::Plan& plan = summary.plan;
   const check::Found& found = summary.found;
-  const double smaller = summary.unplanned_peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) / static_cast<double>(summary.unplanned_peak_bytes) : 0;
+  const double smaller = summary.unplanned_peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) /
+                                                                static_cast<double>(summary.unplanned_peak_bytes)
+                                                          : 0;
   std::string text;
-  text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(), plan.graph.device.name,
-                      base::show_bytes(found.arena_bytes), base::show_bytes(plan.budget_bytes), smaller, base::show_bytes(summary.unplanned_peak_bytes));
-  text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute, base::show_bytes(found.bytes_out),
-                      found.counts.page_out, base::show_bytes(found.bytes_in), found.counts.page_in);
-  text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s), base::show_joules(found.energy_j),
-                      base::show_seconds(summary.unplanned_time_s), base::show_joules(summary.unplanned_energy_j));
+  text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(),
+                      plan.graph.device.name, base::show_bytes(found.arena_bytes), base::show_bytes(plan.budget_bytes),
+                      smaller, base::show_bytes(summary.unplanned_peak_bytes));
+  text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
+                      base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
+                      found.counts.page_in);
+  text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s),
+                      base::show_joules(found.energy_j), base::show_seconds(summary.unplanned_time_s),
+                      base::show_joules(summary.unplanned_energy_j));
   const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
   text += fmt::format("         {}{}\n", bound_text(plan), effort);
   return text;

@@ -18,20 +18,27 @@ void attach(plan::PlanOptions& options, ProgressLine& line) {
   const bool energy = options.objective == plan::Objective::kEnergy;
   options.progress = [&line, energy](const plan::Progress& progress) {
     if (!line.due()) return;
-    const auto show = [&](double value) { return !std::isfinite(value) ? std::string("-") : energy ? base::show_joules(value) : base::show_seconds(value); };
-    const double gap = std::isfinite(progress.best) && progress.best > 0 ? 100 * (progress.best - progress.bound) / progress.best : 100;
-    line.show(fmt::format("{:.1f}s  best {}  bound {}  gap {:.2g}%", progress.elapsed, show(progress.best), show(progress.bound), gap));
+    const auto show = [&](double value) {
+      return !std::isfinite(value) ? std::string("-") : energy ? base::show_joules(value) : base::show_seconds(value);
+    };
+    const double gap = std::isfinite(progress.best) && progress.best > 0
+                           ? 100 * (progress.best - progress.bound) / progress.best
+                           : 100;
+    line.show(fmt::format("{:.1f}s  best {}  bound {}  gap {:.2g}%", progress.elapsed, show(progress.best),
+                          show(progress.bound), gap));
   };
 }
 
-Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path, std::optional<plan::Plan>& kept) {
+Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
+                               std::optional<plan::Plan>& kept) {
   if (path.empty()) return {};
   PANTOUM_ASSIGN(kept, artifact::read_plan(path));
   request.options.warm_start = &*kept;
   return {};
 }
 
-Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common, const std::string& min_plan_path) {
+Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
+                             const std::string& min_plan_path) {
   if (error.code != "E0301" && error.code != "E0302") return {};
   if (common.json() && error.code == "E0301") std::printf("%s\n", to_json(infeasible).dump().c_str());
   if (min_plan_path.empty()) return {};

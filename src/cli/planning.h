@@ -13,10 +13,14 @@ namespace pantoum::cli {
 // Connects progress and Ctrl-C to the planner's options; `line` outlives the request.
 void attach(plan::PlanOptions& options, ProgressLine& line);
 
-// Reads --warm-start into `kept`, which outlives the request. E0232 a plan of another structure is refused by the planner.
-[[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path, std::optional<plan::Plan>& kept);
+// Reads --warm-start into `kept`, which outlives the request. E0232 a plan of another structure is refused by the
+// planner.
+[[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
+                                             std::optional<plan::Plan>& kept);
 
-// After a refusal: writes the smallest known plan where it was asked for, and prints the JSON answer with --format json.
-[[nodiscard]] Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common, const std::string& min_plan_path);
+// After a refusal: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
+// json.
+[[nodiscard]] Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
+                                           const std::string& min_plan_path);
 
 }  // namespace pantoum::cli

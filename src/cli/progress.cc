@@ -12,7 +12,8 @@ constexpr auto kPipeInterval = std::chrono::seconds(10);
 
 }  // namespace
 
-ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0), last_(std::chrono::steady_clock::now()) {}
+ProgressLine::ProgressLine(bool quiet)
+    : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0), last_(std::chrono::steady_clock::now()) {}
 
 ProgressLine::~ProgressLine() {
   if (open_) std::fputc('\n', stderr);

@@ -11,7 +11,8 @@ namespace pantoum::cli {
 namespace {
 
 nlohmann::ordered_json to_json(const Error& error) {
-  return {{"error", error.code}, {"message", error.message}, {"where", error.where}, {"notes", error.notes}, {"help", error.help}, {"exit", exit_code(error)}};
+  return {{"error", error.code},  {"message", error.message}, {"where", error.where},
+          {"notes", error.notes}, {"help", error.help},       {"exit", exit_code(error)}};
 }
 
 void print(const Error& error, bool json) {
@@ -22,7 +23,8 @@ void print(const Error& error, bool json) {
 bool wants_json(int argc, const char* const* argv) {
   for (int at = 1; at < argc; ++at) {
     const std::string word = argv[at];
-    if (word == "--format=json" || (word == "--format" && at + 1 < argc && std::string(argv[at + 1]) == "json")) return true;
+    if (word == "--format=json" || (word == "--format" && at + 1 < argc && std::string(argv[at + 1]) == "json"))
+      return true;
   }
   return false;
 }
@@ -34,7 +36,8 @@ void add_common(CLI::App& verb, Common& common) {
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app{"Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage"};
+  CLI::App app{
+      "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage"};
   app.name("pantoum");
   app.set_version_flag("--version", PANTOUM_VERSION);
   app.require_subcommand(1);
@@ -51,7 +54,8 @@ int run(int argc, const char* const* argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    print(Error{"E0100", error.what(), "command line", {}, "pantoum --help, or pantoum VERB --help"}, wants_json(argc, argv));
+    print(Error{"E0100", error.what(), "command line", {}, "pantoum --help, or pantoum VERB --help"},
+          wants_json(argc, argv));
     return 2;
   }
   block_interrupts();
@@ -61,9 +65,11 @@ int run(int argc, const char* const* argv) {
     print(done.error(), wants_json(argc, argv));
     return exit_code(done.error());
   } catch (const std::bad_alloc&) {
-    print(Error{"E0002", "out of memory", "", {}, "free some memory, or choose a smaller --ram or --batch"}, wants_json(argc, argv));
+    print(Error{"E0002", "out of memory", "", {}, "free some memory, or choose a smaller --ram or --batch"},
+          wants_json(argc, argv));
   } catch (const std::exception& error) {
-    print(Error{"E0001", fmt::format("internal error: {}", error.what()), "", {}, "please report this"}, wants_json(argc, argv));
+    print(Error{"E0001", fmt::format("internal error: {}", error.what()), "", {}, "please report this"},
+          wants_json(argc, argv));
   }
   return 1;
 }

@@ -14,7 +14,9 @@ Result<RunLog> RunLog::create(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   std::FILE* file = std::fopen(path.c_str(), "we");
-  if (file == nullptr) return fail("E0901", std::string("cannot write the run log: ") + std::strerror(errno), path, "choose another place with --log");
+  if (file == nullptr)
+    return fail("E0901", std::string("cannot write the run log: ") + std::strerror(errno), path,
+                "choose another place with --log");
   return RunLog(file, path);
 }
 
@@ -24,6 +26,8 @@ Result<void> RunLog::write(const nlohmann::ordered_json& event) {
   return fail("E0901", std::string("cannot write the run log: ") + std::strerror(errno), path_, "free some space");
 }
 
-TemporaryFile::~TemporaryFile() { ::unlink(path_.c_str()); }
+TemporaryFile::~TemporaryFile() {
+  ::unlink(path_.c_str());
+}
 
 }  // namespace pantoum::cli

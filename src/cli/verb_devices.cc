@@ -23,23 +23,28 @@ Json to_json(const cost::DeviceProfile& profile) {
   Json json = cost::to_json(graph)["device"];
   json["description"] = profile.description;
   json["source"] = profile.source;
-  json["compute"] = {{"flops_per_s", profile.compute.flops_per_s}, {"joules_per_flop", profile.compute.joules_per_flop},
-                     {"bytes_per_s", profile.compute.bytes_per_s}, {"active_w", profile.compute.active_w}};
+  json["compute"] = {{"flops_per_s", profile.compute.flops_per_s},
+                     {"joules_per_flop", profile.compute.joules_per_flop},
+                     {"bytes_per_s", profile.compute.bytes_per_s},
+                     {"active_w", profile.compute.active_w}};
   return json;
 }
 
 std::string to_text(const cost::DeviceProfile& profile) {
   const cost::Device& device = profile.device;
-  std::string text = fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name, profile.description,
-                                 profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
+  std::string text =
+      fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name,
+                  profile.description, profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
   text += fmt::format("  compute    {:.4g} flop/s", profile.compute.flops_per_s);
-  text += profile.compute.active_w > 0 ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)
-                                       : fmt::format(", {:.4g} flop/J (modelled)\n", 1 / profile.compute.joules_per_flop);
+  text += profile.compute.active_w > 0
+              ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)
+              : fmt::format(", {:.4g} flop/J (modelled)\n", 1 / profile.compute.joules_per_flop);
   text += fmt::format("  storage    {}", mode_name(device.pager.mode));
   if (device.pager.mode != cost::PagerMode::kNone)
-    text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)", device.pager.in.bytes_per_s,
-                        base::show_seconds(device.pager.in.latency_s), device.pager.out.bytes_per_s,
-                        base::show_seconds(device.pager.out.latency_s), device.pager.block_bytes, device.pager.in.w);
+    text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)",
+                        device.pager.in.bytes_per_s, base::show_seconds(device.pager.in.latency_s),
+                        device.pager.out.bytes_per_s, base::show_seconds(device.pager.out.latency_s),
+                        device.pager.block_bytes, device.pager.in.w);
   return text + "\n";
 }
 
@@ -50,7 +55,8 @@ Result<int> list(const Common& common) {
     if (common.json())
       all.push_back(to_json(profile));
     else
-      std::printf("%-6s %10s  %s\n", name.c_str(), base::show_bytes(profile.device.ram_bytes).c_str(), profile.description.c_str());
+      std::printf("%-6s %10s  %s\n", name.c_str(), base::show_bytes(profile.device.ram_bytes).c_str(),
+                  profile.description.c_str());
   }
   if (common.json()) std::printf("%s\n", all.dump(1).c_str());
   return 0;

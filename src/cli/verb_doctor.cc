@@ -27,16 +27,19 @@ struct Options {
 };
 
 Finding async_io(const std::string& folder) {
-  const auto pager = train::FilePager::open({.path = folder, .bytes = 1 << 20, .backend = train::PagerBackend::kUring, .align_bytes = 512});
+  const auto pager = train::FilePager::open(
+      {.path = folder, .bytes = 1 << 20, .backend = train::PagerBackend::kUring, .align_bytes = 512});
   if (pager) return {"asynchronous I/O (io_uring)", true, "", ""};
-  return {"asynchronous I/O (io_uring)", false, pager.error().message, "nothing to do: a thread with pread and pwrite serves instead"};
+  return {"asynchronous I/O (io_uring)", false, pager.error().message,
+          "nothing to do: a thread with pread and pwrite serves instead"};
 }
 
 Finding direct_io(const std::string& folder) {
   const auto pager = train::FilePager::open({.path = folder, .bytes = 1 << 20, .align_bytes = 512});
   if (!pager) return {"page file in " + folder, false, pager.error().message, "choose another folder with --page-file"};
   const bool direct = (*pager)->direct_io();
-  return {"direct I/O in " + folder, direct, direct ? "" : "this file system refuses O_DIRECT, so the page cache would hold what is paged out",
+  return {"direct I/O in " + folder, direct,
+          direct ? "" : "this file system refuses O_DIRECT, so the page cache would hold what is paged out",
           "choose a folder on a disk (not tmpfs) with --page-file"};
 }
 
@@ -45,8 +48,12 @@ Finding energy_meter() {
   const std::filesystem::path meter = "/sys/class/powercap/intel-rapl:0/energy_uj";
   const bool there = std::filesystem::exists(meter, none);
   const bool readable = there && ::access(meter.c_str(), R_OK) == 0;
-  return {"energy meter (RAPL)", readable, there && !readable ? "it is there but not readable" : readable ? "" : "none on this machine",
-          there ? "run as root, or chmod a+r " + meter.string() : "energy figures are modelled from the device profile, and say so"};
+  return {"energy meter (RAPL)", readable,
+          there && !readable ? "it is there but not readable"
+          : readable         ? ""
+                             : "none on this machine",
+          there ? "run as root, or chmod a+r " + meter.string()
+                : "energy figures are modelled from the device profile, and say so"};
 }
 
 Finding program(const char* name, const char* what, const char* package) {
@@ -63,9 +70,11 @@ Finding program(const char* name, const char* what, const char* package) {
 
 Finding disk_space(const std::string& folder) {
   struct statvfs status {};
-  if (::statvfs(folder.c_str(), &status) != 0) return {"space for the page file", false, "cannot look into " + folder, "choose another folder with --page-file"};
+  if (::statvfs(folder.c_str(), &status) != 0)
+    return {"space for the page file", false, "cannot look into " + folder, "choose another folder with --page-file"};
   const auto bytes = static_cast<int64_t>(status.f_bavail) * static_cast<int64_t>(status.f_frsize);
-  return {"space for the page file", bytes > (int64_t{1} << 30), base::show_bytes(bytes) + " in " + folder, "free some, or choose another folder with --page-file"};
+  return {"space for the page file", bytes > (int64_t{1} << 30), base::show_bytes(bytes) + " in " + folder,
+          "free some, or choose another folder with --page-file"};
 }
 
 Result<int> look(const Options& options) {
@@ -80,7 +89,10 @@ Result<int> look(const Options& options) {
       program("qemu-system-arm", "emulator for microcontrollers", "qemu-system-arm")};
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
   for (const Finding& finding : findings) {
-    json.push_back({{"what", finding.what}, {"ok", finding.yes}, {"detail", finding.detail}, {"mend", finding.yes ? "" : finding.mend}});
+    json.push_back({{"what", finding.what},
+                    {"ok", finding.yes},
+                    {"detail", finding.detail},
+                    {"mend", finding.yes ? "" : finding.mend}});
     if (options.common.json()) continue;
     std::printf("%-32s %-4s %s\n", finding.what.c_str(), finding.yes ? "yes" : "no", finding.detail.c_str());
     if (!finding.yes) std::printf("%-37s %s\n", "", finding.mend.c_str());

@@ -25,32 +25,52 @@ struct Options {
 Json to_json(const import::ModelInfo& info) {
   Json nodes = Json::array();
   for (const import::NodeCoverage& node : info.nodes)
-    nodes.push_back({{"name", node.name}, {"op", node.op_type}, {"domain", node.domain}, {"forward", node.forward}, {"gradient", node.gradient},
-                     {"outputs", node.output_shapes}, {"problem", node.problem}, {"note", node.note}});
-  return {{"graph", info.graph_name}, {"producer", info.producer}, {"ir_version", info.ir_version}, {"opset", info.opset},
-          {"batch_name", info.batch_name}, {"batch", info.batch}, {"parameters", info.parameter_count}, {"warnings", info.warnings}, {"notes", info.notes}, {"nodes", nodes}};
+    nodes.push_back({{"name", node.name},
+                     {"op", node.op_type},
+                     {"domain", node.domain},
+                     {"forward", node.forward},
+                     {"gradient", node.gradient},
+                     {"outputs", node.output_shapes},
+                     {"problem", node.problem},
+                     {"note", node.note}});
+  return {{"graph", info.graph_name},
+          {"producer", info.producer},
+          {"ir_version", info.ir_version},
+          {"opset", info.opset},
+          {"batch_name", info.batch_name},
+          {"batch", info.batch},
+          {"parameters", info.parameter_count},
+          {"warnings", info.warnings},
+          {"notes", info.notes},
+          {"nodes", nodes}};
 }
 
 void print_text(const import::ModelInfo& info) {
-  std::printf("%s: opset %lld, IR %lld, by %s; %zu nodes, %lld parameters, batch %s\n", info.graph_name.c_str(), static_cast<long long>(info.opset),
-              static_cast<long long>(info.ir_version), info.producer.empty() ? "unknown" : info.producer.c_str(), info.nodes.size(),
-              static_cast<long long>(info.parameter_count),
-              info.batch_name.empty() ? std::to_string(info.batch).c_str() : ("named '" + info.batch_name + "'").c_str());
+  std::printf(
+      "%s: opset %lld, IR %lld, by %s; %zu nodes, %lld parameters, batch %s\n", info.graph_name.c_str(),
+      static_cast<long long>(info.opset), static_cast<long long>(info.ir_version),
+      info.producer.empty() ? "unknown" : info.producer.c_str(), info.nodes.size(),
+      static_cast<long long>(info.parameter_count),
+      info.batch_name.empty() ? std::to_string(info.batch).c_str() : ("named '" + info.batch_name + "'").c_str());
   for (const import::NodeCoverage& node : info.nodes) {
-    std::printf("  %-28s %-20s forward %-3s gradient %-3s %s\n", node.name.c_str(), node.op_type.c_str(), node.forward ? "yes" : "no",
-                node.gradient ? "yes" : "no", fmt::format("{}", fmt::join(node.output_shapes, " ")).c_str());
+    std::printf("  %-28s %-20s forward %-3s gradient %-3s %s\n", node.name.c_str(), node.op_type.c_str(),
+                node.forward ? "yes" : "no", node.gradient ? "yes" : "no",
+                fmt::format("{}", fmt::join(node.output_shapes, " ")).c_str());
     if (!node.note.empty()) std::printf("      note: %s\n", node.note.c_str());
     if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
   }
   for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
   for (const std::string& note : info.notes) {
-    const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) { return !node.note.empty() && note.ends_with(": " + node.note); });
+    const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) {
+      return !node.note.empty() && note.ends_with(": " + node.note);
+    });
     if (!of_a_node) std::printf("note: %s\n", note.c_str());
   }
 }
 
 bool trainable(const import::ModelInfo& info) {
-  return std::all_of(info.nodes.begin(), info.nodes.end(), [](const import::NodeCoverage& node) { return node.problem.empty(); });
+  return std::all_of(info.nodes.begin(), info.nodes.end(),
+                     [](const import::NodeCoverage& node) { return node.problem.empty(); });
 }
 
 // The training step's peak without a plan, where the model can be trained.
@@ -64,7 +84,8 @@ Result<cost::Bytes> unplanned_peak(const Options& options) {
 }
 
 Result<int> inspect(const Options& options) {
-  PANTOUM_ASSIGN(const import::ModelInfo info, import::inspect_onnx(options.model.model, {.batch = options.model.batch}));
+  PANTOUM_ASSIGN(const import::ModelInfo info,
+                 import::inspect_onnx(options.model.model, {.batch = options.model.batch}));
   Json json = to_json(info);
   if (!options.common.json()) print_text(info);
   if (trainable(info)) {
@@ -73,11 +94,13 @@ Result<int> inspect(const Options& options) {
     if (peak) {
       json["unplanned_peak_bytes"] = *peak;
       if (!options.common.json())
-        std::printf("one training step at batch %lld takes %s when nothing is planned\n", static_cast<long long>(batch), base::show_bytes(*peak).c_str());
+        std::printf("one training step at batch %lld takes %s when nothing is planned\n", static_cast<long long>(batch),
+                    base::show_bytes(*peak).c_str());
     } else if (!options.common.json()) {
       std::printf("no training step could be made with these options:\n%s", to_text(peak.error()).c_str());
     } else {
-      json["training_problem"] = {{"error", peak.error().code}, {"message", peak.error().message}, {"notes", peak.error().notes}};
+      json["training_problem"] = {
+          {"error", peak.error().code}, {"message", peak.error().message}, {"notes", peak.error().notes}};
     }
   }
   if (options.common.json()) std::printf("%s\n", json.dump(1).c_str());

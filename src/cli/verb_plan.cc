@@ -34,16 +34,22 @@ struct Answer {
 Result<Answer> plan_bare(const Options& options, const pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const cost::CostGraph graph, cost::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
-  return Answer{std::move(planned.plan), planned.found, planned.unplanned_peak_bytes, planned.unplanned_time_s, planned.unplanned_energy_j, {}};
+  return Answer{std::move(planned.plan),      planned.found,
+                planned.unplanned_peak_bytes, planned.unplanned_time_s,
+                planned.unplanned_energy_j,   {}};
 }
 
-Result<Answer> plan_network(const Options& options, const pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+Result<Answer> plan_network(const Options& options, const pipeline::PlanRequest& request,
+                            plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
-  if (!options.costgraph_output.empty()) PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
+  if (!options.costgraph_output.empty())
+    PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
   PANTOUM_ASSIGN(pipeline::Planned planned, pipeline::plan_model(compiled, request, nullptr, &infeasible, dump));
-  Answer answer{.found = planned.found, .unplanned_peak_bytes = planned.unplanned_peak_bytes, .unplanned_time_s = planned.unplanned_time_s,
+  Answer answer{.found = planned.found,
+                .unplanned_peak_bytes = planned.unplanned_peak_bytes,
+                .unplanned_time_s = planned.unplanned_time_s,
                 .unplanned_energy_j = planned.unplanned_energy_j};
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled, planned));
@@ -55,13 +61,16 @@ Result<Answer> plan_network(const Options& options, const pipeline::PlanRequest&
 Result<void> write(const Options& options, const Answer& answer) {
   if (!options.output.empty()) PANTOUM_TRY(artifact::write_plan(answer.plan, options.output));
   if (options.binary_output.empty()) return {};
-  if (answer.binary.empty()) return fail("E0118", "a bare cost graph has no kernels, so no binary plan", "--binary-out", "give a model");
-  return base::write_file_atomically(options.binary_output, {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
+  if (answer.binary.empty())
+    return fail("E0118", "a bare cost graph has no kernels, so no binary plan", "--binary-out", "give a model");
+  return base::write_file_atomically(options.binary_output,
+                                     {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
 }
 
 Result<int> make(const Options& options) {
   if (options.costgraph.empty() == options.model.model.empty())
-    return fail("E0119", "give either a model or --costgraph", "plan", "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
+    return fail("E0119", "give either a model or --costgraph", "plan",
+                "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   request.measure.page_folder = options.page_folder;
   std::optional<plan::Plan> warm;
@@ -69,18 +78,22 @@ Result<int> make(const Options& options) {
   ProgressLine line(options.common.json());
   attach(request.options, line);
   plan::Infeasible infeasible;
-  Result<Answer> answer = options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
+  Result<Answer> answer =
+      options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
     PANTOUM_TRY(tell_infeasible(answer.error(), infeasible, options.common, options.min_plan));
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan, answer->found, answer->unplanned_peak_bytes, answer->unplanned_time_s, answer->unplanned_energy_j};
+  const PlanSummary summary{answer->plan, answer->found, answer->unplanned_peak_bytes, answer->unplanned_time_s,
+                            answer->unplanned_energy_j};
   std::printf("%s", options.common.json() ? (to_json(summary).dump() + "\n").c_str() : to_text(summary).c_str());
   if (interrupted().stop_requested()) return 130;
   if (options.require_gap && answer->plan.gap > request.options.gap)
-    return fail("E0303", fmt::format("the gap is {:.3g}% and {:.3g}% was required", answer->plan.gap * 100, request.options.gap * 100), "--require-gap",
-                "give a longer --time-limit; the plan was written");
+    return fail(
+        "E0303",
+        fmt::format("the gap is {:.3g}% and {:.3g}% was required", answer->plan.gap * 100, request.options.gap * 100),
+        "--require-gap", "give a longer --time-limit; the plan was written");
   return 0;
 }
 
@@ -95,7 +108,8 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb->add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
   verb->add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
   verb->add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
-  verb->add_option("--warm-start", options->plan.warm_start, "a plan of the same step; the answer is never worse where it fits");
+  verb->add_option("--warm-start", options->plan.warm_start,
+                   "a plan of the same step; the answer is never worse where it fits");
   verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
   verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(*verb, options->model);

@@ -42,17 +42,21 @@ struct Prepared {
   std::string plan_hash;
   double energy_j = 0;
   int64_t budget_bytes = 0, unplanned_peak_bytes = 0, planned_out_bytes = 0, planned_in_bytes = 0;
-  std::string plan_json;            // for the report
+  std::string plan_json;  // for the report
 };
 
-std::string beside(const std::string& output, const char* name) { return (std::filesystem::path(output).parent_path() / name).string(); }
+std::string beside(const std::string& output, const char* name) {
+  return (std::filesystem::path(output).parent_path() / name).string();
+}
 
 Result<train::Normalization> parse_normalization(const std::string& text) {
   train::Normalization normalization;
   if (text.empty()) return normalization;
   char rest = 0;
-  if (std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest) != 2 || !(normalization.deviation > 0))
-    return fail("E0120", fmt::format("'{}' is no mean and deviation", text), "--normalize", "write both, as in 0.286,0.353");
+  if (std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest) != 2 ||
+      !(normalization.deviation > 0))
+    return fail("E0120", fmt::format("'{}' is no mean and deviation", text), "--normalize",
+                "write both, as in 0.286,0.353");
   return normalization;
 }
 
@@ -71,18 +75,21 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   plan::Infeasible infeasible;
-  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, reuse ? &*reuse : nullptr, &infeasible, dump);
+  Result<pipeline::Planned> planned =
+      pipeline::plan_model(compiled, request, reuse ? &*reuse : nullptr, &infeasible, dump);
   if (!planned) {
     PANTOUM_TRY(tell_infeasible(planned.error(), infeasible, options.common, ""));
     return tl::make_unexpected(planned.error());
   }
-  const PlanSummary summary{planned->training, planned->found, planned->unplanned_peak_bytes, planned->unplanned_time_s, planned->unplanned_energy_j};
+  const PlanSummary summary{planned->training, planned->found, planned->unplanned_peak_bytes, planned->unplanned_time_s,
+                            planned->unplanned_energy_j};
   if (!options.common.json()) std::printf("%s", to_text(summary).c_str());
   std::fflush(stdout);
   Json event = to_json(summary);
   event["event"] = "plan";
   PANTOUM_TRY(log.write(event));
-  Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)), .energy_j = planned->found.energy_j};
+  Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
+                    .energy_j = planned->found.energy_j};
   prepared.budget_bytes = planned->training.budget_bytes;
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
@@ -98,22 +105,34 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
 class Narrator {
  public:
   Narrator(const Options& options, const Prepared& prepared, const train::Trainer& trainer, RunLog& log)
-      : prepared_(prepared), log_(log), line_(options.common.json()), arena_bytes_(trainer.usage().arena_bytes), batch_(trainer.batch()) {}
+      : prepared_(prepared),
+        log_(log),
+        line_(options.common.json()),
+        arena_bytes_(trainer.usage().arena_bytes),
+        batch_(trainer.batch()) {}
 
   void step(const train::RunProgress& progress) {
     if (progress.step % kLogEvery == 0 || progress.step == 1)
-      keep(log_.write({{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
+      keep(log_.write(
+          {{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
     if (!line_.due()) return;
     const double rate = progress.samples_per_s / static_cast<double>(batch_);
     const double left = static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9);
-    line_.show(fmt::format("step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}", progress.step,
-                           progress.total_steps, progress.loss, rate, mib(arena_bytes_), mib(static_cast<uint64_t>(prepared_.budget_bytes)),
-                           mib(train::read_resident_set().now_bytes), base::show_joules(prepared_.energy_j), base::show_seconds(left)));
+    line_.show(fmt::format(
+        "step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}",
+        progress.step, progress.total_steps, progress.loss, rate, mib(arena_bytes_),
+        mib(static_cast<uint64_t>(prepared_.budget_bytes)), mib(train::read_resident_set().now_bytes),
+        base::show_joules(prepared_.energy_j), base::show_seconds(left)));
   }
 
   void event(const train::RunEvent& event) {
-    if (event.kind == train::RunEvent::Kind::kCheckpoint) return keep(log_.write({{"event", "checkpoint"}, {"step", event.step}, {"seconds", event.seconds}}));
-    Json line{{"event", "epoch"}, {"epoch", event.epoch + 1}, {"step", event.step}, {"train_loss", event.mean_loss}, {"seconds", event.seconds}};
+    if (event.kind == train::RunEvent::Kind::kCheckpoint)
+      return keep(log_.write({{"event", "checkpoint"}, {"step", event.step}, {"seconds", event.seconds}}));
+    Json line{{"event", "epoch"},
+              {"epoch", event.epoch + 1},
+              {"step", event.step},
+              {"train_loss", event.mean_loss},
+              {"seconds", event.seconds}};
     std::string text = fmt::format("epoch {}  train loss {:.4f}", event.epoch + 1, event.mean_loss);
     if (event.evaluation) {
       line["test_loss"] = event.evaluation->loss;
@@ -172,9 +191,14 @@ Result<void> write_report(const Options& options) {
   return base::write_file_atomically(options.report, page);
 }
 
-Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared, const std::string& weights) {
-  train::TrainerOptions settings{.page_file = options.page_file, .threads = thread_count(options.plan), .seed = options.model.seed, .lr = options.model.lr,
-                                 .plan_hash = prepared.plan_hash, .inputs = prepared.inputs};
+Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared,
+                                              const std::string& weights) {
+  train::TrainerOptions settings{.page_file = options.page_file,
+                                 .threads = thread_count(options.plan),
+                                 .seed = options.model.seed,
+                                 .lr = options.model.lr,
+                                 .plan_hash = prepared.plan_hash,
+                                 .inputs = prepared.inputs};
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
   PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));
   trainer->set_normalization(normalization);
@@ -187,39 +211,49 @@ Result<int> train_model(Options options) {
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
   PANTOUM_TRY(parse_normalization(options.normalize));
-  PANTOUM_ASSIGN(const artifact::TrainTest data, artifact::open_folder(options.data, options.cache.empty() ? beside(options.output, ".cache") : options.cache));
+  PANTOUM_ASSIGN(
+      const artifact::TrainTest data,
+      artifact::open_folder(options.data, options.cache.empty() ? beside(options.output, ".cache") : options.cache));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(options.output + ".initial");
   PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
-  if (interrupted().stop_requested()) return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
+  if (interrupted().stop_requested())
+    return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
   std::vector<uint32_t> indices(static_cast<size_t>(data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
   Narrator narrator(options, prepared, *trainer, log);
-  train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs), .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
-                        .checkpoint = options.checkpoint, .stop = interrupted(), .indices = indices};
+  train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
+                        .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
+                        .checkpoint = options.checkpoint,
+                        .stop = interrupted(),
+                        .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
   run.log = [&](const train::RunEvent& event) { narrator.event(event); };
   PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
   const Json end = end_event(prepared, *trainer, summary);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
-    return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer->steps_done()), options.checkpoint,
-                "go on with --resume " + options.checkpoint);
+    return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer->steps_done()),
+                options.checkpoint, "go on with --resume " + options.checkpoint);
   }
   PANTOUM_TRY(trainer->save(options.output));
   PANTOUM_TRY(narrator.status());
   PANTOUM_TRY(log.write(end));
   PANTOUM_TRY(write_report(options));
-  std::printf("%s\n", options.common.json() ? end.dump().c_str()
-                                            : fmt::format("trained  {} steps in {}, test accuracy {:.4f}; RAM grew by {} beside an arena of {}; weights in {}",
-                                                          trainer->steps_done(), base::show_seconds(summary.seconds),
-                                                          summary.evaluation ? summary.evaluation->accuracy : 0.0,
-                                                          base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
-                                                          base::show_bytes(end["arena_bytes"].get<int64_t>()), options.output)
-                                                  .c_str());
+  std::printf(
+      "%s\n",
+      options.common.json()
+          ? end.dump().c_str()
+          : fmt::format(
+                "trained  {} steps in {}, test accuracy {:.4f}; RAM grew by {} beside an arena of {}; weights in {}",
+                trainer->steps_done(), base::show_seconds(summary.seconds),
+                summary.evaluation ? summary.evaluation->accuracy : 0.0,
+                base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
+                base::show_bytes(end["arena_bytes"].get<int64_t>()), options.output)
+                .c_str());
   return 0;
 }
 
@@ -241,7 +275,9 @@ void add_train(CLI::App& app, Action& chosen) {
   verb->add_option("--cache", options->cache, "folder for unpacked data (beside the weights without it)");
   verb->add_option("--resume", options->resume, "a checkpoint to go on from");
   verb->add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
-  verb->add_option("--checkpoint-every", options->checkpoint_every, "steps between checkpoints; 0: only when interrupted")->check(CLI::NonNegativeNumber);
+  verb->add_option("--checkpoint-every", options->checkpoint_every,
+                   "steps between checkpoints; 0: only when interrupted")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);

@@ -23,8 +23,12 @@ nlohmann::ordered_json to_json(const check::Found& found) {
           {"arena_bytes", found.arena_bytes},
           {"time_s", found.time_s},
           {"energy_j", found.energy_j},
-          {"counts", {{"compute", found.counts.compute}, {"recompute", found.counts.recompute}, {"page_in", found.counts.page_in},
-                      {"page_out", found.counts.page_out}, {"free", found.counts.free}}},
+          {"counts",
+           {{"compute", found.counts.compute},
+            {"recompute", found.counts.recompute},
+            {"page_in", found.counts.page_in},
+            {"page_out", found.counts.page_out},
+            {"free", found.counts.free}}},
           {"bytes_paged", {{"in", found.bytes_in}, {"out", found.bytes_out}}},
           {"keeps_order", found.keeps_order}};
 }
@@ -43,11 +47,13 @@ Result<int> verify(const Options& options) {
     std::printf("%s\n", to_json(found).dump().c_str());
     return 0;
   }
-  std::printf("valid: peak %s, arena %s of %s, %s, %s (modelled); %lld computed (%lld again), %lld paged in, %lld paged out\n",
-              base::show_bytes(found.peak_bytes).c_str(), base::show_bytes(found.arena_bytes).c_str(), base::show_bytes(plan.budget_bytes).c_str(),
-              base::show_seconds(found.time_s).c_str(), base::show_joules(found.energy_j).c_str(), static_cast<long long>(found.counts.compute),
-              static_cast<long long>(found.counts.recompute), static_cast<long long>(found.counts.page_in),
-              static_cast<long long>(found.counts.page_out));
+  std::printf(
+      "valid: peak %s, arena %s of %s, %s, %s (modelled); %lld computed (%lld again), %lld paged in, %lld paged out\n",
+      base::show_bytes(found.peak_bytes).c_str(), base::show_bytes(found.arena_bytes).c_str(),
+      base::show_bytes(plan.budget_bytes).c_str(), base::show_seconds(found.time_s).c_str(),
+      base::show_joules(found.energy_j).c_str(), static_cast<long long>(found.counts.compute),
+      static_cast<long long>(found.counts.recompute), static_cast<long long>(found.counts.page_in),
+      static_cast<long long>(found.counts.page_out));
   return 0;
 }
 

@@ -12,10 +12,13 @@ namespace {
 // A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
 constexpr double kReferenceSlowdown = 6;
 
-Bytes round_up(Bytes bytes, Bytes align) { return (bytes + align - 1) / align * align; }
+Bytes round_up(Bytes bytes, Bytes align) {
+  return (bytes + align - 1) / align * align;
+}
 
 bool lives_between_steps(ir::Role role) {
-  return role == ir::Role::kParameter || role == ir::Role::kBuffer || role == ir::Role::kState || role == ir::Role::kConstant;
+  return role == ir::Role::kParameter || role == ir::Role::kBuffer || role == ir::Role::kState ||
+         role == ir::Role::kConstant;
 }
 
 Bytes persistent_bytes(const ir::Graph& graph) {
@@ -28,7 +31,10 @@ Bytes persistent_bytes(const ir::Graph& graph) {
 class Construction {
  public:
   Construction(const ir::Graph& graph, const DeviceProfile& device, const CostGraphOptions& options)
-      : graph_(graph), device_(device), options_(options), kernels_(options.kernels ? options.kernels : pt_portable_kernels()) {
+      : graph_(graph),
+        device_(device),
+        options_(options),
+        kernels_(options.kernels ? options.kernels : pt_portable_kernels()) {
     const bool paging = device.device.pager.mode != PagerMode::kNone;
     const bool crowded = options.ram > 0 && persistent_bytes(graph) > options.ram / 4;
     in_aux_ = paging && (options.params_in == ParamsIn::kAux || (options.params_in == ParamsIn::kAuto && crowded));
@@ -74,14 +80,19 @@ class Construction {
       built_.graph.tensors.push_back(tensor_for(static_cast<ir::ValueId>(id)));
     }
     for (size_t id = 0; id < graph_.values.size(); ++id) {
-      if (built_.tensor_of[id] < 0) built_.tensor_of[id] = built_.tensor_of[static_cast<size_t>(ir::root_of(graph_, static_cast<ir::ValueId>(id)))];
+      if (built_.tensor_of[id] < 0)
+        built_.tensor_of[id] = built_.tensor_of[static_cast<size_t>(ir::root_of(graph_, static_cast<ir::ValueId>(id)))];
       const ir::ValueId next = graph_.values[id].next;
-      if (owns[id] && next != ir::kNone) built_.graph.tensors[static_cast<size_t>(built_.tensor_of[id])].next = built_.tensor_of[static_cast<size_t>(next)];
+      if (owns[id] && next != ir::kNone)
+        built_.graph.tensors[static_cast<size_t>(built_.tensor_of[id])].next =
+            built_.tensor_of[static_cast<size_t>(next)];
     }
     for (ir::ValueId result : graph_.results) tensor_of(result).end = Home::kRam;
   }
 
-  Tensor& tensor_of(ir::ValueId value) { return built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(value)])]; }
+  Tensor& tensor_of(ir::ValueId value) {
+    return built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(value)])];
+  }
 
   Tensor tensor_for(ir::ValueId id) const {
     const ir::Value& value = graph_.value(id);
@@ -120,9 +131,11 @@ class Construction {
     const auto dtype = static_cast<uint8_t>(graph_.value(typed).type.dtype);
     std::vector<const pt_kernel*> found;
     for (uint16_t algorithm = 0; algorithm < 16; ++algorithm)
-      if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind), dtype, algorithm, 0)) found.push_back(kernel);
+      if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind), dtype, algorithm, 0))
+        found.push_back(kernel);
     if (found.empty()) {
-      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(graph_.value(typed).type.dtype)));
+      missing_.push_back(
+          fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(graph_.value(typed).type.dtype)));
       return std::vector<Choice>{};
     }
     std::vector<Choice> choices;
@@ -138,7 +151,8 @@ class Construction {
   }
 
   Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, bool slower) {
-    Choice choice{.algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
+    Choice choice{
+        .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
     const ir::OpCost cost = ir::cost_of(graph_, op);
     const double bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
@@ -151,9 +165,12 @@ class Construction {
     }
     choice.energy_j = compute.active_w > 0 ? choice.time_s * compute.active_w
                                            : cost.flops * compute.joules_per_flop + bytes * compute.joules_per_byte;
-    for (size_t position = 0; position < op.inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
-    for (size_t position = 0; position < op.outputs.size(); ++position) choice.writes.push_back(static_cast<int>(position));
-    if (options_.in_place || op.kind == ir::Kind::k_sgd || op.kind == ir::Kind::k_adam || op.kind == ir::Kind::k_batch_norm_stats)
+    for (size_t position = 0; position < op.inputs.size(); ++position)
+      choice.reads.push_back(static_cast<int>(position));
+    for (size_t position = 0; position < op.outputs.size(); ++position)
+      choice.writes.push_back(static_cast<int>(position));
+    if (options_.in_place || op.kind == ir::Kind::k_sgd || op.kind == ir::Kind::k_adam ||
+        op.kind == ir::Kind::k_batch_norm_stats)
       choice.overwrites = ir::in_place_pairs(graph_, op);
     return choice;
   }
@@ -163,7 +180,8 @@ class Construction {
     std::vector<pt_tensor> inputs, outputs;
     for (ir::ValueId input : op.inputs) inputs.push_back(describe(graph_.value(input).type));
     for (ir::ValueId output : op.outputs) outputs.push_back(describe(graph_.value(output).type));
-    const pt_pool pool{.context = nullptr, .threads = static_cast<uint32_t>(std::max(1, options_.threads)), .run = nullptr};
+    const pt_pool pool{
+        .context = nullptr, .threads = static_cast<uint32_t>(std::max(1, options_.threads)), .run = nullptr};
     pt_call call{};
     call.inputs = inputs.data();
     call.outputs = outputs.data();
@@ -181,7 +199,8 @@ class Construction {
     pt_tensor tensor{};
     tensor.rank = static_cast<uint8_t>(type.shape.size());
     tensor.dtype = static_cast<uint8_t>(type.dtype);
-    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim) tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
+    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim)
+      tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
     return tensor;
   }
 
@@ -196,7 +215,8 @@ class Construction {
 
 }  // namespace
 
-Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device, const CostGraphOptions& options) {
+Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
+                                        const CostGraphOptions& options) {
   return Construction(graph, device, options).run();
 }
 

@@ -11,7 +11,11 @@
 
 namespace pantoum::cost {
 
-enum class ParamsIn { kRam, kAux, kAuto };  // kAuto: RAM while parameters and state take less than a quarter of the budget
+enum class ParamsIn {
+  kRam,
+  kAux,
+  kAuto
+};  // kAuto: RAM while parameters and state take less than a quarter of the budget
 
 // Seconds of one op; the model's, or measured ones from a profile store.
 class OpTimer {
@@ -22,23 +26,24 @@ class OpTimer {
 
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
-  Bytes ram = 0;                 // kAuto's budget
+  Bytes ram = 0;  // kAuto's budget
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
-  int threads = 1;               // for workspace sizes
-  OpTimer* timer = nullptr;      // null: the device's model
+  int threads = 1;                           // for workspace sizes
+  OpTimer* timer = nullptr;                  // null: the device's model
 };
 
 struct BuiltCostGraph {
   CostGraph graph;
-  std::vector<ir::OpId> op_of;           // by cost-graph op id (ids are 0..n-1)
-  std::vector<ir::ValueId> value_of;     // by cost-graph tensor id (ids are 0..n-1): the root value
-  std::vector<int64_t> tensor_of;        // by ir value id; -1: no bytes of its own (unused)
+  std::vector<ir::OpId> op_of;                           // by cost-graph op id (ids are 0..n-1)
+  std::vector<ir::ValueId> value_of;                     // by cost-graph tensor id (ids are 0..n-1): the root value
+  std::vector<int64_t> tensor_of;                        // by ir value id; -1: no bytes of its own (unused)
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
 };
 
-// Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the step needs;
-// parameters, buffers, state and constants live where params_in says. E0404 an op without a kernel (all of them).
+// Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the
+// step needs; parameters, buffers, state and constants live where params_in says. E0404 an op without a kernel (all of
+// them).
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
 

@@ -1,6 +1,7 @@
 // The question that the planner is asked: a training step with every cost known (`pantoum.costgraph/1`).
 //
-// The planner, placer and checker know nothing of networks; this is all they see. JSON is read and written by cost_graph_json.h.
+// The planner, placer and checker know nothing of networks; this is all they see. JSON is read and written by
+// cost_graph_json.h.
 #pragma once
 
 #include <cstdint>
@@ -85,8 +86,9 @@ struct CostGraph {
 // Seconds and joules of one transfer of `bytes`, as semantics.md has them.
 [[nodiscard]] Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
 
-// E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not negative, one engine,
-// `order` is a topological order of all ops (optional ones included) in which every input is there when it is read.
+// E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
+// negative, one engine, `order` is a topological order of all ops (optional ones included) in which every input is
+// there when it is read.
 [[nodiscard]] Result<void> validate(const CostGraph& graph);
 
 // A hash of everything but names and costs (times, joules): the question's structure. Ties a plan to its model.

@@ -39,7 +39,8 @@ class Reader {
     if (node == nullptr) return;
     const auto found = node->value<double>();
     if (!found || !std::isfinite(*found) || *found < 0 || (positive && *found == 0))
-      return refuse(fmt::format("'{}' is not a finite number {} 0", name_of(key), positive ? ">" : ">="), place(where_, *node), "");
+      return refuse(fmt::format("'{}' is not a finite number {} 0", name_of(key), positive ? ">" : ">="),
+                    place(where_, *node), "");
     value = *found;
   }
 
@@ -81,7 +82,9 @@ class Reader {
   const toml::table* table(std::string_view key, bool required) {
     const toml::node* node = table_.get(key);
     if (node == nullptr) {
-      if (required) refuse(fmt::format("'{}' is missing", name_of(key)), where_, "compare with the profiles of `pantoum devices list`");
+      if (required)
+        refuse(fmt::format("'{}' is missing", name_of(key)), where_,
+               "compare with the profiles of `pantoum devices list`");
       return nullptr;
     }
     if (!node->is_table()) refuse(fmt::format("'{}' is not a table", name_of(key)), place(where_, *node), "");
@@ -89,13 +92,16 @@ class Reader {
   }
 
   void refuse(std::string message, std::string at, std::string help) {
-    if (!error_) error_ = Error{"E0271", "bad device profile: " + std::move(message), std::move(at), {}, std::move(help)};
+    if (!error_)
+      error_ = Error{"E0271", "bad device profile: " + std::move(message), std::move(at), {}, std::move(help)};
   }
   void take(const Reader& other) {
     if (!error_) error_ = other.error_;
   }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
-  [[nodiscard]] std::string name_of(std::string_view key) const { return path_.empty() ? std::string(key) : path_ + "." + std::string(key); }
+  [[nodiscard]] std::string name_of(std::string_view key) const {
+    return path_.empty() ? std::string(key) : path_ + "." + std::string(key);
+  }
 
  private:
   const toml::table& table_;
@@ -144,8 +150,10 @@ void read_pager(Reader& root, const std::string& where, Pager& pager) {
   reader.whole("block_bytes", pager.block_bytes, 1);
   reader.whole("staging_bytes", pager.staging_bytes, 0);
   reader.bytes("capacity", pager.capacity_bytes);
-  if (mode != "none" && mode != "sync" && mode != "async") reader.refuse(fmt::format("'pager.mode' is '{}'", mode), place(where, *table), "use none, sync or async");
-  if (duplex != "half" && duplex != "full") reader.refuse(fmt::format("'pager.duplex' is '{}'", duplex), place(where, *table), "use half or full");
+  if (mode != "none" && mode != "sync" && mode != "async")
+    reader.refuse(fmt::format("'pager.mode' is '{}'", mode), place(where, *table), "use none, sync or async");
+  if (duplex != "half" && duplex != "full")
+    reader.refuse(fmt::format("'pager.duplex' is '{}'", duplex), place(where, *table), "use half or full");
   pager.mode = mode == "async" ? PagerMode::kAsync : mode == "sync" ? PagerMode::kSync : PagerMode::kNone;
   pager.full_duplex = duplex == "full";
   if (pager.mode != PagerMode::kNone) {
@@ -179,7 +187,8 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   read_compute(root, where, profile.compute);
   read_pager(root, where, profile.device.pager);
   if (profile.device.name.empty()) root.refuse("'name' is missing", where, "");
-  if (profile.device.ram_bytes <= 0) root.refuse("'ram' is missing or 0", where, "write it with its unit, as in ram = \"256KiB\"");
+  if (profile.device.ram_bytes <= 0)
+    root.refuse("'ram' is missing or 0", where, "write it with its unit, as in ram = \"256KiB\"");
   const Bytes align = profile.device.align_bytes;
   if ((align & (align - 1)) != 0) root.refuse("'align_bytes' is no power of two", where, "");
   if (root.error()) return tl::make_unexpected(*root.error());

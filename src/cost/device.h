@@ -8,13 +8,13 @@
 
 namespace pantoum::cost {
 
-struct Compute {           // of the (one) engine
+struct Compute {  // of the (one) engine
   double flops_per_s = 1;
   double joules_per_flop = 0;
   double bytes_per_s = 0;  // memory traffic; 0: not modelled
   double joules_per_byte = 0;
   Seconds op_overhead_s = 0;
-  Watts active_w = 0;      // when > 0, energy = seconds * active_w instead of the per-flop figures
+  Watts active_w = 0;  // when > 0, energy = seconds * active_w instead of the per-flop figures
 };
 
 struct DeviceProfile {
@@ -25,8 +25,8 @@ struct DeviceProfile {
   bool host = false;                // times and storage speed can be measured on this machine
 };
 
-// Profiles compiled in (the TOML files of devices/) by name, or a path that ends in .toml. E0270 unknown name (with the known ones),
-// E0271 bad file: line, key, what to do. Unknown keys are refused.
+// Profiles compiled in (the TOML files of devices/) by name, or a path that ends in .toml. E0270 unknown name (with the
+// known ones), E0271 bad file: line, key, what to do. Unknown keys are refused.
 [[nodiscard]] Result<DeviceProfile> load_device(const std::string& name_or_path);
 [[nodiscard]] Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where);
 [[nodiscard]] std::vector<std::string> device_names();

@@ -9,8 +9,8 @@
 
 namespace pantoum::cost {
 
-// Runs each kernel on operands of its real shapes (zeros for indices, small numbers otherwise), once per op key, shape and algorithm;
-// the median of a few runs goes to the store.
+// Runs each kernel on operands of its real shapes (zeros for indices, small numbers otherwise), once per op key, shape
+// and algorithm; the median of a few runs goes to the store.
 //   store, pool   outlive the timer
 //   cost          per new key: a few runs, at least 3 and about 20 ms; operands are allocated and freed
 [[nodiscard]] std::unique_ptr<OpTimer> measuring_timer(ProfileStore& store, const pt_pool* pool);
@@ -18,8 +18,8 @@ namespace pantoum::cost {
 // The key under which an op's time is kept.
 [[nodiscard]] std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads);
 
-// Writes and reads a private file of 8 MiB in `folder` past the page cache, in small and large transfers, and fits latency and rate to both
-// directions; kept in the store. E0901, E0902 when the folder cannot be used.
+// Writes and reads a private file of 8 MiB in `folder` past the page cache, in small and large transfers, and fits
+// latency and rate to both directions; kept in the store. E0901, E0902 when the folder cannot be used.
 [[nodiscard]] Result<void> measure_storage(const std::string& folder, ProfileStore& store, Pager& pager);
 
 }  // namespace pantoum::cost

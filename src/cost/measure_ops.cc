@@ -60,7 +60,8 @@ class Bench {
   double run() {
     std::vector<double> seconds;
     double total = 0;
-    while (static_cast<int>(seconds.size()) < kLeastRuns || (total < kSecondsPerOp && static_cast<int>(seconds.size()) < kMostRuns)) {
+    while (static_cast<int>(seconds.size()) < kLeastRuns ||
+           (total < kSecondsPerOp && static_cast<int>(seconds.size()) < kMostRuns)) {
       const auto begin = std::chrono::steady_clock::now();
       if (kernel_.submit(&call_) != PT_OK) return -1;
       if (kernel_.wait != nullptr && kernel_.wait(&call_) != PT_OK) return -1;
@@ -79,7 +80,8 @@ class Bench {
     tensor.data = memory_.back().get();
     tensor.rank = static_cast<uint8_t>(type.shape.size());
     tensor.dtype = static_cast<uint8_t>(type.dtype);
-    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim) tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
+    for (size_t dim = 0; dim < type.shape.size() && dim < PT_MAX_RANK; ++dim)
+      tensor.dims[dim] = static_cast<uint32_t>(type.shape[dim]);
     return tensor;
   }
 
@@ -99,7 +101,8 @@ class MeasuringTimer final : public OpTimer {
     PANTOUM_ASSIGN(const std::optional<Seconds> known, store_.find_op(key));
     if (known) return *known;
     const double measured = Bench(graph, op, kernel, pool_).run();
-    if (measured < 0) return fail("E0003", fmt::format("the kernel of {} failed while it was measured", ir::name_of(op.kind)), op.name);
+    if (measured < 0)
+      return fail("E0003", fmt::format("the kernel of {} failed while it was measured", ir::name_of(op.kind)), op.name);
     PANTOUM_TRY(store_.put_op(key, measured, kLeastRuns));
     return measured;
   }
@@ -121,8 +124,9 @@ std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& value
 }  // namespace
 
 std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads) {
-  return fmt::format("{}|{}|{}->{}|{}|{}|threads {}", ir::name_of(op.kind), kernel.algorithm_name, shapes(graph, op.inputs),
-                     shapes(graph, op.outputs), fmt::join(op.attrs.ints, ","), fmt::join(op.attrs.reals, ","), threads);
+  return fmt::format("{}|{}|{}->{}|{}|{}|threads {}", ir::name_of(op.kind), kernel.algorithm_name,
+                     shapes(graph, op.inputs), shapes(graph, op.outputs), fmt::join(op.attrs.ints, ","),
+                     fmt::join(op.attrs.reals, ","), threads);
 }
 
 std::unique_ptr<OpTimer> measuring_timer(ProfileStore& store, const pt_pool* pool) {

@@ -51,7 +51,9 @@ Link fit(double small_s, double large_s, Watts w) {
 Result<int> open_private(const std::string& folder) {
   std::string path = folder + "/pantoum-probe-XXXXXX";
   const int file = ::mkostemp(path.data(), O_CLOEXEC);
-  if (file < 0) return fail("E0902", std::string("cannot make a page file: ") + std::strerror(errno), folder, "choose another folder with --page-file");
+  if (file < 0)
+    return fail("E0902", std::string("cannot make a page file: ") + std::strerror(errno), folder,
+                "choose another folder with --page-file");
   ::unlink(path.c_str());
 #ifdef O_DIRECT
   const int flags = ::fcntl(file, F_GETFL);
@@ -75,13 +77,17 @@ Result<void> measure_storage(const std::string& folder, ProfileStore& store, Pag
   }
   PANTOUM_ASSIGN(const int file, open_private(folder));
   const FileCloser closer{file};
-  std::unique_ptr<std::byte, decltype(&std::free)> buffer(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)), &std::free);
+  std::unique_ptr<std::byte, decltype(&std::free)> buffer(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)),
+                                                          &std::free);
   if (!buffer) return fail("E0002", "out of memory", "storage probe");
   std::memset(buffer.get(), 1, kLarge);
-  const double large_out = time_transfer(file, true, buffer.get(), kLarge), small_out = time_transfer(file, true, buffer.get(), kSmall);
-  const double large_in = time_transfer(file, false, buffer.get(), kLarge), small_in = time_transfer(file, false, buffer.get(), kSmall);
+  const double large_out = time_transfer(file, true, buffer.get(), kLarge),
+               small_out = time_transfer(file, true, buffer.get(), kSmall);
+  const double large_in = time_transfer(file, false, buffer.get(), kLarge),
+               small_in = time_transfer(file, false, buffer.get(), kSmall);
   if (std::min({large_out, small_out, large_in, small_in}) < 0)
-    return fail("E0902", std::string("the page file cannot be read or written: ") + std::strerror(errno), folder, "choose another folder with --page-file");
+    return fail("E0902", std::string("the page file cannot be read or written: ") + std::strerror(errno), folder,
+                "choose another folder with --page-file");
   pager.in = fit(small_in, large_in, pager.in.w);
   pager.out = fit(small_out, large_out, pager.out.w);
   PANTOUM_TRY(store.put_link(folder + "|in", pager.in, kSamples));

@@ -35,12 +35,13 @@ class SqliteStore final : public ProfileStore {
   }
 
   Result<std::optional<Link>> find_link(const std::string& key) override {
-    PANTOUM_ASSIGN(const Statement query, prepare("SELECT latency_s, bytes_per_s FROM link_samples WHERE key = ?1", key));
+    PANTOUM_ASSIGN(const Statement query,
+                   prepare("SELECT latency_s, bytes_per_s FROM link_samples WHERE key = ?1", key));
     const int code = sqlite3_step(query.get());
     if (code == SQLITE_DONE) return std::optional<Link>{};
     if (code != SQLITE_ROW) return failure();
-    return std::optional<Link>{Link{.latency_s = sqlite3_column_double(query.get(), 0),
-                                    .bytes_per_s = sqlite3_column_double(query.get(), 1)}};
+    return std::optional<Link>{
+        Link{.latency_s = sqlite3_column_double(query.get(), 0), .bytes_per_s = sqlite3_column_double(query.get(), 1)}};
   }
 
   Result<void> put_link(const std::string& key, const Link& link, int samples) override {

@@ -37,11 +37,14 @@ Result<Measuring> start_measuring(const MeasureOptions& options, int threads, co
   Measuring measuring;
   if (!options.measure) return measuring;
   if (!device.host)
-    return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure", "use --device host");
-  PANTOUM_ASSIGN(measuring.store, cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
+    return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure",
+                "use --device host");
+  PANTOUM_ASSIGN(measuring.store,
+                 cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
   PANTOUM_ASSIGN(measuring.pool, train::ThreadPool::create(threads));
   measuring.timer = cost::measuring_timer(*measuring.store, measuring.pool->interface());
-  PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store, device.device.pager));
+  PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store,
+                                    device.device.pager));
   return measuring;
 }
 
@@ -66,8 +69,11 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
   PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, request.kernel_threads, device));
-  const cost::CostGraphOptions options{.params_in = model.params_in, .ram = request.options.ram, .in_place = request.options.in_place,
-                                       .threads = request.kernel_threads, .timer = measuring.timer.get()};
+  const cost::CostGraphOptions options{.params_in = model.params_in,
+                                       .ram = request.options.ram,
+                                       .in_place = request.options.in_place,
+                                       .threads = request.kernel_threads,
+                                       .timer = measuring.timer.get()};
   PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
   PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
   tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));

@@ -14,7 +14,8 @@ Result<void> copy_data(const ir::Value& value, uint64_t at, std::span<std::byte>
     std::memset(piece.data(), 0, piece.size());
     return {};
   }
-  if (at + piece.size() > value.data->size()) return fail("E0001", "a parameter's data are shorter than its shape", value.name);
+  if (at + piece.size() > value.data->size())
+    return fail("E0001", "a parameter's data are shorter than its shape", value.name);
   std::memcpy(piece.data(), value.data->data() + at, piece.size());
   return {};
 }
@@ -28,8 +29,9 @@ bool has_first_contents(const ir::Value& value) {
 
 Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned) {
   PANTOUM_ASSIGN(const artifact::BinaryPlan binary,
-                 artifact::compile_programs({{"train", "", compiled.training, compiled.training_cost, planned.training},
-                                             {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}}));
+                 artifact::compile_programs(
+                     {{"train", "", compiled.training, compiled.training_cost, planned.training},
+                      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}}));
   return artifact::encode(binary);
 }
 
@@ -43,8 +45,11 @@ Result<void> write_initial_weights(const ir::Graph& training, const std::string&
   for (const ir::Value& value : training.values) {
     if (!has_first_contents(value)) continue;
     const artifact::SafetensorEntry* entry = given ? given->find(value.name) : nullptr;
-    if (entry != nullptr && (entry->shape != value.type.shape || entry->dtype != value.type.dtype)) misfits.push_back(value.name);
-    sources.push_back({.name = value.name, .dtype = value.type.dtype, .shape = value.type.shape,
+    if (entry != nullptr && (entry->shape != value.type.shape || entry->dtype != value.type.dtype))
+      misfits.push_back(value.name);
+    sources.push_back({.name = value.name,
+                       .dtype = value.type.dtype,
+                       .shape = value.type.shape,
                        .read = [&value, &given, entry](uint64_t at, std::span<std::byte> piece) -> Result<void> {
                          return entry ? artifact::read_tensor(*given, *entry, at, piece) : copy_data(value, at, piece);
                        }});

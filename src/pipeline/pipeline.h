@@ -25,24 +25,24 @@ struct ModelOptions {
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
 };
 
-struct MeasureOptions {                // the host alone: times measured once per op and shape, storage speed measured
+struct MeasureOptions {  // the host alone: times measured once per op and shape, storage speed measured
   bool measure = false;
-  std::string profile_store;           // SQLite file; "": in memory
-  std::string page_folder;             // whose storage is measured
+  std::string profile_store;  // SQLite file; "": in memory
+  std::string page_folder;    // whose storage is measured
 };
 
-struct Deadline {                      // at most one of the two
+struct Deadline {  // at most one of the two
   std::optional<double> seconds;
-  std::optional<double> relative;      // times the makespan with unlimited RAM
+  std::optional<double> relative;  // times the makespan with unlimited RAM
 };
 
 struct PlanRequest {
   std::string device = "host";
   Deadline deadline;
-  cost::Bytes reserve = 0;             // kept free for stack and application; taken off the budget
-  plan::PlanOptions options;           // ram is the user's; deadline is filled from above
+  cost::Bytes reserve = 0;    // kept free for stack and application; taken off the budget
+  plan::PlanOptions options;  // ram is the user's; deadline is filled from above
   MeasureOptions measure;
-  int kernel_threads = 1;              // measured with; workspace sizes may depend on it
+  int kernel_threads = 1;  // measured with; workspace sizes may depend on it
 };
 
 // What one pass has made, in words: for --dump-after.
@@ -55,18 +55,20 @@ struct Compiled {
 
 struct Planned {
   plan::Plan training, evaluation;
-  check::Found found, evaluation_found;        // the independent replay's figures
-  cost::Bytes unplanned_peak_bytes = 0;        // without budget, paging, recomputing; in place used
+  check::Found found, evaluation_found;  // the independent replay's figures
+  cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };
 
 // Import, autodiff, cost. E04xx, E02xx, E01xx as those rooms have them.
-[[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump = {});
+[[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,
+                                             const Dump& dump = {});
 
-// Plans the training step and, in the same arena, the evaluation; both are replayed by the checker before they are returned.
-// `reuse`, when given, is taken as the training plan if it is of the same structure (E0231 otherwise).
-[[nodiscard]] Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse = nullptr,
-                                         plan::Infeasible* infeasible = nullptr, const Dump& dump = {});
+// Plans the training step and, in the same arena, the evaluation; both are replayed by the checker before they are
+// returned. `reuse`, when given, is taken as the training plan if it is of the same structure (E0231 otherwise).
+[[nodiscard]] Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
+                                         const plan::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
+                                         const Dump& dump = {});
 
 // A bare cost graph, the same way.
 struct PlannedGraph {
@@ -81,8 +83,9 @@ struct PlannedGraph {
 // The binary twin of both programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned);
 
-// Writes the first contents of parameters and buffers: those of `weights` (safetensors, by name) where it has them, the model's own
-// otherwise. E0242 a tensor of another shape; E0901.
-[[nodiscard]] Result<void> write_initial_weights(const ir::Graph& training, const std::string& weights, const std::string& path);
+// Writes the first contents of parameters and buffers: those of `weights` (safetensors, by name) where it has them, the
+// model's own otherwise. E0242 a tensor of another shape; E0901.
+[[nodiscard]] Result<void> write_initial_weights(const ir::Graph& training, const std::string& weights,
+                                                 const std::string& path);
 
 }  // namespace pantoum::pipeline

@@ -14,8 +14,9 @@ namespace {
 using cost::Bytes;
 using cost::CostGraph;
 
-// What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training has more freedom
-// without, but may scatter them so that the evaluation finds no room; packed, both have the rest of the arena in one piece.
+// What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training
+// has more freedom without, but may scatter them so that the evaluation finds no room; packed, both have the rest of
+// the arena in one piece.
 std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   std::map<int64_t, Bytes> at;
   Bytes top = 0;
@@ -51,23 +52,27 @@ std::map<int64_t, Bytes> inherited(const CostGraph& evaluation, const std::map<s
 Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, const char* what) {
   Result<check::Found> found = check::replay(graph, plan);
   if (!found)
-    return fail("E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message), found.error().where,
-                "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
+    return fail(
+        "E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message),
+        found.error().where, "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
   return found;
 }
 
-Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request, const plan::Plan& unlimited) {
+Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
+                                          const plan::Plan& unlimited) {
   plan::PlanOptions options = request.options;
   if (options.ram <= 0) options.ram = graph.device.ram_bytes;
   if (request.reserve >= options.ram)
-    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)), "--reserve", "give more --ram");
+    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)),
+                "--reserve", "give more --ram");
   options.ram -= request.reserve;
   if (request.deadline.seconds) options.deadline = request.deadline.seconds;
   if (request.deadline.relative) options.deadline = *request.deadline.relative * unlimited.predicted.time_s;
   return options;
 }
 
-Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions& options, const plan::Plan* reuse, plan::Infeasible* infeasible) {
+Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions& options, const plan::Plan* reuse,
+                                 plan::Infeasible* infeasible) {
   if (reuse == nullptr) return plan::make_plan(graph, options, infeasible);
   if (cost::structure_hash(graph) != cost::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
@@ -76,8 +81,8 @@ Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions
 }
 
 // The evaluation finds parameters and batch where training leaves them.
-Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, const plan::Plan* reuse, plan::Infeasible* infeasible,
-                       Planned& planned) {
+Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, const plan::Plan* reuse,
+                       plan::Infeasible* infeasible, Planned& planned) {
   PANTOUM_ASSIGN(planned.training, training_plan(compiled.training_cost.graph, options, reuse, infeasible));
   const CostGraph& evaluation = compiled.evaluation_cost.graph;
   options.deadline.reset();
@@ -88,10 +93,10 @@ Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, cons
   return {};
 }
 
-// Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan of the smallest
-// budget, so that a budget that was once named is enough.
-Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& options, const plan::Plan* reuse, plan::Infeasible* infeasible,
-                        Planned& planned) {
+// Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan
+// of the smallest budget, so that a budget that was once named is enough.
+Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& options, const plan::Plan* reuse,
+                        plan::Infeasible* infeasible, Planned& planned) {
   const CostGraph& graph = compiled.training_cost.graph;
   plan::Infeasible answer;
   Result<void> both = plan_both(compiled, options, reuse, &answer, planned);
@@ -118,8 +123,8 @@ Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& optio
 
 }  // namespace
 
-Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse, plan::Infeasible* infeasible,
-                           const Dump& dump) {
+Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse,
+                           plan::Infeasible* infeasible, const Dump& dump) {
   const CostGraph& graph = compiled.training_cost.graph;
   const CostGraph& evaluation = compiled.evaluation_cost.graph;
   Planned planned;

@@ -78,8 +78,9 @@ Outcome try_search(Attempt& attempt, Bytes goal, int64_t nodes) {
   return Outcome::kLimit;
 }
 
-// Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as well when they are
-// taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes with given offsets forbid it.
+// Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as
+// well when they are taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes
+// with given offsets forbid it.
 void pin_stripes(Boxes& boxes) {
   std::vector<Box*> stripes;
   for (Box& box : boxes.boxes) {

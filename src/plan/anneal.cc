@@ -6,7 +6,9 @@
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) { return static_cast<size_t>(index); }
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
 
 // splitmix64: small, and the same everywhere.
 class Random {
@@ -52,7 +54,8 @@ std::vector<int32_t> movable_gaps(const Model& model) {
   std::vector<int32_t> gaps;
   for (int32_t gap = 0; gap < static_cast<int32_t>(model.gaps.size()); ++gap) {
     const Gap& span = model.gaps[z(gap)];
-    if (span.to != model.never() && span.to - span.from > 1 && (may_page(model, gap) || may_drop(model, gap))) gaps.push_back(gap);
+    if (span.to != model.never() && span.to - span.from > 1 && (may_page(model, gap) || may_drop(model, gap)))
+      gaps.push_back(gap);
   }
   return gaps;
 }
@@ -65,7 +68,8 @@ bool better(const Outcome& a, const Outcome& b) {
 
 }  // namespace
 
-SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed, const SearchLimits& limits) {
+SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
+                    const SearchLimits& limits) {
   constexpr int64_t kAskEvery = 32, kCycles = 6;
   SearchResult best = start;
   const std::vector<int32_t> gaps = movable_gaps(model);
@@ -73,9 +77,11 @@ SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& 
   Simulator simulator(model, limit);
   Random random(seed);
   const double scale = std::max(1e-30, start.outcome.value);
-  Priced price{scale / static_cast<double>(std::max<Bytes>(1, limit.ram)) * 4, limit.deadline > 0 ? 10 * scale / limit.deadline : 0};
+  Priced price{scale / static_cast<double>(std::max<Bytes>(1, limit.ram)) * 4,
+               limit.deadline > 0 ? 10 * scale / limit.deadline : 0};
   const int64_t rounds = limits.rounds > 0 ? limits.rounds : INT64_MAX;
-  const int64_t cycle = limits.rounds > 0 ? std::max<int64_t>(1, rounds / kCycles) : static_cast<int64_t>(gaps.size()) * 200;
+  const int64_t cycle =
+      limits.rounds > 0 ? std::max<int64_t>(1, rounds / kCycles) : static_cast<int64_t>(gaps.size()) * 200;
   int64_t fitting = 0, accepted = 0;
   simulator.reset(best.policy);
   for (int64_t round = 0; round < rounds; ++round) {

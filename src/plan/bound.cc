@@ -10,7 +10,9 @@ namespace {
 
 constexpr double kMargin = 1 - 1e-9;
 
-size_t z(int32_t index) { return static_cast<size_t>(index); }
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
 
 // The least over an op's choices.
 template <class Price>
@@ -115,7 +117,8 @@ Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
   }
   double transfers = 0;
   Seconds moving = 0;
-  for (const int32_t tensor : from_storage) transfers += model.tensors[z(tensor)].in_j, moving += model.tensors[z(tensor)].in_s;
+  for (const int32_t tensor : from_storage)
+    transfers += model.tensors[z(tensor)].in_j, moving += model.tensors[z(tensor)].in_s;
   for (const TensorModel& tensor : model.tensors)
     if (tensor.ends_in_aux && tensor.start != cost::Home::kAux) transfers += tensor.out_j, moving += tensor.out_s;
   bounds.time = model.async ? bounds.time : bounds.time + moving;
@@ -145,11 +148,13 @@ WorkingSet least_ram(const Model& model) {
       for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
       for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
         const TensorModel& entry = model.tensors[tensor];
-        if (entry.pinned && entry.start == cost::Home::kRam && !held.contains(static_cast<int32_t>(tensor))) bytes += entry.size;
+        if (entry.pinned && entry.start == cost::Home::kRam && !held.contains(static_cast<int32_t>(tensor)))
+          bytes += entry.size;
       }
       for (const int32_t tensor : held) {  // a successor of what is pinned may stand where that stood
         const int32_t home = model.tensors[z(tensor)].home;
-        if (home >= 0 && home != tensor && model.tensors[z(home)].pinned && !held.contains(home)) bytes -= std::min(model.tensors[z(home)].size, model.tensors[z(tensor)].size);
+        if (home >= 0 && home != tensor && model.tensors[z(home)].pinned && !held.contains(home))
+          bytes -= std::min(model.tensors[z(home)].size, model.tensors[z(tensor)].size);
       }
       if (least < 0 || bytes < least) least = bytes, leanest = &choice;
     }
@@ -157,18 +162,22 @@ WorkingSet least_ram(const Model& model) {
     worst.bytes = least;
     std::vector<int32_t> held(leanest->reads);
     held.insert(held.end(), leanest->writes.begin(), leanest->writes.end());
-    std::stable_sort(held.begin(), held.end(), [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
+    std::stable_sort(held.begin(), held.end(),
+                     [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
     held.erase(std::unique(held.begin(), held.end()), held.end());
     std::string names;
     for (size_t at = 0; at < std::min<size_t>(3, held.size()); ++at) {
       const TensorModel& tensor = model.tensors[z(held[at])];
       for (const cost::Tensor& given : model.graph->tensors)
-        if (given.id == tensor.id) names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name, static_cast<double>(tensor.size) / 1024);
+        if (given.id == tensor.id)
+          names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
+                               static_cast<double>(tensor.size) / 1024);
     }
     for (const cost::Op& given : model.graph->ops)
       if (given.id == op.id) worst.why = fmt::format("op {} needs together {}", given.name, names);
   }
-  worst.bytes = std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
+  worst.bytes =
+      std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
   return worst;
 }
 

@@ -5,7 +5,9 @@
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) { return static_cast<size_t>(index); }
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
 
 int32_t worst_stage(const Model& model, const Simulator& simulator, Bytes ram) {
   int32_t worst = -1;
@@ -48,7 +50,8 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
         const Outcome after = simulator.propose({change});
         simulator.reject();
         if (!after.sound || after.excess >= before.excess) continue;
-        const double score = (std::max(0.0, after.value - before.value) + 1e-12 * before.value) / (before.excess - after.excess);
+        const double score =
+            (std::max(0.0, after.value - before.value) + 1e-12 * before.value) / (before.excess - after.excess);
         if (best.change.gap < 0 || score < best.score) best = {change, score};
       }
     }

@@ -200,7 +200,8 @@ std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>&
     needed[tensor] = model.tensors[tensor].ends_in_ram || model.tensors[tensor].ends_in_aux;
   std::vector<char> wanted(model.ops.size(), 0);
   for (size_t tensor = 0; tensor < needed.size(); ++tensor)
-    if (needed[tensor] && model.tensors[tensor].producer >= 0) wanted[static_cast<size_t>(model.tensors[tensor].producer)] = 1;
+    if (needed[tensor] && model.tensors[tensor].producer >= 0)
+      wanted[static_cast<size_t>(model.tensors[tensor].producer)] = 1;
   for (size_t op = model.ops.size(); op-- > 0;) {
     if (model.ops[op].optional && !wanted[op]) continue;
     ops[op] = 1;
@@ -226,9 +227,9 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
   for (size_t number = 0; number < choices.size(); ++number) {
     size_t written = 0;
     for (const int32_t tensor : choices[number].writes) written += needed[static_cast<size_t>(tensor)] ? 1 : 0;
-    const bool cheaper = best < 0 || written > most ||
-                         (written == most && price(choices[number], objective) <
-                                                 price(choices[static_cast<size_t>(best)], objective));
+    const bool cheaper =
+        best < 0 || written > most ||
+        (written == most && price(choices[number], objective) < price(choices[static_cast<size_t>(best)], objective));
     if (written >= most && cheaper) best = static_cast<int32_t>(number), most = written;
   }
   return best;
@@ -236,7 +237,9 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
 
 }  // namespace
 
-Model make_model(const CostGraph& graph, const PlanOptions& options) { return Compiler(graph, options).run(); }
+Model make_model(const CostGraph& graph, const PlanOptions& options) {
+  return Compiler(graph, options).run();
+}
 
 std::vector<char> needed_ops(const Model& model, const std::vector<int32_t>& choices) {
   std::vector<char> ops;

@@ -1,4 +1,5 @@
-// The cost graph as the search sees it: dense indices, only the choices that may be used, sizes rounded to the alignment.
+// The cost graph as the search sees it: dense indices, only the choices that may be used, sizes rounded to the
+// alignment.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ struct ChoiceModel {
   int32_t number = 0;  // in the cost graph
   Seconds seconds = 0;
   Joules joules = 0;
-  Bytes workspace = 0;        // rounded up to the alignment
+  Bytes workspace = 0;  // rounded up to the alignment
   Bytes workspace_given = 0;
   std::vector<int32_t> reads;   // distinct tensors, those in rom left out
   std::vector<int32_t> writes;  // tensors, as `at` lists them
@@ -23,26 +24,26 @@ struct ChoiceModel {
 struct OpModel {
   int64_t id = 0;
   int32_t stage = 0;
-  bool again = true;     // may be computed more than once
+  bool again = true;  // may be computed more than once
   bool optional = false;
   std::vector<ChoiceModel> choices;  // of the permitted numerics
 };
 
 struct TensorModel {
   int64_t id = 0;
-  Bytes bytes = 0;   // as given
-  Bytes size = 0;    // rounded up to the alignment
-  Bytes slot = 0;    // bytes of storage, rounded up to what the storage wants
+  Bytes bytes = 0;  // as given
+  Bytes size = 0;   // rounded up to the alignment
+  Bytes slot = 0;   // bytes of storage, rounded up to what the storage wants
   int32_t producer = -1;
   cost::Home start = cost::Home::kNone;
   bool pinned = false;
   bool ends_in_ram = false, ends_in_aux = false;  // the successor's duties included
-  int32_t home = -1;       // tensor at whose initial offset it must end (itself, or the one it succeeds); -1: none
-  bool can_page = false;   // may be written to storage
-  bool can_drop = false;   // freed and had again without being written: recomputed, or in storage from the start
+  int32_t home = -1;      // tensor at whose initial offset it must end (itself, or the one it succeeds); -1: none
+  bool can_page = false;  // may be written to storage
+  bool can_drop = false;  // freed and had again without being written: recomputed, or in storage from the start
   Seconds in_s = 0, out_s = 0;
   Joules in_j = 0, out_j = 0;
-  int32_t first_gap = 0;   // its gaps are consecutive
+  int32_t first_gap = 0;  // its gaps are consecutive
   int32_t gap_count = 0;
 };
 
@@ -60,10 +61,11 @@ struct NextGap {  // at the end of a stage the tensor enters the gap
 struct Model {
   const CostGraph* graph = nullptr;
   std::vector<TensorModel> tensors;
-  std::vector<OpModel> ops;                       // by stage - 1
+  std::vector<OpModel> ops;  // by stage - 1
   std::vector<Gap> gaps;
-  std::vector<std::vector<NextGap>> entered;      // by stage
-  std::vector<std::pair<int32_t, int32_t>> duplicate_homes;  // (tensor, home) beyond the first: no plan can meet them all
+  std::vector<std::vector<NextGap>> entered;  // by stage
+  std::vector<std::pair<int32_t, int32_t>>
+      duplicate_homes;  // (tensor, home) beyond the first: no plan can meet them all
   Bytes staging = 0;
   Bytes align = 1;
   Bytes capacity = -1;  // of the storage

@@ -65,6 +65,8 @@ class Sorter {
 
 }  // namespace
 
-std::vector<int64_t> updates_last(const cost::CostGraph& graph) { return Sorter(graph).run(); }
+std::vector<int64_t> updates_last(const cost::CostGraph& graph) {
+  return Sorter(graph).run();
+}
 
 }  // namespace pantoum::plan

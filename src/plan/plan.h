@@ -20,10 +20,10 @@ enum class Do : uint8_t { kCompute, kPageOut, kPageIn, kFree };
 
 struct Instruction {
   Do what = Do::kCompute;
-  int64_t subject = 0;             // op id of a compute, tensor id of the others
-  int choice = 0;                  // compute
-  std::vector<Bytes> at;           // compute: one offset per written output; page_in: one
-  Bytes workspace_at = -1;         // compute with workspace; -1: none
+  int64_t subject = 0;      // op id of a compute, tensor id of the others
+  int choice = 0;           // compute
+  std::vector<Bytes> at;    // compute: one offset per written output; page_in: one
+  Bytes workspace_at = -1;  // compute with workspace; -1: none
 };
 
 enum class Objective : uint8_t { kEnergy, kTime };
@@ -45,16 +45,16 @@ struct Plan {
   Bytes budget_bytes = 0;
   std::optional<Seconds> deadline_s;
   Objective objective = Objective::kEnergy;
-  std::map<int64_t, Bytes> initial;   // tensor id -> arena offset
+  std::map<int64_t, Bytes> initial;  // tensor id -> arena offset
   Bytes staging_at = -1;
   std::vector<Instruction> instructions;
-  std::map<int64_t, Bytes> storage;   // tensor id -> offset in auxiliary storage
+  std::map<int64_t, Bytes> storage;  // tensor id -> offset in auxiliary storage
   Predicted predicted;
   Bound bound;
   Status status = Status::kFeasible;
   std::string method;
   Seconds solver_seconds = 0;
-  double gap = 1.0;                   // (value - bound) / value of the objective
+  double gap = 1.0;  // (value - bound) / value of the objective
   CostGraph graph;
 };
 

@@ -23,16 +23,21 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kChains = 4;             // independent searches; whatever the number of threads
+constexpr int kChains = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 100;
 constexpr double kPlacementShare = 0.1;  // of the time limit
-constexpr int64_t kPlacementSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
+constexpr int64_t kPlacementSteps = 300'000,
+                  kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
 constexpr double kQuickSeconds = 0.02;   // where an arena is sought as small as can be found soon
 
 class Planner {
  public:
   Planner(const CostGraph& graph, const PlanOptions& options)
-      : graph_(graph), options_(options), begin_(Clock::now()), model_(make_model(graph_, options_)), bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)) {
+      : graph_(graph),
+        options_(options),
+        begin_(Clock::now()),
+        model_(make_model(graph_, options_)),
+        bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)) {
     if (!options_.remat) forbid_recomputing();
   }
 
@@ -58,7 +63,8 @@ class Planner {
 
   std::optional<Plan> keep_everything() {
     const Limit limit{.ram = std::numeric_limits<Bytes>::max() / 4, .objective = options_.objective};
-    return realize(limit, greedy(model_, limit, keep_all(model_, first_choices(model_, options_.objective)), limits(0)), 0);
+    return realize(limit, greedy(model_, limit, keep_all(model_, first_choices(model_, options_.objective)), limits(0)),
+                   0);
   }
 
   [[nodiscard]] const Model& model() const { return model_; }
@@ -79,7 +85,9 @@ class Planner {
   SearchLimits limits(int64_t rounds) const {
     return {.rounds = rounds, .stop = [this] { return out_of_time(); }, .target = target()};
   }
-  [[nodiscard]] double bound() const { return options_.objective == Objective::kEnergy ? bounds_.energy : bounds_.time; }
+  [[nodiscard]] double bound() const {
+    return options_.objective == Objective::kEnergy ? bounds_.energy : bounds_.time;
+  }
   [[nodiscard]] double target() const { return bound() / std::max(1e-9, 1 - options_.gap); }
 
   // Where even giving everything up does not fit: leaner kernels for the ops that are too large.
@@ -117,17 +125,22 @@ class Planner {
           continue;
         }
         SearchResult current = start;  // by the clock: cycles, each from the best of its chain
-        for (uint64_t cycle = 0; !search.stop() && !(current.outcome.fits() && current.outcome.value <= target()); ++cycle) {
+        for (uint64_t cycle = 0; !search.stop() && !(current.outcome.fits() && current.outcome.value <= target());
+             ++cycle) {
           search.rounds = static_cast<int64_t>(model_.gaps.size()) * 60 + 200;
-          const SearchResult better = anneal(model_, limit, current, cycle * kChains + static_cast<uint64_t>(chain) + 1, search);
-          if (better.outcome.fits() && better.outcome.value < shared.load() * (1 - 1e-6)) shared = better.outcome.value, improved_at = elapsed();
+          const SearchResult better =
+              anneal(model_, limit, current, cycle * kChains + static_cast<uint64_t>(chain) + 1, search);
+          if (better.outcome.fits() && better.outcome.value < shared.load() * (1 - 1e-6))
+            shared = better.outcome.value, improved_at = elapsed();
           if (better.outcome.fits() || !current.outcome.fits()) current = better;
           report(shared.load());
         }
         results[static_cast<size_t>(chain)] = current;
       }
     };
-    const int threads = std::min(kChains, options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+    const int threads =
+        std::min(kChains, options_.threads > 0 ? options_.threads
+                                               : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
     std::vector<std::thread> team;
     for (int thread = 1; thread < threads; ++thread) team.emplace_back(work);
     work();
@@ -135,7 +148,8 @@ class Planner {
     SearchResult best = start;
     for (const SearchResult& result : results)
       if ((result.outcome.fits() && (!best.outcome.fits() || result.outcome.value < best.outcome.value)) ||
-          (!best.outcome.fits() && result.outcome.excess + result.outcome.late < best.outcome.excess + best.outcome.late))
+          (!best.outcome.fits() &&
+           result.outcome.excess + result.outcome.late < best.outcome.excess + best.outcome.late))
         best = result;
     return best;
   }
@@ -152,8 +166,10 @@ class Planner {
     options_.progress({.elapsed = elapsed(), .best = best, .bound = bound()});
   }
 
-  // Offsets, exact figures, storage; nothing when the offsets do not fit (`excess_` says by how much) or the deadline is missed.
-  std::optional<Plan> realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> capacity = std::nullopt) {
+  // Offsets, exact figures, storage; nothing when the offsets do not fit (`excess_` says by how much) or the deadline
+  // is missed.
+  std::optional<Plan> realize(const Limit& limit, const SearchResult& found,
+                              std::optional<Bytes> capacity = std::nullopt) {
     excess_ = 0;
     if (!found.outcome.fits()) return std::nullopt;
     const Policy hoisted = hoist(model_, limit, found.policy, limits(0));
@@ -168,17 +184,23 @@ class Planner {
     const std::vector<Event> events = simulator.events();
     const Stays stays = make_stays(model_, events, options_.fixed_initial);
     const Bytes room = capacity.value_or(options_.ram);
-    place::PlaceOptions placing{.align = model_.align, .capacity = room, .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
+    place::PlaceOptions placing{.align = model_.align,
+                                .capacity = room,
+                                .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
                                 .steps = options_.effort > 0 ? kPlacementSteps : 0};
     if (room == 0) placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
     place::Shortfall shortfall;
     Result<place::Placement> placement = place::place(stays.stays, placing, &shortfall);
     if (!placement) {
-      const Bytes nearest = shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model_.align);
+      const Bytes nearest =
+          shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model_.align);
       excess_ = nearest - room;
       return std::nullopt;
     }
-    Plan plan{.budget_bytes = options_.ram, .deadline_s = options_.deadline, .objective = options_.objective, .graph = graph_};
+    Plan plan{.budget_bytes = options_.ram,
+              .deadline_s = options_.deadline,
+              .objective = options_.objective,
+              .graph = graph_};
     write_instructions(model_, events, stays, *placement, plan);
     const std::optional<Predicted> predicted = predict(graph_, plan);
     if (!predicted || (options_.deadline && predicted->time_s > *options_.deadline)) return std::nullopt;
@@ -205,7 +227,9 @@ CostGraph reordered(const CostGraph& graph, const PlanOptions& options) {
   return ordered;
 }
 
-double value_of(const Plan& plan) { return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s; }
+double value_of(const Plan& plan) {
+  return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
+}
 
 // Method, bound, gap and status of a plan that is about to be answered.
 void conclude(Plan& plan, const CostGraph& original, const Planner& planner, const PlanOptions& options) {
@@ -213,14 +237,16 @@ void conclude(Plan& plan, const CostGraph& original, const Planner& planner, con
   plan.method = "policies with thresholds: greedy, threshold accepting; working-set and knapsack bound";
   plan.solver_seconds = options.effort > 0 ? 0 : planner.elapsed();
   plan.bound = {.energy_j = planner.bounds().energy, .time_s = planner.bounds().time, .any_order = false};
-  const double value = value_of(plan), bound = plan.objective == Objective::kEnergy ? planner.bounds().energy : planner.bounds().time;
+  const double value = value_of(plan),
+               bound = plan.objective == Objective::kEnergy ? planner.bounds().energy : planner.bounds().time;
   plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
 
 // Is a plan made for another budget an answer to this question?
 bool answers(const Plan& warm, const CostGraph& graph, const PlanOptions& options) {
-  if (cost::structure_hash(warm.graph) != cost::structure_hash(graph) || warm.predicted.arena_bytes > options.ram) return false;
+  if (cost::structure_hash(warm.graph) != cost::structure_hash(graph) || warm.predicted.arena_bytes > options.ram)
+    return false;
   for (const auto& [tensor, at] : options.fixed_initial)
     if (const auto own = warm.initial.find(tensor); own == warm.initial.end() || own->second != at) return false;
   const std::optional<Predicted> now = predict(graph, warm);
@@ -238,7 +264,8 @@ void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, c
   if (!best || value_of(warm) <= value_of(*best)) best = std::move(warm);
 }
 
-// The smallest budget for which a plan is found, by bisection between what is proved impossible and what keeps everything.
+// The smallest budget for which a plan is found, by bisection between what is proved impossible and what keeps
+// everything.
 std::optional<Plan> smallest_plan(const CostGraph& graph, PlanOptions options, Bytes impossible) {
   options.deadline.reset();
   options.warm_start = nullptr;
@@ -262,9 +289,11 @@ std::optional<Plan> smallest_plan(const CostGraph& graph, PlanOptions options, B
   return best;
 }
 
-Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions& options, const WorkingSet& least, const std::optional<Plan>& smallest,
-             Infeasible* infeasible) {
-  Infeasible answer{.min_ram_bytes = smallest ? smallest->predicted.arena_bytes : 0, .min_ram_bound_bytes = least.bytes, .why = least.why};
+Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions& options, const WorkingSet& least,
+             const std::optional<Plan>& smallest, Infeasible* infeasible) {
+  Infeasible answer{.min_ram_bytes = smallest ? smallest->predicted.arena_bytes : 0,
+                    .min_ram_bound_bytes = least.bytes,
+                    .why = least.why};
   if (smallest) {
     answer.min_plan = smallest;
     PlanOptions own = options;  // its bound is that of its own budget
@@ -274,14 +303,18 @@ Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions
   }
   const bool proved = options.ram < least.bytes;
   Error error{.code = proved ? "E0301" : "E0302"};
-  error.message = proved ? fmt::format("no plan fits in {} bytes", options.ram) : fmt::format("no plan was found for {} bytes within the limits", options.ram);
+  error.message = proved ? fmt::format("no plan fits in {} bytes", options.ram)
+                         : fmt::format("no plan was found for {} bytes within the limits", options.ram);
   if (options.deadline) error.message += fmt::format(" and {:.6g} s", *options.deadline);
   error.where = graph.name;
   if (smallest)
-    error.notes.push_back(fmt::format("the smallest RAM for which a plan is known: {} bytes ({:.1f} KiB); below {} it is proved that there is none", answer.min_ram_bytes,
-                                      static_cast<double>(answer.min_ram_bytes) / 1024, answer.min_ram_bound_bytes));
+    error.notes.push_back(fmt::format(
+        "the smallest RAM for which a plan is known: {} bytes ({:.1f} KiB); below {} it is proved that there is none",
+        answer.min_ram_bytes, static_cast<double>(answer.min_ram_bytes) / 1024, answer.min_ram_bound_bytes));
   error.notes.push_back("at the tightest point: " + least.why);
-  if (smallest) error.help = fmt::format("--ram {}KiB{}, or a smaller --batch", (answer.min_ram_bytes + 1023) / 1024, options.deadline ? " and a later --deadline" : "");
+  if (smallest)
+    error.help = fmt::format("--ram {}KiB{}, or a smaller --batch", (answer.min_ram_bytes + 1023) / 1024,
+                             options.deadline ? " and a later --deadline" : "");
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return error;
 }
@@ -289,7 +322,8 @@ Error refuse(const CostGraph& graph, const CostGraph& ordered, const PlanOptions
 }  // namespace
 
 Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
-  if (options.ram <= 0) return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
+  if (options.ram <= 0)
+    return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   const CostGraph ordered = reordered(graph, options);
   Planner planner(ordered, options);
   const WorkingSet least = least_ram(planner.model());
@@ -298,7 +332,8 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   keep_better_warm_start(best, graph, options);
   if (!best) {  // the search for the smallest budget may end within this one
     std::optional<Plan> smallest = smallest_plan(ordered, options, least.bytes);
-    if (!smallest || smallest->predicted.arena_bytes > options.ram || (options.deadline && smallest->predicted.time_s > *options.deadline))
+    if (!smallest || smallest->predicted.arena_bytes > options.ram ||
+        (options.deadline && smallest->predicted.time_s > *options.deadline))
       return tl::make_unexpected(refuse(graph, ordered, options, least, smallest, infeasible));
     best = std::move(smallest);
     best->budget_bytes = options.ram;
@@ -316,7 +351,9 @@ Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
   const CostGraph ordered = reordered(graph, all);
   Planner planner(ordered, all);
   std::optional<Plan> plan = planner.keep_everything();
-  if (!plan) return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name, "check 'end', 'next' and 'recompute' in the cost graph");
+  if (!plan)
+    return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name,
+                "check 'end', 'next' and 'recompute' in the cost graph");
   plan->budget_bytes = plan->predicted.arena_bytes;
   conclude(*plan, graph, planner, all);
   return std::move(*plan);

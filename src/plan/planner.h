@@ -24,13 +24,14 @@ struct PlanOptions {
   bool paging = true, remat = true, in_place = true;
   bool allow_numerics_change = false;
   bool reorder = true;
-  double gap = 1e-4;                         // stop when proved within
-  Seconds time_limit = 60;                   // honoured to within 200 ms
-  int64_t effort = 0;                        // > 0: a fixed amount of search instead of a clock: the same plan on any machine
-  int threads = 0;                           // 0: all
-  const Plan* warm_start = nullptr;          // a plan of the same graph; the answer is never worse than it where it fits
-  std::map<int64_t, Bytes> fixed_initial;    // tensors whose arena offset is given (a second program that shares the arena)
-  std::stop_token stop;                      // asks for the best so far
+  double gap = 1e-4;                 // stop when proved within
+  Seconds time_limit = 60;           // honoured to within 200 ms
+  int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine
+  int threads = 0;                   // 0: all
+  const Plan* warm_start = nullptr;  // a plan of the same graph; the answer is never worse than it where it fits
+  std::map<int64_t, Bytes>
+      fixed_initial;     // tensors whose arena offset is given (a second program that shares the arena)
+  std::stop_token stop;  // asks for the best so far
   std::function<void(const Progress&)> progress;
 };
 
@@ -41,14 +42,16 @@ struct Infeasible {
   std::optional<Plan> min_plan;  // proves min_ram_bytes
 };
 
-// A plan within the budget, its offsets placed, its predictions exact. Every plan returned has passed `check::replay`'s rules
-// (asserted by the pipeline, which runs the checker before anything is written).
-//   errors  E0300 budget of 0, E0301 proved infeasible, E0302 limit reached without a plan; `infeasible`, when given, is filled for E0301/E0302
+// A plan within the budget, its offsets placed, its predictions exact. Every plan returned has passed `check::replay`'s
+// rules (asserted by the pipeline, which runs the checker before anything is written).
+//   errors  E0300 budget of 0, E0301 proved infeasible, E0302 limit reached without a plan; for the last two
+//           `infeasible`, when given, is filled
 //   cost    honours options.time_limit to within 200 ms
-[[nodiscard]] Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible = nullptr);
+[[nodiscard]] Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options,
+                                     Infeasible* infeasible = nullptr);
 
-// The plan without budget, paging and recomputing: given order, freed after last use, in-place used (when options say so), first choices.
-// Its predicted.peak_bytes is the unplanned peak.
+// The plan without budget, paging and recomputing: given order, freed after last use, in-place used (when options say
+// so), first choices. Its predicted.peak_bytes is the unplanned peak.
 [[nodiscard]] Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options = {});
 
 }  // namespace pantoum::plan

@@ -9,16 +9,16 @@
 namespace pantoum::plan {
 
 struct GapPolicy {
-  int32_t evict = 0;   // given up right after this stage; >= the gap's `to`: kept
-  int32_t again = 0;   // had again at or after this stage (a recomputation needed it), it is kept
-  int32_t fetch = 0;   // paged in before this stage, ahead of the use; >= the gap's `to`: when it is used
-  bool page = false;   // given up by writing it to storage (once); otherwise dropped
+  int32_t evict = 0;  // given up right after this stage; >= the gap's `to`: kept
+  int32_t again = 0;  // had again at or after this stage (a recomputation needed it), it is kept
+  int32_t fetch = 0;  // paged in before this stage, ahead of the use; >= the gap's `to`: when it is used
+  bool page = false;  // given up by writing it to storage (once); otherwise dropped
   friend bool operator==(const GapPolicy&, const GapPolicy&) = default;
 };
 
 struct Policy {
-  std::vector<GapPolicy> gaps;     // by gap
-  std::vector<int32_t> choices;    // by op
+  std::vector<GapPolicy> gaps;   // by gap
+  std::vector<int32_t> choices;  // by op
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 

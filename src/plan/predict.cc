@@ -31,8 +31,7 @@ class Runner {
     if (!start()) return std::nullopt;
     for (const Instruction& step : plan_.instructions) {
       if (!issue(step)) return std::nullopt;
-      if (freed_.size() > 64)
-        std::erase_if(freed_, [&](const Block& block) { return block.busy <= now_; });
+      if (freed_.size() > 64) std::erase_if(freed_, [&](const Block& block) { return block.busy <= now_; });
     }
     found_.time_s = end_;
     found_.energy_j = joules_ + graph_.device.idle_w * end_;
@@ -183,6 +182,8 @@ class Runner {
 
 }  // namespace
 
-std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan) { return Runner(graph, plan).run(); }
+std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan) {
+  return Runner(graph, plan).run();
+}
 
 }  // namespace pantoum::plan

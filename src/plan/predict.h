@@ -5,8 +5,8 @@
 
 namespace pantoum::plan {
 
-// Runs the plan's instructions as semantics.md says. nullopt: one of them cannot be issued (a tensor is not where it must
-// be; overlaps are the placement's business). Cost: linear but for the freed bytes that are still being written.
+// Runs the plan's instructions as semantics.md says. nullopt: one of them cannot be issued (a tensor is not where it
+// must be; overlaps are the placement's business). Cost: linear but for the freed bytes that are still being written.
 [[nodiscard]] std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan);
 
 }  // namespace pantoum::plan

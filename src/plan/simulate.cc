@@ -7,7 +7,9 @@ namespace {
 
 constexpr int32_t kMostDepth = 1500;  // of a chain of recomputations: bounds the stack
 
-size_t z(int32_t index) { return static_cast<size_t>(index); }
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
 
 uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
@@ -160,8 +162,8 @@ std::vector<Event> Simulator::events() {
   return log;
 }
 
-// Simulates from stage `first` on, at least through `last`, until the state is the accepted run's again. `whole`: all of
-// it.
+// Simulates from stage `first` on, at least through `last`, until the state is the accepted run's again. `whole`: all
+// of it.
 Outcome Simulator::run(int32_t first, int32_t last, bool whole) {
   if (!outcome_.sound) {  // its checkpoints are not whole
     whole = true;

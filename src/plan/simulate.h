@@ -29,12 +29,12 @@ struct Limit {
 
 // Lexicographic in spirit: a plan counts when `sound` and both excesses are 0.
 struct Outcome {
-  bool sound = false;        // the instruction stream exists (nothing lost for good is asked for)
-  double value = 0;          // what is minimised
-  double excess = 0;         // bytes over the budget, summed over the stages; storage beyond its capacity
-  Seconds late = 0;          // beyond the deadline
+  bool sound = false;  // the instruction stream exists (nothing lost for good is asked for)
+  double value = 0;    // what is minimised
+  double excess = 0;   // bytes over the budget, summed over the stages; storage beyond its capacity
+  Seconds late = 0;    // beyond the deadline
   Joules energy = 0;
-  Seconds time = 0;          // 0 unless time matters
+  Seconds time = 0;  // 0 unless time matters
   [[nodiscard]] bool fits() const { return sound && excess == 0 && late == 0; }
 };
 
@@ -70,9 +70,9 @@ class Simulator {
 
   struct Clock {
     Seconds now = 0, in_free = 0, out_free = 0, end = 0;
-    Bytes flying = 0;                              // freed, but still being written
+    Bytes flying = 0;                                // freed, but still being written
     std::vector<std::pair<Seconds, Bytes>> flights;  // by end
-    std::vector<Seconds> ready, stored;             // by tensor
+    std::vector<Seconds> ready, stored;              // by tensor
   };
 
   struct State {
@@ -90,8 +90,8 @@ class Simulator {
     Joules joules = 0;
     double traffic = 0;  // bytes moved
     Bytes peak = 0;
-    Bytes stored = 0;    // storage taken
-    double broken = 0;   // bytes of duties that are not met
+    Bytes stored = 0;   // storage taken
+    double broken = 0;  // bytes of duties that are not met
     uint64_t hash = 0;
     int64_t computes = 0;
   };
@@ -128,7 +128,9 @@ class Simulator {
   void release_unless_kept(int32_t tensor);
   void begin_stay(int32_t tensor);
   void flag(int32_t tensor, uint8_t bit, bool on);
-  [[nodiscard]] bool has(int32_t tensor, uint8_t bit) const { return (state_.flags[static_cast<size_t>(tensor)] & bit) != 0; }
+  [[nodiscard]] bool has(int32_t tensor, uint8_t bit) const {
+    return (state_.flags[static_cast<size_t>(tensor)] & bit) != 0;
+  }
   [[nodiscard]] int32_t home_of(int32_t tensor) const;
   void raise_peak(Bytes load) {
     if (load > cost_.peak) cost_.peak = load;
@@ -147,7 +149,7 @@ class Simulator {
   State state_;
   std::vector<uint16_t> pins_;
   StageCost cost_;
-  int32_t now_ = 0;    // stage
+  int32_t now_ = 0;  // stage
   int32_t depth_ = 0;
   int64_t work_ = 0, most_work_ = 0;
   std::vector<Event>* log_ = nullptr;

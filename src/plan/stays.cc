@@ -6,7 +6,9 @@
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) { return static_cast<size_t>(index); }
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
 
 // Instruction i runs in [2i + 1, 2i + 2); the start is 0.
 class Collector {

@@ -18,7 +18,8 @@ Result<std::map<int64_t, Bytes>> storage_slots(const Model& model, const Plan& p
     top += tensor.slot;
   }
   if (model.capacity >= 0 && top > model.capacity)
-    return fail("E0305", fmt::format("the plan needs {} bytes of storage and the device has {}", top, model.capacity), plan.graph.device.name);
+    return fail("E0305", fmt::format("the plan needs {} bytes of storage and the device has {}", top, model.capacity),
+                plan.graph.device.name);
   return at;
 }
 

@@ -5,7 +5,8 @@
 
 namespace pantoum::plan {
 
-// One slot each, in order of ids, aligned to the arena's and the storage's blocks. E0305 the storage's capacity does not hold them.
+// One slot each, in order of ids, aligned to the arena's and the storage's blocks. E0305 the storage's capacity does
+// not hold them.
 [[nodiscard]] Result<std::map<int64_t, Bytes>> storage_slots(const Model& model, const Plan& plan);
 
 }  // namespace pantoum::plan

@@ -21,10 +21,17 @@ class Tracer {
   TracePoint step(const plan::Instruction& instruction) {
     TracePoint point{.what = instruction.what, .subject = instruction.subject};
     switch (instruction.what) {
-      case plan::Do::kCompute: compute(instruction, point); break;
-      case plan::Do::kPageIn: enter(instruction.subject, instruction.at.at(0)); break;
-      case plan::Do::kFree: leave(instruction.subject); break;
-      case plan::Do::kPageOut: break;
+      case plan::Do::kCompute:
+        compute(instruction, point);
+        break;
+      case plan::Do::kPageIn:
+        enter(instruction.subject, instruction.at.at(0));
+        break;
+      case plan::Do::kFree:
+        leave(instruction.subject);
+        break;
+      case plan::Do::kPageOut:
+        break;
     }
     point.ram_bytes = std::max(point.ram_bytes, now_);
     return point;
@@ -45,7 +52,8 @@ class Tracer {
     for (const auto& [output, input] : choice.overwrites) {
       const int64_t source = op.inputs[static_cast<size_t>(input)];
       const auto found = at_.find(source);
-      if (found != at_.end() && found->second == offset_of(choice, instruction, output) && bytes_[source] > 0) leave(source);
+      if (found != at_.end() && found->second == offset_of(choice, instruction, output) && bytes_[source] > 0)
+        leave(source);
     }
     for (size_t written = 0; written < choice.writes.size(); ++written)
       enter(op.outputs[static_cast<size_t>(choice.writes[written])], instruction.at.at(written));
@@ -54,7 +62,8 @@ class Tracer {
 
   static cost::Bytes offset_of(const cost::Choice& choice, const plan::Instruction& instruction, int output) {
     const auto position = std::find(choice.writes.begin(), choice.writes.end(), output);
-    return position == choice.writes.end() ? -1 : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
+    return position == choice.writes.end() ? -1
+                                           : instruction.at.at(static_cast<size_t>(position - choice.writes.begin()));
   }
 
   std::unordered_map<int64_t, cost::Bytes> bytes_, at_;

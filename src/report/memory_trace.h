@@ -10,9 +10,9 @@ namespace pantoum::report {
 
 struct TracePoint {
   plan::Do what = plan::Do::kCompute;
-  int64_t subject = 0;       // op or tensor id
-  bool again = false;        // a compute that had run before
-  cost::Bytes ram_bytes = 0; // while the instruction runs: workspace and arriving bytes included
+  int64_t subject = 0;        // op or tensor id
+  bool again = false;         // a compute that had run before
+  cost::Bytes ram_bytes = 0;  // while the instruction runs: workspace and arriving bytes included
 };
 
 // One point per instruction, as semantics.md counts RAM. The plan has passed the checker.

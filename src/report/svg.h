@@ -21,10 +21,11 @@ struct Series {
 struct Chart {
   std::string title, x_label, y_label;
   std::vector<Series> series;
-  double y_max = 0;   // 0: from the data
+  double y_max = 0;  // 0: from the data
 };
 
-// The chart as an <svg> element. Labels are escaped; non-finite points are left out; at most `kMostPoints` per series are drawn.
+// The chart as an <svg> element. Labels are escaped; non-finite points are left out; at most `kMostPoints` per series
+// are drawn.
 inline constexpr size_t kMostPoints = 4000;
 [[nodiscard]] std::string to_svg(const Chart& chart);
 

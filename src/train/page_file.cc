@@ -91,7 +91,8 @@ Result<void> reserve(int fd, const std::string& path, uint64_t bytes) {
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
     return no_space(path, bytes, EFBIG);
   struct statfs system = {};  // asked first: an allocation that fails takes the whole disk until it has
-  if (fstatfs(fd, &system) == 0 && bytes / static_cast<uint64_t>(system.f_bsize) >= static_cast<uint64_t>(system.f_bavail))
+  if (fstatfs(fd, &system) == 0 &&
+      bytes / static_cast<uint64_t>(system.f_bsize) >= static_cast<uint64_t>(system.f_bavail))
     return no_space(path, bytes, ENOSPC);
   int error = 0;
   do error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));

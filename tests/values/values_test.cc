@@ -1,4 +1,5 @@
-// Loss, gradients and optimizer steps against PyTorch in float64, on five networks. README.md tells how the expected values were made.
+// Loss, gradients and optimizer steps against PyTorch in float64, on five networks. README.md tells how the expected
+// values were made.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -34,7 +35,8 @@ std::vector<uint32_t> words(uint32_t stream, size_t count) {
 std::vector<float> uniform(uint32_t stream, size_t count, double scale, double shift) {
   std::vector<float> out(count);
   const std::vector<uint32_t> from = words(stream, count);
-  for (size_t at = 0; at < count; ++at) out[at] = static_cast<float>(shift + scale * (static_cast<double>(from[at] >> 8) / 8388608.0 - 1.0));
+  for (size_t at = 0; at < count; ++at)
+    out[at] = static_cast<float>(shift + scale * (static_cast<double>(from[at] >> 8) / 8388608.0 - 1.0));
   return out;
 }
 
@@ -48,7 +50,8 @@ std::vector<std::byte> bytes_of(const std::vector<T>& values) {
 // The model file beside the weights that the generator makes, in a folder of their own.
 class Network {
  public:
-  explicit Network(const std::string& name) : folder_(fs::temp_directory_path() / ("pantoum-values-" + name + "-" + std::to_string(::getpid()))) {
+  explicit Network(const std::string& name)
+      : folder_(fs::temp_directory_path() / ("pantoum-values-" + name + "-" + std::to_string(::getpid()))) {
     const fs::path source = fs::path(PANTOUM_SOURCE_DIR) / "tests" / "values";
     expected_ = Json::parse(std::ifstream(source / (name + ".json")));
     fs::create_directories(folder_);
@@ -72,7 +75,8 @@ class Network {
   }
   [[nodiscard]] std::vector<std::byte> labels() const {
     std::vector<int64_t> classes;
-    for (uint32_t word : words(expected_["label_stream"], expected_["shape"][0])) classes.push_back(word % expected_["classes"].get<uint32_t>());
+    for (uint32_t word : words(expected_["label_stream"], expected_["shape"][0]))
+      classes.push_back(word % expected_["classes"].get<uint32_t>());
     return bytes_of(classes);
   }
 
@@ -84,7 +88,8 @@ class Network {
 ir::Graph training_of(const Network& network, autodiff::Optimizer optimizer) {
   auto imported = import::load_onnx(network.path());
   EXPECT_TRUE(imported) << to_text(imported.error());
-  auto graph = autodiff::make_training(imported->graph, {.loss = autodiff::Loss::kCrossEntropy, .optimizer = optimizer, .freeze = {}});
+  auto graph = autodiff::make_training(imported->graph,
+                                       {.loss = autodiff::Loss::kCrossEntropy, .optimizer = optimizer, .freeze = {}});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }
@@ -97,7 +102,8 @@ ir::EvaluateOptions blocked(const ir::Graph& graph, uint64_t step, double lr) {
   ir::EvaluateOptions options;
   options.scalars = {step, 0, lr};
   for (const ir::Op& op : graph.ops) {
-    const bool product = op.kind == ir::Kind::k_matmul || op.kind == ir::Kind::k_conv2d || op.kind == ir::Kind::k_conv2d_dx || op.kind == ir::Kind::k_conv2d_dw;
+    const bool product = op.kind == ir::Kind::k_matmul || op.kind == ir::Kind::k_conv2d ||
+                         op.kind == ir::Kind::k_conv2d_dx || op.kind == ir::Kind::k_conv2d_dw;
     options.algorithms.push_back(product ? 1 : 0);
   }
   return options;
@@ -109,7 +115,8 @@ double norm_of(const std::vector<float>& values) {
   return std::sqrt(sum);
 }
 
-// The kept entries within 1e-4 of max(largest magnitude of the tensor, 1e-3 of `largest` over the model); and the norm likewise.
+// The kept entries within 1e-4 of max(largest magnitude of the tensor, 1e-3 of `largest` over the model); and the norm
+// likewise.
 void compare(const std::string& name, const std::vector<float>& ours, const Json& expected, double largest) {
   const double bound = 1e-4 * std::max(expected["max"].get<double>(), 1e-3 * largest);
   const std::vector<double> entries = expected["entries"];
@@ -117,7 +124,8 @@ void compare(const std::string& name, const std::vector<float>& ours, const Json
     const size_t at = ours.size() > entries.size() ? pick * ours.size() / entries.size() : pick;
     EXPECT_NEAR(static_cast<double>(ours.at(at)), entries[pick], bound) << name << "[" << at << "]";
   }
-  EXPECT_NEAR(norm_of(ours), expected["norm"].get<double>(), bound * std::sqrt(static_cast<double>(ours.size()))) << name;
+  EXPECT_NEAR(norm_of(ours), expected["norm"].get<double>(), bound * std::sqrt(static_cast<double>(ours.size())))
+      << name;
 }
 
 double largest_of(const Json& tensors) {
@@ -154,7 +162,8 @@ std::map<std::string, std::vector<float>> train(const Network& network, autodiff
     auto values = ir::evaluate(graph, *pt_portable_kernels(), feeds, blocked(graph, step, lr));
     EXPECT_TRUE(values) << to_text(values.error());
     for (size_t id = 0; id < graph.values.size(); ++id)
-      if (graph.values[id].next != ir::kNone) feeds[static_cast<ir::ValueId>(id)] = values->bytes[static_cast<size_t>(graph.values[id].next)];
+      if (graph.values[id].next != ir::kNone)
+        feeds[static_cast<ir::ValueId>(id)] = values->bytes[static_cast<size_t>(graph.values[id].next)];
   }
   std::map<std::string, std::vector<float>> parameters;
   for (size_t id = 0; id < graph.values.size(); ++id) {
@@ -186,7 +195,8 @@ TEST_P(ValuesOf, FiveStepsOfAdamKeepPyTorchsNorms) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, ValuesOf, testing::Values("cnn", "mlp", "resnet18", "vgg16", "transformer"), [](const auto& network) { return std::string(network.param); });
+INSTANTIATE_TEST_SUITE_P(Networks, ValuesOf, testing::Values("cnn", "mlp", "resnet18", "vgg16", "transformer"),
+                         [](const auto& network) { return std::string(network.param); });
 
 }  // namespace
 }  // namespace pantoum

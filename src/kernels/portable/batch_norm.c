@@ -4,8 +4,8 @@
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
 
-/* Per channel over samples and positions. The mean first, then the biased variance about it; sums in lanes over (sample, position).
- * Y may be X, dX may be dY: a channel is read whole before it is written. */
+/* Per channel over samples and positions. The mean first, then the biased variance about it; sums in lanes over
+ * (sample, position). Y may be X, dX may be dY: a channel is read whole before it is written. */
 typedef struct norm {
   size_t samples, channels, positions;
   const pt_real *x, *scale, *bias, *mean, *var, *dy;
@@ -14,13 +14,20 @@ typedef struct norm {
 } norm;
 
 static norm describe(const pt_call* call, const pt_tensor* x) {
-  norm n = {x->dims[0], x->dims[1], pt_extent(x, 2, x->rank), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0};
+  norm n = {x->dims[0], x->dims[1], pt_extent(x, 2, x->rank),
+            NULL,       NULL,       NULL,
+            NULL,       NULL,       NULL,
+            NULL,       NULL,       NULL,
+            NULL,       NULL,       NULL,
+            0};
   n.x = x->data;
   n.eps = (pt_real)call->reals[0];
   return n;
 }
 
-static size_t plane_of(const norm* n, size_t sample, size_t channel) { return (sample * n->channels + channel) * n->positions; }
+static size_t plane_of(const norm* n, size_t sample, size_t channel) {
+  return (sample * n->channels + channel) * n->positions;
+}
 
 static void forward_channels(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
@@ -100,10 +107,12 @@ pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call) {
 
 /* new = momentum old + (1 - momentum) batch, the variance unbiased: n / (n - 1). */
 pt_status PT_NAME(pt_batch_norm_stats)(const pt_call* call) {
-  const pt_real *rmean = call->inputs[0].data, *rvar = call->inputs[1].data, *mean = call->inputs[2].data, *var = call->inputs[3].data;
+  const pt_real *rmean = call->inputs[0].data, *rvar = call->inputs[1].data, *mean = call->inputs[2].data,
+                *var = call->inputs[3].data;
   pt_real *new_mean = call->outputs[0].data, *new_var = call->outputs[1].data;
   const double n = (double)call->ints[0];
-  const pt_real keep = (pt_real)call->reals[0], take = (pt_real)(1 - call->reals[0]), unbiased = (pt_real)(n > 1 ? n / (n - 1) : 1);
+  const pt_real keep = (pt_real)call->reals[0], take = (pt_real)(1 - call->reals[0]),
+                unbiased = (pt_real)(n > 1 ? n / (n - 1) : 1);
   const size_t channels = pt_elements(&call->outputs[0]);
   for (size_t channel = 0; channel < channels; ++channel) {
     new_mean[channel] = keep * rmean[channel] + take * mean[channel];
@@ -116,7 +125,8 @@ static void eval_planes(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
   for (size_t plane = begin; plane < end; ++plane) {
     const size_t channel = plane % n->channels;
-    const pt_real a = n->scale[channel] / (pt_real)sqrt((double)(n->var[channel] + n->eps)), mean = n->mean[channel], b = n->bias[channel];
+    const pt_real a = n->scale[channel] / (pt_real)sqrt((double)(n->var[channel] + n->eps)), mean = n->mean[channel],
+                  b = n->bias[channel];
     const pt_real* x = n->x + plane * n->positions;
     pt_real* y = n->y + plane * n->positions;
     for (size_t at = 0; at < n->positions; ++at) y[at] = (x[at] - mean) * a + b;

@@ -4,8 +4,8 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/pt_math.h"
 
-/* Element by element with numpy's broadcasting. Dimensions that both inputs walk alike are merged, so that equal shapes, scalars and
- * per-channel operands become long inner loops. Y may be either input of its size. */
+/* Element by element with numpy's broadcasting. Dimensions that both inputs walk alike are merged, so that equal
+ * shapes, scalars and per-channel operands become long inner loops. Y may be either input of its size. */
 typedef void (*row_function)(const void* a, size_t a_step, const void* b, size_t b_step, void* y, size_t count);
 
 typedef struct walk {
@@ -35,7 +35,8 @@ static walk plan_walk(const pt_call* call, size_t element, row_function row) {
   for (size_t dim = 0; dim < y->rank; ++dim) {
     const size_t extent = y->dims[dim];
     if (extent == 1 && y->rank > 1) continue;
-    if (w.rank > 0 && w.a_steps[w.rank - 1] == a_steps[dim] * extent && w.b_steps[w.rank - 1] == b_steps[dim] * extent) {
+    if (w.rank > 0 && w.a_steps[w.rank - 1] == a_steps[dim] * extent &&
+        w.b_steps[w.rank - 1] == b_steps[dim] * extent) {
       w.dims[w.rank - 1] *= extent;
       w.a_steps[w.rank - 1] = a_steps[dim];
       w.b_steps[w.rank - 1] = b_steps[dim];
@@ -82,33 +83,44 @@ static pt_status run(const pt_call* call, size_t element, row_function row) {
 #define PT_IVDEP
 #endif
 
-#define PT_BINARY(name, type, expression)                                                                              \
-  static void name##_row(const void* av, size_t a_step, const void* bv, size_t b_step, void* yv, size_t count) {       \
-    const type *a = av, *b = bv;                                                                                       \
-    type* out = yv;                                                                                                    \
-    if (a_step == 1 && b_step == 1) {                                                                                  \
-      PT_IVDEP for (size_t at = 0; at < count; ++at) { const type x = a[at], y = b[at]; out[at] = (type)(expression); } \
-    } else if (a_step == 1 && b_step == 0) {                                                                           \
-      const type y = count > 0 ? *b : 0;                                                                               \
-      PT_IVDEP for (size_t at = 0; at < count; ++at) { const type x = a[at]; out[at] = (type)(expression); }           \
-    } else {                                                                                                           \
-      for (size_t at = 0; at < count; ++at) { const type x = a[at * a_step], y = b[at * b_step]; out[at] = (type)(expression); } \
-    }                                                                                                                  \
-  }                                                                                                                    \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) { return run(call, sizeof(type), name##_row); }
+#define PT_BINARY(name, type, expression)                                                                        \
+  static void name##_row(const void* av, size_t a_step, const void* bv, size_t b_step, void* yv, size_t count) { \
+    const type *a = av, *b = bv;                                                                                 \
+    type* out = yv;                                                                                              \
+    if (a_step == 1 && b_step == 1) {                                                                            \
+      PT_IVDEP for (size_t at = 0; at < count; ++at) {                                                           \
+        const type x = a[at], y = b[at];                                                                         \
+        out[at] = (type)(expression);                                                                            \
+      }                                                                                                          \
+    } else if (a_step == 1 && b_step == 0) {                                                                     \
+      const type y = count > 0 ? *b : 0;                                                                         \
+      PT_IVDEP for (size_t at = 0; at < count; ++at) {                                                           \
+        const type x = a[at];                                                                                    \
+        out[at] = (type)(expression);                                                                            \
+      }                                                                                                          \
+    } else {                                                                                                     \
+      for (size_t at = 0; at < count; ++at) {                                                                    \
+        const type x = a[at * a_step], y = b[at * b_step];                                                       \
+        out[at] = (type)(expression);                                                                            \
+      }                                                                                                          \
+    }                                                                                                            \
+  }                                                                                                              \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                                                            \
+    return run(call, sizeof(type), name##_row);                                                                  \
+  }
 
 PT_BINARY(add, pt_real, x + y)
 PT_BINARY(sub, pt_real, x - y)
-PT_BINARY(mul, pt_real, x * y)
+PT_BINARY(mul, pt_real, x* y)
 PT_BINARY(div, pt_real, x / y)
 PT_BINARY(pow, pt_real, y == 2 ? x * x : (pt_real)pt_pow((double)x, (double)y))
 PT_BINARY(add_i64, int64_t, (uint64_t)x + (uint64_t)y)
 PT_BINARY(sub_i64, int64_t, (uint64_t)x - (uint64_t)y)
-PT_BINARY(mul_i64, int64_t, (uint64_t)x * (uint64_t)y)
+PT_BINARY(mul_i64, int64_t, (uint64_t)x*(uint64_t)y)
 PT_BINARY(div_i64, int64_t, y == 0 ? 0 : y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y)
 PT_BINARY(add_i32, int32_t, (uint32_t)x + (uint32_t)y)
 PT_BINARY(sub_i32, int32_t, (uint32_t)x - (uint32_t)y)
-PT_BINARY(mul_i32, int32_t, (uint32_t)x * (uint32_t)y)
+PT_BINARY(mul_i32, int32_t, (uint32_t)x*(uint32_t)y)
 PT_BINARY(div_i32, int32_t, y == 0 ? 0 : y == -1 ? (int32_t)(0 - (uint32_t)x) : x / y)
 
 /* dY A B -> dY * B * A^(B - 1), where A and B broadcast to dY's shape. */
@@ -128,7 +140,8 @@ static void pow_grad_elements(void* arg, size_t begin, size_t end) {
       b += rest % w->dims[dim] * w->b_steps[dim];
       rest /= w->dims[dim];
     }
-    const double base = (double)((const pt_real*)(const void*)w->a)[a], exponent = (double)((const pt_real*)(const void*)w->b)[b];
+    const double base = (double)((const pt_real*)(const void*)w->a)[a],
+                 exponent = (double)((const pt_real*)(const void*)w->b)[b];
     state->dx[index] = (pt_real)((double)state->dy[index] * exponent * pt_pow(base, exponent - 1));
   }
 }

@@ -11,7 +11,9 @@ static int64_t to_whole(double value) {
   return (int64_t)value;
 }
 
-static int is_real(uint8_t dtype) { return dtype == PT_F32 || dtype == PT_F64; }
+static int is_real(uint8_t dtype) {
+  return dtype == PT_F32 || dtype == PT_F64;
+}
 
 static double load_real(const void* data, uint8_t dtype, size_t at) {
   return dtype == PT_F64 ? ((const double*)data)[at] : (double)((const float*)data)[at];
@@ -19,22 +21,39 @@ static double load_real(const void* data, uint8_t dtype, size_t at) {
 
 static int64_t load_whole(const void* data, uint8_t dtype, size_t at) {
   switch (dtype) {
-    case PT_I64: return ((const int64_t*)data)[at];
-    case PT_I32: return ((const int32_t*)data)[at];
-    default: return ((const uint8_t*)data)[at];
+    case PT_I64:
+      return ((const int64_t*)data)[at];
+    case PT_I32:
+      return ((const int32_t*)data)[at];
+    default:
+      return ((const uint8_t*)data)[at];
   }
 }
 
-static int64_t clamp(int64_t value, int64_t low, int64_t high) { return value < low ? low : value > high ? high : value; }
+static int64_t clamp(int64_t value, int64_t low, int64_t high) {
+  return value < low ? low : value > high ? high : value;
+}
 
 static void store(void* data, uint8_t dtype, size_t at, double real, int64_t whole) {
   switch (dtype) {
-    case PT_F32: ((float*)data)[at] = (float)real; break;
-    case PT_F64: ((double*)data)[at] = real; break;
-    case PT_I64: ((int64_t*)data)[at] = whole; break;
-    case PT_I32: ((int32_t*)data)[at] = (int32_t)clamp(whole, INT32_MIN, INT32_MAX); break;
-    case PT_U8: ((uint8_t*)data)[at] = (uint8_t)clamp(whole, 0, 255); break;
-    default: ((uint8_t*)data)[at] = real != 0 || whole != 0; break;
+    case PT_F32:
+      ((float*)data)[at] = (float)real;
+      break;
+    case PT_F64:
+      ((double*)data)[at] = real;
+      break;
+    case PT_I64:
+      ((int64_t*)data)[at] = whole;
+      break;
+    case PT_I32:
+      ((int32_t*)data)[at] = (int32_t)clamp(whole, INT32_MIN, INT32_MAX);
+      break;
+    case PT_U8:
+      ((uint8_t*)data)[at] = (uint8_t)clamp(whole, 0, 255);
+      break;
+    default:
+      ((uint8_t*)data)[at] = real != 0 || whole != 0;
+      break;
   }
 }
 

@@ -38,7 +38,8 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   for (size_t kk = 0; kk < count; ++kk) offsets[kk] = k0 + kk;
 }
 
-static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
+                   pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
   const pt_real* x = c->x + batch * s->channels * s->height * s->width;
@@ -49,9 +50,11 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
     const pt_real* plane = x + tap.plane * s->height * s->width;
     pt_real* row = panel + kk * PT_GEMM_NR;
     for (size_t run = 0; run < run_count; ++run) {
-      const ptrdiff_t in_row = conv_input_row(s, runs[run].row, tap.r), first = conv_input_column(s, runs[run].column, tap.q);
+      const ptrdiff_t in_row = conv_input_row(s, runs[run].row, tap.r),
+                      first = conv_input_column(s, runs[run].column, tap.q);
       const int inside = in_row >= 0 && in_row < (ptrdiff_t)s->height;
-      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, 0, 1, plane + (inside ? (size_t)in_row * s->width : 0), first, s->stride_w,
+      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, 0, 1,
+                    plane + (inside ? (size_t)in_row * s->width : 0), first, s->stride_w,
                     inside ? (ptrdiff_t)s->width : 0);
     }
     for (size_t column = columns; column < PT_GEMM_NR; ++column) row[column] = 0;
@@ -62,14 +65,34 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
   conv c = describe(call);
   const conv_shape* s = &c.s;
   const size_t taps = s->kernel_h * s->kernel_w, k = s->channels * taps, positions = s->out_height * s->out_width;
-  const pt_shifted shifted = {s->samples * s->groups, s->groups, s->outputs, s->out_height, s->out_width, s->channels, s->height, s->width, s->kernel_h,
-                              s->kernel_w, (size_t)s->dilation_h, (size_t)s->dilation_w, s->pad_top, s->pad_left, 0, c.w, c.x, c.bias, c.y,
-                              s->outputs * k, k, taps};
+  const pt_shifted shifted = {s->samples * s->groups,
+                              s->groups,
+                              s->outputs,
+                              s->out_height,
+                              s->out_width,
+                              s->channels,
+                              s->height,
+                              s->width,
+                              s->kernel_h,
+                              s->kernel_w,
+                              (size_t)s->dilation_h,
+                              (size_t)s->dilation_w,
+                              s->pad_top,
+                              s->pad_left,
+                              0,
+                              c.w,
+                              c.x,
+                              c.bias,
+                              c.y,
+                              s->outputs * k,
+                              k,
+                              taps};
   if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
-  const pt_product product = {s->samples * s->groups, s->outputs, positions, k, &c, a_of, k, a_offsets, pack_b, c_of, positions, bias_of, 1};
+  const pt_product product = {
+      s->samples * s->groups, s->outputs, positions, k, &c, a_of, k, a_offsets, pack_b, c_of, positions, bias_of, 1};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }
@@ -86,9 +109,11 @@ static void reference_planes(void* arg, size_t begin, size_t end) {
         pt_real sum = 0;
         for (size_t channel = 0; channel < s->channels; ++channel) {
           for (size_t tap = 0; tap < s->kernel_h * s->kernel_w; ++tap) {
-            const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w), column = conv_input_column(s, q, tap % s->kernel_w);
+            const ptrdiff_t row = conv_input_row(s, p, tap / s->kernel_w),
+                            column = conv_input_column(s, q, tap % s->kernel_w);
             if (row < 0 || row >= (ptrdiff_t)s->height || column < 0 || column >= (ptrdiff_t)s->width) continue;
-            sum += w[channel * s->kernel_h * s->kernel_w + tap] * x[(channel * s->height + (size_t)row) * s->width + (size_t)column];
+            sum += w[channel * s->kernel_h * s->kernel_w + tap] *
+                   x[(channel * s->height + (size_t)row) * s->width + (size_t)column];
           }
         }
         c->y[(index * s->out_height + p) * s->out_width + q] = c->bias ? sum + c->bias[output] : sum;

@@ -5,7 +5,8 @@
 #include "kernels/portable/products.h"
 #include "kernels/portable/tiles.h"
 
-/* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c, r, s), k = (n, p, q). */
+/* dW[o, c, r, s] = sum over (n, p, q) of dY[n, o, p, q] X[n, c, row, column]: a product per group with m = o, n = (c,
+ * r, s), k = (n, p, q). */
 typedef struct conv {
   conv_shape s;
   const pt_real *x, *dy;
@@ -40,7 +41,8 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
 }
 
 /* Columns are weights (c, r, q), rows are output positions: each weight's inputs, run of positions after run. */
-static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
+                   pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
   const size_t plane_size = s->height * s->width, out_rows = k0 / s->out_width;
@@ -62,7 +64,8 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
       if (in_row >= 0 && in_row < (ptrdiff_t)s->height) {
         from += in_row * (ptrdiff_t)s->width;
         for (; at < length && source < 0; ++at, source += s->stride_w) to[at * PT_GEMM_NR] = 0;
-        for (; at < length && source < (ptrdiff_t)s->width; ++at, source += s->stride_w) to[at * PT_GEMM_NR] = from[source];
+        for (; at < length && source < (ptrdiff_t)s->width; ++at, source += s->stride_w)
+          to[at * PT_GEMM_NR] = from[source];
       }
       for (; at < length; ++at) to[at * PT_GEMM_NR] = 0;
     }
@@ -87,7 +90,8 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
         if (row < 0 || row >= (ptrdiff_t)s->height) continue;
         for (size_t q = 0; q < s->out_width; ++q) {
           const ptrdiff_t column = conv_input_column(s, q, tap % s->kernel_w);
-          if (column >= 0 && column < (ptrdiff_t)s->width) sum += dy[p * s->out_width + q] * x[row * (ptrdiff_t)s->width + column];
+          if (column >= 0 && column < (ptrdiff_t)s->width)
+            sum += dy[p * s->out_width + q] * x[row * (ptrdiff_t)s->width + column];
         }
       }
     }
@@ -97,13 +101,14 @@ static void reference_weights(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call) {
   conv c = describe(call);
-  PT_NAME(pt_split)(call->pool, c.s.groups * c.s.outputs * c.s.channels * c.s.kernel_h * c.s.kernel_w, reference_weights, &c);
+  PT_NAME(pt_split)
+  (call->pool, c.s.groups * c.s.outputs * c.s.channels * c.s.kernel_h * c.s.kernel_w, reference_weights, &c);
   return PT_OK;
 }
 
-/* Few outputs: the product is turned round. Rows are weights (c, r, q), read in place from a zero-padded strip of the input; columns are
- * output channels, whose gradients are transposed once per strip. The sums of a job stay on the stack from the first sample to the
- * last. Order of additions: ascending (n, p, q), as everywhere. */
+/* Few outputs: the product is turned round. Rows are weights (c, r, q), read in place from a zero-padded strip of the
+ * input; columns are output channels, whose gradients are transposed once per strip. The sums of a job stay on the
+ * stack from the first sample to the last. Order of additions: ascending (n, p, q), as everywhere. */
 enum { kTurnedSums = 2048, kTurnedImage = 6144, kTurnedGradients = 2048, kTurnedPositions = 256 };
 
 typedef struct turned {
@@ -111,19 +116,32 @@ typedef struct turned {
   pt_tiles tiles;
   size_t padded_width, halo; /* a strip of `rows` output rows reads (rows - 1) * stride_h + 1 + halo input rows */
   size_t rows;
-  size_t block, blocks;                   /* output channels of a job; jobs of a group along them */
-  size_t channels, channel_blocks;        /* input channels of a job; jobs along them */
+  size_t block, blocks;            /* output channels of a job; jobs of a group along them */
+  size_t channels, channel_blocks; /* input channels of a job; jobs along them */
 } turned;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t strip_rows(const turned* t, size_t rows) { return (rows - 1) * (size_t)t->c->s.stride_h + 1 + t->halo; }
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+static size_t strip_rows(const turned* t, size_t rows) {
+  return (rows - 1) * (size_t)t->c->s.stride_h + 1 + t->halo;
+}
 
 /* Zero when the shape does not fit the buffers. */
 static turned turn(const conv* c, size_t threads) {
   const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w;
-  turned t = {c, PT_NAME(pt_tiles_here)(), (s->out_width - 1) * (size_t)s->stride_w + 1 + (s->kernel_w - 1) * (size_t)s->dilation_w,
-              (s->kernel_h - 1) * (size_t)s->dilation_h, 0, s->outputs <= 8 ? 8 : s->outputs <= 16 ? 16 : 32, 0, 0, 0};
+  turned t = {c,
+              PT_NAME(pt_tiles_here)(),
+              (s->out_width - 1) * (size_t)s->stride_w + 1 + (s->kernel_w - 1) * (size_t)s->dilation_w,
+              (s->kernel_h - 1) * (size_t)s->dilation_h,
+              0,
+              s->outputs <= 8    ? 8
+              : s->outputs <= 16 ? 16
+                                 : 32,
+              0,
+              0,
+              0};
   t.blocks = (s->outputs + t.block - 1) / t.block;
   if (s->out_width > kTurnedPositions || s->out_width * t.block > kTurnedGradients) return t;
   const size_t most = least(kTurnedSums / t.block / taps, kTurnedImage / (t.padded_width * (t.halo + 1)));
@@ -145,7 +163,8 @@ static void fill_strip(const turned* t, const pt_real* x, size_t channels, size_
     for (size_t line = 0; line < lines; ++line, image += t->padded_width) {
       const ptrdiff_t row = (ptrdiff_t)row0 * s->stride_h - s->pad_top + (ptrdiff_t)line;
       const int inside = row >= 0 && row < (ptrdiff_t)s->height;
-      conv_copy_run(image, (ptrdiff_t)t->padded_width, 0, 1, x + (channel * s->height + (inside ? (size_t)row : 0)) * s->width, -s->pad_left, 1,
+      conv_copy_run(image, (ptrdiff_t)t->padded_width, 0, 1,
+                    x + (channel * s->height + (inside ? (size_t)row : 0)) * s->width, -s->pad_left, 1,
                     inside ? (ptrdiff_t)s->width : 0);
     }
   }
@@ -161,8 +180,8 @@ static void fill_gradients(const turned* t, const pt_real* dy, size_t outputs, s
 }
 
 /* Adds one strip to the sums of a job. */
-static void add_strip(const turned* t, const pt_real* image, const pt_real* gradients, size_t channels, size_t rows, const size_t* a_at,
-                      const size_t* b_at, pt_real* sums) {
+static void add_strip(const turned* t, const pt_real* image, const pt_real* gradients, size_t channels, size_t rows,
+                      const size_t* a_at, const size_t* b_at, pt_real* sums) {
   const conv_shape* s = &t->c->s;
   const size_t taps = s->kernel_h * s->kernel_w, weights = channels * taps, lines = strip_rows(t, rows);
   const pt_tile tile = t->block == 8 ? t->tiles.of_8x8 : t->block == 16 ? t->tiles.of_8x16 : t->tiles.of_8x32;
@@ -170,7 +189,8 @@ static void add_strip(const turned* t, const pt_real* image, const pt_real* grad
     const pt_real* a[8];
     for (size_t row = 0; row < 8; ++row) {
       const conv_tap tap = conv_tap_at(s, least(weight + row, weights - 1));
-      a[row] = image + (tap.plane * lines + tap.r * (size_t)s->dilation_h) * t->padded_width + tap.q * (size_t)s->dilation_w;
+      a[row] =
+          image + (tap.plane * lines + tap.r * (size_t)s->dilation_h) * t->padded_width + tap.q * (size_t)s->dilation_w;
     }
     tile(a, a_at, gradients, b_at, rows * s->out_width, sums + weight * t->block);
   }
@@ -180,10 +200,12 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
   const turned* t = arg;
   const conv_shape* s = &t->c->s;
   const size_t taps = s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
-  pt_real sums[kTurnedSums + 7 * 32], image[kTurnedImage], gradients[kTurnedGradients]; /* the last tile has up to 7 rows too many */
+  pt_real sums[kTurnedSums + 7 * 32], image[kTurnedImage],
+      gradients[kTurnedGradients]; /* the last tile has up to 7 rows too many */
   size_t a_at[kTurnedPositions], b_at[kTurnedPositions];
   for (size_t position = 0; position < t->rows * s->out_width; ++position) {
-    a_at[position] = position / s->out_width * (size_t)s->stride_h * t->padded_width + position % s->out_width * (size_t)s->stride_w;
+    a_at[position] =
+        position / s->out_width * (size_t)s->stride_h * t->padded_width + position % s->out_width * (size_t)s->stride_w;
     b_at[position] = position * t->block;
   }
   for (size_t job = begin; job < end; ++job) {
@@ -204,14 +226,16 @@ static void turned_jobs(void* arg, size_t begin, size_t end) {
     }
     for (size_t output = 0; output < outputs; ++output)
       for (size_t weight = 0; weight < channels * taps; ++weight)
-        t->c->dw[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] = sums[weight * t->block + output];
+        t->c->dw[((group * s->outputs + output0 + output) * s->channels + channel0) * taps + weight] =
+            sums[weight * t->block + output];
   }
 }
 
 pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
   const conv c = describe(call);
   const conv_shape* s = &c.s;
-  if (s->samples == 0 || s->outputs == 0 || s->channels == 0 || s->out_height * s->out_width == 0) return PT_NAME(pt_conv2d_dw_reference)(call);
+  if (s->samples == 0 || s->outputs == 0 || s->channels == 0 || s->out_height * s->out_width == 0)
+    return PT_NAME(pt_conv2d_dw_reference)(call);
   const turned t = turn(&c, call->pool != NULL ? call->pool->threads : 1);
   if (t.rows > 0) {
     PT_NAME(pt_split)(call->pool, s->groups * t.blocks * t.channel_blocks, turned_jobs, (void*)&t);
@@ -219,7 +243,9 @@ pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
   }
   if (s->outputs < 2) return PT_NAME(pt_conv2d_dw_reference)(call);
   const size_t positions = s->out_height * s->out_width, weights = s->channels * s->kernel_h * s->kernel_w;
-  const pt_product product = {s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of, weights, NULL, 0};
+  const pt_product product = {
+      s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of,
+      weights,   NULL,       0};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

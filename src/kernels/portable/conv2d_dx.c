@@ -5,7 +5,8 @@
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
-/* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s). */
+/* dX[n, c, row, column] = sum over (o, r, s) of W[o, c, r, s] dY[n, o, p, q]: m = c, n = (row, column), k = (o, r, s).
+ */
 typedef struct conv {
   conv_shape s;
   const pt_real *dy, *w;
@@ -35,8 +36,10 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) / taps * c->s.channels * taps + (k0 + kk) % taps;
 }
 
-/* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its output. */
-static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+/* With stride t, the input columns that a kernel column connects to outputs lie t apart; the first of a run, and its
+ * output. */
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
+                   pt_real* panel) {
   const conv* c = context;
   const conv_shape* s = &c->s;
   const pt_real* dy = c->dy + batch * s->outputs * s->out_height * s->out_width;
@@ -51,7 +54,8 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
       const ptrdiff_t column = (ptrdiff_t)runs[run].column + s->pad_left - (ptrdiff_t)tap.q * s->dilation_w;
       const ptrdiff_t skip = s->stride_w == 1 ? 0 : ((-column) % s->stride_w + s->stride_w) % s->stride_w;
       const ptrdiff_t first = s->stride_w == 1 ? column : (column + skip) / s->stride_w;
-      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, skip, s->stride_w, plane + (out_row < 0 ? 0 : (size_t)out_row * s->out_width), first, 1,
+      conv_copy_run(row + runs[run].at, (ptrdiff_t)runs[run].length, skip, s->stride_w,
+                    plane + (out_row < 0 ? 0 : (size_t)out_row * s->out_width), first, 1,
                     out_row < 0 ? 0 : (ptrdiff_t)s->out_width);
     }
     for (size_t at = columns; at < PT_GEMM_NR; ++at) row[at] = 0;
@@ -62,16 +66,46 @@ pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
   const conv c = describe(call);
   const conv_shape* s = &c.s;
   const size_t taps = s->kernel_h * s->kernel_w, positions = s->height * s->width;
-  const pt_shifted shifted = {s->samples * s->groups, s->groups, s->channels, s->height, s->width, s->outputs, s->out_height, s->out_width, s->kernel_h,
-                              s->kernel_w, (size_t)s->dilation_h, (size_t)s->dilation_w, (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
-                              (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left, 1, c.w, c.dy, NULL, c.dx, s->outputs * s->channels * taps, taps,
+  const pt_shifted shifted = {s->samples * s->groups,
+                              s->groups,
+                              s->channels,
+                              s->height,
+                              s->width,
+                              s->outputs,
+                              s->out_height,
+                              s->out_width,
+                              s->kernel_h,
+                              s->kernel_w,
+                              (size_t)s->dilation_h,
+                              (size_t)s->dilation_w,
+                              (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
+                              (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left,
+                              1,
+                              c.w,
+                              c.dy,
+                              NULL,
+                              c.dx,
+                              s->outputs * s->channels * taps,
+                              taps,
                               s->channels * taps};
   if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
   if (s->channels < 2) return PT_NAME(pt_conv2d_dx_reference)(call);
-  const pt_product product = {s->samples * s->groups, s->channels, positions, s->outputs * taps, &c, a_of, taps, a_offsets, pack_b, c_of, positions, NULL, 0};
+  const pt_product product = {s->samples * s->groups,
+                              s->channels,
+                              positions,
+                              s->outputs * taps,
+                              &c,
+                              a_of,
+                              taps,
+                              a_offsets,
+                              pack_b,
+                              c_of,
+                              positions,
+                              NULL,
+                              0};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }
@@ -82,7 +116,8 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
   const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w;
   for (size_t index = begin; index < end; ++index) {
-    const size_t row = index % s->height, channel = index / s->height % s->channels, plane = index / s->height / s->channels;
+    const size_t row = index % s->height, channel = index / s->height % s->channels,
+                 plane = index / s->height / s->channels;
     const pt_real* w = c->w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
     pt_real* dx = c->dx + index * s->width;
     memset(dx, 0, s->width * sizeof(pt_real));

@@ -5,11 +5,13 @@
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/gemm.h"
 
-typedef struct conv_run { /* positions (row, column) .. (row, column + length) of an image, at [at, at + length) of the panel's row */
+typedef struct conv_run { /* positions (row, column) .. (row, column + length) of an image, at [at, at + length) of the
+                             panel's row */
   size_t row, column, length, at;
 } conv_run;
 
-/* Cuts positions n0 .. n0 + columns of images of `width` columns into runs; returns their number (at most `columns`). */
+/* Cuts positions n0 .. n0 + columns of images of `width` columns into runs; returns their number (at most `columns`).
+ */
 static inline size_t conv_runs(size_t n0, size_t columns, size_t width, conv_run* runs) {
   size_t count = 0, row = n0 / width, column = n0 % width;
   for (size_t done = 0; done < columns; ++row, column = 0) {
@@ -43,12 +45,14 @@ static inline void conv_tap_next(const conv_shape* s, conv_tap* tap) {
   ++tap->plane;
 }
 
-/* to[i * to_step] = from[first + i * from_step] for the i whose source lies in [0, width) and whose target in [0, length); 0 elsewhere. */
-static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_first, ptrdiff_t to_step, const pt_real* from, ptrdiff_t first,
-                                 ptrdiff_t from_step, ptrdiff_t width) {
+/* to[i * to_step] = from[first + i * from_step] for the i whose source lies in [0, width) and whose target in [0,
+ * length); 0 elsewhere. */
+static inline void conv_copy_run(pt_real* to, ptrdiff_t length, ptrdiff_t to_first, ptrdiff_t to_step,
+                                 const pt_real* from, ptrdiff_t first, ptrdiff_t from_step, ptrdiff_t width) {
   ptrdiff_t begin = 0, end = to_first < length ? (length - to_first + to_step - 1) / to_step : 0;
   if (first < 0) begin = from_step == 1 ? -first : (-first + from_step - 1) / from_step;
-  const ptrdiff_t most = first < width ? (from_step == 1 ? width - first : (width - first + from_step - 1) / from_step) : 0;
+  const ptrdiff_t most =
+      first < width ? (from_step == 1 ? width - first : (width - first + from_step - 1) / from_step) : 0;
   if (end > most) end = most;
   if (begin > end) begin = end;
   if (to_step == 1 && from_step == 1) {

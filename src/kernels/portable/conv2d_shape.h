@@ -6,13 +6,14 @@
 
 typedef struct conv_shape {
   size_t samples, groups;
-  size_t channels, height, width;    /* of the input; channels of one group */
+  size_t channels, height, width;        /* of the input; channels of one group */
   size_t outputs, out_height, out_width; /* of the output; channels of one group */
   size_t kernel_h, kernel_w;
   ptrdiff_t stride_h, stride_w, pad_top, pad_left, dilation_h, dilation_w;
 } conv_shape;
 
-static inline conv_shape conv_shape_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
+static inline conv_shape conv_shape_of(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y,
+                                       const int64_t* ints) {
   conv_shape shape;
   shape.samples = x->dims[0];
   shape.groups = (size_t)ints[PT_CONV_GROUPS];

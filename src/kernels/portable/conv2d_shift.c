@@ -16,11 +16,16 @@ typedef struct strips {
   size_t tile_rows, tile_columns;
 } strips;
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
 
-static size_t plane_size(const strips* s, size_t rows) { return (rows + s->halo) * s->padded_width; }
+static size_t plane_size(const strips* s, size_t rows) {
+  return (rows + s->halo) * s->padded_width;
+}
 
-/* The strip height of least work per output row: tiles (columns beyond the image are wasted) and copies (the halo is copied twice). */
+/* The strip height of least work per output row: tiles (columns beyond the image are wasted) and copies (the halo is
+ * copied twice). */
 static void choose_strips(strips* s) {
   const pt_shifted* c = s->c;
   const size_t taps = c->kernel_h * c->kernel_w;
@@ -31,8 +36,10 @@ static void choose_strips(strips* s) {
     const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
     if (size + s->tile_columns > PT_SHIFT_IMAGE) break;
     const size_t planes = least(c->planes, least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
-    const double chunks = (double)((c->planes + planes - 1) / planes), tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
-    const double cost = (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
+    const double chunks = (double)((c->planes + planes - 1) / planes),
+                 tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
+    const double cost =
+        (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
     if (s->rows != 0 && cost >= best) continue;
     best = cost;
     s->rows = rows;
@@ -55,10 +62,13 @@ static strips describe(const pt_shifted* c) {
 }
 
 /* Copies source planes [plane0, plane0 + planes) of a strip that begins at output row `row0`, with zeros around. */
-static void fill_image(const strips* s, const pt_real* source, size_t plane0, size_t planes, size_t row0, size_t rows, pt_real* image) {
+static void fill_image(const strips* s, const pt_real* source, size_t plane0, size_t planes, size_t row0, size_t rows,
+                       pt_real* image) {
   const pt_shifted* c = s->c;
   const ptrdiff_t width = (ptrdiff_t)c->width, padded = (ptrdiff_t)s->padded_width;
-  ptrdiff_t from = c->left < 0 ? 0 : c->left < padded ? c->left : padded; /* the first column of the row that lies on the source */
+  ptrdiff_t from = c->left < 0        ? 0
+                   : c->left < padded ? c->left
+                                      : padded; /* the first column of the row that lies on the source */
   ptrdiff_t to = c->left + width < padded ? c->left + width : padded;
   if (to < from) to = from;
   for (size_t plane = 0; plane < planes; ++plane) {
@@ -114,8 +124,8 @@ static size_t output_runs(const strips* s, size_t row0, size_t rows, size_t colu
 }
 
 /* One panel of columns for all outputs: continues the chains of y, or begins them; the last chunk adds the bias. */
-static void run_panel(const strips* s, size_t image, size_t plane0, size_t count, const size_t* a_at, const size_t* b_at, const pt_real* panel,
-                      const run* runs, size_t run_count, int last) {
+static void run_panel(const strips* s, size_t image, size_t plane0, size_t count, const size_t* a_at,
+                      const size_t* b_at, const pt_real* panel, const run* runs, size_t run_count, int last) {
   const pt_shifted* c = s->c;
   const size_t positions = c->out_height * c->out_width, height = s->tile_rows, columns = s->tile_columns;
   const pt_real* first = c->a + image % c->groups * c->a_image + plane0 * c->a_plane;
@@ -125,15 +135,18 @@ static void run_panel(const strips* s, size_t image, size_t plane0, size_t count
     const size_t rows = least(height, c->outputs - m0);
     pt_real* y = c->y + (image * c->outputs + m0) * positions;
     const pt_real* a[kRows];
-    for (size_t row = 0; row < kRows; ++row) a[row] = first + (m0 + least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
+    for (size_t row = 0; row < kRows; ++row)
+      a[row] = first + (m0 + least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
     memset(acc, 0, sizeof acc);
     for (size_t row = 0; plane0 > 0 && row < rows; ++row)
-      for (size_t i = 0; i < run_count; ++i) memcpy(acc + row * columns + runs[i].at, y + row * positions + runs[i].to, runs[i].length * sizeof(pt_real));
+      for (size_t i = 0; i < run_count; ++i)
+        memcpy(acc + row * columns + runs[i].at, y + row * positions + runs[i].to, runs[i].length * sizeof(pt_real));
     (height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32)(a, a_at, panel, b_at, count, acc);
     for (size_t row = 0; row < rows; ++row) {
       if (bias != NULL)
         for (size_t column = 0; column < columns; ++column) acc[row * columns + column] += bias[m0 + row];
-      for (size_t i = 0; i < run_count; ++i) memcpy(y + row * positions + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
+      for (size_t i = 0; i < run_count; ++i)
+        memcpy(y + row * positions + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
     }
   }
 }
@@ -145,7 +158,8 @@ static void run_strips(void* arg, size_t begin, size_t end) {
   pt_real image[PT_SHIFT_IMAGE];
   size_t a_at[PT_SHIFT_TAPS], b_at[PT_SHIFT_TAPS];
   for (size_t job = begin; job < end; ++job) {
-    const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows, rows = least(s->rows, c->out_height - row0);
+    const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows,
+                 rows = least(s->rows, c->out_height - row0);
     const pt_real* source = c->source + index * c->planes * c->height * c->width;
     const size_t columns = (rows - 1) * s->padded_width + c->out_width;
     for (size_t plane0 = 0; plane0 < c->planes; plane0 += s->planes) {
@@ -155,13 +169,16 @@ static void run_strips(void* arg, size_t begin, size_t end) {
       for (size_t column0 = 0; column0 < columns; column0 += s->tile_columns) {
         run runs[kThinColumns];
         const size_t run_count = output_runs(s, row0, rows, column0, runs);
-        run_panel(s, index, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count, plane0 + planes == c->planes);
+        run_panel(s, index, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count,
+                  plane0 + planes == c->planes);
       }
     }
   }
 }
 
-int PT_NAME(pt_shifted_fits)(const pt_shifted* c) { return c->planes > 0 && describe(c).rows != 0; }
+int PT_NAME(pt_shifted_fits)(const pt_shifted* c) {
+  return c->planes > 0 && describe(c).rows != 0;
+}
 
 void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool) {
   strips s = describe(c);

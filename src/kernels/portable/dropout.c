@@ -2,8 +2,9 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/philox.h"
 
-/* Element e is kept when word e % 4 of Philox(counter = (e / 4 low, e / 4 high, op key, step), key = seed) is at or above p 2^32;
- * what is kept is divided by 1 - p. The same counter gives the same mask, so that recomputing and the gradient agree. Y may be X. */
+/* Element e is kept when word e % 4 of Philox(counter = (e / 4 low, e / 4 high, op key, step), key = seed) is at or
+ * above p 2^32; what is kept is divided by 1 - p. The same counter gives the same mask, so that recomputing and the
+ * gradient agree. Y may be X. */
 typedef struct dropout {
   const pt_real* x;
   pt_real *y, scale;
@@ -26,7 +27,14 @@ static void drop_groups(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_dropout)(const pt_call* call) {
   const double p = call->reals[0], threshold = p * 4294967296.0;
-  dropout d = {call->inputs[0].data, call->outputs[0].data, 0, pt_elements(&call->outputs[0]), 0, (uint32_t)call->ints[0], 0, {0, 0}};
+  dropout d = {call->inputs[0].data,
+               call->outputs[0].data,
+               0,
+               pt_elements(&call->outputs[0]),
+               0,
+               (uint32_t)call->ints[0],
+               0,
+               {0, 0}};
   if (p >= 1) {
     for (size_t at = 0; at < d.count; ++at) d.y[at] = 0;
     return PT_OK;

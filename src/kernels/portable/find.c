@@ -20,11 +20,13 @@ static uint8_t moved_as(uint16_t op, uint8_t dtype) {
   }
 }
 
-const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm, uint8_t engine) {
+const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
+                                uint8_t engine) {
   const uint8_t key = moved_as(op, dtype);
   for (size_t row = 0; row < table->count; ++row) {
     const pt_kernel* kernel = &table->kernels[row];
-    if (kernel->op == op && kernel->dtype == key && kernel->algorithm == algorithm && kernel->engine == engine) return kernel;
+    if (kernel->op == op && kernel->dtype == key && kernel->algorithm == algorithm && kernel->engine == engine)
+      return kernel;
   }
   return NULL;
 }

@@ -27,7 +27,8 @@ pt_status PT_NAME(pt_gather)(const pt_call* call) {
   const size_t axis = (size_t)call->ints[0], extent = x->dims[axis];
   const pt_status status = check_indices(indices, (int64_t)extent);
   if (status != PT_OK) return status;
-  const size_t outer = pt_extent(x, 0, axis), bytes = pt_extent(x, axis + 1, x->rank) * pt_element_size(x->dtype), count = pt_elements(indices);
+  const size_t outer = pt_extent(x, 0, axis), bytes = pt_extent(x, axis + 1, x->rank) * pt_element_size(x->dtype),
+               count = pt_elements(indices);
   char* to = y->data;
   for (size_t index = 0; index < outer; ++index)
     for (size_t at = 0; at < count; ++at, to += bytes)

@@ -4,7 +4,8 @@
 
 #include "kernels/portable/tiles.h"
 
-void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end), void* arg) {
+void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end),
+                       void* arg) {
   if (count == 0) return;
   if (pool == NULL || pool->threads <= 1 || pool->run == NULL || count == 1)
     body(arg, 0, count);
@@ -12,7 +13,9 @@ void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg
     pool->run(pool->context, count, body, arg);
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
 
 typedef struct run_state {
   const pt_product* product;
@@ -21,8 +24,8 @@ typedef struct run_state {
 } run_state;
 
 /* One k block of one (row tile, panel): continues the chains of C, which are zero before the first block. */
-static void run_tile(const run_state* state, size_t batch, size_t row0, size_t column0, size_t columns, size_t k0, size_t count,
-                     const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
+static void run_tile(const run_state* state, size_t batch, size_t row0, size_t column0, size_t columns, size_t k0,
+                     size_t count, const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;
   const size_t rows = least(PT_GEMM_MR, product->m - row0);
   const pt_real* first = product->a_of(product->context, batch);
@@ -31,14 +34,17 @@ static void run_tile(const run_state* state, size_t batch, size_t row0, size_t c
   pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
   memset(acc, 0, sizeof acc);
   for (size_t row = 0; row < PT_GEMM_MR; ++row) {
-    a[row] = first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
+    a[row] =
+        first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
     if (k0 > 0 && row < rows) memcpy(acc + row * PT_GEMM_NR, c + row * product->c_row, columns * sizeof(pt_real));
   }
   state->tile(a, offsets, panel, panel_rows, count, acc);
-  for (size_t row = 0; row < rows; ++row) memcpy(c + row * product->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
+  for (size_t row = 0; row < rows; ++row)
+    memcpy(c + row * product->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
 }
 
-static void add_bias(const pt_product* product, size_t batch, size_t row0, size_t rows, size_t column0, size_t columns) {
+static void add_bias(const pt_product* product, size_t batch, size_t row0, size_t rows, size_t column0,
+                     size_t columns) {
   if (product->bias_of == NULL) return;
   const pt_real* bias = product->bias_of(product->context, batch);
   if (bias == NULL) return;
@@ -65,10 +71,12 @@ static void run_job(const run_state* state, size_t job) {
     const size_t count = least(PT_GEMM_KC, product->k - k0);
     product->a_offsets(product->context, k0, count, offsets);
     for (size_t panel = 0; panel * PT_GEMM_NR < columns; ++panel)
-      product->pack_b(product->context, batch, k0, count, column0 + panel * PT_GEMM_NR, least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), panels[panel]);
+      product->pack_b(product->context, batch, k0, count, column0 + panel * PT_GEMM_NR,
+                      least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), panels[panel]);
     for (size_t row = 0; row < rows; row += PT_GEMM_MR)
       for (size_t panel = 0; panel * PT_GEMM_NR < columns; ++panel)
-        run_tile(state, batch, row0 + row, column0 + panel * PT_GEMM_NR, least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), k0, count, offsets, panel_rows, panels[panel]);
+        run_tile(state, batch, row0 + row, column0 + panel * PT_GEMM_NR,
+                 least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), k0, count, offsets, panel_rows, panels[panel]);
   }
   if (product->k == 0)
     for (size_t row = row0; row < row0 + rows; ++row)

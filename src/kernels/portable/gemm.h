@@ -1,8 +1,8 @@
-/* The engine of all products: C[m,n] = sum over k of A[m,k] B[k,n], each output element ONE chain of additions in ascending k from +0,
- * a multiplication rounded before its addition. Tiles of k continue the chain through C itself.
+/* The engine of all products: C[m,n] = sum over k of A[m,k] B[k,n], each output element ONE chain of additions in
+ * ascending k from +0, a multiplication rounded before its addition. Tiles of k continue the chain through C itself.
  *
- * A is read in place through a table of k offsets; B is packed into small panels on the stack by the caller's function, so that
- * convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
+ * A is read in place through a table of k offsets; B is packed into small panels on the stack by the caller's function,
+ * so that convolutions need no im2col buffer. Stack: about PT_GEMM_KC * (PT_GEMM_NB + 8) elements. */
 #ifndef PANTOUM_KERNELS_PORTABLE_GEMM_H
 #define PANTOUM_KERNELS_PORTABLE_GEMM_H
 
@@ -17,7 +17,8 @@ typedef struct pt_product {
   const pt_real* (*a_of)(const void* context, size_t batch);
   size_t a_row;
   void (*a_offsets)(const void* context, size_t k0, size_t count, size_t* offsets);
-  /* Writes B[k0 + kk, n0 + j] to panel[kk * PT_GEMM_NR + j] for kk < count, j < columns <= PT_GEMM_NR; the rest of each row is 0. */
+  /* Writes B[k0 + kk, n0 + j] to panel[kk * PT_GEMM_NR + j] for kk < count, j < columns <= PT_GEMM_NR; the rest of each
+   * row is 0. */
   void (*pack_b)(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel);
   pt_real* (*c_of)(const void* context, size_t batch);
   size_t c_row;

@@ -13,10 +13,13 @@ typedef struct pt_lanes {
 } pt_lanes;
 
 static inline pt_real pt_lanes_tree(const pt_real* s, size_t stride) {
-  return ((s[0] + s[4 * stride]) + (s[2 * stride] + s[6 * stride])) + ((s[stride] + s[5 * stride]) + (s[3 * stride] + s[7 * stride]));
+  return ((s[0] + s[4 * stride]) + (s[2 * stride] + s[6 * stride])) +
+         ((s[stride] + s[5 * stride]) + (s[3 * stride] + s[7 * stride]));
 }
 
-static inline pt_real pt_lanes_total(const pt_lanes* lanes) { return pt_lanes_tree(lanes->sum, 1); }
+static inline pt_real pt_lanes_total(const pt_lanes* lanes) {
+  return pt_lanes_tree(lanes->sum, 1);
+}
 
 /* Adds TERM (an expression in `at`) for at = 0 .. count - 1: singly up to lane 0, by eights, singly to the end. */
 #define PT_LANES_ADD(lanes, count, TERM)                                            \

@@ -32,8 +32,20 @@ static void forward_rows(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_layer_norm)(const pt_call* call) {
   const pt_tensor* x = &call->inputs[0];
-  norm n = {0, 0, x->data, call->inputs[1].data, call->inputs[2].data, NULL, NULL, NULL, call->outputs[0].data, call->outputs[1].data,
-            call->outputs[2].data, NULL, NULL, (pt_real)call->reals[0]};
+  norm n = {0,
+            0,
+            x->data,
+            call->inputs[1].data,
+            call->inputs[2].data,
+            NULL,
+            NULL,
+            NULL,
+            call->outputs[0].data,
+            call->outputs[1].data,
+            call->outputs[2].data,
+            NULL,
+            NULL,
+            (pt_real)call->reals[0]};
   n.count = pt_extent(x, 0, (size_t)call->ints[0]);
   n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
   if (n.length > 0) PT_NAME(pt_parallel)(call, n.count, n.count * n.length * 2, forward_rows, &n);
@@ -83,8 +95,20 @@ static void backward_rows(void* arg, size_t begin, size_t end) {
 
 pt_status PT_NAME(pt_layer_norm_grad)(const pt_call* call) {
   const pt_tensor* x = &call->inputs[1];
-  norm n = {0, 0, x->data, call->inputs[2].data, NULL, call->inputs[3].data, call->inputs[4].data, call->inputs[0].data, call->outputs[0].data,
-            NULL, NULL, call->outputs[1].data, call->outputs[2].data, 0};
+  norm n = {0,
+            0,
+            x->data,
+            call->inputs[2].data,
+            NULL,
+            call->inputs[3].data,
+            call->inputs[4].data,
+            call->inputs[0].data,
+            call->outputs[0].data,
+            NULL,
+            NULL,
+            call->outputs[1].data,
+            call->outputs[2].data,
+            0};
   n.count = pt_extent(x, 0, (size_t)call->ints[0]);
   n.length = pt_extent(x, (size_t)call->ints[0], x->rank);
   if (n.length == 0) return PT_OK;

@@ -3,7 +3,8 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/pt_math.h"
 
-/* Cross-entropy over axis 1 of logits[N, C, ..] with labels[N, ..]: positions are (n, inner), classes lie `inner` apart. */
+/* Cross-entropy over axis 1 of logits[N, C, ..] with labels[N, ..]: positions are (n, inner), classes lie `inner`
+ * apart. */
 typedef struct entropy {
   const pt_real* logits;
   const pt_tensor* labels;
@@ -21,9 +22,12 @@ static entropy describe(const pt_call* call) {
 
 static int64_t label_at(const entropy* e, size_t position) {
   switch (e->labels->dtype) {
-    case PT_I64: return ((const int64_t*)e->labels->data)[position];
-    case PT_I32: return ((const int32_t*)e->labels->data)[position];
-    default: return ((const uint8_t*)e->labels->data)[position];
+    case PT_I64:
+      return ((const int64_t*)e->labels->data)[position];
+    case PT_I32:
+      return ((const int32_t*)e->labels->data)[position];
+    default:
+      return ((const uint8_t*)e->labels->data)[position];
   }
 }
 
@@ -39,7 +43,9 @@ static pt_status count_labels(entropy* e) {
   return PT_OK;
 }
 
-static size_t row_of(const entropy* e, size_t position) { return position / e->inner * e->inner * e->classes + position % e->inner; }
+static size_t row_of(const entropy* e, size_t position) {
+  return position / e->inner * e->inner * e->classes + position % e->inner;
+}
 
 static pt_real largest(const pt_real* x, size_t classes, size_t inner) {
   pt_real top = x[0];

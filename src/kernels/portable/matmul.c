@@ -65,22 +65,25 @@ static void a_offsets(const void* context, size_t k0, size_t count, size_t* offs
   for (size_t kk = 0; kk < count; ++kk) offsets[kk] = (k0 + kk) * product->a_k;
 }
 
-static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns, pt_real* panel) {
+static void pack_b(const void* context, size_t batch, size_t k0, size_t count, size_t n0, size_t columns,
+                   pt_real* panel) {
   const matmul* product = context;
   const pt_real* b = b_of(product, batch) + k0 * product->b_k + n0 * product->b_column;
   if (columns < PT_GEMM_NR) memset(panel, 0, count * PT_GEMM_NR * sizeof(pt_real));
   if (product->b_column == 1) {
-    for (size_t kk = 0; kk < count; ++kk) memcpy(panel + kk * PT_GEMM_NR, b + kk * product->b_k, columns * sizeof(pt_real));
+    for (size_t kk = 0; kk < count; ++kk)
+      memcpy(panel + kk * PT_GEMM_NR, b + kk * product->b_k, columns * sizeof(pt_real));
     return;
   }
   for (size_t column = 0; column < columns; ++column)
-    for (size_t kk = 0; kk < count; ++kk) panel[kk * PT_GEMM_NR + column] = b[column * product->b_column + kk * product->b_k];
+    for (size_t kk = 0; kk < count; ++kk)
+      panel[kk * PT_GEMM_NR + column] = b[column * product->b_column + kk * product->b_k];
 }
 
 pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call) {
   const matmul context = describe(call);
-  const pt_product product = {context.batches, context.m, context.n, context.k, &context, a_of, context.a_row, a_offsets, pack_b, c_of,
-                              context.n, bias_of, 0};
+  const pt_product product = {context.batches, context.m, context.n, context.k, &context, a_of, context.a_row,
+                              a_offsets,       pack_b,    c_of,      context.n, bias_of,  0};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }
@@ -94,7 +97,8 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
     pt_real* c = c_of(product, batch) + row * product->n;
     for (size_t column = 0; column < product->n; ++column) {
       pt_real sum = 0;
-      for (size_t k = 0; k < product->k; ++k) sum += a[k * product->a_k] * b[k * product->b_k + column * product->b_column];
+      for (size_t k = 0; k < product->k; ++k)
+        sum += a[k * product->a_k] * b[k * product->b_k + column * product->b_column];
       c[column] = bias ? sum + bias[column] : sum;
     }
   }

@@ -5,18 +5,18 @@
 
 /* Transpose, concat, split, slice: any element type, told by its size. */
 typedef struct copy {
-  size_t rank, dims[PT_MAX_RANK];         /* of the side that is walked densely */
-  ptrdiff_t steps[PT_MAX_RANK], start;    /* of the other side, in elements */
+  size_t rank, dims[PT_MAX_RANK];      /* of the side that is walked densely */
+  ptrdiff_t steps[PT_MAX_RANK], start; /* of the other side, in elements */
   size_t element;
   char *dense, *strided;
   int scatter; /* 0: dense = strided (transpose, slice); 1: strided = dense (slice_grad) */
 } copy;
 
-#define PT_COPY_RUN(type)                                                                  \
-  do {                                                                                     \
-    if (c->scatter)                                                                        \
+#define PT_COPY_RUN(type)                                                                             \
+  do {                                                                                                \
+    if (c->scatter)                                                                                   \
       for (size_t at = 0; at < inner; ++at) ((type*)there)[(ptrdiff_t)at * step] = ((type*)here)[at]; \
-    else                                                                                   \
+    else                                                                                              \
       for (size_t at = 0; at < inner; ++at) ((type*)here)[at] = ((type*)there)[(ptrdiff_t)at * step]; \
   } while (0)
 

@@ -25,10 +25,13 @@ static inline size_t pt_extent(const pt_tensor* tensor, size_t from, size_t to) 
 static inline size_t pt_element_size(uint8_t dtype) {
   switch (dtype) {
     case PT_F64:
-    case PT_I64: return 8;
+    case PT_I64:
+      return 8;
     case PT_U8:
-    case PT_BOOL: return 1;
-    default: return 4;
+    case PT_BOOL:
+      return 1;
+    default:
+      return 4;
   }
 }
 

@@ -3,8 +3,9 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* Pooling, plane by plane. Positions in the padding never win a maximum; averages count them when asked to, but never those of
- * ceil-mode windows beyond the padded extent. A window wholly outside gives 0 (average) or the lowest number (maximum). */
+/* Pooling, plane by plane. Positions in the padding never win a maximum; averages count them when asked to, but never
+ * those of ceil-mode windows beyond the padded extent. A window wholly outside gives 0 (average) or the lowest number
+ * (maximum). */
 typedef struct pool {
   ptrdiff_t height, width, out_height, out_width;
   ptrdiff_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w;
@@ -14,10 +15,24 @@ typedef struct pool {
 } pool;
 
 static pool describe(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {
-  pool p = {(ptrdiff_t)x->dims[2], (ptrdiff_t)x->dims[3], (ptrdiff_t)y->dims[2], (ptrdiff_t)y->dims[3],
-            (ptrdiff_t)ints[PT_POOL_KERNEL_H], (ptrdiff_t)ints[PT_POOL_KERNEL_W], (ptrdiff_t)ints[PT_POOL_STRIDE_H], (ptrdiff_t)ints[PT_POOL_STRIDE_W],
-            (ptrdiff_t)ints[PT_POOL_PAD_TOP], (ptrdiff_t)ints[PT_POOL_PAD_LEFT], (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM], (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
-            (ptrdiff_t)ints[PT_POOL_DILATION_H], (ptrdiff_t)ints[PT_POOL_DILATION_W], ints[PT_POOL_COUNT_INCLUDE_PAD] != 0, NULL, NULL, NULL};
+  pool p = {(ptrdiff_t)x->dims[2],
+            (ptrdiff_t)x->dims[3],
+            (ptrdiff_t)y->dims[2],
+            (ptrdiff_t)y->dims[3],
+            (ptrdiff_t)ints[PT_POOL_KERNEL_H],
+            (ptrdiff_t)ints[PT_POOL_KERNEL_W],
+            (ptrdiff_t)ints[PT_POOL_STRIDE_H],
+            (ptrdiff_t)ints[PT_POOL_STRIDE_W],
+            (ptrdiff_t)ints[PT_POOL_PAD_TOP],
+            (ptrdiff_t)ints[PT_POOL_PAD_LEFT],
+            (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM],
+            (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
+            (ptrdiff_t)ints[PT_POOL_DILATION_H],
+            (ptrdiff_t)ints[PT_POOL_DILATION_W],
+            ints[PT_POOL_COUNT_INCLUDE_PAD] != 0,
+            NULL,
+            NULL,
+            NULL};
   return p;
 }
 
@@ -26,7 +41,8 @@ typedef struct window { /* kernel taps [row_begin, row_end) x [column_begin, col
 } window;
 
 static window window_of(const pool* p, ptrdiff_t out_row, ptrdiff_t out_column) {
-  window w = {out_row * p->stride_h - p->pad_top, out_column * p->stride_w - p->pad_left, 0, p->kernel_h, 0, p->kernel_w};
+  window w = {
+      out_row * p->stride_h - p->pad_top, out_column * p->stride_w - p->pad_left, 0, p->kernel_h, 0, p->kernel_w};
   while (w.row_begin < w.row_end && w.top + w.row_begin * p->dilation_h < 0) ++w.row_begin;
   while (w.row_end > w.row_begin && w.top + (w.row_end - 1) * p->dilation_h >= p->height) --w.row_end;
   while (w.column_begin < w.column_end && w.left + w.column_begin * p->dilation_w < 0) ++w.column_begin;
@@ -62,8 +78,8 @@ static inline ptrdiff_t argmax(const pool* p, const pt_real* x, ptrdiff_t out_ro
   }
   const window w = window_of(p, out_row, out_column);
   if (w.row_begin >= w.row_end || w.column_begin >= w.column_end) return -1;
-  return argmax_taps(p, x, (w.top + w.row_begin * p->dilation_h) * p->width + w.left + w.column_begin * p->dilation_w, w.row_end - w.row_begin,
-                     w.column_end - w.column_begin);
+  return argmax_taps(p, x, (w.top + w.row_begin * p->dilation_h) * p->width + w.left + w.column_begin * p->dilation_w,
+                     w.row_end - w.row_begin, w.column_end - w.column_begin);
 }
 
 static void max_planes(void* arg, size_t begin, size_t end) {

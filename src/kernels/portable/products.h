@@ -5,8 +5,8 @@
  *   conv2d     (input channel of the group, kernel row, kernel column)
  *   conv2d_dx  (output channel of the group, kernel row, kernel column)
  *   conv2d_dw  (sample, output row, output column)
- * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at the end.
- * "reference" is plain loops; "blocked" gives the same bits. Neither needs a workspace. */
+ * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
+ * the end. "reference" is plain loops; "blocked" gives the same bits. Neither needs a workspace. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 #define PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 
@@ -21,9 +21,10 @@ pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call);
 
-#define PT_PRODUCT_PAIR(op)                                                                                            \
-  {PT_OP_##op, PT_REAL_DTYPE, 0, 0, "reference", "ascending", PT_NAME(pt_##op##_reference), NULL, NULL},               \
+#define PT_PRODUCT_PAIR(op)                                                                              \
+  {PT_OP_##op, PT_REAL_DTYPE, 0, 0, "reference", "ascending", PT_NAME(pt_##op##_reference), NULL, NULL}, \
       {PT_OP_##op, PT_REAL_DTYPE, 0, 1, "blocked", "ascending", PT_NAME(pt_##op##_blocked), NULL, NULL},
-#define PT_PRODUCT_KERNELS PT_PRODUCT_PAIR(matmul) PT_PRODUCT_PAIR(conv2d) PT_PRODUCT_PAIR(conv2d_dx) PT_PRODUCT_PAIR(conv2d_dw)
+#define PT_PRODUCT_KERNELS \
+  PT_PRODUCT_PAIR(matmul) PT_PRODUCT_PAIR(conv2d) PT_PRODUCT_PAIR(conv2d_dx) PT_PRODUCT_PAIR(conv2d_dw)
 
 #endif

@@ -1,4 +1,5 @@
-// Products and convolutions: the blocked kernels give the reference's bits at any thread count, and the reference is the definition.
+// Products and convolutions: the blocked kernels give the reference's bits at any thread count, and the reference is
+// the definition.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -51,8 +52,8 @@ const pt_kernel_table* table() {
 }
 
 template <class Real>
-std::vector<Real> run(pt_op op, uint16_t algorithm, std::vector<Operand<Real>*> inputs, std::vector<uint32_t> out_dims, const std::vector<int64_t>& ints,
-                      uint32_t threads = 1) {
+std::vector<Real> run(pt_op op, uint16_t algorithm, std::vector<Operand<Real>*> inputs, std::vector<uint32_t> out_dims,
+                      const std::vector<int64_t>& ints, uint32_t threads = 1) {
   std::mt19937 random(9);
   Operand<Real> out = make<Real>(out_dims, random);
   std::vector<pt_tensor> in;
@@ -90,7 +91,9 @@ TEST(Matmul, BlockedGivesTheReferencesBits) {
     std::vector<Operand<float>*> inputs{&a, &b};
     if (trial % 5 == 0) inputs.push_back(&bias);
     const auto expected = run<float>(PT_OP_matmul, 0, inputs, {batch, m, n}, {trans_a, trans_b});
-    for (uint32_t threads : {1U, 3U}) EXPECT_TRUE(same_bits(run<float>(PT_OP_matmul, 1, inputs, {batch, m, n}, {trans_a, trans_b}, threads), expected)) << trial;
+    for (uint32_t threads : {1U, 3U})
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_matmul, 1, inputs, {batch, m, n}, {trans_a, trans_b}, threads), expected))
+          << trial;
   }
 }
 
@@ -111,15 +114,22 @@ struct ConvCase {
   std::vector<int64_t> ints;
   [[nodiscard]] uint32_t extent(uint32_t size, uint32_t kernel, size_t axis) const {
     const int64_t pads = ints[PT_CONV_PAD_TOP + axis] + ints[PT_CONV_PAD_BOTTOM + axis];
-    return static_cast<uint32_t>((size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
+    return static_cast<uint32_t>(
+        (size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
   }
   [[nodiscard]] std::vector<uint32_t> x() const { return {samples, channels, height, width}; }
-  [[nodiscard]] std::vector<uint32_t> w() const { return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w}; }
-  [[nodiscard]] std::vector<uint32_t> y() const { return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)}; }
+  [[nodiscard]] std::vector<uint32_t> w() const {
+    return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w};
+  }
+  [[nodiscard]] std::vector<uint32_t> y() const {
+    return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)};
+  }
 };
 
 ConvCase random_case(std::mt19937& random) {
-  const auto draw = [&](uint32_t least, uint32_t most) { return least + static_cast<uint32_t>(random()) % (most - least + 1); };
+  const auto draw = [&](uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random()) % (most - least + 1);
+  };
   const uint32_t groups = draw(1, 3), per_in = draw(1, 5), per_out = draw(1, 12);
   ConvCase c{draw(1, 3), groups * per_in, draw(6, 15), draw(6, 15), groups * per_out, draw(1, 3), draw(1, 3), {}};
   c.ints = {draw(1, 2), draw(1, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(1, 2), draw(1, 2), groups};
@@ -145,7 +155,8 @@ TEST(Convolutions, BlockedGiveTheReferencesBits) {
   const std::vector<ConvCase> large = large_cases();
   for (size_t trial = 0; trial < 150 + large.size(); ++trial) {
     const ConvCase c = trial < large.size() ? large[trial] : random_case(random);
-    auto x = make<float>(c.x(), random), w = make<float>(c.w(), random), dy = make<float>(c.y(), random), bias = make<float>({c.outputs}, random);
+    auto x = make<float>(c.x(), random), w = make<float>(c.w(), random), dy = make<float>(c.y(), random),
+         bias = make<float>({c.outputs}, random);
     const auto y = run<float>(PT_OP_conv2d, 0, {&x, &w, &bias}, c.y(), c.ints);
     const auto dx = run<float>(PT_OP_conv2d_dx, 0, {&dy, &w}, c.x(), c.ints);
     const auto dw = run<float>(PT_OP_conv2d_dw, 0, {&x, &dy}, c.w(), c.ints);
@@ -190,7 +201,8 @@ TEST(Convolutions, ReferenceIsTheDefinition) {
               for (uint32_t s = 0; s < 2; ++s) {
                 const int row = static_cast<int>(p + r) - 1, column = static_cast<int>(2 * q + s);
                 if (row < 0 || row >= 6 || column >= 5) continue;
-                sum += w.data[((o * 3 + ch) * 3 + r) * 2 + s] * x.data[((n * 3 + ch) * 6 + static_cast<uint32_t>(row)) * 5 + static_cast<uint32_t>(column)];
+                sum += w.data[((o * 3 + ch) * 3 + r) * 2 + s] *
+                       x.data[((n * 3 + ch) * 6 + static_cast<uint32_t>(row)) * 5 + static_cast<uint32_t>(column)];
               }
           EXPECT_NEAR(y[((n * dims[1] + o) * dims[2] + p) * dims[3] + q], sum, 1e-12);
         }

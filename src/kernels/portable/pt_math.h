@@ -1,5 +1,6 @@
-/* Transcendental functions from + - * / and sqrt alone, so that every processor gives the same bits. All are computed in double: errors
- * stay under 2e-15 relative (erf: absolute), and under one unit in the last place once rounded to float. NaN and infinities pass through. */
+/* Transcendental functions from + - * / and sqrt alone, so that every processor gives the same bits. All are computed
+ * in double: errors stay under 2e-15 relative (erf: absolute), and under one unit in the last place once rounded to
+ * float. NaN and infinities pass through. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PT_MATH_H
 #define PANTOUM_KERNELS_PORTABLE_PT_MATH_H
 
@@ -19,9 +20,12 @@ static inline uint64_t pt_to_bits(double value) {
 }
 
 /* 2^k for -1022 <= k <= 1023 */
-static inline double pt_power_of_two(int k) { return pt_from_bits((uint64_t)(k + 1023) << 52); }
+static inline double pt_power_of_two(int k) {
+  return pt_from_bits((uint64_t)(k + 1023) << 52);
+}
 
-/* x = k ln 2 + r, |r| <= ln 2 / 2; a Taylor polynomial of degree 13 of e^r; scaled in two steps so that denormals come out. */
+/* x = k ln 2 + r, |r| <= ln 2 / 2; a Taylor polynomial of degree 13 of e^r; scaled in two steps so that denormals come
+ * out. */
 static inline double pt_exp(double x) {
   if (x != x) return x;
   if (x > 709.782712893384) return pt_from_bits(0x7ff0000000000000u);
@@ -105,8 +109,8 @@ static inline double pt_tanh(double x) {
   return x < 0 ? -t : x != x ? x : t;
 }
 
-/* Below 3: (2 / sqrt pi) e^(-x^2) times the sum of 2^n x^(2n+1) / (2n+1)!!, whose terms are all positive. From 3 on 1 - erfc by its
- * continued fraction. */
+/* Below 3: (2 / sqrt pi) e^(-x^2) times the sum of 2^n x^(2n+1) / (2n+1)!!, whose terms are all positive. From 3 on 1 -
+ * erfc by its continued fraction. */
 static inline double pt_erf(double x) {
   const double a = x < 0 ? -x : x;
   if (x != x) return x;

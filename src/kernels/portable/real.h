@@ -7,7 +7,8 @@
 #ifdef PT_REAL_DOUBLE
 typedef double pt_real;
 #define PT_REAL_DTYPE PT_F64
-/* Every symbol that is not static gets its precision as a suffix, so that both builds can be linked into one program. */
+/* Every symbol that is not static gets its precision as a suffix, so that both builds can be linked into one program.
+ */
 #define PT_NAME(name) name##_f64
 #else
 typedef float pt_real;

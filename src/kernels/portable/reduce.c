@@ -4,7 +4,8 @@
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
 
-/* Sums over the dimensions of a mask. The reduced elements of an output are numbered row-major and summed in lanes (lanes.h). */
+/* Sums over the dimensions of a mask. The reduced elements of an output are numbered row-major and summed in lanes
+ * (lanes.h). */
 enum { kColumns = 32 };
 
 typedef struct reduction {
@@ -57,7 +58,9 @@ static size_t offset_of(size_t index, const size_t* dims, const size_t* steps, s
   return offset;
 }
 
-static void store(const reduction* r, size_t output, pt_real sum) { r->y[output] = r->divisor > 0 ? sum / r->divisor : sum; }
+static void store(const reduction* r, size_t output, pt_real sum) {
+  r->y[output] = r->divisor > 0 ? sum / r->divisor : sum;
+}
 
 /* The innermost dimension is reduced: runs of it are contiguous. */
 static void sum_rows(void* arg, size_t begin, size_t end) {
@@ -93,7 +96,8 @@ static void sum_columns(void* arg, size_t begin, size_t end) {
       pt_real* lane = sums[element % PT_LANES];
       for (size_t column = 0; column < columns; ++column) lane[column] += from[column];
     }
-    for (size_t column = 0; column < columns; ++column) store(r, output + column, pt_lanes_tree(&sums[0][column], kColumns));
+    for (size_t column = 0; column < columns; ++column)
+      store(r, output + column, pt_lanes_tree(&sums[0][column], kColumns));
   }
 }
 

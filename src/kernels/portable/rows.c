@@ -13,13 +13,16 @@ typedef struct rows {
 static pt_status run(const pt_call* call, pt_body body) {
   const pt_tensor* y = &call->outputs[0];
   const size_t axis = (size_t)call->ints[0];
-  rows state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, y->data, y->dims[axis], pt_extent(y, axis + 1, y->rank)};
+  rows state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, y->data, y->dims[axis],
+                pt_extent(y, axis + 1, y->rank)};
   const size_t count = pt_elements(y);
   if (count > 0) PT_NAME(pt_parallel)(call, count / state.length, count * 16, body, &state);
   return PT_OK;
 }
 
-static size_t first_of(const rows* state, size_t row) { return row / state->step * state->step * state->length + row % state->step; }
+static size_t first_of(const rows* state, size_t row) {
+  return row / state->step * state->step * state->length + row % state->step;
+}
 
 static pt_real largest(const pt_real* x, size_t length, size_t step) {
   pt_real top = x[0];
@@ -82,7 +85,15 @@ static void log_softmax_grad_rows(void* arg, size_t begin, size_t end) {
   }
 }
 
-pt_status PT_NAME(pt_softmax)(const pt_call* call) { return run(call, softmax_rows); }
-pt_status PT_NAME(pt_softmax_grad)(const pt_call* call) { return run(call, softmax_grad_rows); }
-pt_status PT_NAME(pt_log_softmax)(const pt_call* call) { return run(call, log_softmax_rows); }
-pt_status PT_NAME(pt_log_softmax_grad)(const pt_call* call) { return run(call, log_softmax_grad_rows); }
+pt_status PT_NAME(pt_softmax)(const pt_call* call) {
+  return run(call, softmax_rows);
+}
+pt_status PT_NAME(pt_softmax_grad)(const pt_call* call) {
+  return run(call, softmax_grad_rows);
+}
+pt_status PT_NAME(pt_log_softmax)(const pt_call* call) {
+  return run(call, log_softmax_rows);
+}
+pt_status PT_NAME(pt_log_softmax_grad)(const pt_call* call) {
+  return run(call, log_softmax_grad_rows);
+}

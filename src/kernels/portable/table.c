@@ -2,13 +2,14 @@
 #include "kernels/portable/products.h"
 
 /* Every portable kernel but the products is its own reference: one algorithm, one class of numerics. */
-#define PT_ROW(op, dtype, function) {PT_OP_##op, dtype, 0, 0, "reference", "fixed", PT_NAME(pt_##function), NULL, NULL}
+#define PT_ROW(op, dtype, function) \
+  { PT_OP_##op, dtype, 0, 0, "reference", "fixed", PT_NAME(pt_##function), NULL, NULL }
 #define PT_REAL_ROW(op) PT_ROW(op, PT_REAL_DTYPE, op)
-#define PT_MOVE_ROWS(op, function) PT_ROW(op, PT_F32, function), PT_ROW(op, PT_I64, function), PT_ROW(op, PT_U8, function)
+#define PT_MOVE_ROWS(op, function) \
+  PT_ROW(op, PT_F32, function), PT_ROW(op, PT_I64, function), PT_ROW(op, PT_U8, function)
 
 static const pt_kernel kKernels[] = {
-    PT_PRODUCT_KERNELS
-    PT_REAL_ROW(add),
+    PT_PRODUCT_KERNELS PT_REAL_ROW(add),
     PT_REAL_ROW(sub),
     PT_REAL_ROW(mul),
     PT_REAL_ROW(div),
@@ -58,25 +59,38 @@ static const pt_kernel kKernels[] = {
     PT_REAL_ROW(adam),
     PT_REAL_ROW(gather_grad),
     PT_ROW(count_correct, PT_REAL_DTYPE, count_correct),
-    PT_ROW(add, PT_I64, add_i64), PT_ROW(add, PT_I32, add_i32),
-    PT_ROW(sub, PT_I64, sub_i64), PT_ROW(sub, PT_I32, sub_i32),
-    PT_ROW(mul, PT_I64, mul_i64), PT_ROW(mul, PT_I32, mul_i32),
-    PT_ROW(div, PT_I64, div_i64), PT_ROW(div, PT_I32, div_i32),
-    PT_ROW(neg, PT_I64, neg_i64), PT_ROW(neg, PT_I32, neg_i32),
+    PT_ROW(add, PT_I64, add_i64),
+    PT_ROW(add, PT_I32, add_i32),
+    PT_ROW(sub, PT_I64, sub_i64),
+    PT_ROW(sub, PT_I32, sub_i32),
+    PT_ROW(mul, PT_I64, mul_i64),
+    PT_ROW(mul, PT_I32, mul_i32),
+    PT_ROW(div, PT_I64, div_i64),
+    PT_ROW(div, PT_I32, div_i32),
+    PT_ROW(neg, PT_I64, neg_i64),
+    PT_ROW(neg, PT_I32, neg_i32),
     PT_MOVE_ROWS(transpose, transpose),
     PT_MOVE_ROWS(concat, concat),
     PT_MOVE_ROWS(slice, slice),
     PT_MOVE_ROWS(slice_grad, slice_grad),
     PT_MOVE_ROWS(gather, gather),
     PT_MOVE_ROWS(split, split_op),
-    PT_ROW(cast, PT_F32, cast), PT_ROW(cast, PT_F64, cast), PT_ROW(cast, PT_I64, cast), PT_ROW(cast, PT_I32, cast), PT_ROW(cast, PT_U8, cast),
+    PT_ROW(cast, PT_F32, cast),
+    PT_ROW(cast, PT_F64, cast),
+    PT_ROW(cast, PT_I64, cast),
+    PT_ROW(cast, PT_I32, cast),
+    PT_ROW(cast, PT_U8, cast),
     PT_ROW(cast, PT_BOOL, cast),
 };
 
 static const pt_kernel_table kTable = {kKernels, sizeof kKernels / sizeof kKernels[0]};
 
 #ifdef PT_REAL_DOUBLE
-const pt_kernel_table* pt_portable_kernels_f64(void) { return &kTable; }
+const pt_kernel_table* pt_portable_kernels_f64(void) {
+  return &kTable;
+}
 #else
-const pt_kernel_table* pt_portable_kernels(void) { return &kTable; }
+const pt_kernel_table* pt_portable_kernels(void) {
+  return &kTable;
+}
 #endif

@@ -5,7 +5,7 @@
 #define PT_TILE_VECTOR(name) PT_TILE_VECTOR_(name)
 
 #define PT_TILE plain_8x32
-#define PT_TILE_TARGET 
+#define PT_TILE_TARGET
 #define PT_TILE_BYTES 16
 #define PT_TILE_HELD 4
 #define PT_TILE_M 8
@@ -13,7 +13,7 @@
 #include "kernels/portable/gemm_tile.h"
 
 #define PT_TILE plain_8x16
-#define PT_TILE_TARGET 
+#define PT_TILE_TARGET
 #define PT_TILE_BYTES 16
 #define PT_TILE_HELD 4
 #define PT_TILE_M 8
@@ -21,7 +21,7 @@
 #include "kernels/portable/gemm_tile.h"
 
 #define PT_TILE plain_8x8
-#define PT_TILE_TARGET 
+#define PT_TILE_TARGET
 #define PT_TILE_BYTES 16
 #define PT_TILE_HELD 4
 #define PT_TILE_M 8
@@ -29,7 +29,7 @@
 #include "kernels/portable/gemm_tile.h"
 
 #define PT_TILE plain_1x128
-#define PT_TILE_TARGET 
+#define PT_TILE_TARGET
 #define PT_TILE_BYTES 16
 #define PT_TILE_HELD 1
 #define PT_TILE_M 1
@@ -115,20 +115,25 @@ pt_tiles PT_NAME(pt_tiles_here)(void) {
 
 #else
 
-static void plain(size_t rows, size_t columns, const pt_real* const* a, const size_t* a_at, const pt_real* b, const size_t* b_at, size_t count, pt_real* acc) {
+static void plain(size_t rows, size_t columns, const pt_real* const* a, const size_t* a_at, const pt_real* b,
+                  const size_t* b_at, size_t count, pt_real* acc) {
   for (size_t kk = 0; kk < count; ++kk)
     for (size_t row = 0; row < rows; ++row)
-      for (size_t column = 0; column < columns; ++column) acc[row * columns + column] += b[b_at[kk] + column] * a[row][a_at[kk]];
+      for (size_t column = 0; column < columns; ++column)
+        acc[row * columns + column] += b[b_at[kk] + column] * a[row][a_at[kk]];
 }
-#define PT_PLAIN(m, n) \
-  static void plain_##m##x##n(const pt_real* const* a, const size_t* a_at, const pt_real* b, const size_t* b_at, size_t count, pt_real* acc) { \
-    plain(m, n, a, a_at, b, b_at, count, acc); \
+#define PT_PLAIN(m, n)                                                                                           \
+  static void plain_##m##x##n(const pt_real* const* a, const size_t* a_at, const pt_real* b, const size_t* b_at, \
+                              size_t count, pt_real* acc) {                                                      \
+    plain(m, n, a, a_at, b, b_at, count, acc);                                                                   \
   }
 PT_PLAIN(8, 32)
 PT_PLAIN(8, 16)
 PT_PLAIN(8, 8)
 PT_PLAIN(1, 128)
 
-pt_tiles PT_NAME(pt_tiles_here)(void) { return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128}; }
+pt_tiles PT_NAME(pt_tiles_here)(void) {
+  return (pt_tiles){plain_8x32, plain_8x16, plain_8x8, plain_1x128};
+}
 
 #endif

@@ -12,7 +12,8 @@ typedef struct elements {
 } elements;
 
 static pt_status run(const pt_call* call, pt_body body, size_t weight) {
-  elements state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, call->outputs[0].data, 0, 0};
+  elements state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, call->outputs[0].data, 0,
+                    0};
   if (call->real_count > 0) state.p = (pt_real)call->reals[0];
   if (call->real_count > 1) state.q = (pt_real)call->reals[1];
   const size_t count = pt_elements(&call->outputs[0]);
@@ -26,25 +27,35 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
 #define PT_IVDEP
 #endif
 
-#define PT_UNARY(name, weight, expression)                                                        \
-  static void name##_elements(void* arg, size_t begin, size_t end) {                              \
-    const elements* state = arg;                                                                  \
-    const pt_real *a = state->a, p = state->p, q = state->q;                                      \
-    pt_real* out = state->y;                                                                      \
-    (void)p, (void)q;                                                                             \
-    PT_IVDEP for (size_t at = begin; at < end; ++at) { const pt_real x = a[at]; out[at] = (pt_real)(expression); } \
-  }                                                                                               \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) { return run(call, name##_elements, weight); }
+#define PT_UNARY(name, weight, expression)                           \
+  static void name##_elements(void* arg, size_t begin, size_t end) { \
+    const elements* state = arg;                                     \
+    const pt_real *a = state->a, p = state->p, q = state->q;         \
+    pt_real* out = state->y;                                         \
+    (void)p, (void)q;                                                \
+    PT_IVDEP for (size_t at = begin; at < end; ++at) {               \
+      const pt_real x = a[at];                                       \
+      out[at] = (pt_real)(expression);                               \
+    }                                                                \
+  }                                                                  \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                \
+    return run(call, name##_elements, weight);                       \
+  }
 
-#define PT_GRADIENT(name, weight, expression)                                                     \
-  static void name##_elements(void* arg, size_t begin, size_t end) {                              \
-    const elements* state = arg;                                                                  \
-    const pt_real *a = state->a, *b = state->b, p = state->p;                                     \
-    pt_real* out = state->y;                                                                      \
-    (void)p;                                                                                      \
-    PT_IVDEP for (size_t at = begin; at < end; ++at) { const pt_real dy = a[at], x = b[at]; out[at] = (pt_real)(expression); } \
-  }                                                                                               \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) { return run(call, name##_elements, weight); }
+#define PT_GRADIENT(name, weight, expression)                        \
+  static void name##_elements(void* arg, size_t begin, size_t end) { \
+    const elements* state = arg;                                     \
+    const pt_real *a = state->a, *b = state->b, p = state->p;        \
+    pt_real* out = state->y;                                         \
+    (void)p;                                                         \
+    PT_IVDEP for (size_t at = begin; at < end; ++at) {               \
+      const pt_real dy = a[at], x = b[at];                           \
+      out[at] = (pt_real)(expression);                               \
+    }                                                                \
+  }                                                                  \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                \
+    return run(call, name##_elements, weight);                       \
+  }
 
 PT_UNARY(relu, 1, x > 0 ? x : x != x ? x : 0)
 PT_UNARY(leaky_relu, 1, x > 0 ? x : p * x)
@@ -55,20 +66,26 @@ PT_UNARY(sqrt, 2, sqrt((double)x))
 PT_UNARY(exp, 16, pt_exp((double)x))
 PT_UNARY(log, 16, pt_log((double)x))
 PT_UNARY(neg, 1, -x)
-PT_UNARY(scale, 1, p * x + q)
+PT_UNARY(scale, 1, p* x + q)
 
 PT_GRADIENT(relu_grad, 1, x > 0 ? dy : 0)
 PT_GRADIENT(leaky_relu_grad, 1, x > 0 ? dy : p * dy)
-PT_GRADIENT(sigmoid_grad, 1, dy * (x * (1 - x)))
-PT_GRADIENT(tanh_grad, 1, dy * (1 - x * x))
-PT_GRADIENT(erf_grad, 16, (double)dy * (1.1283791670955126 * pt_exp(-(double)x * (double)x)))
+PT_GRADIENT(sigmoid_grad, 1, dy*(x*(1 - x)))
+PT_GRADIENT(tanh_grad, 1, dy*(1 - x * x))
+PT_GRADIENT(erf_grad, 16, (double)dy*(1.1283791670955126 * pt_exp(-(double)x * (double)x)))
 PT_GRADIENT(sqrt_grad, 2, dy / (2 * x))
 
 static const double kHalfRoot = 0.70710678118654752, kTanhScale = 0.79788456080286536, kTanhCube = 0.044715;
 
-static double gelu_erf(double x) { return 0.5 * x * (1 + pt_erf(x * kHalfRoot)); }
-static double gelu_erf_slope(double x) { return 0.5 * (1 + pt_erf(x * kHalfRoot)) + x * 0.39894228040143268 * pt_exp(-0.5 * x * x); }
-static double gelu_tanh(double x) { return 0.5 * x * (1 + pt_tanh(kTanhScale * (x + kTanhCube * x * x * x))); }
+static double gelu_erf(double x) {
+  return 0.5 * x * (1 + pt_erf(x * kHalfRoot));
+}
+static double gelu_erf_slope(double x) {
+  return 0.5 * (1 + pt_erf(x * kHalfRoot)) + x * 0.39894228040143268 * pt_exp(-0.5 * x * x);
+}
+static double gelu_tanh(double x) {
+  return 0.5 * x * (1 + pt_tanh(kTanhScale * (x + kTanhCube * x * x * x)));
+}
 static double gelu_tanh_slope(double x) {
   const double t = pt_tanh(kTanhScale * (x + kTanhCube * x * x * x));
   return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kTanhScale * (1 + 3 * kTanhCube * x * x);
@@ -76,8 +93,8 @@ static double gelu_tanh_slope(double x) {
 
 PT_UNARY(gelu_of_erf, 32, gelu_erf((double)x))
 PT_UNARY(gelu_of_tanh, 16, gelu_tanh((double)x))
-PT_GRADIENT(gelu_of_erf_grad, 48, (double)dy * gelu_erf_slope((double)x))
-PT_GRADIENT(gelu_of_tanh_grad, 24, (double)dy * gelu_tanh_slope((double)x))
+PT_GRADIENT(gelu_of_erf_grad, 48, (double)dy* gelu_erf_slope((double)x))
+PT_GRADIENT(gelu_of_tanh_grad, 24, (double)dy* gelu_tanh_slope((double)x))
 
 pt_status PT_NAME(pt_gelu)(const pt_call* call) {
   return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh)(call) : PT_NAME(pt_gelu_of_erf)(call);
@@ -86,13 +103,13 @@ pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
   return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh_grad)(call) : PT_NAME(pt_gelu_of_erf_grad)(call);
 }
 
-#define PT_NEGATE(suffix, type, wide)                                                             \
-  pt_status PT_NAME(pt_neg_##suffix)(const pt_call* call) {                                       \
-    const type* x = call->inputs[0].data;                                                         \
-    type* y = call->outputs[0].data;                                                              \
-    const size_t count = pt_elements(&call->outputs[0]);                                          \
-    for (size_t at = 0; at < count; ++at) y[at] = (type)(0 - (wide)x[at]);                        \
-    return PT_OK;                                                                                 \
+#define PT_NEGATE(suffix, type, wide)                                      \
+  pt_status PT_NAME(pt_neg_##suffix)(const pt_call* call) {                \
+    const type* x = call->inputs[0].data;                                  \
+    type* y = call->outputs[0].data;                                       \
+    const size_t count = pt_elements(&call->outputs[0]);                   \
+    for (size_t at = 0; at < count; ++at) y[at] = (type)(0 - (wide)x[at]); \
+    return PT_OK;                                                          \
   }
 PT_NEGATE(i64, int64_t, uint64_t)
 PT_NEGATE(i32, int32_t, uint32_t)

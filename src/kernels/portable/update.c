@@ -35,7 +35,22 @@ static void sgd_elements(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_sgd)(const pt_call* call) {
-  update u = {call->inputs[0].data, call->inputs[1].data, NULL, NULL, call->outputs[0].data, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  update u = {call->inputs[0].data,
+              call->inputs[1].data,
+              NULL,
+              NULL,
+              call->outputs[0].data,
+              NULL,
+              NULL,
+              0,
+              0,
+              0,
+              0,
+              0,
+              0,
+              0,
+              0,
+              0};
   u.lr = (pt_real)call->scalars->lr;
   u.momentum = (pt_real)call->reals[0];
   u.decay = (pt_real)call->reals[1];
@@ -72,9 +87,22 @@ static double power(double base, uint64_t exponent) {
 pt_status PT_NAME(pt_adam)(const pt_call* call) {
   const double beta1 = call->reals[0], beta2 = call->reals[1];
   const uint64_t step = call->scalars->step;
-  update u = {call->inputs[0].data,  call->inputs[1].data,  call->inputs[2].data, call->inputs[3].data, call->outputs[0].data,
-              call->outputs[1].data, call->outputs[2].data, 0, 0, (pt_real)call->reals[3], (pt_real)beta1, (pt_real)beta2, (pt_real)call->reals[2],
-              (pt_real)(call->scalars->lr / (1 - power(beta1, step))), (pt_real)sqrt(1 - power(beta2, step)), 0};
+  update u = {call->inputs[0].data,
+              call->inputs[1].data,
+              call->inputs[2].data,
+              call->inputs[3].data,
+              call->outputs[0].data,
+              call->outputs[1].data,
+              call->outputs[2].data,
+              0,
+              0,
+              (pt_real)call->reals[3],
+              (pt_real)beta1,
+              (pt_real)beta2,
+              (pt_real)call->reals[2],
+              (pt_real)(call->scalars->lr / (1 - power(beta1, step))),
+              (pt_real)sqrt(1 - power(beta2, step)),
+              0};
   const size_t count = pt_elements(&call->outputs[0]);
   PT_NAME(pt_parallel)(call, count, count * 2, adam_elements, &u);
   return PT_OK;
