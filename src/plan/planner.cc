@@ -10,13 +10,11 @@
 #include <mutex>
 #include <thread>
 
-#include "place/place.h"
 #include "plan/bound.h"
 #include "plan/order.h"
 #include "plan/predict.h"
+#include "plan/realize.h"
 #include "plan/search.h"
-#include "plan/stays.h"
-#include "plan/storage_slots.h"
 
 namespace pantoum::plan {
 namespace {
@@ -26,9 +24,6 @@ using Clock = std::chrono::steady_clock;
 constexpr int kChains = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 100;
 constexpr double kPlacementShare = 0.1;  // of the time limit
-constexpr int64_t kPlacementSteps = 300'000,
-                  kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
-constexpr double kQuickSeconds = 0.02;   // where an arena is sought as small as can be found soon
 
 class Planner {
  public:
@@ -181,34 +176,9 @@ class Planner {
   std::optional<Plan> place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> capacity) {
     Simulator simulator(model_, limit);
     simulator.reset(policy);
-    const std::vector<Event> events = simulator.events();
-    const Stays stays = make_stays(model_, events, options_.fixed_initial);
-    const Bytes room = capacity.value_or(options_.ram);
-    place::PlaceOptions placing{.align = model_.align,
-                                .capacity = room,
-                                .seconds = std::min(2.0, options_.time_limit * kPlacementShare),
-                                .steps = options_.effort > 0 ? kPlacementSteps : 0};
-    if (room == 0) placing.seconds = kQuickSeconds, placing.steps = options_.effort > 0 ? kQuickSteps : 0;
-    place::Shortfall shortfall;
-    Result<place::Placement> placement = place::place(stays.stays, placing, &shortfall);
-    if (!placement) {
-      const Bytes nearest =
-          shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model_.align);
-      excess_ = nearest - room;
-      return std::nullopt;
-    }
-    Plan plan{.budget_bytes = options_.ram,
-              .deadline_s = options_.deadline,
-              .objective = options_.objective,
-              .graph = graph_};
-    write_instructions(model_, events, stays, *placement, plan);
-    const std::optional<Predicted> predicted = predict(graph_, plan);
-    if (!predicted || (options_.deadline && predicted->time_s > *options_.deadline)) return std::nullopt;
-    plan.predicted = *predicted;
-    const Result<std::map<int64_t, Bytes>> slots = storage_slots(model_, plan);
-    if (!slots) return std::nullopt;
-    plan.storage = *slots;
-    return plan;
+    Realized realized = plan::realize(graph_, model_, simulator.events(), options_, capacity.value_or(options_.ram));
+    excess_ = realized.excess;
+    return std::move(realized.plan);
   }
 
   const CostGraph& graph_;
