@@ -21,7 +21,9 @@ place::PlaceOptions placing(const Model& model, const PlanOptions& options, Byte
   return {.align = model.align,
           .capacity = room,
           .seconds = quick ? kQuickSeconds : std::min(kMostSeconds, options.time_limit * kPlacementShare),
-          .steps = options.effort == 0 ? 0 : quick ? kQuickSteps : kSteps};
+          .steps = options.effort == 0 ? 0
+                   : quick             ? kQuickSteps
+                                       : kSteps};
 }
 
 }  // namespace
@@ -30,11 +32,9 @@ Realized realize(const CostGraph& graph, const Model& model, const std::vector<E
                  const PlanOptions& options, Bytes room) {
   const Stays stays = make_stays(model, events, options.fixed_initial);
   place::Shortfall shortfall;
-  const Result<place::Placement> placement =
-      place::place(stays.stays, placing(model, options, room), &shortfall);
+  const Result<place::Placement> placement = place::place(stays.stays, placing(model, options, room), &shortfall);
   if (!placement) {
-    const Bytes nearest =
-        shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model.align);
+    const Bytes nearest = shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model.align);
     return {.plan = std::nullopt, .excess = nearest - room};
   }
   Plan plan{

@@ -10,8 +10,9 @@
 namespace pantoum::plan {
 
 struct Realized {
-  std::optional<Plan> plan;  // nothing: no offsets within `room`, a stream that cannot run, a deadline missed, or storage too small
-  Bytes excess = 0;          // > 0: by how much the smallest arena found exceeds `room`
+  std::optional<Plan>
+      plan;  // nothing: no offsets within `room`, a stream that cannot run, a deadline missed, or storage too small
+  Bytes excess = 0;  // > 0: by how much the smallest arena found exceeds `room`
 };
 
 // `room`: bytes that the arena may take; 0: as few as can be found soon. The plan has no bound, status or method yet.

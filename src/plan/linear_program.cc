@@ -1,0 +1,165 @@
+#include "plan/linear_program.h"
+
+#include <ClpSimplex.hpp>
+#include <CoinPackedMatrix.hpp>
+#include <algorithm>
+#include <cmath>
+
+namespace pantoum::plan {
+namespace {
+
+// The largest factor of a row: CLP sees rows whose factors are at most 1.
+double scale_of(const Row& row) {
+  double most = 0;
+  for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor));
+  return most > 0 ? 1 / most : 1;
+}
+
+// Sums in 64 bits of mantissa; `error` bounds what the additions and multiplications may have lost.
+class SafeSum {
+ public:
+  void add(double a, double b) {
+    const long double product = static_cast<long double>(a) * static_cast<long double>(b);
+    sum_ += product;
+    size_ += std::abs(product);
+    ++count_;
+  }
+  [[nodiscard]] long double low() const { return sum_ - error(); }
+  [[nodiscard]] long double high() const { return sum_ + error(); }
+
+ private:
+  [[nodiscard]] long double error() const { return size_ * static_cast<long double>(count_ + 2) * 0x1p-62L; }
+  long double sum_ = 0, size_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace
+
+struct LinearProgram::Impl {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  std::vector<double> scales;
+  std::vector<int> slack_rounds;
+  std::vector<double> point;
+  ClpSimplex solver;
+  int64_t iterations = 0;
+};
+
+LinearProgram::LinearProgram(const std::vector<Column>& columns) : impl_(std::make_unique<Impl>()) {
+  impl_->columns = columns;
+  ClpSimplex& solver = impl_->solver;
+  solver.setLogLevel(0);
+  solver.resize(0, static_cast<int>(columns.size()));
+  for (size_t column = 0; column < columns.size(); ++column) {
+    const auto at = static_cast<int>(column);
+    solver.setObjectiveCoefficient(at, columns[column].cost);
+    solver.setColumnBounds(at, columns[column].lower, columns[column].upper);
+  }
+  solver.setOptimizationDirection(1);
+  impl_->point.assign(columns.size(), 0);
+}
+
+LinearProgram::~LinearProgram() = default;
+
+void LinearProgram::add(std::vector<Row> rows) {
+  if (rows.empty()) return;
+  std::vector<CoinBigIndex> starts{0};
+  std::vector<int> columns;
+  std::vector<double> factors, lower, upper(rows.size(), COIN_DBL_MAX);
+  for (Row& row : rows) {
+    const double scale = scale_of(row);
+    for (const Term& term : row.terms) columns.push_back(term.column), factors.push_back(term.factor * scale);
+    starts.push_back(static_cast<CoinBigIndex>(columns.size()));
+    lower.push_back(row.lower * scale);
+    impl_->scales.push_back(scale);
+    impl_->slack_rounds.push_back(0);
+    impl_->rows.push_back(std::move(row));
+  }
+  impl_->solver.addRows(static_cast<int>(rows.size()), lower.data(), upper.data(), starts.data(), columns.data(),
+                        factors.data());
+}
+
+void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
+  impl_->columns[static_cast<size_t>(column)].lower = lower;
+  impl_->columns[static_cast<size_t>(column)].upper = upper;
+  impl_->solver.setColumnBounds(column, lower, upper);
+}
+
+LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
+  ClpSimplex& solver = impl_->solver;
+  solver.setMaximumSeconds(seconds > 0 ? seconds : -1);
+  solver.setMaximumIterations(iterations > 0 ? static_cast<int>(std::min<int64_t>(iterations, 1 << 30)) : 1 << 30);
+  solver.dual(0, 0);
+  impl_->iterations += solver.numberIterations();
+  const double* point = solver.primalColumnSolution();
+  impl_->point.assign(point, point + solver.numberColumns());
+  const double* activity = solver.primalRowSolution();
+  for (size_t row = 0; row < impl_->rows.size(); ++row) {
+    const bool slack = activity[row] > impl_->rows[row].lower * impl_->scales[row] + 1e-7;
+    impl_->slack_rounds[row] = slack ? impl_->slack_rounds[row] + 1 : 0;
+  }
+  if (solver.status() == 0) return Answer::kOptimal;
+  return solver.status() == 1 ? Answer::kInfeasible : Answer::kStopped;
+}
+
+double LinearProgram::value() const {
+  return impl_->solver.objectiveValue();
+}
+const std::vector<double>& LinearProgram::point() const {
+  return impl_->point;
+}
+size_t LinearProgram::rows() const {
+  return impl_->rows.size();
+}
+const Row& LinearProgram::row(size_t index) const {
+  return impl_->rows[index];
+}
+double LinearProgram::multiplier(size_t index) const {
+  return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index];
+}
+int64_t LinearProgram::iterations() const {
+  return impl_->iterations;
+}
+
+double LinearProgram::proved() const {
+  std::vector<SafeSum> reduced(impl_->columns.size());
+  SafeSum total;
+  for (size_t column = 0; column < impl_->columns.size(); ++column) reduced[column].add(impl_->columns[column].cost, 1);
+  for (size_t row = 0; row < impl_->rows.size(); ++row) {
+    const double y = multiplier(row);
+    if (y == 0) continue;
+    total.add(impl_->rows[row].lower, y);
+    for (const Term& term : impl_->rows[row].terms) reduced[static_cast<size_t>(term.column)].add(-term.factor, y);
+  }
+  long double bound = total.low();
+  for (size_t column = 0; column < impl_->columns.size(); ++column) {
+    const Column& entry = impl_->columns[column];
+    const long double low = reduced[column].low();
+    const long double least = std::min(low * static_cast<long double>(entry.lower), low * static_cast<long double>(entry.upper));
+    bound += least - std::abs(least) * 0x1p-62L;
+  }
+  return std::nextafter(static_cast<double>(bound - std::abs(bound) * 0x1p-50L), -HUGE_VAL);
+}
+
+size_t LinearProgram::forget_slack(size_t first, int rounds) {
+  std::vector<int> gone;
+  size_t kept = first;
+  for (size_t row = first; row < impl_->rows.size(); ++row) {
+    const bool basic = impl_->solver.getRowStatus(static_cast<int>(row)) == ClpSimplex::basic;
+    if (basic && impl_->slack_rounds[row] >= rounds) {
+      gone.push_back(static_cast<int>(row));
+      continue;
+    }
+    if (kept != row) {
+      impl_->rows[kept] = std::move(impl_->rows[row]);
+      impl_->scales[kept] = impl_->scales[row];
+      impl_->slack_rounds[kept] = impl_->slack_rounds[row];
+    }
+    ++kept;
+  }
+  impl_->rows.resize(kept), impl_->scales.resize(kept), impl_->slack_rounds.resize(kept);
+  if (!gone.empty()) impl_->solver.deleteRows(static_cast<int>(gone.size()), gone.data());
+  return gone.size();
+}
+
+}  // namespace pantoum::plan

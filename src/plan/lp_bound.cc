@@ -1,0 +1,68 @@
+#include "plan/lp_bound.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "plan/memory_cuts.h"
+#include "plan/path_cuts.h"
+
+namespace pantoum::plan {
+namespace {
+
+constexpr double kViolation = 1e-4, kMemoryViolation = 1e-3;
+constexpr int kSlackRounds = 4;  // a cut that was slack for so long is forgotten
+constexpr size_t kTail = 8;      // stop when so many rounds bring less than kTailGain of the overhead
+constexpr double kTailGain = 3e-5;
+
+std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double>& point) {
+  std::vector<Row> cuts = path_cuts(relaxation, point, kViolation);
+  for (Row& row : memory_cuts(relaxation, point, kMemoryViolation)) cuts.push_back(std::move(row));
+  return cuts;
+}
+
+}  // namespace
+
+LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits) {
+  LinearProgram program(relaxation.columns());
+  program.add(relaxation.rows());
+  const size_t base = program.rows();
+  LpBound best{.bound = 0};
+  std::deque<double> history;
+  std::vector<double> mean;
+  for (int round = 0;; ++round) {
+    const double left = limits.seconds_left ? limits.seconds_left() : 1e9;
+    if (left <= 0) break;
+    const LinearProgram::Answer answer = program.solve(left, limits.iterations);
+    if (answer == LinearProgram::Answer::kInfeasible) {
+      best.infeasible = true;
+      break;
+    }
+    best.bound = std::max(best.bound, program.proved() + relaxation.constant());
+    if (answer == LinearProgram::Answer::kStopped) break;
+    best.point = program.point();
+    if (best.bound >= limits.target) break;
+    history.push_back(best.bound);
+    if (history.size() > kTail) {
+      if (best.bound - history.front() < kTailGain * (best.bound - relaxation.constant())) break;
+      history.pop_front();
+    }
+    if (mean.empty()) mean = best.point;
+    std::vector<double> middle(mean.size());
+    for (size_t column = 0; column < mean.size(); ++column) middle[column] = (mean[column] + best.point[column]) / 2;
+    std::vector<Row> cuts = separate(relaxation, middle);
+    const auto violated = [&](const Row& row) {
+      double sum = -row.lower;
+      for (const Term& term : row.terms) sum += term.factor * best.point[static_cast<size_t>(term.column)];
+      return sum < -kViolation;
+    };
+    std::erase_if(cuts, [&](const Row& row) { return !violated(row); });
+    if (cuts.empty()) cuts = separate(relaxation, best.point);
+    if (cuts.empty()) break;
+    mean = middle;
+    program.forget_slack(base, kSlackRounds);
+    program.add(std::move(cuts));
+  }
+  return best;
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,26 @@
+// The lower bound by linear programming: the relaxation with its cuts, solved in rounds.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "plan/linear_program.h"
+
+namespace pantoum::plan {
+
+struct LpLimits {
+  std::function<double()> seconds_left;  // <= 0: stop
+  int64_t iterations = 0;                // > 0: simplex iterations in place of the clock
+  double target = 0;                     // good enough: a bound at or above
+};
+
+struct LpBound {
+  double bound = 0;          // proved; of the objective
+  bool infeasible = false;   // the solver says that no plan exists (not a proof)
+  std::vector<double> point; // of the last solution, by column
+};
+
+// Solves `relaxation` and separates until the target, the limits, or a tail of rounds that bring little.
+[[nodiscard]] LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits);
+
+}  // namespace pantoum::plan

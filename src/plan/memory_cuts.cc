@@ -1,0 +1,71 @@
+#include "plan/memory_cuts.h"
+
+#include "plan/knapsack_cuts.h"
+
+namespace pantoum::plan {
+namespace {
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+double value_of(const std::vector<Term>& terms, const std::vector<double>& point) {
+  double sum = 0;
+  for (const Term& term : terms) sum += term.factor * point[z(term.column)];
+  return sum;
+}
+
+Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
+  const int32_t op = relaxation.boundary(epoch) - 1;
+  Knapsack knapsack{.capacity = relaxation.room_beside(epoch, op)};
+  for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
+    const int32_t column = relaxation.in_ram(epoch + 1, tensor);
+    if (column < 0 || relaxation.touches(op, tensor)) continue;
+    knapsack.items.push_back({relaxation.model().tensors[z(tensor)].size, {{column, 1}}, point[z(column)]});
+  }
+  return knapsack;
+}
+
+// What stays in RAM all through an epoch.
+std::vector<std::pair<int32_t, KnapsackItem>> staying(const Relaxation& relaxation, const std::vector<double>& point,
+                                                      int32_t epoch) {
+  std::vector<std::pair<int32_t, KnapsackItem>> items;
+  for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
+    const TensorModel& entry = relaxation.model().tensors[z(tensor)];
+    const int32_t after = relaxation.in_ram(epoch + 1, tensor);
+    if (after < 0 || point[z(after)] < 1e-6 || (relaxation.birth(tensor) == epoch && entry.producer >= 0)) continue;
+    KnapsackItem item{entry.size, {{after, 1}}, 0};
+    if (const int32_t in = relaxation.paged_in(epoch, tensor); in >= 0) item.terms.push_back({in, -1});
+    if (entry.producer >= 0)
+      if (const int32_t made = relaxation.again(epoch, entry.producer); made >= 0) item.terms.push_back({made, -1});
+    item.value = value_of(item.terms, point);
+    if (item.value > 1e-6) items.emplace_back(tensor, std::move(item));
+  }
+  return items;
+}
+
+}  // namespace
+
+std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance) {
+  std::vector<Row> cuts;
+  for (int32_t epoch = 0; epoch + 1 < relaxation.epochs(); ++epoch) {
+    knapsack_cuts(at_boundary(relaxation, point, epoch), tolerance, cuts);
+    const auto items = staying(relaxation, point, epoch);
+    for (int32_t op = 0; op < static_cast<int32_t>(relaxation.model().ops.size()); ++op) {
+      const int32_t again = relaxation.again(epoch, op);
+      if (again < 0 || point[z(again)] < 1e-3) continue;
+      const Bytes own = working_set(relaxation.model(), relaxation.model().ops[z(op)]);
+      Knapsack knapsack{.capacity = relaxation.room_beside(epoch, op) + own};
+      for (const auto& [tensor, item] : items)
+        if (!relaxation.touches(op, tensor)) knapsack.items.push_back(item);
+      knapsack.items.push_back({own, {{again, 1}}, point[z(again)]});
+      double held = 0;
+      for (const KnapsackItem& item : knapsack.items) held += static_cast<double>(item.weight) * item.value;
+      if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance)) cuts.push_back(knapsack_row(knapsack));
+      knapsack_cuts(knapsack, tolerance, cuts);
+    }
+  }
+  return cuts;
+}
+
+}  // namespace pantoum::plan

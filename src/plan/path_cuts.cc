@@ -1,0 +1,117 @@
+#include "plan/path_cuts.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace pantoum::plan {
+namespace {
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+class Separator {
+ public:
+  Separator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
+      : relaxation_(relaxation), model_(relaxation.model()), point_(point), tolerance_(tolerance) {
+    value_.assign(model_.tensors.size(), 1);
+    via_.assign(model_.tensors.size(), -1);
+    ins_.assign(model_.tensors.size(), 0);
+    computes_.assign(model_.ops.size(), 0);
+    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) by_stage_.push_back(static_cast<int32_t>(tensor));
+    std::stable_sort(by_stage_.begin(), by_stage_.end(), [&](int32_t a, int32_t b) {
+      return model_.tensors[z(a)].producer < model_.tensors[z(b)].producer;
+    });
+  }
+
+  std::vector<Row> run() {
+    std::vector<Row> cuts;
+    for (int32_t last = 1; last < relaxation_.epochs(); ++last) {
+      const std::vector<int32_t>& needs = relaxation_.needs(last);
+      if (needs.empty()) continue;
+      std::vector<double> worst(needs.size(), 1 - tolerance_);
+      std::vector<Row> found(needs.size());
+      std::fill(ins_.begin(), ins_.end(), 0.0), std::fill(computes_.begin(), computes_.end(), 0.0);
+      add_epoch(last);
+      for (int32_t first = last - 1; first >= 0; --first) {
+        add_epoch(first);
+        evaluate(first, last);
+        for (size_t need = 0; need < needs.size(); ++need) {
+          if (value_[z(needs[need])] >= worst[need]) continue;
+          worst[need] = value_[z(needs[need])];
+          found[need] = cut(needs[need], first, last);
+        }
+      }
+      for (Row& row : found)
+        if (!row.terms.empty()) cuts.push_back(std::move(row));
+    }
+    return cuts;
+  }
+
+ private:
+  [[nodiscard]] double at(int32_t column) const { return column < 0 ? 0 : point_[z(column)]; }
+
+  void add_epoch(int32_t epoch) {
+    for (size_t tensor = 0; tensor < ins_.size(); ++tensor)
+      ins_[tensor] += at(relaxation_.paged_in(epoch, static_cast<int32_t>(tensor)));
+    for (size_t op = 0; op < computes_.size(); ++op)
+      computes_[op] += at(relaxation_.again(epoch, static_cast<int32_t>(op)));
+  }
+
+  [[nodiscard]] bool stored(int32_t tensor) const { return model_.tensors[z(tensor)].start == cost::Home::kAux; }
+  [[nodiscard]] double own(int32_t tensor, int32_t first) const {
+    const double paged = stored(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
+    return at(relaxation_.in_ram(first, tensor)) + paged;
+  }
+
+  void evaluate(int32_t first, int32_t last) {
+    for (const int32_t tensor : by_stage_) {
+      const TensorModel& entry = model_.tensors[z(tensor)];
+      via_[z(tensor)] = -1;
+      value_[z(tensor)] = 1;
+      const bool free = relaxation_.birth(tensor) >= first || (first == 0 && relaxation_.birth(tensor) < 0);
+      if (entry.pinned || relaxation_.birth(tensor) > last || (relaxation_.born(tensor) && free)) continue;
+      double made = 0;
+      if (entry.producer >= 0) {
+        made = computes_[z(entry.producer)];
+        for (const int32_t input : relaxation_.reads(entry.producer))
+          if (value_[z(input)] < made) made = value_[z(input)], via_[z(tensor)] = input;
+      }
+      value_[z(tensor)] = std::min(1.0, own(tensor, first) + made);
+    }
+  }
+
+  [[nodiscard]] Row cut(int32_t tensor, int32_t first, int32_t last) const {
+    Row row{.lower = 1};
+    const auto add = [&](int32_t column) {
+      if (column >= 0) row.terms.push_back({column, 1});
+    };
+    for (;; tensor = via_[z(tensor)]) {
+      add(relaxation_.in_ram(first, tensor));
+      const int32_t out = relaxation_.paged_out(tensor);
+      if (out >= 0 && at(out) < ins_[z(tensor)])
+        add(out);
+      else
+        for (int32_t epoch = first; epoch <= last; ++epoch) add(relaxation_.paged_in(epoch, tensor));
+      if (via_[z(tensor)] < 0) break;
+    }
+    const int32_t producer = model_.tensors[z(tensor)].producer;
+    for (int32_t epoch = first; producer >= 0 && epoch <= last; ++epoch) add(relaxation_.again(epoch, producer));
+    return row;
+  }
+
+  const Relaxation& relaxation_;
+  const Model& model_;
+  const std::vector<double>& point_;
+  const double tolerance_;
+  std::vector<int32_t> by_stage_, via_;
+  std::vector<double> value_, ins_, computes_;
+};
+
+}  // namespace
+
+std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance) {
+  return Separator(relaxation, point, tolerance).run();
+}
+
+}  // namespace pantoum::plan
