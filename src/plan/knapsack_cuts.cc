@@ -11,6 +11,8 @@ struct Packing {
   std::vector<std::pair<size_t, double>> factors;  // item, factor
   double most = 0;
   double violation = 0;
+  Rule rule = Rule::kRounding;
+  std::vector<int64_t> of;
 };
 
 void measure(const Knapsack& knapsack, Packing& packing) {
@@ -23,7 +25,7 @@ void measure(const Knapsack& knapsack, Packing& packing) {
 }
 
 Row row_of(const Knapsack& knapsack, const Packing& packing) {
-  Row row{.lower = -packing.most};
+  Row row{.lower = -packing.most, .rule = packing.rule, .of = packing.of};
   for (const auto& [item, factor] : packing.factors)
     for (const Term& term : knapsack.items[item].terms) row.terms.push_back({term.column, -factor * term.factor});
   std::sort(row.terms.begin(), row.terms.end(), [](const Term& a, const Term& b) { return a.column < b.column; });
@@ -40,10 +42,13 @@ Row row_of(const Knapsack& knapsack, const Packing& packing) {
 }
 
 Packing rounded(const Knapsack& knapsack, Bytes divisor) {
-  Packing packing{.most = static_cast<double>(knapsack.capacity / divisor)};
+  Packing packing{.most = static_cast<double>(knapsack.capacity / divisor),
+                  .of = {knapsack.epoch, knapsack.op, divisor}};
   for (size_t item = 0; item < knapsack.items.size(); ++item)
-    if (const Bytes factor = knapsack.items[item].weight / divisor; factor > 0)
+    if (const Bytes factor = knapsack.items[item].weight / divisor; factor > 0) {
       packing.factors.emplace_back(item, static_cast<double>(factor));
+      if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+    }
   measure(knapsack, packing);
   return packing;
 }
@@ -75,10 +80,23 @@ Packing cover(const Knapsack& knapsack) {
   });
   Bytes heaviest = 0;
   for (const size_t item : chosen) heaviest = std::max(heaviest, knapsack.items[item].weight);
-  Packing packing{.most = static_cast<double>(chosen.size()) - 1};
+  std::sort(chosen.begin(), chosen.end());
+  Packing packing{.most = static_cast<double>(chosen.size()) - 1, .rule = Rule::kCover};
+  packing.of = {knapsack.epoch, knapsack.op, 0, 0};
+  const auto add = [&](size_t item) {
+    packing.factors.emplace_back(item, 1);
+    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+  };
+  for (const size_t item : chosen) {
+    add(item);
+    ++packing.of[knapsack.items[item].tensor >= 0 ? 3 : 2];
+  }
   const std::set<size_t> members(chosen.begin(), chosen.end());
   for (size_t item = 0; item < knapsack.items.size(); ++item)
-    if (members.contains(item) || knapsack.items[item].weight >= heaviest) packing.factors.emplace_back(item, 1);
+    if (!members.contains(item) && knapsack.items[item].weight >= heaviest) {
+      add(item);
+      if (knapsack.items[item].tensor < 0) packing.of[2] = 2;
+    }
   measure(knapsack, packing);
   return packing;
 }
@@ -86,9 +104,11 @@ Packing cover(const Knapsack& knapsack) {
 }  // namespace
 
 Row knapsack_row(const Knapsack& knapsack) {
-  Packing packing{.most = static_cast<double>(knapsack.capacity)};
-  for (size_t item = 0; item < knapsack.items.size(); ++item)
+  Packing packing{.most = static_cast<double>(knapsack.capacity), .of = {knapsack.epoch, knapsack.op, 0}};
+  for (size_t item = 0; item < knapsack.items.size(); ++item) {
     packing.factors.emplace_back(item, static_cast<double>(knapsack.items[item].weight));
+    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+  }
   return row_of(knapsack, packing);
 }
 

@@ -1,9 +1,9 @@
 // Cuts from one knapsack: sum of w_i u_i <= capacity over indicators u_i that are 0 or 1 in every plan.
 //
 // Rounding (Chvatal-Gomory): sum of floor(w_i / d) u_i <= floor(capacity / d), for each weight and its half as d.
-// Extended minimal covers: sum over C of u_i <= |C| - 1 where the weights of C exceed the capacity, extended by all that
-// weigh at least as much as the heaviest of C.
-// An item's terms may understate its indicator (a sum that is at most u_i).
+// Extended minimal covers: sum over C of u_i <= |C| - 1 where the weights of C exceed the capacity, extended by all
+// that weigh at least as much as the heaviest of C. An item's terms may understate its indicator (a sum that is at most
+// u_i).
 #pragma once
 
 #include <vector>
@@ -13,12 +13,14 @@
 namespace pantoum::plan {
 
 struct KnapsackItem {
+  int32_t tensor = -1;  // -1: the op
   Bytes weight = 0;
   std::vector<Term> terms;
   double value = 0;  // of the terms at the point
 };
 
 struct Knapsack {
+  int32_t epoch = 0, op = -1;  // op: that is computed again
   std::vector<KnapsackItem> items;
   Bytes capacity = 0;
 };

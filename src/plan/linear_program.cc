@@ -135,7 +135,8 @@ double LinearProgram::proved() const {
   for (size_t column = 0; column < impl_->columns.size(); ++column) {
     const Column& entry = impl_->columns[column];
     const long double low = reduced[column].low();
-    const long double least = std::min(low * static_cast<long double>(entry.lower), low * static_cast<long double>(entry.upper));
+    const long double least =
+        std::min(low * static_cast<long double>(entry.lower), low * static_cast<long double>(entry.upper));
     bound += least - std::abs(least) * 0x1p-62L;
   }
   return std::nextafter(static_cast<double>(bound - std::abs(bound) * 0x1p-50L), -HUGE_VAL);

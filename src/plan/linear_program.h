@@ -25,8 +25,8 @@ class LinearProgram {
   Answer solve(double seconds, int64_t iterations = 0);
   [[nodiscard]] double value() const;
   [[nodiscard]] const std::vector<double>& point() const;  // by column
-  // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j x_j,
-  // rounded down by what the sums may err.
+  // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j
+  // x_j, rounded down by what the sums may err.
   [[nodiscard]] double proved() const;
   // Drops rows from `first` on that were slack in the last `rounds` solutions; returns how many.
   size_t forget_slack(size_t first, int rounds);

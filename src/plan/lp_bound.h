@@ -15,9 +15,9 @@ struct LpLimits {
 };
 
 struct LpBound {
-  double bound = 0;          // proved; of the objective
-  bool infeasible = false;   // the solver says that no plan exists (not a proof)
-  std::vector<double> point; // of the last solution, by column
+  double bound = 0;           // proved; of the objective
+  bool infeasible = false;    // the solver says that no plan exists (not a proof)
+  std::vector<double> point;  // of the last solution, by column
 };
 
 // Solves `relaxation` and separates until the target, the limits, or a tail of rounds that bring little.

@@ -17,29 +17,29 @@ double value_of(const std::vector<Term>& terms, const std::vector<double>& point
 
 Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
   const int32_t op = relaxation.boundary(epoch) - 1;
-  Knapsack knapsack{.capacity = relaxation.room_beside(epoch, op)};
+  Knapsack knapsack{.epoch = epoch, .capacity = relaxation.room_beside(epoch, op)};
   for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
     const int32_t column = relaxation.in_ram(epoch + 1, tensor);
     if (column < 0 || relaxation.touches(op, tensor)) continue;
-    knapsack.items.push_back({relaxation.model().tensors[z(tensor)].size, {{column, 1}}, point[z(column)]});
+    knapsack.items.push_back({tensor, relaxation.model().tensors[z(tensor)].size, {{column, 1}}, point[z(column)]});
   }
   return knapsack;
 }
 
 // What stays in RAM all through an epoch.
-std::vector<std::pair<int32_t, KnapsackItem>> staying(const Relaxation& relaxation, const std::vector<double>& point,
-                                                      int32_t epoch) {
-  std::vector<std::pair<int32_t, KnapsackItem>> items;
+std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
+  std::vector<KnapsackItem> items;
   for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
     const TensorModel& entry = relaxation.model().tensors[z(tensor)];
     const int32_t after = relaxation.in_ram(epoch + 1, tensor);
-    if (after < 0 || point[z(after)] < 1e-6 || (relaxation.birth(tensor) == epoch && entry.producer >= 0)) continue;
-    KnapsackItem item{entry.size, {{after, 1}}, 0};
+    if (after < 0 || point[z(after)] < 1e-6 || relaxation.birth(tensor) == epoch || relaxation.given(epoch, tensor))
+      continue;
+    KnapsackItem item{tensor, entry.size, {{after, 1}}, 0};
     if (const int32_t in = relaxation.paged_in(epoch, tensor); in >= 0) item.terms.push_back({in, -1});
     if (entry.producer >= 0)
       if (const int32_t made = relaxation.again(epoch, entry.producer); made >= 0) item.terms.push_back({made, -1});
     item.value = value_of(item.terms, point);
-    if (item.value > 1e-6) items.emplace_back(tensor, std::move(item));
+    if (item.value > 1e-6) items.push_back(std::move(item));
   }
   return items;
 }
@@ -55,10 +55,10 @@ std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<dou
       const int32_t again = relaxation.again(epoch, op);
       if (again < 0 || point[z(again)] < 1e-3) continue;
       const Bytes own = working_set(relaxation.model(), relaxation.model().ops[z(op)]);
-      Knapsack knapsack{.capacity = relaxation.room_beside(epoch, op) + own};
-      for (const auto& [tensor, item] : items)
-        if (!relaxation.touches(op, tensor)) knapsack.items.push_back(item);
-      knapsack.items.push_back({own, {{again, 1}}, point[z(again)]});
+      Knapsack knapsack{.epoch = epoch, .op = op, .capacity = relaxation.room_beside(epoch, op) + own};
+      for (const KnapsackItem& item : items)
+        if (!relaxation.touches(op, item.tensor)) knapsack.items.push_back(item);
+      knapsack.items.push_back({-1, own, {{again, 1}}, point[z(again)]});
       double held = 0;
       for (const KnapsackItem& item : knapsack.items) held += static_cast<double>(item.weight) * item.value;
       if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance)) cuts.push_back(knapsack_row(knapsack));

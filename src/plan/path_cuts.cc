@@ -10,6 +10,8 @@ size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
 
+constexpr double kStep = 0.02;  // a wider window must violate by so much more
+
 class Separator {
  public:
   Separator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
@@ -30,20 +32,17 @@ class Separator {
       const std::vector<int32_t>& needs = relaxation_.needs(last);
       if (needs.empty()) continue;
       std::vector<double> worst(needs.size(), 1 - tolerance_);
-      std::vector<Row> found(needs.size());
       std::fill(ins_.begin(), ins_.end(), 0.0), std::fill(computes_.begin(), computes_.end(), 0.0);
       add_epoch(last);
       for (int32_t first = last - 1; first >= 0; --first) {
         add_epoch(first);
         evaluate(first, last);
         for (size_t need = 0; need < needs.size(); ++need) {
-          if (value_[z(needs[need])] >= worst[need]) continue;
+          if (value_[z(needs[need])] >= worst[need] - kStep) continue;
           worst[need] = value_[z(needs[need])];
-          found[need] = cut(needs[need], first, last);
+          cuts.push_back(cut(needs[need], first, last));
         }
       }
-      for (Row& row : found)
-        if (!row.terms.empty()) cuts.push_back(std::move(row));
     }
     return cuts;
   }
@@ -60,7 +59,8 @@ class Separator {
 
   [[nodiscard]] bool stored(int32_t tensor) const { return model_.tensors[z(tensor)].start == cost::Home::kAux; }
   [[nodiscard]] double own(int32_t tensor, int32_t first) const {
-    const double paged = stored(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
+    const double paged =
+        stored(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
     return at(relaxation_.in_ram(first, tensor)) + paged;
   }
 
@@ -82,14 +82,16 @@ class Separator {
   }
 
   [[nodiscard]] Row cut(int32_t tensor, int32_t first, int32_t last) const {
-    Row row{.lower = 1};
+    Row row{.lower = 1, .rule = Rule::kPath, .of = {first, last}};
     const auto add = [&](int32_t column) {
       if (column >= 0) row.terms.push_back({column, 1});
     };
     for (;; tensor = via_[z(tensor)]) {
       add(relaxation_.in_ram(first, tensor));
       const int32_t out = relaxation_.paged_out(tensor);
-      if (out >= 0 && at(out) < ins_[z(tensor)])
+      const bool once = out >= 0 && at(out) < ins_[z(tensor)];
+      row.of.insert(row.of.end(), {tensor, once ? 1 : 0});
+      if (once)
         add(out);
       else
         for (int32_t epoch = first; epoch <= last; ++epoch) add(relaxation_.paged_in(epoch, tensor));

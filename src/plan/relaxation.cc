@@ -192,7 +192,8 @@ void Relaxation::find_last_uses() {
 void Relaxation::add_columns() {
   const bool energy = options_.objective == Objective::kEnergy;
   const auto cells = [&](int32_t count) { return z(epochs()) * z(count); };
-  s_.assign(cells(tensors_), -1), i_.assign(cells(tensors_), -1), r_.assign(cells(ops_), -1), x_.assign(z(tensors_), -1);
+  s_.assign(cells(tensors_), -1), i_.assign(cells(tensors_), -1), r_.assign(cells(ops_), -1),
+      x_.assign(z(tensors_), -1);
   for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
     const TensorModel& entry = model_.tensors[z(tensor)];
     if (entry.pinned) continue;
@@ -225,7 +226,8 @@ void Relaxation::add_columns() {
 bool Relaxation::available(int32_t epoch, int32_t tensor, std::vector<Term>& terms) const {
   if (given(epoch, tensor) || model_.tensors[z(tensor)].pinned) return true;
   const int32_t producer = model_.tensors[z(tensor)].producer;
-  for (const int32_t column : {in_ram(epoch, tensor), paged_in(epoch, tensor), producer >= 0 ? again(epoch, producer) : -1})
+  for (const int32_t column :
+       {in_ram(epoch, tensor), paged_in(epoch, tensor), producer >= 0 ? again(epoch, producer) : -1})
     if (column >= 0) terms.push_back({column, 1});
   return false;
 }
@@ -233,23 +235,25 @@ bool Relaxation::available(int32_t epoch, int32_t tensor, std::vector<Term>& ter
 void Relaxation::add_rows() {
   for (int32_t epoch = 0; epoch < epochs(); ++epoch) {
     for (const int32_t tensor : needs(epoch)) {
-      Row row{.lower = 1};
+      Row row{.terms = {}, .lower = 1, .rule = Rule::kNeed, .of = {epoch, tensor}};
       if (!available(epoch, tensor, row.terms)) rows_.push_back(std::move(row));
     }
     for (int32_t op = 0; op < ops_; ++op) {
       if (again(epoch, op) < 0) continue;
       for (const int32_t tensor : reads(op)) {
-        Row row{.terms = {{again(epoch, op), -1}}};
+        Row row{.terms = {{again(epoch, op), -1}}, .rule = Rule::kDep, .of = {epoch, op, tensor}};
         if (!available(epoch, tensor, row.terms)) rows_.push_back(std::move(row));
       }
     }
     for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
       if (epoch + 1 < epochs() && in_ram(epoch + 1, tensor) >= 0) {
-        Row row{.terms = {{in_ram(epoch + 1, tensor), -1}}};
+        Row row{.terms = {{in_ram(epoch + 1, tensor), -1}}, .rule = Rule::kCarry, .of = {epoch, tensor}};
         if (!available(epoch, tensor, row.terms)) rows_.push_back(std::move(row));
       }
       if (paged_in(epoch, tensor) >= 0 && paged_out(tensor) >= 0)
-        rows_.push_back({.terms = {{paged_out(tensor), 1}, {paged_in(epoch, tensor), -1}}});
+        rows_.push_back({.terms = {{paged_out(tensor), 1}, {paged_in(epoch, tensor), -1}},
+                         .rule = Rule::kStored,
+                         .of = {epoch, tensor}});
     }
   }
 }
@@ -264,7 +268,7 @@ Bytes Relaxation::room_beside(int32_t epoch, int32_t op) const {
 void Relaxation::add_memory_rows() {
   for (int32_t epoch = 0; epoch + 1 < epochs(); ++epoch) {
     const int32_t op = boundary(epoch) - 1;
-    Row row{.lower = -static_cast<double>(room_beside(epoch, op))};
+    Row row{.lower = -static_cast<double>(room_beside(epoch, op)), .rule = Rule::kMemory, .of = {epoch}};
     for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
       const Bytes size = model_.tensors[z(tensor)].size;
       if (const int32_t column = in_ram(epoch + 1, tensor); column >= 0 && size > 0 && !touches(op, tensor))
@@ -279,7 +283,8 @@ void Relaxation::add_time_rows() {
   if (!wanted || (options_.deadline <= 0 && options_.most_seconds <= 0)) return;
   const int32_t whole = add_column(options_.objective == Objective::kTime ? 1 : model_.idle_w);
   columns_.back().upper = options_.deadline > 0 ? options_.deadline : options_.most_seconds;
-  Row work{.terms = {{whole, 1}}}, in{.terms = {{whole, 1}}}, out{.terms = {{whole, 1}}};
+  Row work{.terms = {{whole, 1}}, .rule = Rule::kWork}, in{.terms = {{whole, 1}}, .rule = Rule::kMoveIn},
+      out{.terms = {{whole, 1}}, .rule = Rule::kMoveOut};
   for (int32_t op = 0; op < ops_; ++op) {
     const double takes = seconds(model_.ops[z(op)]);
     if (!model_.ops[z(op)].optional) work.lower += takes;
