@@ -41,6 +41,43 @@ struct Bound {  // proved lower bounds; absent: none proved
   bool any_order = false;  // false: holds for this plan's order of first computations
 };
 
+// How a row of the relaxation (plan/relaxation.h) is made, for whoever wants to make it again. Ops are positions in the
+// certificate's order, tensors positions in the cost graph, epochs count from 0.
+enum class Rule : uint8_t {
+  kNeed,      // epoch, tensor
+  kDep,       // epoch, op, tensor
+  kCarry,     // epoch, tensor: into the next one
+  kStored,    // epoch, tensor
+  kMemory,    // epoch
+  kWork,      //
+  kMoveIn,    // (with the moves out on a half-duplex channel)
+  kMoveOut,   //
+  kPath,      // first epoch, last epoch, then for each tensor of the path: tensor, 1 where X stands for the sum of I
+  kRounding,  // epoch, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
+  kCover,     // epoch, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
+              // cover, these, then those that extend it
+};
+
+// Proof of a bound: rows of the relaxation with multipliers. Their combination, with every column at its better bound,
+// is a lower bound whatever the multipliers are.
+struct Certificate {
+  struct Row {
+    Rule rule = Rule::kNeed;
+    std::vector<int64_t> of;
+    double multiplier = 0;  // > 0
+  };
+  double bound = 0;  // of the objective
+  Objective objective = Objective::kEnergy;
+  Bytes ram = 0;
+  std::optional<Seconds> deadline;
+  Seconds most_seconds = 0;  // > 0: plans that take longer are worse than the bound by their time alone
+  bool paging = true, remat = true, in_place = true, any_numerics = false;  // what plans may do
+  std::vector<int64_t> order;  // op ids: plans compute them first in this order
+  std::vector<int32_t>
+      boundaries;  // the last stage of every epoch: stage s first computes order[s - 1], n + 1 is the end
+  std::vector<Row> rows;
+};
+
 struct Plan {
   Bytes budget_bytes = 0;
   std::optional<Seconds> deadline_s;
@@ -51,6 +88,7 @@ struct Plan {
   std::map<int64_t, Bytes> storage;  // tensor id -> offset in auxiliary storage
   Predicted predicted;
   Bound bound;
+  std::optional<Certificate> certificate;  // of bound, where it was proved by one
   Status status = Status::kFeasible;
   std::string method;
   Seconds solver_seconds = 0;

@@ -33,23 +33,6 @@ struct Term {
   double factor = 0;
 };
 
-// How a row is made, for whoever wants to make it again. Numbers follow: op positions in the order, tensor positions in
-// the cost graph, epochs.
-enum class Rule : uint8_t {
-  kNeed,      // epoch, tensor
-  kDep,       // epoch, op, tensor
-  kCarry,     // epoch, tensor: into the next one
-  kStored,    // epoch, tensor
-  kMemory,    // epoch
-  kWork,      //
-  kMoveIn,    // (with the moves out on a half-duplex channel)
-  kMoveOut,   //
-  kPath,      // first epoch, last epoch, then for each tensor of the path: tensor, 1 where X stands for the sum of I
-  kRounding,  // epoch, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
-  kCover,     // epoch, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
-              // cover, these, then those that extend it
-};
-
 struct Row {  // sum of terms >= lower
   std::vector<Term> terms;
   double lower = 0;
