@@ -86,6 +86,7 @@ void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
 }
 
 LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
+  if (impl_->rows.empty() || impl_->columns.empty()) return solve_by_hand();
   ClpSimplex& solver = impl_->solver;
   solver.setMaximumSeconds(seconds > 0 ? seconds : -1);
   solver.setMaximumIterations(iterations > 0 ? static_cast<int>(std::min<int64_t>(iterations, 1 << 30)) : 1 << 30);
@@ -102,9 +103,16 @@ LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
   return solver.status() == 1 ? Answer::kInfeasible : Answer::kStopped;
 }
 
-double LinearProgram::value() const {
-  return impl_->solver.objectiveValue();
+// Without rows or columns, which CLP does not take.
+LinearProgram::Answer LinearProgram::solve_by_hand() {
+  for (size_t column = 0; column < impl_->columns.size(); ++column) {
+    const Column& entry = impl_->columns[column];
+    impl_->point[column] = entry.cost >= 0 ? entry.lower : entry.upper;
+  }
+  const bool holds = std::all_of(impl_->rows.begin(), impl_->rows.end(), [](const Row& row) { return row.lower <= 0; });
+  return holds ? Answer::kOptimal : Answer::kInfeasible;
 }
+
 const std::vector<double>& LinearProgram::point() const {
   return impl_->point;
 }
@@ -115,6 +123,7 @@ const Row& LinearProgram::row(size_t index) const {
   return impl_->rows[index];
 }
 double LinearProgram::multiplier(size_t index) const {
+  if (impl_->columns.empty()) return 0;
   return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index];
 }
 int64_t LinearProgram::iterations() const {

@@ -23,7 +23,6 @@ class LinearProgram {
   enum class Answer : uint8_t { kOptimal, kInfeasible, kStopped };
   // At most `seconds`, or `iterations` of the simplex where that is > 0.
   Answer solve(double seconds, int64_t iterations = 0);
-  [[nodiscard]] double value() const;
   [[nodiscard]] const std::vector<double>& point() const;  // by column
   // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j
   // x_j, rounded down by what the sums may err.
@@ -36,6 +35,8 @@ class LinearProgram {
   [[nodiscard]] int64_t iterations() const;  // so far
 
  private:
+  Answer solve_by_hand();
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

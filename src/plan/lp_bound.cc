@@ -30,17 +30,19 @@ LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits) {
   std::deque<double> history;
   std::vector<double> mean;
   for (int round = 0;; ++round) {
-    const double left = limits.seconds_left ? limits.seconds_left() : 1e9;
-    if (left <= 0) break;
-    const LinearProgram::Answer answer = program.solve(left, limits.iterations);
+    const double left = limits.iterations > 0 ? 0 : limits.seconds_left();
+    if (limits.iterations > 0 ? program.iterations() >= limits.iterations : left <= 0) break;
+    const LinearProgram::Answer answer =
+        program.solve(left, limits.iterations > 0 ? limits.iterations - program.iterations() : 0);
     if (answer == LinearProgram::Answer::kInfeasible) {
       best.infeasible = true;
       break;
     }
     best.bound = std::max(best.bound, program.proved() + relaxation.constant());
+    limits.raised(best.bound);
     if (answer == LinearProgram::Answer::kStopped) break;
     best.point = program.point();
-    if (best.bound >= limits.target) break;
+    if (best.bound >= limits.target()) break;
     history.push_back(best.bound);
     if (history.size() > kTail) {
       if (best.bound - history.front() < kTailGain * (best.bound - relaxation.constant())) break;

@@ -11,7 +11,8 @@ namespace pantoum::plan {
 struct LpLimits {
   std::function<double()> seconds_left;  // <= 0: stop
   int64_t iterations = 0;                // > 0: simplex iterations in place of the clock
-  double target = 0;                     // good enough: a bound at or above
+  std::function<double()> target;        // good enough: a bound at or above
+  std::function<void(double)> raised;    // told of every better bound
 };
 
 struct LpBound {

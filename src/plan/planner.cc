@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "plan/bound.h"
+#include "plan/bound_search.h"
 #include "plan/order.h"
 #include "plan/predict.h"
 #include "plan/realize.h"
@@ -32,8 +33,27 @@ class Planner {
         options_(options),
         begin_(Clock::now()),
         model_(make_model(graph_, options_)),
-        bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)) {
+        bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)),
+        proof_(model_, options_, options.objective == Objective::kEnergy ? bounds_.energy : bounds_.time) {
     if (!options_.remat) forbid_recomputing();
+  }
+
+  // A plan for the budget, or nothing within the limits; and beside it the best bound that can be proved.
+  std::optional<Plan> solve_and_prove() {
+    const auto prove = [this] {
+      proof_.run({.seconds_left = [this] { return searched_for_nothing_ ? 0 : seconds_left(); },
+                  .value = [this] { return value_.load(); },
+                  .effort = options_.effort});
+    };
+    if (options_.effort > 0) {
+      std::optional<Plan> plan = solve();
+      if (plan) prove();
+      return plan;
+    }
+    std::jthread prover(prove);
+    std::optional<Plan> plan = solve();
+    searched_for_nothing_ = !plan;
+    return plan;
   }
 
   // A plan for the budget, or nothing within the limits.
@@ -46,6 +66,7 @@ class Planner {
     for (int attempt = 0; attempt < 8; ++attempt) {
       found = best_chain(limit, found);
       if (!found.outcome.fits() && attempt > 0) break;
+      if (found.outcome.fits()) value_ = std::min(value_.load(), found.outcome.value);
       best = realize(limit, found);
       if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
       if (excess_ <= 0) break;
@@ -63,7 +84,13 @@ class Planner {
   }
 
   [[nodiscard]] const Model& model() const { return model_; }
-  [[nodiscard]] const Bounds& bounds() const { return bounds_; }
+  // What is proved of the question: the objective's bound raised by the search for one.
+  [[nodiscard]] Bounds bounds() const {
+    Bounds proved = bounds_;
+    (options_.objective == Objective::kEnergy ? proved.energy : proved.time) = bound();
+    return proved;
+  }
+  [[nodiscard]] double bound() const { return proof_.bound(); }
   [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:
@@ -72,6 +99,10 @@ class Planner {
       if (tensor.start != cost::Home::kAux) tensor.can_drop = false;
   }
 
+  [[nodiscard]] double seconds_left() const {
+    if (options_.stop.stop_requested()) return 0;
+    return options_.time_limit * (1 - kPlacementShare) - 0.05 - elapsed();
+  }
   [[nodiscard]] bool out_of_time() const {
     if (options_.stop.stop_requested()) return true;
     return options_.effort == 0 && elapsed() > options_.time_limit * (1 - kPlacementShare) - 0.05;
@@ -79,9 +110,6 @@ class Planner {
 
   SearchLimits limits(int64_t rounds) const {
     return {.rounds = rounds, .stop = [this] { return out_of_time(); }, .target = target()};
-  }
-  [[nodiscard]] double bound() const {
-    return options_.objective == Objective::kEnergy ? bounds_.energy : bounds_.time;
   }
   [[nodiscard]] double target() const { return bound() / std::max(1e-9, 1 - options_.gap); }
 
@@ -156,6 +184,7 @@ class Planner {
   }
 
   void report(double best) {
+    value_ = best;
     if (!options_.progress) return;
     const std::lock_guard lock(progress_mutex_);
     options_.progress({.elapsed = elapsed(), .best = best, .bound = bound()});
@@ -186,6 +215,9 @@ class Planner {
   Clock::time_point begin_;
   Model model_;
   Bounds bounds_;
+  BoundSearch proof_;
+  std::atomic<double> value_{std::numeric_limits<double>::infinity()};  // of the best policy so far
+  std::atomic<bool> searched_for_nothing_{false};
   Bytes excess_ = 0;
   std::mutex progress_mutex_;
 };
@@ -298,7 +330,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   Planner planner(ordered, options);
   const WorkingSet least = least_ram(planner.model());
   std::optional<Plan> best;
-  if (options.ram >= least.bytes) best = planner.solve();
+  if (options.ram >= least.bytes) best = planner.solve_and_prove();
   keep_better_warm_start(best, graph, options);
   if (!best) {  // the search for the smallest budget may end within this one
     std::optional<Plan> smallest = smallest_plan(ordered, options, least.bytes);

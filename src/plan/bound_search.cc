@@ -1,0 +1,47 @@
+#include "plan/bound_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pantoum::plan {
+namespace {
+
+constexpr int32_t kAllStages = 150;  // ops up to which every pressed stage is a boundary at once
+constexpr int32_t kFewest = 8, kMost = 64;
+constexpr int64_t kIterationsPerEffort = 2000;
+constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
+
+}  // namespace
+
+BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double least)
+    : model_(model), options_(options), bound_(least) {}
+
+void BoundSearch::run(const Limits& limits) {
+  const double gap = std::max(options_.gap, 1e-9);
+  const auto target = [&] { return limits.value() * (1 - gap); };
+  const bool small = model_.stages() <= kAllStages;
+  std::vector<int32_t> last;
+  for (int32_t slices = small ? model_.end() : kFewest; slices <= std::max(kMost, model_.end()); slices *= 2) {
+    if (bound_.load() >= target() || (limits.effort == 0 && limits.seconds_left() <= 0)) return;
+    std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, slices);
+    if (boundaries == last) return;
+    const bool timed = options_.objective == Objective::kTime;
+    const double value = limits.value(), pays = timed ? 1 : model_.idle_w;
+    const Relaxation relaxation(model_,
+                                {.ram = options_.ram,
+                                 .deadline = options_.deadline.value_or(0),
+                                 .objective = options_.objective,
+                                 .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0},
+                                boundaries);
+    const LpBound found = lp_bound(relaxation, {.seconds_left = limits.seconds_left,
+                                                .iterations = limits.effort * kIterationsPerEffort,
+                                                .target = target,
+                                                .raised = [this](double bound) {
+                                                  bound_.store(std::max(bound_.load(), bound * kMargin));
+                                                }});
+    if (limits.effort > 0 || small || slices >= kMost) return;
+    last = std::move(boundaries);
+  }
+}
+
+}  // namespace pantoum::plan
