@@ -6,8 +6,8 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr int32_t kAllStages = 150;  // ops up to which every pressed stage is a boundary at once
-constexpr int32_t kFewest = 8, kMost = 64;
+constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
+constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
 
@@ -20,8 +20,9 @@ void BoundSearch::run(const Limits& limits) {
   const double gap = std::max(options_.gap, 1e-9);
   const auto target = [&] { return limits.value() * (1 - gap); };
   const bool small = model_.stages() <= kAllStages;
+  int64_t iterations = limits.effort * kIterationsPerEffort;
   std::vector<int32_t> last;
-  for (int32_t slices = small ? model_.end() : kFewest; slices <= std::max(kMost, model_.end()); slices *= 2) {
+  for (int32_t slices = small ? model_.end() : kFewest; slices <= kMost; slices *= 2) {
     if (bound_.load() >= target() || (limits.effort == 0 && limits.seconds_left() <= 0)) return;
     std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, slices);
     if (boundaries == last) return;
@@ -33,13 +34,13 @@ void BoundSearch::run(const Limits& limits) {
                                  .objective = options_.objective,
                                  .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0},
                                 boundaries);
-    const LpBound found = lp_bound(relaxation, {.seconds_left = limits.seconds_left,
-                                                .iterations = limits.effort * kIterationsPerEffort,
-                                                .target = target,
-                                                .raised = [this](double bound) {
-                                                  bound_.store(std::max(bound_.load(), bound * kMargin));
-                                                }});
-    if (limits.effort > 0 || small || slices >= kMost) return;
+    const LpBound found = lp_bound(
+        relaxation, {.seconds_left = limits.seconds_left,
+                     .iterations = iterations,
+                     .target = target,
+                     .raised = [this](double bound) { bound_.store(std::max(bound_.load(), bound * kMargin)); }});
+    iterations -= found.iterations;
+    if (small || (limits.effort > 0 && iterations <= 0)) return;
     last = std::move(boundaries);
   }
 }

@@ -23,7 +23,7 @@ class BoundSearch {
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);
 
-  [[nodiscard]] double bound() const { return bound_.load(); }  // from any thread
+  [[nodiscard]] double bound() const { return bound_.load(); }                                  // from any thread
   [[nodiscard]] const std::optional<Certificate>& certificate() const { return certificate_; }  // after run()
 
  private:

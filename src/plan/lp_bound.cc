@@ -64,6 +64,7 @@ LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits) {
     program.forget_slack(base, kSlackRounds);
     program.add(std::move(cuts));
   }
+  best.iterations = program.iterations();
   return best;
 }
 

@@ -17,6 +17,7 @@ struct LpLimits {
 
 struct LpBound {
   double bound = 0;           // proved; of the objective
+  int64_t iterations = 0;     // of the simplex
   bool infeasible = false;    // the solver says that no plan exists (not a proof)
   std::vector<double> point;  // of the last solution, by column
 };
