@@ -69,7 +69,7 @@ class Maker {
 
   void make_sources() {
     const bool storage = graph_.device.pager.mode != PagerMode::kNone;
-    for (int64_t source = random_.between(1, 5); source > 0; --source) {
+    for (int64_t source = random_.between(1, options_.most_sources); source > 0; --source) {
       const int64_t kind = random_.between(0, 9);
       const Home start = kind < 6 || (kind < 8 && !storage) ? Home::kRam : kind < 8 ? Home::kAux : Home::kRom;
       const int64_t id = add_tensor(random_size(), start);

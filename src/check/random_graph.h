@@ -23,6 +23,7 @@ class Random {
 
 struct RandomGraphOptions {
   int least_ops = 1, most_ops = 12;  // forward ops; masks and updates come on top
+  int most_sources = 5;              // tensors that are there from the start
   bool pager = true;                 // false: a device without auxiliary storage
   bool empty_tensors = true;         // tensors of 0 bytes
   bool odd_sizes = true;             // sizes that are no multiples of the alignment

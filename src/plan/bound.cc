@@ -32,15 +32,20 @@ bool plain(const Model& model) {
   return true;
 }
 
+// What is in RAM while a choice runs: inputs, and outputs that cannot take over an input's bytes.
+std::set<int32_t> held_by(const ChoiceModel& choice) {
+  std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
+  for (size_t write = 0; write < choice.writes.size(); ++write)
+    if (choice.shares[write] < 0) held.insert(choice.writes[write]);
+  return held;
+}
+
 // Bytes that are live in RAM while an op runs under its leanest choice, beside what only spans its stage.
 Bytes working_set(const Model& model, const OpModel& op) {
   Bytes least = -1;
   for (const ChoiceModel& choice : op.choices) {
-    std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
     Bytes bytes = choice.workspace;
-    for (size_t write = 0; write < choice.writes.size(); ++write)
-      if (choice.over[write] < 0) held.insert(choice.writes[write]);
-    for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
+    for (const int32_t tensor : held_by(choice)) bytes += model.tensors[z(tensor)].size;
     if (least < 0 || bytes < least) least = bytes;
   }
   return std::max<Bytes>(0, least);
@@ -130,32 +135,79 @@ Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
   return bounds;
 }
 
+namespace {
+
+// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may leave when it can be had
+// again.
+struct Tenant {
+  int32_t tensor = 0, heir = -1;
+  Bytes bytes = 0;
+  std::vector<char> before;  // by stage: is the op always computed before the successor? Empty: the bytes stay taken
+  [[nodiscard]] bool there_at(const OpModel& op) const { return before.empty() || before[z(op.stage)] != 0; }
+};
+
+// By stage: must the op be computed before `last` is? What every choice reads is.
+std::vector<char> stages_before(const Model& model, const OpModel& last) {
+  std::vector<char> before(z(model.end()), 0);
+  before[z(last.stage)] = 1;
+  for (int32_t stage = last.stage; stage > 0; --stage) {
+    if (!before[z(stage)]) continue;
+    const OpModel& op = model.ops[z(stage - 1)];
+    for (const int32_t tensor : op.choices.front().reads) {
+      const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
+        return std::find(choice.reads.begin(), choice.reads.end(), tensor) != choice.reads.end();
+      });
+      const int32_t producer = model.tensors[z(tensor)].producer;
+      if (always && producer >= 0) before[z(producer + 1)] = 1;
+    }
+  }
+  return before;
+}
+
+std::vector<Tenant> tenants_of(const Model& model) {
+  std::vector<Tenant> tenants;
+  std::vector<int32_t> heirs(model.tensors.size(), -1);
+  for (const OpModel& op : model.ops)
+    for (const ChoiceModel& choice : op.choices)
+      for (size_t write = 0; write < choice.writes.size(); ++write)
+        if (choice.shares[write] >= 0) heirs[z(choice.shares[write])] = choice.writes[write];
+  for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
+    const TensorModel& entry = model.tensors[tensor];
+    if (!entry.pinned || entry.start != cost::Home::kRam || entry.size == 0) continue;
+    Tenant tenant{.tensor = static_cast<int32_t>(tensor), .heir = heirs[tensor], .bytes = entry.size, .before = {}};
+    if (tenant.heir >= 0) {
+      const TensorModel& heir = model.tensors[z(tenant.heir)];
+      const OpModel& update = model.ops[z(heir.producer)];
+      const bool stays = heir.pinned || !(heir.can_page || update.again || (heir.ends_in_aux && model.paging));
+      if (stays && heir.ends_in_ram)
+        tenant.bytes = std::min(entry.size, heir.size);
+      else
+        tenant.before = stages_before(model, update);
+    }
+    tenants.push_back(std::move(tenant));
+  }
+  return tenants;
+}
+
+}  // namespace
+
 WorkingSet least_ram(const Model& model) {
   WorkingSet worst;
   Bytes start = model.staging;
   for (const TensorModel& tensor : model.tensors)
     if (tensor.start == cost::Home::kRam) start += tensor.size;
   worst = {start, "what is in RAM when the step starts"};
+  const std::vector<Tenant> tenants = tenants_of(model);
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
     Bytes least = -1;
     const ChoiceModel* leanest = nullptr;
     for (const ChoiceModel& choice : op.choices) {
-      std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
-      for (size_t write = 0; write < choice.writes.size(); ++write)
-        if (choice.over[write] < 0) held.insert(choice.writes[write]);
+      const std::set<int32_t> held = held_by(choice);
       Bytes bytes = model.staging + choice.workspace;
       for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
-      for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
-        const TensorModel& entry = model.tensors[tensor];
-        if (entry.pinned && entry.start == cost::Home::kRam && !held.contains(static_cast<int32_t>(tensor)))
-          bytes += entry.size;
-      }
-      for (const int32_t tensor : held) {  // a successor of what is pinned may stand where that stood
-        const int32_t home = model.tensors[z(tensor)].home;
-        if (home >= 0 && home != tensor && model.tensors[z(home)].pinned && !held.contains(home))
-          bytes -= std::min(model.tensors[z(home)].size, model.tensors[z(tensor)].size);
-      }
+      for (const Tenant& tenant : tenants)
+        if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
       if (least < 0 || bytes < least) least = bytes, leanest = &choice;
     }
     if (leanest == nullptr || least <= worst.bytes) continue;

@@ -98,7 +98,8 @@ class Compiler {
                       .workspace_given = choice.workspace_bytes,
                       .reads = {},
                       .writes = {},
-                      .over = {}};
+                      .over = {},
+                      .shares = {}};
     for (const int position : choice.reads) {
       const int32_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
       const bool known = std::find(entry.reads.begin(), entry.reads.end(), tensor) != entry.reads.end();
@@ -107,9 +108,13 @@ class Compiler {
     for (const int position : choice.writes) {
       entry.writes.push_back(index_.at(op.outputs[static_cast<size_t>(position)]));
       entry.over.push_back(-1);
+      entry.shares.push_back(-1);
     }
-    for (const auto& [out, in] : choice.overwrites)  // the last pair of an output is the one that counts
-      entry.over[write_index(choice, out)] = takeover(op, out, in);
+    for (const auto& [out, in] : choice.overwrites) {  // the last pair of an output is the one that counts
+      const size_t write = write_index(choice, out);
+      entry.over[write] = takeover(op, out, in);
+      entry.shares[write] = sharing(op, out, in);
+    }
     return entry;
   }
 
@@ -119,11 +124,19 @@ class Compiler {
 
   // The input's tensor if the output may take over its bytes: equal sizes, and switched on (a successor always may).
   int32_t takeover(const cost::Op& op, int out, int in) const {
+    const int32_t source = sharing(op, out, in);
+    const auto size = [&](int64_t id) { return model_.tensors[at(id)].size; };
+    const bool fits = size(op.inputs[static_cast<size_t>(in)]) == size(op.outputs[static_cast<size_t>(out)]);
+    return fits ? source : -1;
+  }
+
+  // The same for sizes that the rules allow: the output's bytes are no more than the input's.
+  int32_t sharing(const cost::Op& op, int out, int in) const {
     const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
     const bool successor = graph_.tensors[at(source)].next == target;
     const bool allowed = successor || (options_.in_place && !from.pinned);
-    const bool fits = from.size == to.size && from.bytes >= to.bytes && to.bytes > 0 && from.start != Home::kRom;
+    const bool fits = from.bytes >= to.bytes && to.bytes > 0 && from.start != Home::kRom;
     return allowed && fits ? index_.at(source) : -1;
   }
 

@@ -18,7 +18,8 @@ struct ChoiceModel {
   Bytes workspace_given = 0;
   std::vector<int32_t> reads;   // distinct tensors, those in rom left out
   std::vector<int32_t> writes;  // tensors, as `at` lists them
-  std::vector<int32_t> over;    // by write: the tensor whose bytes it may take over, or -1
+  std::vector<int32_t> over;    // by write: the tensor whose bytes it takes over where the search likes, or -1
+  std::vector<int32_t> shares;  // by write: the tensor whose bytes any plan might let it take over, or -1; for bounds
 };
 
 struct OpModel {

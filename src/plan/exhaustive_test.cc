@@ -1,0 +1,343 @@
+// The planner against exhaustive search: no bound above the optimum, no proof of infeasibility that is wrong, and what
+// is called optimal is.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "check/random_case.h"
+#include "check/random_graph.h"
+#include "check/replay.h"
+#include "plan/exhaustive_fixture.h"
+#include "plan/planner.h"
+
+namespace pantoum::plan {
+namespace {
+
+using plan_test::exhaustive_optimum;
+using plan_test::ExhaustiveOptions;
+
+#ifdef PANTOUM_SANITIZER
+constexpr uint64_t kScale = 20;
+#else
+constexpr uint64_t kScale = 1;
+#endif
+
+constexpr double kRounding = 1e-9;
+
+CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; masks and updates come on top
+  const int most_ops = seed % 200 == 7 ? 7 : 4;
+  return check::random_cost_graph(
+      seed, {.least_ops = 2, .most_ops = most_ops, .most_sources = 3, .several_numerics = seed % 4 == 0});
+}
+
+// No deadline: does the search know what a plan costs, and not only a lower bound of it?
+bool exact(const CostGraph& graph, Objective objective = Objective::kEnergy) {
+  if (graph.device.pager.mode != cost::PagerMode::kAsync) return true;
+  return objective == Objective::kEnergy && graph.device.idle_w == 0;
+}
+
+// Three budgets from about the least with which any plan is possible to where nothing need be given up.
+std::vector<Bytes> budgets_of(const CostGraph& graph) {
+  const auto whole = unplanned(graph, {.reorder = false});
+  if (!whole) return {};
+  const Bytes most = whole->predicted.arena_bytes;
+  Bytes none = 0, some = most;
+  while (some - none > most / 64 + 1) {
+    const Bytes middle = none + (some - none) / 2;
+    const auto optimum = exhaustive_optimum(graph, middle);
+    (optimum && std::isinf(*optimum) ? none : some) = middle;
+  }
+  return {some, some + (most - some) / 4, some + (most - some) * 3 / 5};
+}
+
+std::string told(uint64_t seed, const PlanOptions& options) {
+  return "seed " + std::to_string(seed) + ", " + std::to_string(options.ram) + " bytes";
+}
+
+double value_of(const Plan& plan) {
+  return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
+}
+std::optional<double> bound_of(const Plan& plan) {
+  return plan.objective == Objective::kEnergy ? plan.bound.energy_j : plan.bound.time_s;
+}
+
+struct Tally {
+  int asked = 0, planned = 0;
+  int missed = 0;            // E0302 where a plan may exist
+  int known = 0, equal = 0;  // the search is exact; the plan is the optimum
+  int optimal = 0;           // the planner says so
+};
+
+void report(const Tally& tally) {
+  for (const auto& [name, count] : {std::pair{"asked", tally.asked},
+                                    {"planned", tally.planned},
+                                    {"missed", tally.missed},
+                                    {"known", tally.known},
+                                    {"equal", tally.equal},
+                                    {"optimal", tally.optimal}})
+    ::testing::Test::RecordProperty(name, count);
+}
+
+// One question, asked of the planner and of the search.
+std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions options, Tally& tally) {
+  ExhaustiveOptions rules{.paging = options.paging,
+                          .remat = options.remat,
+                          .in_place = options.in_place,
+                          .objective = options.objective,
+                          .deadline = options.deadline};
+  const std::optional<double> optimum = exhaustive_optimum(graph, options.ram, rules);
+  if (!optimum) return std::nullopt;
+  ++tally.asked;
+  Infeasible why;
+  Result<Plan> plan = make_plan(graph, options, &why);
+  if (!plan) {
+    if (plan.error().code == "E0301") {
+      EXPECT_TRUE(std::isinf(*optimum)) << to_text(plan.error());
+      EXPECT_LT(options.ram, why.min_ram_bound_bytes);
+    } else {
+      EXPECT_EQ(plan.error().code, "E0302") << to_text(plan.error());
+      tally.missed += std::isinf(*optimum) ? 0 : 1;
+    }
+    return std::nullopt;
+  }
+  ++tally.planned;
+  const auto found = check::replay(graph, *plan, {.ram_bytes = options.ram, .deadline_s = options.deadline});
+  EXPECT_TRUE(found) << to_text(found.error());
+  EXPECT_GE(value_of(*plan), *optimum * (1 - kRounding)) << "the search misses plans";
+  if (const auto bound = bound_of(*plan)) {
+    EXPECT_LE(*bound, *optimum * (1 + kRounding)) << "not a bound";
+  }
+  if (plan->status == Status::kOptimal && exact(graph, options.objective)) {
+    EXPECT_LE(value_of(*plan) * (1 - options.gap), *optimum * (1 + kRounding)) << "not optimal";
+  }
+  tally.optimal += plan->status == Status::kOptimal ? 1 : 0;
+  if (exact(graph, options.objective)) {
+    ++tally.known;
+    tally.equal += value_of(*plan) <= *optimum * (1 + 1e-6) ? 1 : 0;
+  }
+  return std::move(*plan);
+}
+
+// A plan that says nothing of itself, and has all the RAM that it wants.
+Result<check::Found> replayed(const CostGraph& graph, Plan plan) {
+  plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+  return check::replay(graph, plan, {.ram_bytes = Bytes{1} << 40});
+}
+
+TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 6000 / kScale; ++seed) {
+    const CostGraph graph =
+        check::random_cost_graph(seed, {.most_ops = 4, .most_sources = 3, .several_numerics = false});
+    const auto found = replayed(graph, check::random_plan(graph, seed));
+    if (!found || !found->keeps_order) continue;
+    for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
+      const auto optimum = exhaustive_optimum(graph, found->arena_bytes, {.objective = objective});
+      if (!optimum) continue;
+      ++compared;
+      const double value = objective == Objective::kEnergy ? found->energy_j : found->time_s;
+      EXPECT_LE(*optimum, value * (1 + kRounding)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(compared, static_cast<int>(3000 / kScale));
+}
+
+struct Question {
+  uint64_t seed = 0;
+  CostGraph graph;
+  std::vector<Bytes> budgets;
+};
+
+// The same for all tests: half of the time goes into the budgets.
+const std::vector<Question>& questions() {
+  static const std::vector<Question> made = [] {
+    std::vector<Question> list;
+    for (uint64_t seed = 1; seed <= 2000 / kScale; ++seed) {
+      CostGraph graph = small_graph(seed);
+      std::vector<Bytes> budgets = budgets_of(graph);
+      if (!budgets.empty()) list.push_back({.seed = seed, .graph = std::move(graph), .budgets = std::move(budgets)});
+    }
+    return list;
+  }();
+  return made;
+}
+
+PlanOptions options_for(Bytes ram) {
+  return {.ram = ram, .reorder = false, .effort = 1, .threads = 1};
+}
+
+TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
+  Tally tally;
+  for (const auto& [seed, graph, budgets] : questions())
+    for (const Bytes ram : budgets) {
+      const PlanOptions options = options_for(ram);
+      SCOPED_TRACE(told(seed, options));
+      (void)hold_against_search(graph, options, tally);
+    }
+  report(tally);
+  EXPECT_GT(tally.planned, tally.asked / 2);
+  EXPECT_LT(tally.missed, tally.asked * 3 / 10);
+  EXPECT_GT(tally.equal, tally.known * 2 / 3);
+}
+
+TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
+  Tally tally;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 3 != 0) continue;
+    for (const Bytes ram : budgets) {
+      PlanOptions options = options_for(ram);
+      options.objective = Objective::kTime;
+      SCOPED_TRACE(told(seed, options));
+      const auto plan = hold_against_search(graph, options, tally);
+      const auto energy = exhaustive_optimum(graph, ram);
+      if (plan && energy && plan->bound.energy_j) {
+        EXPECT_LE(*plan->bound.energy_j, *energy * (1 + kRounding)) << "of the energy";
+      }
+    }
+  }
+  report(tally);
+  EXPECT_LT(tally.missed, tally.asked * 3 / 10);
+  EXPECT_GT(tally.equal, tally.known / 2);
+}
+
+TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
+  Tally tally;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 3 != 1 || !exact(graph, Objective::kTime)) continue;
+    for (const Bytes ram : budgets) {
+      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      if (!soonest || std::isinf(*soonest)) continue;
+      for (const double slack : {0.95, 1.01, 1.3}) {
+        PlanOptions options = options_for(ram);
+        options.deadline = *soonest * slack;
+        SCOPED_TRACE(told(seed, options) + ", " + std::to_string(slack) + " of the least time");
+        const auto plan = hold_against_search(graph, options, tally);
+        if (plan && plan->bound.time_s) {
+          EXPECT_LE(*plan->bound.time_s, *soonest * (1 + kRounding)) << "of the time";
+        }
+      }
+    }
+  }
+  report(tally);
+  EXPECT_LT(tally.missed, tally.asked / 2);
+  EXPECT_GT(tally.equal, tally.known / 2);
+}
+
+TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
+  Tally tally;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 4 != 0) continue;
+    for (const int without : {0, 1, 2}) {
+      PlanOptions options = options_for(budgets[1 + seed / 4 % 2]);
+      options.paging = without != 0;
+      options.remat = without != 1;
+      options.in_place = without != 2;
+      SCOPED_TRACE(told(seed, options) + ", without feature " + std::to_string(without));
+      (void)hold_against_search(graph, options, tally);
+    }
+  }
+  report(tally);
+  EXPECT_LT(tally.missed, tally.asked * 3 / 10);
+  EXPECT_GT(tally.equal, tally.known * 2 / 3);
+}
+
+TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
+  int compared = 0;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 2 != 0) continue;
+    const auto objective = seed % 4 == 0 ? Objective::kEnergy : Objective::kTime;
+    std::optional<Plan> last;
+    for (const Bytes ram : budgets) {
+      PlanOptions options = options_for(ram);
+      options.objective = objective;
+      if (last) options.warm_start = &*last;
+      SCOPED_TRACE(told(seed, options));
+      Result<Plan> plan = make_plan(graph, options);
+      EXPECT_TRUE(plan || !last) << "a plan for less is a plan for more";
+      if (!plan) continue;
+      EXPECT_TRUE(check::replay(graph, *plan));
+      if (last) {
+        ++compared;
+        EXPECT_LE(value_of(*plan), value_of(*last));
+        EXPECT_LE(bound_of(*plan).value_or(0), bound_of(*last).value_or(0) * (1 + kRounding));
+        EXPECT_LE(bound_of(*plan).value_or(0), value_of(*last) * (1 + kRounding));
+      }
+      last = std::move(*plan);
+    }
+  }
+  EXPECT_GT(compared, static_cast<int>(1000 / kScale));
+}
+
+// Another order of first computations: what is claimed for any order holds for all of them.
+TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
+  int planned = 0, refused = 0;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 4 != 3) continue;
+    for (const Bytes ram : {budgets[0] * 3 / 4, budgets[1]}) {
+      PlanOptions options = options_for(std::max<Bytes>(1, ram));
+      options.reorder = true;
+      SCOPED_TRACE(told(seed, options));
+      const auto optimum = exhaustive_optimum(graph, options.ram, {.reorder = true});
+      if (!optimum) continue;
+      Infeasible why;
+      const Result<Plan> plan = make_plan(graph, options, &why);
+      if (!plan) {
+        refused += plan.error().code == "E0301" ? 1 : 0;
+        EXPECT_TRUE(plan.error().code != "E0301" || std::isinf(*optimum)) << to_text(plan.error());
+        continue;
+      }
+      ++planned;
+      EXPECT_TRUE(check::replay(graph, *plan));
+      EXPECT_GE(plan->predicted.energy_j, *optimum * (1 - kRounding)) << "the search misses plans";
+      if (plan->bound.any_order && plan->bound.energy_j) {
+        EXPECT_LE(*plan->bound.energy_j, *optimum * (1 + kRounding)) << "not a bound for any order";
+      }
+    }
+  }
+  EXPECT_GT(planned, static_cast<int>(300 / kScale));
+  EXPECT_GT(refused, static_cast<int>(100 / kScale));
+}
+
+// Where transfers run beside computes no search is exact: bounds are held against all sorts of valid plans.
+TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 1000 / kScale; ++seed) {
+    const CostGraph graph =
+        check::random_cost_graph(seed, {.most_ops = 6, .most_sources = 3, .several_numerics = false});
+    if (exact(graph, Objective::kTime)) continue;
+    std::vector<check::Found> plans;
+    for (uint64_t attempt = 0; attempt < 25; ++attempt) {
+      const auto found = replayed(graph, check::random_plan(graph, seed * 1000 + attempt));
+      if (found && found->keeps_order) plans.push_back(*found);
+    }
+    if (plans.empty()) continue;
+    std::sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.arena_bytes < b.arena_bytes; });
+    for (const bool hurry : {false, true}) {
+      PlanOptions options = options_for(plans[plans.size() / 2].arena_bytes);
+      if (hurry) options.deadline = plans[plans.size() / 2].time_s;
+      SCOPED_TRACE(told(seed, options) + (hurry ? ", in a hurry" : ""));
+      Infeasible why;
+      const Result<Plan> plan = make_plan(graph, options, &why);
+      if (!plan) {
+        EXPECT_NE(plan.error().code, "E0301") << to_text(plan.error());
+        continue;
+      }
+      options.effort = 4;
+      const Result<Plan> other = make_plan(graph, options);
+      if (other) {
+        EXPECT_LE(bound_of(*plan).value_or(0), value_of(*other) * (1 + kRounding));
+      }
+      for (const check::Found& random : plans) {
+        if (random.arena_bytes > options.ram || random.time_s > options.deadline.value_or(random.time_s)) continue;
+        ++compared;
+        EXPECT_LE(plan->bound.energy_j.value_or(0), random.energy_j * (1 + kRounding));
+        EXPECT_LE(plan->bound.time_s.value_or(0), random.time_s * (1 + kRounding));
+      }
+    }
+  }
+  EXPECT_GT(compared, static_cast<int>(2000 / kScale));
+}
+
+}  // namespace
+}  // namespace pantoum::plan
