@@ -40,17 +40,6 @@ std::set<int32_t> held_by(const ChoiceModel& choice) {
   return held;
 }
 
-// Bytes that are live in RAM while an op runs under its leanest choice, beside what only spans its stage.
-Bytes working_set(const Model& model, const OpModel& op) {
-  Bytes least = -1;
-  for (const ChoiceModel& choice : op.choices) {
-    Bytes bytes = choice.workspace;
-    for (const int32_t tensor : held_by(choice)) bytes += model.tensors[z(tensor)].size;
-    if (least < 0 || bytes < least) least = bytes;
-  }
-  return std::max<Bytes>(0, least);
-}
-
 struct Offer {
   Bytes bytes;
   double price;
@@ -108,6 +97,16 @@ double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
 }
 
 }  // namespace
+
+Bytes working_set(const Model& model, const OpModel& op) {
+  Bytes least = -1;
+  for (const ChoiceModel& choice : op.choices) {
+    Bytes bytes = choice.workspace;
+    for (const int32_t tensor : held_by(choice)) bytes += model.tensors[z(tensor)].size;
+    if (least < 0 || bytes < least) least = bytes;
+  }
+  return std::max<Bytes>(0, least);
+}
 
 Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
   Bounds bounds;

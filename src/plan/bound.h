@@ -22,6 +22,9 @@ struct Bounds {
 // Rounded down by a relative 1e-9 against floating-point error. Cost: stages times gaps.
 [[nodiscard]] Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat);
 
+// Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.
+[[nodiscard]] Bytes working_set(const Model& model, const OpModel& op);
+
 // The largest working set: inputs, outputs that take over nothing, workspace, what is pinned, staging. No plan fits in
 // less.
 struct WorkingSet {

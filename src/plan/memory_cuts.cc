@@ -1,5 +1,6 @@
 #include "plan/memory_cuts.h"
 
+#include "plan/bound.h"
 #include "plan/knapsack_cuts.h"
 
 namespace pantoum::plan {

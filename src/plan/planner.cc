@@ -38,22 +38,21 @@ class Planner {
     if (!options_.remat) forbid_recomputing();
   }
 
-  // A plan for the budget, or nothing within the limits; and beside it the best bound that can be proved.
+  // A plan for the budget, or nothing within the limits; by the clock the bound is raised beside the search.
   std::optional<Plan> solve_and_prove() {
-    const auto prove = [this] {
-      proof_.run({.seconds_left = [this] { return searched_for_nothing_ ? 0 : seconds_left(); },
-                  .value = [this] { return value_.load(); },
-                  .effort = options_.effort});
-    };
-    if (options_.effort > 0) {
-      std::optional<Plan> plan = solve();
-      if (plan) prove();
-      return plan;
-    }
-    std::jthread prover(prove);
+    if (options_.effort > 0) return solve();
+    std::jthread prover([this] { prove(); });
     std::optional<Plan> plan = solve();
     searched_for_nothing_ = !plan;
     return plan;
+  }
+
+  // Raises the bound, where that is not done yet, towards a plan's value.
+  void prove_for(double value) {
+    value_ = value;
+    if (options_.effort == 0 && !searched_for_nothing_) return;
+    searched_for_nothing_ = false;
+    prove();
   }
 
   // A plan for the budget, or nothing within the limits.
@@ -94,6 +93,12 @@ class Planner {
   [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:
+  void prove() {
+    proof_.run({.seconds_left = [this] { return searched_for_nothing_ ? 0 : seconds_left(); },
+                .value = [this] { return value_.load(); },
+                .effort = options_.effort});
+  }
+
   void forbid_recomputing() {
     for (TensorModel& tensor : model_.tensors)
       if (tensor.start != cost::Home::kAux) tensor.can_drop = false;
@@ -341,6 +346,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
     best->budget_bytes = options.ram;
     best->deadline_s = options.deadline;
   }
+  planner.prove_for(value_of(*best));
   conclude(*best, graph, planner, options);
   return std::move(*best);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/bound.h"
+
 namespace pantoum::plan {
 namespace {
 
@@ -76,19 +78,6 @@ std::vector<Pressure> pressures(const Model& model) {
 
 }  // namespace
 
-Bytes working_set(const Model& model, const OpModel& op) {
-  Bytes least = -1;
-  for (const ChoiceModel& choice : op.choices) {
-    std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
-    Bytes bytes = choice.workspace;
-    for (size_t write = 0; write < choice.writes.size(); ++write)
-      if (choice.over[write] < 0) held.insert(choice.writes[write]);
-    for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
-    if (least < 0 || bytes < least) least = bytes;
-  }
-  return std::max<Bytes>(0, least);
-}
-
 std::vector<int32_t> choose_boundaries(const Model& model, Bytes ram, int32_t most) {
   const std::vector<Pressure> pressure = pressures(model);
   std::vector<int32_t> pressed;
@@ -151,8 +140,10 @@ void Relaxation::read_model() {
   }
   for (const OpModel& op : model_.ops) touched_.push_back(touched(op));
   replaced_.assign(z(tensors_), model_.never());
-  for (const TensorModel& heir : model_.tensors)
-    if (heir.home >= 0 && heir.producer >= 0) replaced_[z(heir.home)] = model_.ops[z(heir.producer)].stage;
+  for (const OpModel& op : model_.ops)
+    for (const ChoiceModel& choice : op.choices)
+      for (const int32_t source : choice.shares)
+        if (source >= 0) replaced_[z(source)] = std::min(replaced_[z(source)], op.stage);
   for (int32_t tensor = 0; tensor < tensors_; ++tensor)
     if (model_.tensors[z(tensor)].pinned && model_.tensors[z(tensor)].start == cost::Home::kRam)
       pinned_.push_back(tensor);

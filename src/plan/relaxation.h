@@ -106,7 +106,7 @@ class Relaxation {
   std::vector<std::vector<int32_t>> reads_, needs_;
   std::vector<std::set<int32_t>> touched_;  // by op
   std::vector<int32_t> pinned_;             // pinned tensors that start in RAM
-  std::vector<int32_t> replaced_;           // by tensor: the stage at which a successor may take its place
+  std::vector<int32_t> replaced_;           // by tensor: the first stage at which an output may take its bytes
   Bytes room_ = 0;
   std::vector<Column> columns_;
   std::vector<Row> rows_;
@@ -116,8 +116,5 @@ class Relaxation {
 // Stages at which the memory of a plan that keeps everything exceeds `ram` (all of them, at most `most`: those that
 // press hardest in slices of equal number), and the end.
 [[nodiscard]] std::vector<int32_t> choose_boundaries(const Model& model, Bytes ram, int32_t most);
-
-// Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.
-[[nodiscard]] Bytes working_set(const Model& model, const OpModel& op);
 
 }  // namespace pantoum::plan
