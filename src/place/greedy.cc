@@ -116,8 +116,8 @@ std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
   const Measures measures = measure(boxes);
   const std::vector<double>&area = measures.area, &length = measures.length, &crowd = measures.crowd;
   std::vector<std::vector<int32_t>> ranks;
-  for (const auto& scores :
-       {Scores{&length, &area, &crowd}, Scores{&crowd, &area, &length}, Scores{&crowd, &length, &area}}) {
+  for (const auto& scores : {Scores{&length, &area, &crowd}, Scores{&crowd, &area, &length},
+                             Scores{&crowd, &length, &area}, Scores{&area, &crowd, &length}}) {
     const std::vector<int32_t> order = descending(boxes, scores);
     ranks.emplace_back(order.size());
     for (size_t place = 0; place < order.size(); ++place)

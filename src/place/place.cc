@@ -58,25 +58,34 @@ Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
   return arena;
 }
 
-// The canonical search in turns over three orders, each turn four times as long as the last, within `nodes`.
-Outcome try_search(Attempt& attempt, Bytes goal, int64_t nodes) {
-  const auto ranks = search_ranks(attempt.boxes);
-  nodes = std::min(nodes, attempt.limit.nodes);
-  for (int64_t turn = 2048; nodes > 0; turn *= 4)
-    for (const auto& rank : ranks) {
-      SearchLimit limit{std::min(turn, nodes), attempt.limit.deadline};
+// The canonical search in turns over several orders, each round of turns twice as long as the last.
+class Turns {
+ public:
+  Turns(const Boxes& boxes, Bytes goal) : search_(boxes, goal), ranks_(search_ranks(boxes)) {}
+
+  // Goes on for `nodes`; kFound: attempt.best is within the goal.
+  Outcome run(Attempt& attempt, int64_t nodes) {
+    nodes = std::min(nodes, attempt.limit.nodes);
+    for (; nodes > 0 && !out_of_time(attempt); next_ = (next_ + 1) % ranks_.size()) {
+      SearchLimit limit{std::min(turn_, nodes), attempt.limit.deadline};
       const int64_t granted = limit.nodes;
-      std::vector<Bytes> at;
-      const Outcome outcome = search_canonical(attempt.boxes, goal, rank, limit, at);
-      const int64_t used = granted - limit.nodes;
-      nodes = out_of_time(attempt) ? 0 : nodes - std::max<int64_t>(1, used);
+      const Outcome outcome = search_.run(ranks_[next_], limit);
+      const int64_t used = std::max<int64_t>(1, granted - limit.nodes);
+      nodes -= used;
       attempt.limit.nodes -= used;
-      if (outcome == Outcome::kFound) attempt.best = {at, arena_of(attempt.boxes, at)};
+      if (outcome == Outcome::kFound) attempt.best = {search_.at(), arena_of(attempt.boxes, search_.at())};
       if (outcome != Outcome::kLimit) return outcome;
-      if (nodes <= 0) break;
+      if (next_ + 1 == ranks_.size()) turn_ *= 2;
     }
-  return Outcome::kLimit;
-}
+    return Outcome::kLimit;
+  }
+
+ private:
+  CanonicalSearch search_;
+  const std::vector<std::vector<int32_t>> ranks_;
+  size_t next_ = 0;
+  int64_t turn_ = 4096;
+};
 
 // Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as
 // well when they are taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes
@@ -107,6 +116,7 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
   const bool search = searchable(attempt.boxes);
   const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
   std::vector<int32_t> order = attempt.best_order;
+  std::optional<Turns> turns;
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(2 * round, 40);
     SearchLimit some{std::min(attempt.limit.nodes, search ? count * 250 * stretch : kNoLimit), attempt.limit.deadline};
@@ -115,7 +125,8 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
     attempt.limit.nodes -= granted - some.nodes;
     if (attempt.best.arena <= capacity) return Outcome::kFound;
     if (!search) break;
-    const Outcome outcome = try_search(attempt, capacity, 20'000 * stretch);
+    if (!turns) turns.emplace(attempt.boxes, capacity);
+    const Outcome outcome = turns->run(attempt, 20'000 * stretch);
     if (outcome != Outcome::kLimit) return outcome;
   }
   return Outcome::kLimit;
@@ -134,7 +145,7 @@ void shrink(Attempt& attempt) {
     const Bytes goal = attempt.least + static_cast<Bytes>(static_cast<double>(attempt.least) * kExcess[round]);
     if (goal >= attempt.best.arena) break;
     if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(round + 1) / 8;
-    if (try_search(attempt, goal, nodes / 8) == Outcome::kFound) return;
+    if (Turns(attempt.boxes, goal).run(attempt, nodes / 8) == Outcome::kFound) return;
   }
   attempt.limit.deadline = whole_deadline;
   std::vector<int32_t> order = attempt.best_order;
