@@ -15,19 +15,36 @@ bool searchable(const Boxes& boxes) {
 }
 
 CanonicalSearch::CanonicalSearch(const Boxes& boxes, Bytes capacity)
-    : boxes_(boxes), capacity_(capacity), skyline_(boxes, capacity) {}
+    : boxes_(boxes), capacity_(capacity), skyline_(boxes, capacity) {
+  const Interval whole{0, boxes_.moments};
+  possible_ = skyline_.least_room(whole) >= 0 && settle_ground();
+  std::vector<int32_t> all(boxes_.boxes.size());
+  std::iota(all.begin(), all.end(), 0);
+  pool_ = all;
+  unsolved_ = split({0, all.size(), whole});
+}
 
 Outcome CanonicalSearch::run(const std::vector<int32_t>& rank, SearchLimit& limit) {
+  if (!possible_) return Outcome::kNone;
   rank_ = rank;
-  limit_ = &limit;
-  skyline_.undo(0);
-  candidates_.clear();
   find_twins();
-  const Interval whole{0, boxes_.moments};
-  if (skyline_.least_room(whole) < 0 || !settle_ground()) return Outcome::kNone;
-  pool_.resize(boxes_.boxes.size());
-  std::iota(pool_.begin(), pool_.end(), 0);
-  return each_part({0, pool_.size(), whole}, {0, -1});
+  std::vector<Part> left;
+  for (size_t part = 0; part < unsolved_.size(); ++part) {
+    const auto share = limit.nodes / static_cast<int64_t>(unsolved_.size() - part);
+    const Outcome outcome = run_part(unsolved_[part], share, limit);
+    if (outcome == Outcome::kNone) return outcome;
+    if (outcome == Outcome::kLimit) left.push_back(unsolved_[part]);
+  }
+  unsolved_ = left;
+  return unsolved_.empty() ? Outcome::kFound : Outcome::kLimit;
+}
+
+Outcome CanonicalSearch::run_part(const Part& part, int64_t nodes, SearchLimit& limit) {
+  SearchLimit own{nodes, limit.deadline};
+  limit_ = &own;
+  const Outcome outcome = descend(part, {0, -1});
+  limit.nodes -= nodes - own.nodes;
+  return outcome;
 }
 
 // Boxes of equal size and lifetime are placed in the order of their ranks.

@@ -29,16 +29,17 @@ inline constexpr int64_t kMostSearchedIncidences = 20'000'000;  // boxes * momen
 
 [[nodiscard]] bool searchable(const Boxes& boxes);
 
-// Offsets with at + bytes <= capacity for all boxes. May be run again and again, with other ranks and limits.
+// Offsets with at + bytes <= capacity for all boxes. What no box connects in time is solved apart, and stays solved.
 class CanonicalSearch {
  public:
   // Searchable boxes, which must outlive the search.
   CanonicalSearch(const Boxes& boxes, Bytes capacity);
 
-  // `rank` breaks ties between boxes that may go next (lower first). Recurses once per box.
+  // Goes on with all that is not solved yet, within the limit; `rank` breaks ties between boxes that may go next (lower
+  // first). May be run again while it says kLimit. Recurses once per box.
   [[nodiscard]] Outcome run(const std::vector<int32_t>& rank, SearchLimit& limit);
 
-  // By box, when the last run has found them.
+  // By box, once found.
   [[nodiscard]] const std::vector<Bytes>& at() const { return skyline_.at(); }
 
  private:
@@ -56,8 +57,9 @@ class CanonicalSearch {
     Interval range;
   };
 
-  void find_twins();
   bool settle_ground();
+  void find_twins();
+  Outcome run_part(const Part& part, int64_t nodes, SearchLimit& limit);
   Outcome each_part(const Part& part, Level level);
   std::vector<Part> split(const Part& part);
   Outcome descend(const Part& part, Level level);
@@ -75,6 +77,8 @@ class CanonicalSearch {
   const Boxes& boxes_;
   const Bytes capacity_;
   Skyline skyline_;
+  bool possible_;
+  std::vector<Part> unsolved_;
   std::vector<int32_t> rank_, twin_before_;
   std::vector<int32_t> pool_, sunk_;   // `pool_`: a stack of lists of boxes, one list per placed box
   std::vector<Candidate> candidates_;  // a stack likewise

@@ -48,7 +48,7 @@ int64_t lifetime(const Box& box) {
 }
 
 struct Measures {  // by box; larger goes first
-  std::vector<double> size, length, area, begin, end, crowd;
+  std::vector<double> size, length, area, begin, end, crowd, duration, extent;
 };
 
 Measures measure(const Boxes& boxes) {
@@ -59,6 +59,8 @@ Measures measure(const Boxes& boxes) {
     measures.size.push_back(size);
     measures.length.push_back(length);
     measures.area.push_back(size * length);
+    measures.duration.push_back(static_cast<double>(box.duration));
+    measures.extent.push_back(size * static_cast<double>(box.duration));
     measures.begin.push_back(-static_cast<double>(box.live.front().begin));
     measures.end.push_back(static_cast<double>(box.live.back().end));
     Bytes most = 0;
@@ -114,10 +116,11 @@ std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes) {
 
 std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
   const Measures measures = measure(boxes);
-  const std::vector<double>&area = measures.area, &length = measures.length, &crowd = measures.crowd;
+  const auto& [size, length, area, begin, end, crowd, duration, extent] = measures;
   std::vector<std::vector<int32_t>> ranks;
-  for (const auto& scores : {Scores{&length, &area, &crowd}, Scores{&crowd, &area, &length},
-                             Scores{&crowd, &length, &area}, Scores{&area, &crowd, &length}}) {
+  for (const auto& scores :
+       {Scores{&duration, &extent, &crowd}, Scores{&crowd, &extent, &duration}, Scores{&crowd, &duration, &extent},
+        Scores{&extent, &crowd, &duration}, Scores{&crowd, &area, &length}, Scores{&length, &area, &crowd}}) {
     const std::vector<int32_t> order = descending(boxes, scores);
     ranks.emplace_back(order.size());
     for (size_t place = 0; place < order.size(); ++place)

@@ -21,8 +21,8 @@ struct Offsets {
 // Orders worth trying: by size, lifetime, area, begin, end, load.
 [[nodiscard]] std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes);
 
-// MiniMalloc's three static orders, by (lifetime, area, load), (load, area, lifetime), (load, lifetime, area): by box,
-// its rank.
+// Static orders for the search, by box its rank. MiniMalloc's three come first: by (duration, area, load), (load, area,
+// duration), (load, duration, area); which one is fast for an instance is a matter of luck, so there are more.
 [[nodiscard]] std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes);
 
 }  // namespace pantoum::place

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "place/boxes.h"
 #include "place/canonical_search.h"
@@ -63,11 +64,10 @@ class Turns {
  public:
   Turns(const Boxes& boxes, Bytes goal) : search_(boxes, goal), ranks_(search_ranks(boxes)) {}
 
-  // Goes on for `nodes`; kFound: attempt.best is within the goal.
+  // Begins no turn after `nodes`; kFound: attempt.best is within the goal.
   Outcome run(Attempt& attempt, int64_t nodes) {
-    nodes = std::min(nodes, attempt.limit.nodes);
-    for (; nodes > 0 && !out_of_time(attempt); next_ = (next_ + 1) % ranks_.size()) {
-      SearchLimit limit{std::min(turn_, nodes), attempt.limit.deadline};
+    for (; nodes > 0 && attempt.limit.nodes > 0 && !out_of_time(attempt); next_ = (next_ + 1) % ranks_.size()) {
+      SearchLimit limit{std::min(turn_, attempt.limit.nodes), attempt.limit.deadline};
       const int64_t granted = limit.nodes;
       const Outcome outcome = search_.run(ranks_[next_], limit);
       const int64_t used = std::max<int64_t>(1, granted - limit.nodes);
@@ -117,17 +117,17 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
   const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
   std::vector<int32_t> order = attempt.best_order;
   std::optional<Turns> turns;
+  if (search) turns.emplace(attempt.boxes, capacity);
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
-    const int64_t stretch = int64_t{1} << std::min<uint64_t>(2 * round, 40);
-    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 250 * stretch : kNoLimit), attempt.limit.deadline};
+    const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
+    const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
+    if (outcome != Outcome::kLimit) return outcome;
+    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
     const int64_t granted = some.nodes;
     hill_climb(attempt.boxes, order, round + 1, capacity, some, attempt.best);
     attempt.limit.nodes -= granted - some.nodes;
     if (attempt.best.arena <= capacity) return Outcome::kFound;
     if (!search) break;
-    if (!turns) turns.emplace(attempt.boxes, capacity);
-    const Outcome outcome = turns->run(attempt, 20'000 * stretch);
-    if (outcome != Outcome::kLimit) return outcome;
   }
   return Outcome::kLimit;
 }
