@@ -7,19 +7,18 @@
 // with one more inference: a box that the level has passed lies upon one of its open neighbours (Skyline::raise_sunk).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "place/boxes.h"
+#include "place/greedy.h"
 #include "place/skyline.h"
 
 namespace pantoum::place {
 
 struct SearchLimit {
-  int64_t nodes = 0;                                              // that may still be visited; counted down
-  std::optional<std::chrono::steady_clock::time_point> deadline;  // asked for every 64 nodes
+  int64_t nodes = 0;  // that may still be visited; counted down
+  Deadline deadline;  // asked for every 64 nodes
 };
 
 enum class Outcome { kFound, kNone, kLimit };  // kNone: proved that no solution exists

@@ -41,6 +41,25 @@ void insert(const Box& box, Bytes at, std::vector<Placed>& placed) {
                   {interval.begin, interval.end, at, at + box.size});
 }
 
+// Each box of `rest` goes on top of all that has been placed.
+void pile(const Boxes& boxes, const std::vector<int32_t>& rest, const std::vector<Placed>& placed, Offsets& result) {
+  std::vector<Bytes> top(static_cast<size_t>(boxes.moments), 0);
+  for (const Placed& one : placed)
+    for (int32_t moment = one.begin; moment < one.end; ++moment)
+      top[static_cast<size_t>(moment)] = std::max(top[static_cast<size_t>(moment)], one.top);
+  for (const int32_t number : rest) {
+    const Box& box = boxes.boxes[static_cast<size_t>(number)];
+    if (box.fixed) continue;
+    Bytes at = 0;
+    for (const Interval& interval : box.live)
+      at = std::max(at, *std::max_element(top.begin() + interval.begin, top.begin() + interval.end));
+    for (const Interval& interval : box.live)
+      std::fill(top.begin() + interval.begin, top.begin() + interval.end, at + box.size);
+    result.at[static_cast<size_t>(number)] = at;
+    result.arena = std::max(result.arena, at + box.bytes);
+  }
+}
+
 int64_t lifetime(const Box& box) {
   int64_t sum = 0;
   for (const Interval& interval : box.live) sum += interval.end - interval.begin;
@@ -88,7 +107,7 @@ std::vector<int32_t> descending(const Boxes& boxes, const Scores& scores) {
 
 }  // namespace
 
-Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
+Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, const Deadline& deadline) {
   Offsets result{std::vector<Bytes>(boxes.boxes.size(), 0), 0};
   std::vector<Placed> placed;
   placed.reserve(boxes.boxes.size());
@@ -99,9 +118,14 @@ Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
   };
   for (size_t box = 0; box < boxes.boxes.size(); ++box)
     if (boxes.boxes[box].fixed) put(box, *boxes.boxes[box].fixed);
-  for (const int32_t box : order)
-    if (!boxes.boxes[static_cast<size_t>(box)].fixed)
-      put(static_cast<size_t>(box), find_gap(boxes.boxes[static_cast<size_t>(box)], placed, fit));
+  for (size_t next = 0; next < order.size(); ++next) {
+    if (deadline && next % 16 == 0 && std::chrono::steady_clock::now() >= *deadline) {
+      pile(boxes, {order.begin() + static_cast<std::ptrdiff_t>(next), order.end()}, placed, result);
+      break;
+    }
+    const auto box = static_cast<size_t>(order[next]);
+    if (!boxes.boxes[box].fixed) put(box, find_gap(boxes.boxes[box], placed, fit));
+  }
   return result;
 }
 

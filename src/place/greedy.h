@@ -1,6 +1,8 @@
 // First-fit and best-fit in a given order: fast, and within a few percent of the load on most plans.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "place/boxes.h"
@@ -14,9 +16,12 @@ struct Offsets {
   Bytes arena = 0;        // largest at + bytes
 };
 
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
 // Places the boxes in `order` (each box once; fixed ones go first whatever their rank), each in the lowest gap (kFirst)
-// or the smallest gap (kBest) between those already placed that live at the same time. Cost: |boxes| * intervals.
-[[nodiscard]] Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit);
+// or the smallest gap (kBest) between those already placed that live at the same time. Cost: |boxes| * intervals. After
+// the deadline the rest is put on top, which is quick.
+[[nodiscard]] Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, const Deadline& deadline);
 
 // Orders worth trying: by size, lifetime, area, begin, end, load.
 [[nodiscard]] std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes);

@@ -35,21 +35,29 @@ struct Attempt {
   std::vector<int32_t> best_order;
 };
 
-bool out_of_time(const Attempt& attempt) {
-  return attempt.limit.deadline && std::chrono::steady_clock::now() >= *attempt.limit.deadline;
+bool past(const Deadline& deadline) {
+  return deadline && std::chrono::steady_clock::now() >= *deadline;
 }
+
+bool out_of_time(const Attempt& attempt) {
+  return past(attempt.limit.deadline);
+}
+
+constexpr std::chrono::milliseconds kGrace{25};  // for the heuristics where hardly any time is given
 
 // All orders, first and best fit; stops at `goal`.
 void try_greedy(Attempt& attempt, Bytes goal) {
+  Deadline deadline = attempt.limit.deadline;
+  if (deadline) *deadline += kGrace;
   bool any = false;
   for (auto& order : greedy_orders(attempt.boxes))
     for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
-      Offsets found = greedy(attempt.boxes, order, fit);
+      if (any && (attempt.best.arena <= goal || past(deadline))) return;
+      Offsets found = greedy(attempt.boxes, order, fit, deadline);
       if (any && found.arena >= attempt.best.arena) continue;
       any = true;
       attempt.best = std::move(found);
       attempt.best_order = order;
-      if (attempt.best.arena <= goal) return;
     }
 }
 
@@ -117,9 +125,9 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
   const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
   std::vector<int32_t> order = attempt.best_order;
   std::optional<Turns> turns;
-  if (search) turns.emplace(attempt.boxes, capacity);
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
+    if (search && !turns) turns.emplace(attempt.boxes, capacity);
     const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
     SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
@@ -143,7 +151,7 @@ void shrink(Attempt& attempt) {
   constexpr double kExcess[] = {0, 0.003, 0.01, 0.02, 0.05};
   for (size_t round = 0; search && round < std::size(kExcess); ++round) {
     const Bytes goal = attempt.least + static_cast<Bytes>(static_cast<double>(attempt.least) * kExcess[round]);
-    if (goal >= attempt.best.arena) break;
+    if (goal >= attempt.best.arena || past(whole_deadline)) break;
     if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(round + 1) / 8;
     if (Turns(attempt.boxes, goal).run(attempt, nodes / 8) == Outcome::kFound) return;
   }
@@ -171,6 +179,7 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
   Shortfall unasked;
   if (shortfall == nullptr) shortfall = &unasked;
   *shortfall = {};
+  const SearchLimit limit = limit_of(options);
   PANTOUM_ASSIGN(Boxes boxes, make_boxes(stays, options.align));
   pin_stripes(boxes);
   const Bytes least = least_arena(boxes);
@@ -179,7 +188,7 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
     return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
                                      options.capacity));
   }
-  Attempt attempt{.boxes = boxes, .least = least, .limit = limit_of(options), .best = {}, .best_order = {}};
+  Attempt attempt{.boxes = boxes, .least = least, .limit = limit, .best = {}, .best_order = {}};
   if (options.capacity == 0) {
     shrink(attempt);
     return by_stay(stays, boxes, attempt.best);

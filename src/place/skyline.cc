@@ -18,7 +18,6 @@ Skyline::Skyline(const Boxes& boxes, Bytes capacity)
   at_.assign(boxes_.size(), 0);
   support_.assign(boxes_.size(), -1);
   find_alive();
-  find_neighbours();
   for (size_t moment = 0; moment < moments; ++moment)
     if (left_[moment] > 0) witness_[moment] = alive_[index(alive_from_[moment])];
 }
@@ -47,36 +46,37 @@ void Skyline::count(int32_t box, int sign) {
   for (int32_t moment = span.begin + 1; moment < span.end; ++moment) crossing_[index(moment)] += sign;
 }
 
+// Goes through time with the list of boxes that live; what begins to live is a neighbour of all in the list.
 void Skyline::find_alive() {
-  alive_from_.assign(left_.size() + 1, 0);
-  for (const Box& box : boxes_)
-    for (const Interval& interval : box.live)
-      for (int32_t moment = interval.begin; moment < interval.end; ++moment) ++alive_from_[index(moment) + 1];
-  for (size_t moment = 1; moment < alive_from_.size(); ++moment) alive_from_[moment] += alive_from_[moment - 1];
-  alive_.resize(index(alive_from_.back()));
-  std::vector<int32_t> next = alive_from_;
+  std::vector<std::vector<int32_t>> begins(left_.size() + 1), ends(left_.size() + 1);
   for (size_t box = 0; box < boxes_.size(); ++box)
-    for (const Interval& interval : boxes_[box].live)
-      for (int32_t moment = interval.begin; moment < interval.end; ++moment)
-        alive_[index(next[index(moment)]++)] = static_cast<int32_t>(box);
+    for (const Interval& interval : boxes_[box].live) {
+      begins[index(interval.begin)].push_back(static_cast<int32_t>(box));
+      ends[index(interval.end)].push_back(static_cast<int32_t>(box));
+    }
+  neighbours_.assign(boxes_.size() * words_, 0);
+  alive_from_.push_back(0);
+  std::vector<int32_t> live;
+  std::vector<size_t> position(boxes_.size());
+  for (size_t moment = 0; moment < left_.size(); ++moment) {
+    for (const int32_t box : ends[moment]) {
+      position[index(live.back())] = position[index(box)];
+      live[position[index(box)]] = live.back();
+      live.pop_back();
+    }
+    for (const int32_t box : begins[moment]) {
+      for (const int32_t other : live) join(box, other);
+      position[index(box)] = live.size();
+      live.push_back(box);
+    }
+    alive_.insert(alive_.end(), live.begin(), live.end());
+    alive_from_.push_back(static_cast<int32_t>(alive_.size()));
+  }
 }
 
-// Of two boxes that meet, one begins (or lives again) while the other one lives.
-void Skyline::find_neighbours() {
-  neighbours_.assign(boxes_.size() * words_, 0);
-  const auto add = [this](int32_t box, int32_t other) {
-    neighbours_[index(box) * words_ + index(other) / 64] |= uint64_t{1} << (other % 64);
-  };
-  for (size_t number = 0; number < boxes_.size(); ++number) {
-    const auto box = static_cast<int32_t>(number);
-    for (const Interval& interval : boxes_[number].live)
-      for (int32_t at = alive_from_[index(interval.begin)]; at < alive_from_[index(interval.begin) + 1]; ++at) {
-        const int32_t other = alive_[index(at)];
-        if (other == box) continue;
-        add(box, other);
-        add(other, box);
-      }
-  }
+void Skyline::join(int32_t a, int32_t b) {
+  neighbours_[index(a) * words_ + index(b) / 64] |= uint64_t{1} << (b % 64);
+  neighbours_[index(b) * words_ + index(a) / 64] |= uint64_t{1} << (a % 64);
 }
 
 template <typename Visit>

@@ -45,8 +45,8 @@ class Skyline {
   };
 
   void enter(int32_t box);
-  void find_neighbours();
   void find_alive();
+  void join(int32_t a, int32_t b);
   void count(int32_t box, int sign);
   bool lift_neighbours(int32_t box, Bytes top);
   bool raise(int32_t box, Bytes level);
