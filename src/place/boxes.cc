@@ -75,8 +75,12 @@ class Gatherer {
       std::vector<Interval>& live = result_.boxes[box].live;
       for (const Lifetime& lifetime : lifetimes_[box]) live.push_back({moment(lifetime.begin), moment(lifetime.end)});
       merge(live);
+      for (const Interval& interval : live)
+        result_.boxes[box].duration += times[index(interval.end)] - times[index(interval.begin)];
     }
   }
+
+  static size_t index(int32_t value) { return static_cast<size_t>(value); }
 
   static void merge(std::vector<Interval>& live) {
     std::sort(live.begin(), live.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });

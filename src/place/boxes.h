@@ -20,6 +20,7 @@ struct Interval {
 
 struct Box {
   std::vector<Interval> live;  // disjoint, ascending
+  int64_t duration = 0;        // of all of them, in the stays' own time
   Bytes size = 0;              // rounded up to the alignment, so that the next box may start at its end
   Bytes bytes = 0;             // not rounded: what the arena must hold when the box is the topmost
   std::optional<Bytes> fixed;

@@ -41,6 +41,25 @@ void insert(const Box& box, Bytes at, std::vector<Placed>& placed) {
                   {interval.begin, interval.end, at, at + box.size});
 }
 
+// Each box of `rest` goes on top of all that has been placed.
+void pile(const Boxes& boxes, const std::vector<int32_t>& rest, const std::vector<Placed>& placed, Offsets& result) {
+  std::vector<Bytes> top(static_cast<size_t>(boxes.moments), 0);
+  for (const Placed& one : placed)
+    for (int32_t moment = one.begin; moment < one.end; ++moment)
+      top[static_cast<size_t>(moment)] = std::max(top[static_cast<size_t>(moment)], one.top);
+  for (const int32_t number : rest) {
+    const Box& box = boxes.boxes[static_cast<size_t>(number)];
+    if (box.fixed) continue;
+    Bytes at = 0;
+    for (const Interval& interval : box.live)
+      at = std::max(at, *std::max_element(top.begin() + interval.begin, top.begin() + interval.end));
+    for (const Interval& interval : box.live)
+      std::fill(top.begin() + interval.begin, top.begin() + interval.end, at + box.size);
+    result.at[static_cast<size_t>(number)] = at;
+    result.arena = std::max(result.arena, at + box.bytes);
+  }
+}
+
 int64_t lifetime(const Box& box) {
   int64_t sum = 0;
   for (const Interval& interval : box.live) sum += interval.end - interval.begin;
@@ -48,7 +67,7 @@ int64_t lifetime(const Box& box) {
 }
 
 struct Measures {  // by box; larger goes first
-  std::vector<double> size, length, area, begin, end, crowd;
+  std::vector<double> size, length, area, begin, end, crowd, duration, extent;
 };
 
 Measures measure(const Boxes& boxes) {
@@ -59,6 +78,8 @@ Measures measure(const Boxes& boxes) {
     measures.size.push_back(size);
     measures.length.push_back(length);
     measures.area.push_back(size * length);
+    measures.duration.push_back(static_cast<double>(box.duration));
+    measures.extent.push_back(size * static_cast<double>(box.duration));
     measures.begin.push_back(-static_cast<double>(box.live.front().begin));
     measures.end.push_back(static_cast<double>(box.live.back().end));
     Bytes most = 0;
@@ -86,7 +107,7 @@ std::vector<int32_t> descending(const Boxes& boxes, const Scores& scores) {
 
 }  // namespace
 
-Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
+Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, const Deadline& deadline) {
   Offsets result{std::vector<Bytes>(boxes.boxes.size(), 0), 0};
   std::vector<Placed> placed;
   placed.reserve(boxes.boxes.size());
@@ -97,9 +118,14 @@ Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit) {
   };
   for (size_t box = 0; box < boxes.boxes.size(); ++box)
     if (boxes.boxes[box].fixed) put(box, *boxes.boxes[box].fixed);
-  for (const int32_t box : order)
-    if (!boxes.boxes[static_cast<size_t>(box)].fixed)
-      put(static_cast<size_t>(box), find_gap(boxes.boxes[static_cast<size_t>(box)], placed, fit));
+  for (size_t next = 0; next < order.size(); ++next) {
+    if (deadline && next % 16 == 0 && std::chrono::steady_clock::now() >= *deadline) {
+      pile(boxes, {order.begin() + static_cast<std::ptrdiff_t>(next), order.end()}, placed, result);
+      break;
+    }
+    const auto box = static_cast<size_t>(order[next]);
+    if (!boxes.boxes[box].fixed) put(box, find_gap(boxes.boxes[box], placed, fit));
+  }
   return result;
 }
 
@@ -114,10 +140,11 @@ std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes) {
 
 std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
   const Measures measures = measure(boxes);
-  const std::vector<double>&area = measures.area, &length = measures.length, &crowd = measures.crowd;
+  const auto& [size, length, area, begin, end, crowd, duration, extent] = measures;
   std::vector<std::vector<int32_t>> ranks;
   for (const auto& scores :
-       {Scores{&length, &area, &crowd}, Scores{&crowd, &area, &length}, Scores{&crowd, &length, &area}}) {
+       {Scores{&duration, &extent, &crowd}, Scores{&crowd, &extent, &duration}, Scores{&crowd, &duration, &extent},
+        Scores{&extent, &crowd, &duration}, Scores{&crowd, &area, &length}, Scores{&length, &area, &crowd}}) {
     const std::vector<int32_t> order = descending(boxes, scores);
     ranks.emplace_back(order.size());
     for (size_t place = 0; place < order.size(); ++place)

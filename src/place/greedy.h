@@ -1,6 +1,8 @@
 // First-fit and best-fit in a given order: fast, and within a few percent of the load on most plans.
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <vector>
 
 #include "place/boxes.h"
@@ -14,15 +16,18 @@ struct Offsets {
   Bytes arena = 0;        // largest at + bytes
 };
 
+using Deadline = std::optional<std::chrono::steady_clock::time_point>;
+
 // Places the boxes in `order` (each box once; fixed ones go first whatever their rank), each in the lowest gap (kFirst)
-// or the smallest gap (kBest) between those already placed that live at the same time. Cost: |boxes| * intervals.
-[[nodiscard]] Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit);
+// or the smallest gap (kBest) between those already placed that live at the same time. Cost: |boxes| * intervals. After
+// the deadline the rest is put on top, which is quick.
+[[nodiscard]] Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, const Deadline& deadline);
 
 // Orders worth trying: by size, lifetime, area, begin, end, load.
 [[nodiscard]] std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes);
 
-// MiniMalloc's three static orders, by (lifetime, area, load), (load, area, lifetime), (load, lifetime, area): by box,
-// its rank.
+// Static orders for the search, by box its rank. MiniMalloc's three come first: by (duration, area, load), (load, area,
+// duration), (load, duration, area); which one is fast for an instance is a matter of luck, so there are more.
 [[nodiscard]] std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes);
 
 }  // namespace pantoum::place

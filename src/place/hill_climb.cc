@@ -51,7 +51,7 @@ bool take(SearchLimit& limit, size_t nodes) {
 void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, Bytes goal, SearchLimit& limit,
                 Offsets& best) {
   Dice dice(seed);
-  Offsets current = greedy(boxes, order, Fit::kFirst);
+  Offsets current = greedy(boxes, order, Fit::kFirst, limit.deadline);
   while (take(limit, boxes.boxes.size())) {
     if (current.arena < best.arena) best = current;
     if (best.arena <= goal) return;
@@ -62,7 +62,7 @@ void hill_climb(const Boxes& boxes, std::vector<int32_t>& order, uint64_t seed, 
     const auto to =
         next.begin() + static_cast<std::ptrdiff_t>(dice.below(static_cast<size_t>(from - next.begin()) + 1));
     std::rotate(to, from, from + 1);
-    Offsets found = greedy(boxes, next, Fit::kFirst);
+    Offsets found = greedy(boxes, next, Fit::kFirst, limit.deadline);
     if (found.arena > current.arena) continue;
     current = std::move(found);
     order = std::move(next);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "place/boxes.h"
 #include "place/canonical_search.h"
@@ -34,21 +35,29 @@ struct Attempt {
   std::vector<int32_t> best_order;
 };
 
-bool out_of_time(const Attempt& attempt) {
-  return attempt.limit.deadline && std::chrono::steady_clock::now() >= *attempt.limit.deadline;
+bool past(const Deadline& deadline) {
+  return deadline && std::chrono::steady_clock::now() >= *deadline;
 }
+
+bool out_of_time(const Attempt& attempt) {
+  return past(attempt.limit.deadline);
+}
+
+constexpr std::chrono::milliseconds kGrace{25};  // for the heuristics where hardly any time is given
 
 // All orders, first and best fit; stops at `goal`.
 void try_greedy(Attempt& attempt, Bytes goal) {
+  Deadline deadline = attempt.limit.deadline;
+  if (deadline) *deadline += kGrace;
   bool any = false;
   for (auto& order : greedy_orders(attempt.boxes))
     for (const Fit fit : {Fit::kFirst, Fit::kBest}) {
-      Offsets found = greedy(attempt.boxes, order, fit);
+      if (any && (attempt.best.arena <= goal || past(deadline))) return;
+      Offsets found = greedy(attempt.boxes, order, fit, deadline);
       if (any && found.arena >= attempt.best.arena) continue;
       any = true;
       attempt.best = std::move(found);
       attempt.best_order = order;
-      if (attempt.best.arena <= goal) return;
     }
 }
 
@@ -58,25 +67,33 @@ Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
   return arena;
 }
 
-// The canonical search in turns over three orders, each turn four times as long as the last, within `nodes`.
-Outcome try_search(Attempt& attempt, Bytes goal, int64_t nodes) {
-  const auto ranks = search_ranks(attempt.boxes);
-  nodes = std::min(nodes, attempt.limit.nodes);
-  for (int64_t turn = 2048; nodes > 0; turn *= 4)
-    for (const auto& rank : ranks) {
-      SearchLimit limit{std::min(turn, nodes), attempt.limit.deadline};
+// The canonical search in turns over several orders, each round of turns twice as long as the last.
+class Turns {
+ public:
+  Turns(const Boxes& boxes, Bytes goal) : search_(boxes, goal), ranks_(search_ranks(boxes)) {}
+
+  // Begins no turn after `nodes`; kFound: attempt.best is within the goal.
+  Outcome run(Attempt& attempt, int64_t nodes) {
+    for (; nodes > 0 && attempt.limit.nodes > 0 && !out_of_time(attempt); next_ = (next_ + 1) % ranks_.size()) {
+      SearchLimit limit{std::min(turn_, attempt.limit.nodes), attempt.limit.deadline};
       const int64_t granted = limit.nodes;
-      std::vector<Bytes> at;
-      const Outcome outcome = search_canonical(attempt.boxes, goal, rank, limit, at);
-      const int64_t used = granted - limit.nodes;
-      nodes = out_of_time(attempt) ? 0 : nodes - std::max<int64_t>(1, used);
+      const Outcome outcome = search_.run(ranks_[next_], limit);
+      const int64_t used = std::max<int64_t>(1, granted - limit.nodes);
+      nodes -= used;
       attempt.limit.nodes -= used;
-      if (outcome == Outcome::kFound) attempt.best = {at, arena_of(attempt.boxes, at)};
+      if (outcome == Outcome::kFound) attempt.best = {search_.at(), arena_of(attempt.boxes, search_.at())};
       if (outcome != Outcome::kLimit) return outcome;
-      if (nodes <= 0) break;
+      if (next_ + 1 == ranks_.size()) turn_ *= 2;
     }
-  return Outcome::kLimit;
-}
+    return Outcome::kLimit;
+  }
+
+ private:
+  CanonicalSearch search_;
+  const std::vector<std::vector<int32_t>> ranks_;
+  size_t next_ = 0;
+  int64_t turn_ = 4096;
+};
 
 // Boxes that are always alive go to the bottom, one upon the other: wherever such stripes lie, what is left fits as
 // well when they are taken out and put there. One stays free: topmost, the one with most rounding may spare it. Boxes
@@ -107,16 +124,18 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
   const bool search = searchable(attempt.boxes);
   const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
   std::vector<int32_t> order = attempt.best_order;
+  std::optional<Turns> turns;
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
-    const int64_t stretch = int64_t{1} << std::min<uint64_t>(2 * round, 40);
-    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 250 * stretch : kNoLimit), attempt.limit.deadline};
+    const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
+    if (search && !turns) turns.emplace(attempt.boxes, capacity);
+    const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
+    if (outcome != Outcome::kLimit) return outcome;
+    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
     const int64_t granted = some.nodes;
     hill_climb(attempt.boxes, order, round + 1, capacity, some, attempt.best);
     attempt.limit.nodes -= granted - some.nodes;
     if (attempt.best.arena <= capacity) return Outcome::kFound;
     if (!search) break;
-    const Outcome outcome = try_search(attempt, capacity, 20'000 * stretch);
-    if (outcome != Outcome::kLimit) return outcome;
   }
   return Outcome::kLimit;
 }
@@ -132,9 +151,9 @@ void shrink(Attempt& attempt) {
   constexpr double kExcess[] = {0, 0.003, 0.01, 0.02, 0.05};
   for (size_t round = 0; search && round < std::size(kExcess); ++round) {
     const Bytes goal = attempt.least + static_cast<Bytes>(static_cast<double>(attempt.least) * kExcess[round]);
-    if (goal >= attempt.best.arena) break;
+    if (goal >= attempt.best.arena || past(whole_deadline)) break;
     if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(round + 1) / 8;
-    if (try_search(attempt, goal, nodes / 8) == Outcome::kFound) return;
+    if (Turns(attempt.boxes, goal).run(attempt, nodes / 8) == Outcome::kFound) return;
   }
   attempt.limit.deadline = whole_deadline;
   std::vector<int32_t> order = attempt.best_order;
@@ -160,6 +179,7 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
   Shortfall unasked;
   if (shortfall == nullptr) shortfall = &unasked;
   *shortfall = {};
+  const SearchLimit limit = limit_of(options);
   PANTOUM_ASSIGN(Boxes boxes, make_boxes(stays, options.align));
   pin_stripes(boxes);
   const Bytes least = least_arena(boxes);
@@ -168,7 +188,7 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
     return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
                                      options.capacity));
   }
-  Attempt attempt{.boxes = boxes, .least = least, .limit = limit_of(options), .best = {}, .best_order = {}};
+  Attempt attempt{.boxes = boxes, .least = least, .limit = limit, .best = {}, .best_order = {}};
   if (options.capacity == 0) {
     shrink(attempt);
     return by_stay(stays, boxes, attempt.best);

@@ -24,7 +24,7 @@ struct Stay {
 struct PlaceOptions {
   Bytes align = 1;
   Bytes capacity = 0;    // the arena may not be larger; 0: as small as can be found
-  double seconds = 1.0;  // search time when no heuristic fits; ignored when `steps` > 0
+  double seconds = 1.0;  // for all of it, kept to 50 ms; ignored when `steps` > 0
   int64_t steps = 0;     // > 0: nodes of search instead of a clock (reproducible)
 };
 
@@ -45,7 +45,8 @@ struct Placement {
 
 // Offsets within capacity, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
 // stays collide. First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc
-// (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics.
+// (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics; where
+// the time ends before them, what is left is put on top.
 [[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options,
                                       Shortfall* shortfall = nullptr);
 

@@ -1,0 +1,70 @@
+// Seconds to find offsets, by instance: placement_bench SECONDS FILE...
+//   *.csv   MiniMalloc's: id,lower,upper,size with a capacity of 1,048,576 bytes
+//   others  first line `capacity align`, then `begin end size group fixed` per stay (group, fixed: -1 for none)
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "place/place.h"
+
+namespace {
+
+using pantoum::place::Stay;
+
+struct Instance {
+  std::vector<Stay> stays;
+  pantoum::place::PlaceOptions options;
+};
+
+Instance read_csv(std::ifstream& file) {
+  Instance instance;
+  instance.options.capacity = 1048576;
+  std::string line;
+  std::getline(file, line);  // the header
+  while (std::getline(file, line)) {
+    std::stringstream fields(line.substr(line.find(',') + 1));
+    char comma = 0;
+    Stay stay;
+    fields >> stay.begin >> comma >> stay.end >> comma >> stay.size;
+    instance.stays.push_back(stay);
+  }
+  return instance;
+}
+
+Instance read_stays(std::ifstream& file) {
+  Instance instance;
+  file >> instance.options.capacity >> instance.options.align;
+  Stay stay;
+  for (int64_t fixed = -1; file >> stay.begin >> stay.end >> stay.size >> stay.group >> fixed;) {
+    stay.fixed.reset();
+    if (fixed >= 0) stay.fixed = fixed;
+    instance.stays.push_back(stay);
+  }
+  return instance;
+}
+
+void measure(const std::string& path, double seconds) {
+  std::ifstream file(path);
+  Instance instance = path.ends_with(".csv") ? read_csv(file) : read_stays(file);
+  instance.options.seconds = seconds;
+  pantoum::place::Shortfall shortfall;
+  const auto began = std::chrono::steady_clock::now();
+  const auto placement = pantoum::place::place(instance.stays, instance.options, &shortfall);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  std::string outcome = "placed";
+  if (!placement) outcome = shortfall.proved ? "none" : fmt::format("not found, {}", shortfall.arena_bytes);
+  if (placement && !validate(instance.stays, *placement, instance.options)) outcome = "wrong";
+  fmt::print("{:7.3f} s  {}  {} stays  {}\n", took.count(), path.substr(path.rfind('/') + 1), instance.stays.size(),
+             outcome);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (int file = 2; file < count; ++file) measure(arguments[file], std::atof(arguments[1]));
+}
