@@ -34,11 +34,14 @@ void BoundSearch::run(const Limits& limits) {
                                  .objective = options_.objective,
                                  .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0},
                                 boundaries);
-    const LpBound found = lp_bound(
-        relaxation, {.seconds_left = limits.seconds_left,
-                     .iterations = iterations,
-                     .target = target,
-                     .raised = [this](double bound) { bound_.store(std::max(bound_.load(), bound * kMargin)); }});
+    LpBound found =
+        lp_bound(relaxation, options_,
+                 {.seconds_left = limits.seconds_left,
+                  .iterations = iterations,
+                  .target = target,
+                  .raised = [this](double bound) { bound_.store(std::max(bound_.load(), bound * kMargin)); }});
+    if (found.certificate && (!certificate_ || found.certificate->bound > certificate_->bound))
+      certificate_ = std::move(found.certificate);
     iterations -= found.iterations;
     if (small || (limits.effort > 0 && iterations <= 0)) return;
     last = std::move(boundaries);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "plan/certify.h"
 #include "plan/memory_cuts.h"
 #include "plan/path_cuts.h"
 
@@ -22,7 +23,7 @@ std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double
 
 }  // namespace
 
-LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits) {
+LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
   LinearProgram program(relaxation.columns());
   program.add(relaxation.rows());
   const size_t base = program.rows();
@@ -38,8 +39,11 @@ LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits) {
       best.infeasible = true;
       break;
     }
-    best.bound = std::max(best.bound, program.proved() + relaxation.constant());
-    limits.raised(best.bound);
+    if (const double bound = program.proved() + relaxation.constant(); bound > best.bound) {
+      best.bound = bound;
+      best.certificate = certify(relaxation, program, options);
+      limits.raised(best.bound);
+    }
     if (answer == LinearProgram::Answer::kStopped) break;
     best.point = program.point();
     if (best.bound >= limits.target()) break;

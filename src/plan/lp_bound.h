@@ -2,9 +2,11 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "plan/linear_program.h"
+#include "plan/planner.h"
 
 namespace pantoum::plan {
 
@@ -16,13 +18,15 @@ struct LpLimits {
 };
 
 struct LpBound {
-  double bound = 0;           // proved; of the objective
-  int64_t iterations = 0;     // of the simplex
-  bool infeasible = false;    // the solver says that no plan exists (not a proof)
-  std::vector<double> point;  // of the last solution, by column
+  double bound = 0;                        // proved; of the objective
+  std::optional<Certificate> certificate;  // of the bound
+  int64_t iterations = 0;                  // of the simplex
+  bool infeasible = false;                 // the solver says that no plan exists (not a proof)
+  std::vector<double> point;               // of the last solution, by column
 };
 
-// Solves `relaxation` and separates until the target, the limits, or a tail of rounds that bring little.
-[[nodiscard]] LpBound lp_bound(const Relaxation& relaxation, const LpLimits& limits);
+// Solves `relaxation` and separates until the target, the limits, or a tail of rounds that bring little. `options`:
+// those of the relaxation's model.
+[[nodiscard]] LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits);
 
 }  // namespace pantoum::plan

@@ -90,6 +90,11 @@ class Planner {
     return proved;
   }
   [[nodiscard]] double bound() const { return proof_.bound(); }
+  // Of bound(), where a linear program has proved it.
+  [[nodiscard]] std::optional<Certificate> certificate() const {
+    const std::optional<Certificate>& certificate = proof_.certificate();
+    return certificate && certificate->bound >= bound() ? certificate : std::nullopt;
+  }
   [[nodiscard]] double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
 
  private:
@@ -246,6 +251,7 @@ void conclude(Plan& plan, const CostGraph& original, const Planner& planner, con
   plan.bound = {.energy_j = planner.bounds().energy, .time_s = planner.bounds().time, .any_order = false};
   const double value = value_of(plan),
                bound = plan.objective == Objective::kEnergy ? planner.bounds().energy : planner.bounds().time;
+  plan.certificate = planner.certificate();
   plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
