@@ -26,8 +26,10 @@ void measure(const Knapsack& knapsack, Packing& packing) {
 
 Row row_of(const Knapsack& knapsack, const Packing& packing) {
   Row row{.lower = -packing.most, .rule = packing.rule, .of = packing.of};
-  for (const auto& [item, factor] : packing.factors)
+  for (const auto& [item, factor] : packing.factors) {
+    row.lower += factor * knapsack.items[item].constant;
     for (const Term& term : knapsack.items[item].terms) row.terms.push_back({term.column, -factor * term.factor});
+  }
   std::sort(row.terms.begin(), row.terms.end(), [](const Term& a, const Term& b) { return a.column < b.column; });
   size_t kept = 0;
   for (const Term& term : row.terms) {

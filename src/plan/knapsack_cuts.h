@@ -16,7 +16,8 @@ struct KnapsackItem {
   int32_t tensor = -1;  // -1: the op
   Bytes weight = 0;
   std::vector<Term> terms;
-  double value = 0;  // of the terms at the point
+  double value = 0;     // of the indicator at the point
+  double constant = 0;  // the indicator is this and the terms
 };
 
 struct Knapsack {

@@ -27,19 +27,26 @@ Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& po
   return knapsack;
 }
 
-// What stays in RAM all through an epoch.
+// What stays in RAM all through an epoch: what is there after it, or is read by its boundary, and was not had again in
+// it.
 std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
   std::vector<KnapsackItem> items;
+  const bool last = epoch + 1 == relaxation.epochs();
   for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
     const TensorModel& entry = relaxation.model().tensors[z(tensor)];
-    const int32_t after = relaxation.in_ram(epoch + 1, tensor);
-    if (after < 0 || point[z(after)] < 1e-6 || relaxation.birth(tensor) == epoch || relaxation.given(epoch, tensor))
+    if (entry.pinned || relaxation.birth(tensor) >= epoch || relaxation.given(epoch, tensor)) continue;
+    KnapsackItem item{.tensor = tensor, .weight = entry.size};
+    const int32_t after = last ? -1 : relaxation.in_ram(epoch + 1, tensor);
+    if (relaxation.read_at_boundary(epoch, tensor))
+      item.constant = 1;
+    else if (after >= 0)
+      item.terms.push_back({after, 1});
+    else
       continue;
-    KnapsackItem item{tensor, entry.size, {{after, 1}}, 0};
     if (const int32_t in = relaxation.paged_in(epoch, tensor); in >= 0) item.terms.push_back({in, -1});
     if (entry.producer >= 0)
       if (const int32_t made = relaxation.again(epoch, entry.producer); made >= 0) item.terms.push_back({made, -1});
-    item.value = value_of(item.terms, point);
+    item.value = item.constant + value_of(item.terms, point);
     if (item.value > 1e-6) items.push_back(std::move(item));
   }
   return items;
@@ -49,8 +56,8 @@ std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vecto
 
 std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance) {
   std::vector<Row> cuts;
-  for (int32_t epoch = 0; epoch + 1 < relaxation.epochs(); ++epoch) {
-    knapsack_cuts(at_boundary(relaxation, point, epoch), tolerance, cuts);
+  for (int32_t epoch = 0; epoch < relaxation.epochs(); ++epoch) {
+    if (epoch + 1 < relaxation.epochs()) knapsack_cuts(at_boundary(relaxation, point, epoch), tolerance, cuts);
     const auto items = staying(relaxation, point, epoch);
     for (int32_t op = 0; op < static_cast<int32_t>(relaxation.model().ops.size()); ++op) {
       const int32_t again = relaxation.again(epoch, op);

@@ -249,6 +249,12 @@ void Relaxation::add_rows() {
   }
 }
 
+bool Relaxation::read_at_boundary(int32_t epoch, int32_t tensor) const {
+  if (boundary(epoch) == model_.end()) return model_.tensors[z(tensor)].ends_in_ram;
+  const std::vector<int32_t>& read = reads(boundary(epoch) - 1);
+  return std::find(read.begin(), read.end(), tensor) != read.end();
+}
+
 Bytes Relaxation::room_beside(int32_t epoch, int32_t op) const {
   Bytes room = room_ - working_set(model_, model_.ops[z(op)]);
   for (const int32_t tensor : pinned_)

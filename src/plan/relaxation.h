@@ -70,7 +70,10 @@ class Relaxation {
   [[nodiscard]] int32_t paged_in(int32_t epoch, int32_t tensor) const { return find(i_, epoch, tensor, tensors_); }
   [[nodiscard]] int32_t paged_out(int32_t tensor) const { return x_[static_cast<size_t>(tensor)]; }
   // What every choice of the op reads.
-  [[nodiscard]] const std::vector<int32_t>& reads(int32_t op) const { return reads_[static_cast<size_t>(op)]; }
+  [[nodiscard]] const std::vector<int32_t>& reads(int32_t op) const {
+    return reads_[static_cast<size_t>(op)];
+  }  // Do all choices of the boundary's op read the tensor, or must it be in RAM at the end?
+  [[nodiscard]] bool read_at_boundary(int32_t epoch, int32_t tensor) const;
   // Does any choice of the op read or write the tensor?
   [[nodiscard]] bool touches(int32_t op, int32_t tensor) const {
     return touched_[static_cast<size_t>(op)].contains(tensor);
