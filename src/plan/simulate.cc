@@ -275,10 +275,10 @@ void Simulator::settle_outputs(const ChoiceModel& how, bool first) {
 
 // ---- RAM ------------------------------------------------------------------------------------------
 
-// Had again now, is it kept until its next use?
+// Had again now, is it kept?
 bool Simulator::keeps_again(int32_t tensor) const {
   const int32_t gap = gap_before(tensor);
-  return gap >= 0 && now_ >= policy_.gaps[z(gap)].again;
+  return gap >= 0 && now_ >= policy_.gaps[z(gap)].again && now_ < policy_.gaps[z(gap)].until;
 }
 
 // The gap that the tensor is in when the stage begins; -1: it is not made yet.

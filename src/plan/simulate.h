@@ -63,6 +63,8 @@ class Simulator {
 
   // By stage: the largest sum of live bytes while it runs.
   [[nodiscard]] Bytes peak(int32_t stage) const { return profile_[stage]; }
+  // The stages in [from, to) at which the accepted run looks at the tensor.
+  void looks(int32_t tensor, int32_t from, int32_t to, std::vector<int32_t>& stages) const;
   // The instruction stream of the current policy.
   [[nodiscard]] std::vector<Event> events();
   [[nodiscard]] bool times() const { return timed_; }

@@ -15,11 +15,12 @@ GapPolicy any_policy(const Model& model, int32_t gap, std::mt19937& random) {
   const auto between = [&](int32_t low, int32_t high) {
     return low + static_cast<int32_t>(random() % static_cast<uint32_t>(std::max(1, high - low)));
   };
-  GapPolicy policy{.evict = span.to, .again = span.to, .fetch = span.to, .page = false};
+  GapPolicy policy{.evict = span.to, .again = span.to, .until = span.to, .fetch = span.to, .page = false};
   if (random() % 3 == 0 || (!may_page(model, gap) && !may_drop(model, gap))) return policy;
   policy.page = may_page(model, gap) && (!may_drop(model, gap) || random() % 2 == 0);
   policy.evict = random() % 2 == 0 ? span.from : between(span.from, last);
   if (random() % 2 == 0) policy.again = between(policy.evict + 1, last + 1);
+  if (policy.again < last && random() % 2 == 0) policy.until = between(policy.again + 1, last + 1);
   if (random() % 8 == 0) policy.fetch = between(policy.evict + 1, last + 1);
   return policy;
 }

@@ -39,6 +39,7 @@ void Simulator::index_policy() {
   for (size_t gap = 0; gap < policy_.gaps.size(); ++gap) {
     const GapPolicy& how = policy_.gaps[gap];
     if (how.evict < model_.gaps[gap].to) evicted_[z(how.evict)].push_back(static_cast<int32_t>(gap));
+    if (how.until < model_.gaps[gap].to) evicted_[z(how.until)].push_back(static_cast<int32_t>(gap));
     if (how.fetch < model_.gaps[gap].to) fetched_[z(how.fetch)].push_back(static_cast<int32_t>(gap));
   }
 }
@@ -46,14 +47,14 @@ void Simulator::index_policy() {
 void Simulator::set_gap(int32_t gap, const GapPolicy& to) {
   GapPolicy& how = policy_.gaps[z(gap)];
   const int32_t use = model_.gaps[z(gap)].to;
-  if (how.evict != to.evict) {
-    if (how.evict < use) erase_sorted(evicted_[z(how.evict)], gap);
-    if (to.evict < use) insert_sorted(evicted_[z(to.evict)], gap);
-  }
-  if (how.fetch != to.fetch) {
-    if (how.fetch < use) erase_sorted(fetched_[z(how.fetch)], gap);
-    if (to.fetch < use) insert_sorted(fetched_[z(to.fetch)], gap);
-  }
+  const auto move = [&](std::vector<std::vector<int32_t>>& lists, int32_t before, int32_t after) {
+    if (before == after) return;
+    if (before < use) erase_sorted(lists[z(before)], gap);
+    if (after < use) insert_sorted(lists[z(after)], gap);
+  };
+  move(evicted_, how.evict, to.evict);
+  move(evicted_, how.until, to.until);
+  move(fetched_, how.fetch, to.fetch);
   how = to;
 }
 
@@ -64,18 +65,15 @@ Outcome Simulator::propose(const std::vector<Change>& changes) {
     const GapPolicy old = policy_.gaps[z(change.gap)];
     if (old == change.to) continue;
     const Gap& gap = model_.gaps[z(change.gap)];
-    const bool gives_up = old.evict != change.to.evict || old.page != change.to.page;
     int32_t from = std::min(old.again, change.to.again);
-    if (gives_up) {
-      from = std::min({from, old.evict, change.to.evict});
-      schedule(old.evict, gap.to);
-      schedule(change.to.evict, gap.to);
-    }
-    if (old.fetch != change.to.fetch) {
-      from = std::min({from, old.fetch, change.to.fetch});
-      schedule(old.fetch, gap.to);
-      schedule(change.to.fetch, gap.to);
-    }
+    const auto shift = [&](int32_t before, int32_t after) {
+      from = std::min({from, before, after});
+      schedule(before, gap.to);
+      schedule(after, gap.to);
+    };
+    if (old.evict != change.to.evict || old.page != change.to.page) shift(old.evict, change.to.evict);
+    if (old.until != change.to.until || old.page != change.to.page) shift(old.until, change.to.until);
+    if (old.fetch != change.to.fetch) shift(old.fetch, change.to.fetch);
     force(gap.tensor, from, gap.to);
     undo_.emplace_back(change.gap, old);
     set_gap(change.gap, change.to);
@@ -339,6 +337,13 @@ void Simulator::keep_moment(int32_t entity, int32_t stage, Word word) {
 void Simulator::drop_moment(int32_t entity, int32_t stage) {
   std::vector<Moment>& line = moments_[z(entity)];
   line.erase(line.begin() + static_cast<std::ptrdiff_t>(moment_before(entity, stage) + 1));
+}
+
+void Simulator::looks(int32_t tensor, int32_t from, int32_t to, std::vector<int32_t>& stages) const {
+  stages.clear();
+  const std::vector<Moment>& line = moments_[z(tensor)];
+  for (size_t at = moment_before(tensor, from) + 1; at < line.size() && line[at].stage < to; ++at)
+    stages.push_back(line[at].stage);
 }
 
 // The last moment of the entity before the stage.
