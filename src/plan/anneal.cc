@@ -2,6 +2,7 @@
 
 #include "plan/neighbours.h"
 #include "plan/search.h"
+#include "plan/twins.h"
 
 namespace pantoum::plan {
 namespace {
@@ -27,6 +28,7 @@ class Annealer {
         limits_(limits),
         best_(start),
         neighbours_(model, limit.ram),
+        twins_(model),
         simulator_(model, limit),
         random_(seed) {
     const double scale = std::max(1e-30, start.outcome.value);
@@ -51,6 +53,7 @@ class Annealer {
  private:
   static constexpr int64_t kAskEvery = 64;
   static constexpr int32_t kExchangeEvery = 300;
+  static constexpr size_t kTriesPerGap = 16;
 
   [[nodiscard]] bool finished() {
     if (limits_.rounds > 0 && round_ >= limits_.rounds) return true;
@@ -90,40 +93,48 @@ class Annealer {
     accepted_ = fitting_ = 0;
   }
 
-  // One gap is turned over whatever it costs, and the gaps beside it make the best of that; all of it is taken or none.
+  // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
   void exchange() {
-    const Simulator::Change turned = neighbours_.turn(simulator_, random_);
+    const bool copy = !twins_.empty() && random_.one_in(2);
+    const std::vector<Simulator::Change> turned =
+        copy ? twins_.draw(simulator_.policy(), random_)
+             : std::vector<Simulator::Change>{neighbours_.turn(simulator_, random_)};
+    if (turned.empty()) return;
     const std::vector<GapPolicy> before = simulator_.policy().gaps;
     const double price = price_(simulator_.outcome());
-    if (!try_changes({turned}, 1e300)) return;
-    neighbours_.focus(turned.gap, 8 << random_.below(6));
-    if (!neighbours_.focused().empty()) settle(turned);
+    if (!try_changes(turned, 1e300)) return;
+    const int32_t gap = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].gap;
+    neighbours_.focus(gap, 8 << random_.below(6));
+    if (!neighbours_.focused().empty()) settle(gap, !copy);
     neighbours_.focus_on_all();
     if (price_(simulator_.outcome()) <= price + temperature() * random_.exponential()) return;
     std::vector<Simulator::Change> back;
-    for (size_t gap = 0; gap < before.size(); ++gap)
-      if (!(before[gap] == simulator_.policy().gaps[gap])) back.push_back({static_cast<int32_t>(gap), before[gap]});
+    for (size_t each = 0; each < before.size(); ++each)
+      if (!(before[each] == simulator_.policy().gaps[each])) back.push_back({static_cast<int32_t>(each), before[each]});
     simulator_.propose(back);
     simulator_.accept();
   }
 
-  void settle(const Simulator::Change& turned) {
-    const bool gave_up = turned.to.evict < model_.gaps[static_cast<size_t>(turned.gap)].to;
+  // The gaps in focus, first in the opposite sense of the one that was turned, then in any.
+  void settle(int32_t turned, bool opposite) {
+    const auto kept = [&](int32_t gap) {
+      return simulator_.policy().gaps[static_cast<size_t>(gap)].evict >= model_.gaps[static_cast<size_t>(gap)].to;
+    };
     std::vector<int32_t> gaps = neighbours_.focused();
     for (size_t last = gaps.size(); last > 1; --last)
       std::swap(gaps[last - 1], gaps[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
-    for (const int32_t gap : gaps) {
-      const Gap& span = model_.gaps[static_cast<size_t>(gap)];
-      const bool kept = simulator_.policy().gaps[static_cast<size_t>(gap)].evict >= span.to;
-      if (kept == !gave_up || span.to == model_.never()) try_changes({neighbours_.turned(simulator_, gap, random_)}, 0);
-    }
-    for (size_t tries = 16 * gaps.size(); tries > 0; --tries) try_changes(neighbours_.draw(simulator_, random_), 0);
+    for (const int32_t gap : gaps)
+      if (!opposite || kept(gap) == kept(turned) || model_.gaps[static_cast<size_t>(gap)].to == model_.never())
+        try_changes({neighbours_.turned(simulator_, gap, random_)}, 0);
+    for (size_t tries = kTriesPerGap * gaps.size(); tries > 0; --tries)
+      try_changes(neighbours_.draw(simulator_, random_), 0);
   }
 
   const Model& model_;
   const SearchLimits& limits_;
   SearchResult best_;
   Neighbours neighbours_;
+  Twins twins_;
   Simulator simulator_;
   Random random_;
   Priced price_{0, 0};

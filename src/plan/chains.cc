@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <thread>
 
 namespace pantoum::plan {
 namespace {
 
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
-constexpr int64_t kPerGap = 100;
+constexpr int64_t kPerGap = 500;
+constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
 
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   std::atomic<int> next{0};
@@ -36,6 +38,7 @@ class Chains {
       on_threads(limits_.threads, limits_.chains, [&](int chain) {
         SearchLimits search = limits_.search;
         search.rounds = length;
+        search.heat = kHeats[(round + static_cast<uint64_t>(chain)) % std::size(kHeats)];
         SearchResult& own = chains_[static_cast<size_t>(chain)];
         own = anneal(model_, limit_, own, round * 1024 + static_cast<uint64_t>(chain) + 1, search);
       });
