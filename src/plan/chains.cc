@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
 constexpr int64_t kPerGap = 500;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
+constexpr int64_t kWarmGaps = 1000;                    // more gaps want it cooler: each pays a smaller share
 
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   std::atomic<int> next{0};
@@ -28,7 +29,9 @@ class Chains {
   Chains(const Model& model, const Limit& limit, const SearchResult& start, const ChainLimits& limits)
       : model_(model), limit_(limit), start_(start), limits_(limits), best_(start) {
     chains_.assign(static_cast<size_t>(limits.chains), start);
-    length_ = std::clamp(static_cast<int64_t>(model.gaps.size()) * kPerGap, kShortest, kLongest);
+    const auto gaps = static_cast<int64_t>(model.gaps.size());
+    length_ = std::clamp(gaps * kPerGap, kShortest, kLongest);
+    heat_ = static_cast<double>(kWarmGaps) / static_cast<double>(std::max(gaps, kWarmGaps));
   }
 
   SearchResult run() {
@@ -38,7 +41,7 @@ class Chains {
       on_threads(limits_.threads, limits_.chains, [&](int chain) {
         SearchLimits search = limits_.search;
         search.rounds = length;
-        search.heat = kHeats[(round + static_cast<uint64_t>(chain)) % std::size(kHeats)];
+        search.heat = kHeats[(round + static_cast<uint64_t>(chain)) % std::size(kHeats)] * heat_;
         SearchResult& own = chains_[static_cast<size_t>(chain)];
         own = anneal(model_, limit_, own, round * 1024 + static_cast<uint64_t>(chain) + 1, search);
       });
@@ -87,6 +90,7 @@ class Chains {
   SearchResult best_;
   std::vector<SearchResult> chains_;
   int64_t length_ = 0;
+  double heat_ = 1;
   int64_t idle_ = 0;  // rounds in which nothing got better
 };
 

@@ -109,10 +109,12 @@ class Planner {
         options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     double improved_at = elapsed();
     ChainLimits chains{.chains = kChains, .threads = threads, .search = limits(0)};
-    if (options_.effort > 0)
+    if (options_.effort > 0) {
       chains.rounds = options_.effort * kRoundsPerEffort;
-    else
+    } else {
+      chains.chains = std::clamp(threads, 2, kChains);
       chains.stagnant = [&, this] { return stagnant(improved_at); };
+    }
     chains.improved = [&, this](const Outcome& best) {
       improved_at = elapsed();
       report(best.value);
