@@ -1,46 +1,11 @@
 #include <algorithm>
-#include <cmath>
 
+#include "plan/neighbours.h"
 #include "plan/search.h"
+#include "plan/twins.h"
 
 namespace pantoum::plan {
 namespace {
-
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
-// splitmix64: small, and the same everywhere.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
-  uint64_t next() {
-    uint64_t x = state_ += 0x9E3779B97F4A7C15u;
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-    return x ^ (x >> 31);
-  }
-  // 0 .. count - 1; count > 0
-  int32_t below(int32_t count) { return static_cast<int32_t>(next() % static_cast<uint64_t>(count)); }
-
- private:
-  uint64_t state_;
-};
-
-// A random policy for a gap: kept, or given up by page or drop, mostly at once and until its use.
-GapPolicy random_policy(const Model& model, int32_t gap, Random& random) {
-  const Gap& span = model.gaps[z(gap)];
-  const int32_t to = span.to, length = to - span.from;
-  GapPolicy policy{.evict = to, .again = to, .fetch = to, .page = false};
-  const bool page = may_page(model, gap), drop = may_drop(model, gap);
-  const int32_t way = random.below(3);
-  if (way == 0 || (!page && !drop)) return policy;
-  policy.page = page && (!drop || way == 1);
-  policy.evict = random.below(4) != 0 ? span.from : span.from + random.below(length);
-  if (random.below(3) == 0) policy.again = policy.evict + 1 + random.below(std::max(1, to - policy.evict));
-  if (policy.again > to) policy.again = to;
-  return policy;
-}
 
 // The objective with a price on every byte over the budget and every second over the deadline.
 struct Priced {
@@ -50,15 +15,134 @@ struct Priced {
   }
 };
 
-std::vector<int32_t> movable_gaps(const Model& model) {
-  std::vector<int32_t> gaps;
-  for (int32_t gap = 0; gap < static_cast<int32_t>(model.gaps.size()); ++gap) {
-    const Gap& span = model.gaps[z(gap)];
-    if (span.to != model.never() && span.to - span.from > 1 && (may_page(model, gap) || may_drop(model, gap)))
-      gaps.push_back(gap);
-  }
-  return gaps;
+// What every plan pays: the first computations.
+double unavoidable(const Model& model, const Limit& limit) {
+  Simulator simulator(model, {.ram = INT64_MAX / 4, .objective = limit.objective});
+  return simulator.reset(keep_all(model, first_choices(model, limit.objective))).value;
 }
+
+class Annealer {
+ public:
+  Annealer(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed, const SearchLimits& limits)
+      : model_(model),
+        limits_(limits),
+        best_(start),
+        neighbours_(model, limit.ram),
+        twins_(model),
+        simulator_(model, limit),
+        random_(seed) {
+    const double scale = std::max(1e-30, start.outcome.value);
+    overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
+    price_ = {start.byte_price > 0 ? start.byte_price : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),
+              limit.deadline > 0 ? 10 * scale / limit.deadline : 0};
+  }
+
+  SearchResult run() {
+    if (neighbours_.empty() || !best_.outcome.sound) return best_;
+    simulator_.reset(best_.policy);
+    while (!finished()) {
+      if (random_.one_in(kExchangeEvery))
+        exchange();
+      else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
+        adapt_price();
+    }
+    best_.byte_price = price_.byte_price;
+    return best_;
+  }
+
+ private:
+  static constexpr int64_t kAskEvery = 64;
+  static constexpr int32_t kExchangeEvery = 300;
+  static constexpr size_t kTriesPerGap = 16;
+
+  [[nodiscard]] bool finished() {
+    if (limits_.rounds > 0 && round_ >= limits_.rounds) return true;
+    if (best_.outcome.fits() && best_.outcome.value <= limits_.target) return true;
+    if (round_ < ask_at_) return false;
+    ask_at_ = round_ + kAskEvery;
+    return limits_.stop && limits_.stop();
+  }
+
+  [[nodiscard]] double temperature() const {
+    if (limits_.rounds <= 0) return limits_.heat * overhead_ / 4;
+    const double heat = 1 - static_cast<double>(round_) / static_cast<double>(limits_.rounds);
+    return limits_.heat * overhead_ * heat * heat;
+  }
+
+  // Accepts what costs at most `slack` more.
+  bool try_changes(const std::vector<Simulator::Change>& changes, double slack) {
+    ++round_;
+    const double before = price_(simulator_.outcome());
+    const Outcome after = simulator_.propose(changes);
+    if (!after.sound || price_(after) > before + slack) {
+      simulator_.reject();
+      return false;
+    }
+    simulator_.accept();
+    if (better(after, best_.outcome)) best_ = {simulator_.policy(), after, price_.byte_price};
+    return true;
+  }
+
+  // A quarter to two thirds of what is accepted should fit.
+  void adapt_price() {
+    ++accepted_;
+    fitting_ += simulator_.outcome().fits();
+    if (accepted_ < 64) return;
+    if (fitting_ < 16) price_.byte_price *= 1.5;
+    if (fitting_ > 44) price_.byte_price /= 1.5;
+    accepted_ = fitting_ = 0;
+  }
+
+  // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
+  void exchange() {
+    const bool copy = !twins_.empty() && random_.one_in(2);
+    const std::vector<Simulator::Change> turned =
+        copy ? twins_.draw(simulator_.policy(), random_)
+             : std::vector<Simulator::Change>{neighbours_.turn(simulator_, random_)};
+    if (turned.empty()) return;
+    const std::vector<GapPolicy> before = simulator_.policy().gaps;
+    const double price = price_(simulator_.outcome());
+    if (!try_changes(turned, 1e300)) return;
+    const int32_t gap = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].gap;
+    neighbours_.focus(gap, 8 << random_.below(6));
+    if (!neighbours_.focused().empty()) settle(gap, !copy);
+    neighbours_.focus_on_all();
+    if (price_(simulator_.outcome()) <= price + temperature() * random_.exponential()) return;
+    std::vector<Simulator::Change> back;
+    for (size_t each = 0; each < before.size(); ++each)
+      if (!(before[each] == simulator_.policy().gaps[each])) back.push_back({static_cast<int32_t>(each), before[each]});
+    simulator_.propose(back);
+    simulator_.accept();
+  }
+
+  // The gaps in focus, first in the opposite sense of the one that was turned, then in any.
+  void settle(int32_t turned, bool opposite) {
+    const auto kept = [&](int32_t gap) {
+      return simulator_.policy().gaps[static_cast<size_t>(gap)].evict >= model_.gaps[static_cast<size_t>(gap)].to;
+    };
+    std::vector<int32_t> gaps = neighbours_.focused();
+    for (size_t last = gaps.size(); last > 1; --last)
+      std::swap(gaps[last - 1], gaps[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
+    for (const int32_t gap : gaps)
+      if (!opposite || kept(gap) == kept(turned) || model_.gaps[static_cast<size_t>(gap)].to == model_.never())
+        try_changes({neighbours_.turned(simulator_, gap, random_)}, 0);
+    for (size_t tries = kTriesPerGap * gaps.size(); tries > 0; --tries)
+      try_changes(neighbours_.draw(simulator_, random_), 0);
+  }
+
+  const Model& model_;
+  const SearchLimits& limits_;
+  SearchResult best_;
+  Neighbours neighbours_;
+  Twins twins_;
+  Simulator simulator_;
+  Random random_;
+  Priced price_{0, 0};
+  double overhead_ = 0;
+  int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, accepted_ = 0;
+};
+
+}  // namespace
 
 bool better(const Outcome& a, const Outcome& b) {
   if (a.fits() != b.fits()) return a.fits();
@@ -66,52 +150,9 @@ bool better(const Outcome& a, const Outcome& b) {
   return a.value < b.value;
 }
 
-}  // namespace
-
 SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
                     const SearchLimits& limits) {
-  constexpr int64_t kAskEvery = 32, kCycles = 6;
-  SearchResult best = start;
-  const std::vector<int32_t> gaps = movable_gaps(model);
-  if (gaps.empty() || !start.outcome.sound) return best;
-  Simulator simulator(model, limit);
-  Random random(seed);
-  const double scale = std::max(1e-30, start.outcome.value);
-  Priced price{scale / static_cast<double>(std::max<Bytes>(1, limit.ram)) * 4,
-               limit.deadline > 0 ? 10 * scale / limit.deadline : 0};
-  const int64_t rounds = limits.rounds > 0 ? limits.rounds : INT64_MAX;
-  const int64_t cycle =
-      limits.rounds > 0 ? std::max<int64_t>(1, rounds / kCycles) : static_cast<int64_t>(gaps.size()) * 200;
-  int64_t fitting = 0, accepted = 0;
-  simulator.reset(best.policy);
-  for (int64_t round = 0; round < rounds; ++round) {
-    if (round % cycle == 0 && round > 0) simulator.reset(best.policy);
-    if (round % kAskEvery == 0 && limits.stop && limits.stop()) break;
-    if (best.outcome.fits() && best.outcome.value <= limits.target) break;
-    const double heat = 1 - static_cast<double>(round % cycle) / static_cast<double>(cycle);
-    const double threshold = 2e-4 * scale * heat * heat;
-    std::vector<Simulator::Change> changes;
-    for (int32_t count = random.below(3) == 0 ? 2 : 1; count > 0; --count) {
-      const int32_t gap = gaps[z(random.below(static_cast<int32_t>(gaps.size())))];
-      if (changes.empty() || changes[0].gap != gap) changes.push_back({gap, random_policy(model, gap, random)});
-    }
-    const double before = price(simulator.outcome());
-    const Outcome after = simulator.propose(changes);
-    if (!after.sound || price(after) > before + threshold) {
-      simulator.reject();
-      continue;
-    }
-    simulator.accept();
-    ++accepted;
-    fitting += after.fits();
-    if (better(after, best.outcome)) best = {simulator.policy(), after};
-    if (accepted == 64) { /* a quarter to two thirds of what is accepted should fit */
-      if (fitting < 16) price.byte_price *= 1.5;
-      if (fitting > 44) price.byte_price /= 1.5;
-      accepted = fitting = 0;
-    }
-  }
-  return best;
+  return Annealer(model, limit, start, seed, limits).run();
 }
 
 }  // namespace pantoum::plan

@@ -29,7 +29,7 @@ std::vector<Simulator::Change> ways(const Model& model, const Simulator& simulat
   const GapPolicy& now = simulator.policy().gaps[z(gap)];
   for (const bool page : {true, false}) {
     if (page ? !may_page(model, gap) : !may_drop(model, gap)) continue;
-    const GapPolicy to{.evict = span.from, .again = span.to, .fetch = span.to, .page = page};
+    const GapPolicy to{.evict = span.from, .again = span.to, .until = span.to, .fetch = span.to, .page = page};
     if (!(to == now)) found.push_back({gap, to});
   }
   return found;

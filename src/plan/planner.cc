@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "plan/bound.h"
 #include "plan/bound_search.h"
+#include "plan/chains.h"
 #include "plan/order.h"
 #include "plan/predict.h"
 #include "plan/realize.h"
@@ -23,7 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kChains = 4;  // independent searches; whatever the number of threads
-constexpr int64_t kRoundsPerEffort = 100;
+constexpr int64_t kRoundsPerEffort = 250;
 constexpr double kPlacementShare = 0.1;  // of the time limit
 
 class Planner {
@@ -142,55 +142,28 @@ class Planner {
     if (simulator.outcome().excess < found.outcome.excess) found = greedy(model_, limit, simulator.policy(), limits(0));
   }
 
-  // Chains that know nothing of each other, so that the answer does not depend on the number of threads.
   SearchResult best_chain(const Limit& limit, const SearchResult& start) {
-    std::vector<SearchResult> results(kChains, start);
-    std::atomic<int> next{0};
-    std::atomic<double> shared{start.outcome.fits() ? start.outcome.value : std::numeric_limits<double>::infinity()};
-    std::atomic<double> improved_at{elapsed()};
-    const int64_t rounds = options_.effort > 0 ? std::max<int64_t>(1, options_.effort) * kRoundsPerEffort : 0;
-    const auto work = [&] {
-      for (int chain = next++; chain < kChains; chain = next++) {
-        SearchLimits search = limits(rounds);
-        search.stop = [&, this] { return out_of_time() || (rounds == 0 && stagnant(improved_at)); };
-        if (rounds > 0) {
-          results[static_cast<size_t>(chain)] = anneal(model_, limit, start, static_cast<uint64_t>(chain) + 1, search);
-          continue;
-        }
-        SearchResult current = start;  // by the clock: cycles, each from the best of its chain
-        for (uint64_t cycle = 0; !search.stop() && !(current.outcome.fits() && current.outcome.value <= target());
-             ++cycle) {
-          search.rounds = static_cast<int64_t>(model_.gaps.size()) * 60 + 200;
-          const SearchResult better =
-              anneal(model_, limit, current, cycle * kChains + static_cast<uint64_t>(chain) + 1, search);
-          if (better.outcome.fits() && better.outcome.value < shared.load() * (1 - 1e-6))
-            shared = better.outcome.value, improved_at = elapsed();
-          if (better.outcome.fits() || !current.outcome.fits()) current = better;
-          report(shared.load());
-        }
-        results[static_cast<size_t>(chain)] = current;
-      }
-    };
     const int threads =
-        std::min(kChains, options_.threads > 0 ? options_.threads
-                                               : static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
-    std::vector<std::thread> team;
-    for (int thread = 1; thread < threads; ++thread) team.emplace_back(work);
-    work();
-    for (std::thread& thread : team) thread.join();
-    SearchResult best = start;
-    for (const SearchResult& result : results)
-      if ((result.outcome.fits() && (!best.outcome.fits() || result.outcome.value < best.outcome.value)) ||
-          (!best.outcome.fits() &&
-           result.outcome.excess + result.outcome.late < best.outcome.excess + best.outcome.late))
-        best = result;
-    return best;
+        options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    double improved_at = elapsed();
+    ChainLimits chains{.chains = kChains, .threads = threads, .search = limits(0)};
+    if (options_.effort > 0) {
+      chains.rounds = options_.effort * kRoundsPerEffort;
+    } else {
+      chains.chains = std::clamp(threads, 2, kChains);
+      chains.stagnant = [&, this] { return stagnant(improved_at); };
+      chains.search.stop = [this] { return out_of_time() || value_.load() <= target(); };  // the bound rises meanwhile
+    }
+    chains.improved = [&, this](const Outcome& best) {
+      improved_at = elapsed();
+      report(best.value);
+    };
+    return anneal_chains(model_, limit, start, chains);
   }
 
-  // Nothing better for a while: a second, or a third of the time so far.
-  [[nodiscard]] bool stagnant(const std::atomic<double>& improved_at) const {
-    const double now = elapsed();
-    return now - improved_at.load() > std::max(0.6, 0.35 * now);
+  // Nothing better for as long as it took to come here, and a share of the limit.
+  [[nodiscard]] bool stagnant(double improved_at) const {
+    return elapsed() > 2 * improved_at + 0.08 * std::min<Seconds>(options_.time_limit, 60);
   }
 
   void report(double best) {
@@ -246,7 +219,8 @@ double value_of(const Plan& plan) {
 // Method, bound, gap and status of a plan that is about to be answered.
 void conclude(Plan& plan, const CostGraph& original, const Planner& planner, const PlanOptions& options) {
   plan.graph = original;
-  plan.method = "policies with thresholds: greedy, threshold accepting; working-set and knapsack bound";
+  plan.method =
+      "policies with thresholds: greedy, annealing, exchanges; linear relaxation with path, memory and knapsack cuts";
   plan.solver_seconds = options.effort > 0 ? 0 : planner.elapsed();
   plan.bound = {.energy_j = planner.bounds().energy, .time_s = planner.bounds().time, .any_order = false};
   const double value = value_of(plan),

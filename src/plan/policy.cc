@@ -11,6 +11,7 @@ Policy keep_all(const Model& model, std::vector<int32_t> choices) {
     const bool stays = !last || tensor.pinned;
     policy.gaps.push_back({.evict = stays ? gap.to : gap.from,
                            .again = gap.to,
+                           .until = gap.to,
                            .fetch = gap.to,
                            .page = last && tensor.ends_in_aux && tensor.start != cost::Home::kAux});
   }

@@ -1,4 +1,4 @@
-// What the search decides: for every gap keep, page or drop, with two thresholds; for every op a choice.
+// What the search decides: for every gap keep, page or drop, with three thresholds; for every op a choice.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@ namespace pantoum::plan {
 struct GapPolicy {
   int32_t evict = 0;  // given up right after this stage; >= the gap's `to`: kept
   int32_t again = 0;  // had again at or after this stage (a recomputation needed it), it is kept
+  int32_t until = 0;  // ... until it is given up again right after this stage; >= the gap's `to`: until its use
   int32_t fetch = 0;  // paged in before this stage, ahead of the use; >= the gap's `to`: when it is used
   bool page = false;  // given up by writing it to storage (once); otherwise dropped
   friend bool operator==(const GapPolicy&, const GapPolicy&) = default;

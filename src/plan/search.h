@@ -9,23 +9,28 @@ namespace pantoum::plan {
 
 // When to stop. With `rounds` > 0 there is no clock: the same answer on every machine.
 struct SearchLimits {
-  int64_t rounds = 0;          // proposals of each chain
+  int64_t rounds = 0;          // proposals of an annealing
   std::function<bool()> stop;  // asked now and then; true: give the best so far
   double target = 0;           // good enough: a value at or below
+  double heat = 3e-4;  // the first temperature of `anneal`, as a share of what is paid beyond keeping everything
 };
 
 struct SearchResult {
   Policy policy;
   Outcome outcome;
+  double byte_price = 0;  // that `anneal` came to; 0: none yet
 };
 
 // Gives up, gap by gap, what costs least per byte that it saves, until the policy fits or nothing helps.
 // Cost: a simulation of every gap that spans the worst stage, per gap given up.
 [[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
-// Threshold accepting (Dueck and Scheuer, 1990) over the gaps' policies: a random gap is kept, paged or dropped, with
-// random thresholds; worse plans are taken while they are worse by less than a falling threshold; the price of a byte
-// over the budget adapts.
+// Fits before it does not; nearer to fitting; of less value.
+[[nodiscard]] bool better(const Outcome& a, const Outcome& b);
+
+// Simulated annealing over the gaps' policies (`neighbours`), cool from the start; the price of a byte over the budget
+// adapts. Now and then an exchange: a gap is turned over, those around it are settled anew, and the whole is taken or
+// left.
 [[nodiscard]] SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
                                   const SearchLimits& limits);
 

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/load_profile.h"
 #include "plan/model.h"
 #include "plan/policy.h"
 
@@ -38,7 +39,9 @@ struct Outcome {
   [[nodiscard]] bool fits() const { return sound && excess == 0 && late == 0; }
 };
 
-// Simulates one policy and its neighbours. A neighbour costs the stages that it changes.
+// Simulates one policy and its neighbours. A neighbour costs the stages whose course it changes: the accepted run knows
+// which stages looked at which tensor, so that a stage is skipped when nothing that differs was looked at there; its
+// load is shifted. (With a clock every stage after the first change is run.)
 class Simulator {
  public:
   Simulator(const Model& model, const Limit& limit);
@@ -48,7 +51,7 @@ class Simulator {
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 
-  // What `changes` would give. Followed by accept() or reject().
+  // What `changes` would give (one per gap). Followed by accept() or reject().
   struct Change {
     int32_t gap = 0;
     GapPolicy to;
@@ -59,14 +62,25 @@ class Simulator {
   void reject();
 
   // By stage: the largest sum of live bytes while it runs.
-  [[nodiscard]] Bytes peak(int32_t stage) const { return costs_[static_cast<size_t>(stage)].peak; }
+  [[nodiscard]] Bytes peak(int32_t stage) const { return profile_[stage]; }
+  // The stages in [from, to) at which the accepted run looks at the tensor.
+  void looks(int32_t tensor, int32_t from, int32_t to, std::vector<int32_t>& stages) const;
   // The instruction stream of the current policy.
   [[nodiscard]] std::vector<Event> events();
   [[nodiscard]] bool times() const { return timed_; }
   [[nodiscard]] const Limit& limit() const { return limit_; }
 
  private:
-  enum Flag : uint8_t { kInRam = 1, kInAux = 2, kKept = 4, kHomeFree = 8 };
+  // An entity is a tensor or, after the tensors, an op that may run only once. Its word: flags, and above them one more
+  // than the home whose bytes it occupies since the start.
+  using Word = uint32_t;
+  enum Flag : Word { kInRam = 1, kInAux = 2, kKept = 4, kHomeFree = 8, kHomeBusy = 16, kComputed = 32 };
+  static constexpr int kHomeShift = 8;
+
+  struct Moment {  // the word at the end of a stage that looked at the entity
+    int32_t stage = 0;
+    Word word = 0;
+  };
 
   struct Clock {
     Seconds now = 0, in_free = 0, out_free = 0, end = 0;
@@ -75,65 +89,95 @@ class Simulator {
     std::vector<Seconds> ready, stored;              // by tensor
   };
 
-  struct State {
-    std::vector<uint8_t> flags;      // by tensor
-    std::vector<int32_t> home_held;  // by tensor: the home whose bytes it occupies since the start, or -1
-    std::vector<uint8_t> home_busy;  // by tensor that started in RAM
-    std::vector<int32_t> gap;        // by tensor: the one it is in
-    std::vector<uint8_t> computed;   // by op that may run once only
-    Bytes load = 0;
-    uint64_t hash = 0;
-    Clock clock;
-  };
-
-  struct StageCost {
+  struct Cost {  // of a stage, or the sum of all
     Joules joules = 0;
-    double traffic = 0;  // bytes moved
-    Bytes peak = 0;
-    Bytes stored = 0;   // storage taken
-    double broken = 0;  // bytes of duties that are not met
-    uint64_t hash = 0;
-    int64_t computes = 0;
+    double traffic = 0;                         // bytes moved
+    Bytes over = 0;                             // bytes over the budget
+    Bytes broken = 0;                           // bytes of duties that are not met
+    Bytes stored = 0;                           // storage taken
+    int64_t work = 0;                           // recomputations
+    void add(const Cost& other, int32_t sign);  // all but `over`, which shifts change too
   };
 
-  struct Totals {
-    Joules joules = 0;
-    double traffic = 0, over = 0;
-    Bytes stored = 0;
+  struct Visit {  // of a stage by a trial
+    int32_t stage = 0;
+    Cost cost;
+    Bytes begin = 0, end = 0, peak = 0;  // load
+    size_t touched = 0;                  // first in trial_touched_
+  };
+  struct Touch {
+    int32_t entity = 0;
+    Word word = 0;  // at the end of the stage
+  };
+  struct Shift {  // stages [first, last) that a trial skips
+    int32_t first = 0, last = 0;
+    Bytes delta = 0;
+  };
+  struct Watch {  // by entity, in a trial
+    bool listed = false, differs = false;
+    Word word = 0;           // where it differs from the accepted run
+    int32_t next = 0;        // the accepted run's next stage that looks at it
+    int32_t forced_to = -1;  // its policy changed: stages up to this one that look at it are run
+    size_t at = 0;           // in its moments: the last one before this stage
   };
 
-  [[nodiscard]] State initial_state() const;
+  void set_constants();
+  [[nodiscard]] Word first_word(int32_t entity) const;
   void index_policy();
   void set_gap(int32_t gap, const GapPolicy& to);
-  Outcome run(int32_t first, int32_t last, bool whole);
-  [[nodiscard]] Totals totals_of_trial(bool whole) const;
-  [[nodiscard]] Outcome outcome_of(const Totals& totals) const;
+  void schedule(int32_t stage, int32_t end);
+  void force(int32_t entity, int32_t from, int32_t to);
+  Outcome run_all();
+  Outcome run_changed();
+  bool visit(int32_t stage, Bytes begin);
+  void compare(int32_t stage);
+  void settle(int32_t entity, int32_t stage, Word word);
+  [[nodiscard]] int32_t next_stage(int32_t stage);
+  void skip(int32_t first, int32_t last, Bytes delta);
+  Outcome keep_trial();
+  Outcome fail_trial();
+  void forget_trial();
+  void keep_visit(size_t index);
+  void keep_moment(int32_t entity, int32_t stage, Word word);
+  void drop_moment(int32_t entity, int32_t stage);
+  [[nodiscard]] size_t moment_before(int32_t entity, int32_t stage) const;
+  [[nodiscard]] Outcome outcome_of(const Cost& totals) const;
+
   bool stage(int32_t at);
   void fetch(int32_t at);
   bool first_computation(int32_t op);
   bool finish();
   bool finish_in_storage(int32_t tensor);
-  [[nodiscard]] double homes_missed() const;
+  [[nodiscard]] Bytes homes_missed();
   void evictions(int32_t at);
   bool require(const std::vector<int32_t>& reads);
-  void unpin(const std::vector<int32_t>& reads);
-  [[nodiscard]] bool rather_recompute(int32_t tensor) const;
+  [[nodiscard]] bool rather_recompute(int32_t tensor);
   bool recompute(int32_t tensor);
   bool compute(int32_t op, int32_t choice, bool first);
-  [[nodiscard]] bool dies(int32_t tensor, bool first) const;
+  void take_over(int32_t tensor, int32_t source);
+  [[nodiscard]] bool dies(int32_t tensor, bool first);
   bool page_in(int32_t tensor);
   void page_out(int32_t tensor);
   void settle_outputs(const ChoiceModel& how, bool first);
   void release(int32_t tensor);
   void release_unless_kept(int32_t tensor);
   void begin_stay(int32_t tensor);
-  void flag(int32_t tensor, uint8_t bit, bool on);
-  [[nodiscard]] bool has(int32_t tensor, uint8_t bit) const {
-    return (state_.flags[static_cast<size_t>(tensor)] & bit) != 0;
+  Word& word(int32_t entity) {
+    if (stamp_[static_cast<size_t>(entity)] != visit_) look_up(entity);
+    return words_[static_cast<size_t>(entity)];
   }
+  void look_up(int32_t entity);
+  void flag(int32_t entity, Word bits, bool on) {
+    Word& flags = word(entity);
+    flags = on ? flags | bits : flags & ~bits;
+  }
+  [[nodiscard]] bool has(int32_t entity, Word bit) { return (word(entity) & bit) != 0; }
+  [[nodiscard]] bool keeps_again(int32_t tensor) const;
+  [[nodiscard]] int32_t gap_before(int32_t tensor) const;
   [[nodiscard]] int32_t home_of(int32_t tensor) const;
+  [[nodiscard]] int32_t once_only(int32_t op) const { return static_cast<int32_t>(model_.tensors.size()) + op; }
   void raise_peak(Bytes load) {
-    if (load > cost_.peak) cost_.peak = load;
+    if (load > peak_) peak_ = load;
   }
   Seconds wait_for_room(Bytes size);
   Seconds channel(bool out, Seconds earliest, Seconds seconds);
@@ -142,28 +186,54 @@ class Simulator {
   const Model& model_;
   const Limit limit_;
   const bool timed_;
+  bool has_optional_ = false;
   Policy policy_;
   std::vector<char> needed_;
   std::vector<std::vector<int32_t>> evicted_, fetched_;  // by stage: gaps, ascending
-  std::vector<int32_t> finals_;                          // tensors that end in RAM
-  State state_;
-  std::vector<uint16_t> pins_;
-  StageCost cost_;
-  int32_t now_ = 0;  // stage
-  int32_t depth_ = 0;
-  int64_t work_ = 0, most_work_ = 0;
-  std::vector<Event>* log_ = nullptr;
+  std::vector<int32_t> finals_, stored_finals_;          // tensors that end in RAM, in storage
+  Bytes first_load_ = 0, first_stored_ = 0;
+  double tie_ = 0;
 
-  // The accepted run and the proposed one.
-  static constexpr int32_t kCheckpointEvery = 16;
-  std::vector<StageCost> costs_, trial_costs_;
-  Totals totals_, trial_totals_;
-  std::vector<State> checkpoints_, trial_checkpoints_;
-  int32_t trial_first_ = 0, trial_stop_ = 0;  // stages [first, stop) were simulated
-  Outcome outcome_, trial_outcome_;
+  // The accepted run.
+  std::vector<std::vector<Moment>> moments_;  // by entity, by stage; the first is the start
+  std::vector<std::vector<int32_t>> looked_;  // by stage: entities
+  std::vector<Cost> costs_;
+  std::vector<Bytes> rises_, nets_;  // by stage: its peak, and the load at its end, less the load at its beginning
+  LoadProfile profile_;
+  Cost totals_;
+  Outcome outcome_;
+
+  // The trial.
+  std::vector<Visit> visits_;
+  std::vector<Touch> trial_touched_;
+  std::vector<Shift> shifts_;
+  std::vector<int32_t> agenda_;  // stages to be run, ascending
+  size_t agenda_at_ = 0;
+  std::vector<int32_t> watched_;  // entities
+  std::vector<Watch> watch_;
+  Cost trial_totals_;
+  Outcome trial_outcome_;
+  bool trial_whole_ = false;
   std::vector<std::pair<int32_t, GapPolicy>> undo_;
   int32_t undo_op_ = -1, undo_choice_ = 0;
-  double tie_ = 0;
+
+  // The stage at hand.
+  std::vector<Word> words_;  // by entity, valid where stamped with the visit
+  std::vector<uint64_t> stamp_;
+  uint64_t visit_ = 0;
+  bool dense_ = false;  // words_ are carried on from stage to stage
+  std::vector<uint16_t> pins_;
+  Cost cost_;
+  Bytes load_ = 0, peak_ = 0;
+  int32_t now_ = 0, depth_ = 0;
+  int64_t most_work_ = 0;
+  std::vector<Event>* log_ = nullptr;
+
+  // With a clock: its state before every few stages.
+  static constexpr int32_t kCheckpointEvery = 16;
+  Clock clock_;
+  std::vector<Clock> clocks_, trial_clocks_;
+  int32_t clock_from_ = 0;
 };
 
 }  // namespace pantoum::plan
