@@ -190,9 +190,9 @@ TEST(PlaceStays, FitsWheneverAnyOffsetsDo) {
     fitted += fits ? 1 : 0;
     searched += fits || collide ? 0 : 1;
   }
-  EXPECT_GT(fitted, 50);
-  EXPECT_GT(searched, 50);
-  EXPECT_GT(windows, 20);
+  EXPECT_GT(fitted, kRounds / 10);
+  EXPECT_GT(searched, kRounds / 10);
+  EXPECT_GT(windows, kRounds / 20);
 }
 
 TEST(PlaceStays, KeepsFixedAndGroupedStaysTogether) {
