@@ -56,7 +56,7 @@ void measure(const std::string& path, double seconds) {
   const auto began = std::chrono::steady_clock::now();
   const auto placement = pantoum::place::place(instance.stays, instance.options, &shortfall);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-  std::string outcome = "placed";
+  std::string outcome = placement ? fmt::format("placed, {}", placement->arena_bytes) : "";
   if (!placement) outcome = shortfall.proved ? "none" : fmt::format("not found, {}", shortfall.arena_bytes);
   if (placement && !validate(instance.stays, *placement, instance.options)) outcome = "wrong";
   fmt::print("{:7.3f} s  {}  {} stays  {}\n", took.count(), path.substr(path.rfind('/') + 1), instance.stays.size(),

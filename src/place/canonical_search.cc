@@ -199,8 +199,7 @@ bool CanonicalSearch::splits(int32_t number) const {
 bool CanonicalSearch::limit_reached() {
   if (limit_->nodes <= 0) return true;
   --limit_->nodes;
-  if (++visits_ % 64 != 0 || !limit_->deadline) return false;
-  if (std::chrono::steady_clock::now() < *limit_->deadline) return false;
+  if (++visits_ % 64 != 0 || !past(limit_->deadline)) return false;
   limit_->nodes = 0;
   return true;
 }

@@ -119,7 +119,7 @@ Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, c
   for (size_t box = 0; box < boxes.boxes.size(); ++box)
     if (boxes.boxes[box].fixed) put(box, *boxes.boxes[box].fixed);
   for (size_t next = 0; next < order.size(); ++next) {
-    if (deadline && next % 16 == 0 && std::chrono::steady_clock::now() >= *deadline) {
+    if (next % 16 == 0 && past(deadline)) {
       pile(boxes, {order.begin() + static_cast<std::ptrdiff_t>(next), order.end()}, placed, result);
       break;
     }

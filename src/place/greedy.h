@@ -18,6 +18,10 @@ struct Offsets {
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
+[[nodiscard]] inline bool past(const Deadline& deadline) {
+  return deadline && std::chrono::steady_clock::now() >= *deadline;
+}
+
 // Places the boxes in `order` (each box once; fixed ones go first whatever their rank), each in the lowest gap (kFirst)
 // or the smallest gap (kBest) between those already placed that live at the same time. Cost: |boxes| * intervals. After
 // the deadline the rest is put on top, which is quick.

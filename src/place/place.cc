@@ -10,6 +10,7 @@
 #include "place/canonical_search.h"
 #include "place/greedy.h"
 #include "place/hill_climb.h"
+#include "place/windows.h"
 
 namespace pantoum::place {
 namespace {
@@ -34,10 +35,6 @@ struct Attempt {
   Offsets best;
   std::vector<int32_t> best_order;
 };
-
-bool past(const Deadline& deadline) {
-  return deadline && std::chrono::steady_clock::now() >= *deadline;
-}
 
 bool out_of_time(const Attempt& attempt) {
   return past(attempt.limit.deadline);
@@ -117,6 +114,17 @@ void pin_stripes(Boxes& boxes) {
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 
+// Windows of 1, 3, 5, 9, ... moments, wider in each round.
+bool proved_by_window(Attempt& attempt, Bytes capacity, uint64_t round, int64_t nodes) {
+  const int32_t reach = round == 0 ? 0 : int32_t{1} << std::min<uint64_t>(round - 1, 20);
+  if (reach > attempt.boxes.moments) return false;
+  SearchLimit some{std::min(attempt.limit.nodes, nodes), attempt.limit.deadline};
+  const int64_t granted = some.nodes;
+  const bool proved = some_window_overfull(attempt.boxes, capacity, reach, some);
+  attempt.limit.nodes -= granted - some.nodes;
+  return proved;
+}
+
 // Until the best arena is within the capacity; kNone: proved that none is.
 Outcome fit(Attempt& attempt, Bytes capacity) {
   try_greedy(attempt, capacity);
@@ -130,6 +138,7 @@ Outcome fit(Attempt& attempt, Bytes capacity) {
     if (search && !turns) turns.emplace(attempt.boxes, capacity);
     const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
+    if (search && proved_by_window(attempt, capacity, round, 20'000 * stretch)) return Outcome::kNone;
     SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
     const int64_t granted = some.nodes;
     hill_climb(attempt.boxes, order, round + 1, capacity, some, attempt.best);

@@ -27,8 +27,7 @@ class Skyline {
   [[nodiscard]] size_t mark() const { return trail_.size(); }
   void undo(size_t mark);
 
-  // No placed box has its upper end above; an open one has its lower end at `offset` or higher. A fixed box has its
-  // given offset.
+  // The top of what is placed below an open box: where it would lie if it went next.
   [[nodiscard]] Bytes offset(int32_t box) const { return offset_[index(box)]; }
   // At least `offset`: no solution has the open box lower.
   [[nodiscard]] Bytes bound(int32_t box) const { return bound_[index(box)]; }
