@@ -121,7 +121,7 @@ class Curve {
     else
       return tl::make_unexpected(error);
     none.min_plan.reset();
-    if (none.why.empty()) none.why = error.message;
+    if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
     row.none = none;
     if (row.status == SweepStatus::kInfeasible) none_ = std::move(none);
     return {};

@@ -9,7 +9,7 @@ import time
 import unittest
 import xml.etree.ElementTree
 
-from house import MODEL, PANTOUM, House
+from house import MODEL, PANTOUM, ROOT, House
 
 PLANNERS = "pantoum,pantoum-paging-only,pantoum-remat-only"
 BUDGETS = 7
@@ -80,6 +80,15 @@ class Sweep(House):
         paths = list(svg.iter("{http://www.w3.org/2000/svg}path"))
         self.assertEqual(len(paths), 2 * 3 * 2)  # energy and time: a line and a dashed bound for each planner
         self.assertEqual(sum("stroke-dasharray" in path.attrib for path in paths), 2 * 3)
+
+    def test_the_schema_names_every_key(self):
+        self.succeed(*self.words("curve"))
+        with open(os.path.join(ROOT, "docs", "schema", "sweep-1.schema.json")) as file:
+            schema = json.load(file)
+        document = json.loads(pathlib.Path(self.path("curve", "sweep.json")).read_text())
+        self.assertEqual(set(document), set(schema["properties"]))
+        for row in document["rows"]:
+            self.assertEqual(set(row), set(schema["$defs"]["planned" if "energy_j" in row else "refused"]["properties"]))
 
     def contents(self, folder):
         return {name: pathlib.Path(self.path(folder, name)).read_bytes() for name in (*FILES, *(f"plans/{plan}" for plan in sorted(os.listdir(self.path(folder, "plans")))))}
