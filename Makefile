@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench
+.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-papers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -67,6 +67,10 @@ fuzz-long:
 
 bench: build
 	@$(RELEASE)/bin/kernels_bench
+
+# The figures of the literature, planned here: out/bench/papers (docs/results.md).
+bench-papers: build
+	@python3 bench/papers/run.py --pantoum $(PANTOUM)
 
 format:
 	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

@@ -29,8 +29,11 @@ Failure broken(std::string rule) {
 // One replay of one plan. Tensors and ops are known by their index in the graph.
 class Replay {
  public:
-  Replay(const CostGraph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
+  Replay(const CostGraph& graph, const Plan& plan, std::vector<Span>* spans)
+      : graph_(graph),
+        plan_(plan),
+        spans_(spans),
+        arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
     in_storage_.assign(graph.tensors.size(), false);
     stored_s_.assign(graph.tensors.size(), 0);
     writing_until_s_.assign(graph.tensors.size(), kNotWriting);
@@ -44,7 +47,9 @@ class Replay {
     PANTOUM_TRY(at_place(start(), "start"));
     for (size_t step = 0; step < plan_.instructions.size(); ++step) {
       index_ = static_cast<int64_t>(step);
+      span_ = {now_s_, now_s_, now_s_};
       PANTOUM_TRY(at_place(issue(plan_.instructions[step]), fmt::format("instruction {}", step)));
+      if (spans_ != nullptr) spans_->push_back(span_);
       arena_.forget(now_s_);
     }
     PANTOUM_TRY(at_place(finish(), "end"));
@@ -180,6 +185,8 @@ class Replay {
     hold_outputs(op, choice, step, end);
     now_s_ = end;
     end_s_ = std::max(end_s_, end);
+    span_.begin_s = begin;
+    span_.end_s = end;
     found_.energy_j += choice.energy_j;
     found_.counts.compute += 1;
     found_.counts.recompute += again ? 1 : 0;
@@ -326,6 +333,8 @@ class Replay {
     const double begin = std::max({earliest, now_s_, channel_free});
     const double end = begin + seconds;
     channel_free = end;
+    span_.begin_s = begin;
+    span_.end_s = end;
     found_.energy_j += seconds * link.w;
     int64_t& bytes = out ? found_.bytes_out : found_.bytes_in;
     if (__builtin_add_overflow(bytes, moved, &bytes)) return broken("more than 2^63 bytes are transferred");
@@ -355,6 +364,8 @@ class Replay {
 
   const CostGraph& graph_;
   const Plan& plan_;
+  std::vector<Span>* spans_;
+  Span span_;  // of the instruction that is being issued
   std::unordered_map<int64_t, size_t> tensor_of_, op_of_;
   Arena arena_;
   std::vector<bool> in_storage_;         // by tensor
@@ -414,9 +425,9 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
 
 }  // namespace
 
-Result<Found> replay(const CostGraph& graph, const Plan& plan, const Limits& limits) {
+Result<Found> replay(const CostGraph& graph, const Plan& plan, const Limits& limits, std::vector<Span>* spans) {
   PANTOUM_TRY(cost::validate(graph));
-  PANTOUM_ASSIGN(Found found, Replay(graph, plan).run());
+  PANTOUM_ASSIGN(Found found, Replay(graph, plan, spans).run());
   PANTOUM_TRY(check_limits(plan, limits, found));
   PANTOUM_TRY(check_claims(plan, found));
   return found;

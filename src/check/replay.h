@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cost/cost_graph.h"
 #include "plan/plan.h"
@@ -22,6 +23,11 @@ struct Found {  // what the plan really needs
   bool keeps_order = true;
 };
 
+// When one instruction ran. A compute that begins after its issue has waited; so has all that follows.
+struct Span {
+  double issue_s = 0, begin_s = 0, end_s = 0;
+};
+
 struct Limits {  // in place of the plan's own
   std::optional<int64_t> ram_bytes;
   std::optional<double> deadline_s;
@@ -30,7 +36,9 @@ struct Limits {  // in place of the plan's own
 // Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or
 // deadline, E0803 a prediction or bound that the replay refutes, E0804 the storage table; E0221 for a graph that
 // `cost::validate` refuses. A prediction that is negative (bytes) or NaN counts as not made; an empty storage table is
-// not checked. Cost: near linear in the instructions, but for transfers in flight.
-[[nodiscard]] Result<Found> replay(const cost::CostGraph& graph, const plan::Plan& plan, const Limits& limits = {});
+// not checked. `spans`, when given, receives one entry per instruction. Cost: near linear in the instructions, but for
+// transfers in flight.
+[[nodiscard]] Result<Found> replay(const cost::CostGraph& graph, const plan::Plan& plan, const Limits& limits = {},
+                                   std::vector<Span>* spans = nullptr);
 
 }  // namespace pantoum::check

@@ -22,6 +22,8 @@ struct Common {  // options that every verb has
 void add_inspect(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_plan(CLI::App& app, Action& chosen);
+void add_sweep(CLI::App& app, Action& chosen);
+void add_explain(CLI::App& app, Action& chosen);
 void add_verify(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
 void add_report(CLI::App& app, Action& chosen);

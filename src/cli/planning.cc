@@ -13,10 +13,10 @@
 
 namespace pantoum::cli {
 
-void attach(plan::PlanOptions& options, ProgressLine& line) {
+void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label) {
   options.stop = interrupted();
   const bool energy = options.objective == plan::Objective::kEnergy;
-  options.progress = [&line, energy](const plan::Progress& progress) {
+  options.progress = [&line, label, energy](const plan::Progress& progress) {
     if (!line.due()) return;
     const auto show = [&](double value) {
       return !std::isfinite(value) ? std::string("-") : energy ? base::show_joules(value) : base::show_seconds(value);
@@ -24,8 +24,8 @@ void attach(plan::PlanOptions& options, ProgressLine& line) {
     const double gap = std::isfinite(progress.best) && progress.best > 0
                            ? 100 * (progress.best - progress.bound) / progress.best
                            : 100;
-    line.show(fmt::format("{:.1f}s  best {}  bound {}  gap {:.2g}%", progress.elapsed, show(progress.best),
-                          show(progress.bound), gap));
+    line.show(fmt::format("{}{:.1f}s  best {}  bound {}  gap {:.2g}%", label ? *label : "", progress.elapsed,
+                          show(progress.best), show(progress.bound), gap));
   };
 }
 

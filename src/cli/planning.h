@@ -10,8 +10,9 @@
 
 namespace pantoum::cli {
 
-// Connects progress and Ctrl-C to the planner's options; `line` outlives the request.
-void attach(plan::PlanOptions& options, ProgressLine& line);
+// Connects progress and Ctrl-C to the planner's options; `line` outlives the request, and so does `label`, which stands
+// before every line that is shown.
+void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label = nullptr);
 
 // Reads --warm-start into `kept`, which outlives the request. E0232 a plan of another structure is refused by the
 // planner.

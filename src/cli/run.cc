@@ -45,6 +45,8 @@ int run(int argc, const char* const* argv) {
   add_inspect(app, chosen);
   add_devices(app, chosen);
   add_plan(app, chosen);
+  add_sweep(app, chosen);
+  add_explain(app, chosen);
   add_verify(app, chosen);
   add_train(app, chosen);
   add_report(app, chosen);

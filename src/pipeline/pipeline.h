@@ -80,6 +80,15 @@ struct PlannedGraph {
 [[nodiscard]] Result<PlannedGraph> plan_cost_graph(const cost::CostGraph& graph, const PlanRequest& request,
                                                    plan::Infeasible* infeasible = nullptr);
 
+// What a request asks of the planner for this graph: the device's RAM where none is named, the reserve taken off, the
+// deadline in seconds (of `unlimited`, the unplanned step, where it is relative). E0300 nothing is left.
+[[nodiscard]] Result<plan::PlanOptions> planner_options(const cost::CostGraph& graph, const PlanRequest& request,
+                                                        const plan::Plan& unlimited);
+
+// The checker has the last word on every plan: E0001 where it rejects one of the planner's.
+[[nodiscard]] Result<check::Found> checked(const cost::CostGraph& graph, const plan::Plan& plan,
+                                           const std::string& what);
+
 // The binary twin of both programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned);
 

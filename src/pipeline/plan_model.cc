@@ -48,29 +48,6 @@ std::map<int64_t, Bytes> inherited(const CostGraph& evaluation, const std::map<s
   return at;
 }
 
-// The checker has the last word on every plan.
-Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, const char* what) {
-  Result<check::Found> found = check::replay(graph, plan);
-  if (!found)
-    return fail(
-        "E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message),
-        found.error().where, "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
-  return found;
-}
-
-Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
-                                          const plan::Plan& unlimited) {
-  plan::PlanOptions options = request.options;
-  if (options.ram <= 0) options.ram = graph.device.ram_bytes;
-  if (request.reserve >= options.ram)
-    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)),
-                "--reserve", "give more --ram");
-  options.ram -= request.reserve;
-  if (request.deadline.seconds) options.deadline = request.deadline.seconds;
-  if (request.deadline.relative) options.deadline = *request.deadline.relative * unlimited.predicted.time_s;
-  return options;
-}
-
 Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions& options, const plan::Plan* reuse,
                                  plan::Infeasible* infeasible) {
   if (reuse == nullptr) return plan::make_plan(graph, options, infeasible);
@@ -122,6 +99,28 @@ Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& optio
 }
 
 }  // namespace
+
+Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, const std::string& what) {
+  Result<check::Found> found = check::replay(graph, plan);
+  if (!found)
+    return fail(
+        "E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message),
+        found.error().where, "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
+  return found;
+}
+
+Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
+                                          const plan::Plan& unlimited) {
+  plan::PlanOptions options = request.options;
+  if (options.ram <= 0) options.ram = graph.device.ram_bytes;
+  if (request.reserve >= options.ram)
+    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)),
+                "--reserve", "give more --ram");
+  options.ram -= request.reserve;
+  if (request.deadline.seconds) options.deadline = request.deadline.seconds;
+  if (request.deadline.relative) options.deadline = *request.deadline.relative * unlimited.predicted.time_s;
+  return options;
+}
 
 Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse,
                            plan::Infeasible* infeasible, const Dump& dump) {

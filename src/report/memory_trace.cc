@@ -15,7 +15,23 @@ class Tracer {
     for (const cost::Op& op : plan.graph.ops) ops_[op.id] = &op;
     for (const cost::Tensor& tensor : plan.graph.tensors)
       if (tensor.start == cost::Home::kRam) enter(tensor.id, plan.initial.at(tensor.id));
-    now_ += plan.graph.device.pager.staging_bytes;
+    staging_ = plan.graph.device.pager.staging_bytes;
+    now_ += staging_;
+  }
+
+  // After step(instruction). A tensor of no bytes is left out.
+  [[nodiscard]] std::vector<Resident> residents(const plan::Instruction& instruction) const {
+    std::vector<Resident> found;
+    for (const auto& [tensor, offset] : at_)
+      if (bytes_.at(tensor) > 0)
+        found.push_back({.tensor = tensor, .bytes = bytes_.at(tensor), .role = role_of(tensor, instruction)});
+    if (staging_ > 0) found.push_back({.bytes = staging_, .role = Resident::Role::kStaging});
+    if (instruction.what == plan::Do::kCompute) {
+      const cost::Bytes workspace =
+          ops_.at(instruction.subject)->choices.at(static_cast<size_t>(instruction.choice)).workspace_bytes;
+      if (workspace > 0) found.push_back({.bytes = workspace, .role = Resident::Role::kWorkspace});
+    }
+    return found;
   }
 
   TracePoint step(const plan::Instruction& instruction) {
@@ -60,6 +76,21 @@ class Tracer {
     point.ram_bytes = now_ + choice.workspace_bytes;
   }
 
+  [[nodiscard]] Resident::Role role_of(int64_t tensor, const plan::Instruction& instruction) const {
+    using Role = Resident::Role;
+    const bool own = instruction.subject == tensor;
+    if (instruction.what == plan::Do::kPageIn) return own ? Role::kArriving : Role::kHeld;
+    if (instruction.what == plan::Do::kPageOut) return own ? Role::kLeaving : Role::kHeld;
+    if (instruction.what == plan::Do::kFree) return Role::kHeld;
+    const cost::Op& op = *ops_.at(instruction.subject);
+    const cost::Choice& choice = op.choices.at(static_cast<size_t>(instruction.choice));
+    for (const int position : choice.writes)
+      if (op.outputs[static_cast<size_t>(position)] == tensor) return Role::kWritten;
+    for (const int position : choice.reads)
+      if (op.inputs[static_cast<size_t>(position)] == tensor) return Role::kRead;
+    return Role::kHeld;
+  }
+
   static cost::Bytes offset_of(const cost::Choice& choice, const plan::Instruction& instruction, int output) {
     const auto position = std::find(choice.writes.begin(), choice.writes.end(), output);
     return position == choice.writes.end() ? -1
@@ -69,7 +100,7 @@ class Tracer {
   std::unordered_map<int64_t, cost::Bytes> bytes_, at_;
   std::unordered_map<int64_t, const cost::Op*> ops_;
   std::set<int64_t> computed_;
-  cost::Bytes now_ = 0;
+  cost::Bytes now_ = 0, staging_ = 0;
 };
 
 }  // namespace
@@ -80,6 +111,16 @@ std::vector<TracePoint> trace_memory(const plan::Plan& plan) {
   points.reserve(plan.instructions.size());
   for (const plan::Instruction& instruction : plan.instructions) points.push_back(tracer.step(instruction));
   return points;
+}
+
+std::vector<Resident> residents_at(const plan::Plan& plan, size_t instruction) {
+  Tracer tracer(plan);
+  for (size_t at = 0; at <= instruction; ++at) static_cast<void>(tracer.step(plan.instructions.at(at)));
+  std::vector<Resident> found = tracer.residents(plan.instructions.at(instruction));
+  std::sort(found.begin(), found.end(), [](const Resident& a, const Resident& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.tensor < b.tensor;
+  });
+  return found;
 }
 
 }  // namespace pantoum::report

@@ -18,4 +18,14 @@ struct TracePoint {
 // One point per instruction, as semantics.md counts RAM. The plan has passed the checker.
 [[nodiscard]] std::vector<TracePoint> trace_memory(const plan::Plan& plan);
 
+struct Resident {
+  enum class Role { kHeld, kRead, kWritten, kArriving, kLeaving, kWorkspace, kStaging };
+  int64_t tensor = -1;  // -1: workspace, staging
+  cost::Bytes bytes = 0;
+  Role role = Role::kHeld;  // in that instruction
+};
+
+// What is in RAM while one instruction runs, as it is counted; the largest first. The sum is the trace's ram_bytes.
+[[nodiscard]] std::vector<Resident> residents_at(const plan::Plan& plan, size_t instruction);
+
 }  // namespace pantoum::report

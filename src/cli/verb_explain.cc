@@ -1,0 +1,60 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "artifact/plan_json.h"
+#include "check/replay.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "pipeline/next_bytes.h"
+#include "report/explain.h"
+
+namespace pantoum::cli {
+namespace {
+
+struct Options {
+  Common common;
+  std::string plan;
+  int64_t effort = 2;
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false;
+};
+
+plan::PlanOptions probing(const Options& options) {
+  plan::PlanOptions probing;
+  probing.paging = !options.no_paging;
+  probing.remat = !options.no_remat;
+  probing.in_place = !options.no_inplace;
+  probing.reorder = !options.no_reorder;
+  probing.effort = options.effort;
+  probing.stop = interrupted();
+  return probing;
+}
+
+Result<int> explain(const Options& options) {
+  PANTOUM_ASSIGN(plan::Plan plan, artifact::read_plan(options.plan));
+  std::vector<check::Span> spans;
+  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, {}, &spans));
+  plan.predicted = {found.peak_bytes, found.arena_bytes, found.time_s, found.energy_j};
+  PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing(options)));
+  const report::Explanation why = report::explain(plan, found, spans, std::move(next));
+  std::printf("%s",
+              options.common.json() ? (report::to_json(why).dump() + "\n").c_str() : report::to_text(why).c_str());
+  return interrupted().stop_requested() ? 130 : 0;
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("explain", "what binds in a plan, what waits, and what more RAM would buy");
+  verb->add_option("PLAN", options->plan, "a plan file (JSON)")->required();
+  verb->add_option("--effort", options->effort, "search spent on each question about more RAM")
+      ->check(CLI::PositiveNumber);
+  verb->add_flag("--no-paging", options->no_paging, "the plan was made without paging: ask so again");
+  verb->add_flag("--no-remat", options->no_remat, "the same for recomputing");
+  verb->add_flag("--no-inplace", options->no_inplace, "the same for outputs in place");
+  verb->add_flag("--no-reorder", options->no_reorder, "the same for the order");
+  add_common(*verb, options->common);
+  verb->final_callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
+}
+
+}  // namespace pantoum::cli

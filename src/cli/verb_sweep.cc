@@ -1,0 +1,91 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/budget_range.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/planning.h"
+#include "cost/cost_graph_json.h"
+#include "pipeline/sweep.h"
+
+namespace pantoum::cli {
+namespace {
+
+struct Options {
+  Common common;
+  ModelWords model;
+  PlanWords plan;
+  std::string costgraph, page_folder, output;
+  std::vector<std::string> planners{"pantoum"};
+};
+
+Result<cost::CostGraph> graph_of(const Options& options, const pipeline::PlanRequest& request) {
+  if (!options.costgraph.empty()) return cost::read_cost_graph(options.costgraph);
+  if (options.model.params_in == "auto")
+    return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
+                "say ram or aux");
+  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
+  return std::move(compiled.training_cost.graph);
+}
+
+Result<pipeline::SweepRequest> sweep_request(const Options& options) {
+  pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
+  PANTOUM_ASSIGN(request.budgets, parse_budgets(options.plan.ram, "--ram"));
+  PANTOUM_ASSIGN(request.planners, pipeline::planners_named(options.planners));
+  PlanWords words = options.plan;
+  words.ram.clear();
+  PANTOUM_ASSIGN(request.plan, plan_request(words));
+  request.plan.measure.page_folder = options.page_folder;
+  return request;
+}
+
+std::string planner_names() {
+  std::string names;
+  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names += (names.empty() ? "" : ",") + planner.name;
+  return names;
+}
+
+Result<int> sweep(const Options& options) {
+  if (options.costgraph.empty() == options.model.model.empty())
+    return fail("E0119", "give either a model or --costgraph", "sweep",
+                "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
+  PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
+  PANTOUM_ASSIGN(const cost::CostGraph graph, graph_of(options, request.plan));
+  ProgressLine line(options.common.json());
+  std::string label;
+  attach(request.plan.options, line, &label);
+  request.started = [&](const std::string& planner, size_t budget) {
+    label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
+  };
+  PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graph, request));
+  std::printf("%s",
+              options.common.json() ? (report::to_json(found).dump() + "\n").c_str() : report::to_text(found).c_str());
+  return interrupted().stop_requested() ? 130 : 0;
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
+  verb->add_option("MODEL", options->model.model, "an ONNX model");
+  verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb->add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
+      ->required();
+  verb->add_option("--planners", options->planners, "some of " + planner_names())->delimiter(',');
+  verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  add_model_options(*verb, options->model);
+  add_plan_options(*verb, options->plan);
+  verb->remove_option(verb->get_option("--dump-after"));
+  verb->get_option("--ram")->description("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")->required();
+  verb->get_option("--time-limit")->description("for planning one budget with one planner");
+  add_common(*verb, options->common);
+  verb->final_callback([options, &chosen] { chosen = [options] { return sweep(*options); }; });
+}
+
+}  // namespace pantoum::cli

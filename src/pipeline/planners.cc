@@ -1,0 +1,51 @@
+#include "pipeline/planners.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace pantoum::pipeline {
+namespace {
+
+using cost::CostGraph;
+using plan::Infeasible;
+using plan::PlanOptions;
+
+Result<plan::Plan> paging_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+  PlanOptions own = options;
+  own.remat = false;
+  return plan::make_plan(graph, own, infeasible);
+}
+
+Result<plan::Plan> remat_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+  PlanOptions own = options;
+  own.paging = false;
+  return plan::make_plan(graph, own, infeasible);
+}
+
+}  // namespace
+
+std::vector<NamedPlanner> planners() {
+  std::vector<NamedPlanner> all{{"pantoum", "recomputes and pages", plan::make_plan},
+                                {"pantoum-paging-only", "the same without recomputing", paging_only},
+                                {"pantoum-remat-only", "the same without paging", remat_only}};
+  // The one place where the literature's planners join: one entry for each of plan::baselines() (plan/baseline.h), with
+  // its name, its source, and its function called without the third argument.
+  return all;
+}
+
+Result<std::vector<NamedPlanner>> planners_named(const std::vector<std::string>& names) {
+  std::vector<NamedPlanner> all = planners();
+  std::vector<std::string> known;
+  for (const NamedPlanner& planner : all) known.push_back(planner.name);
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return fail("E0115", fmt::format("there is no planner '{}'", name), "--planners",
+                  fmt::format("use some of {}", fmt::join(known, ",")));
+  std::erase_if(all, [&](const NamedPlanner& planner) {
+    return std::find(names.begin(), names.end(), planner.name) == names.end();
+  });
+  return all;
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,174 @@
+#include "pipeline/sweep.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/units.h"
+#include "cost/cost_graph_json.h"
+#include "pipeline/sweep_folder.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+using cost::Bytes;
+using cost::CostGraph;
+using report::SweepRow;
+using report::SweepStatus;
+
+Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& request) {
+  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.plan.options.in_place}));
+  PlanRequest smallest = request.plan;
+  smallest.options.ram = request.budgets.front();
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unlimited));
+  const std::string text = cost::to_json(graph).dump();
+  return report::SweepHead{.version = request.version,
+                           .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
+                           .name = graph.name,
+                           .device = graph.device.name,
+                           .options = options,
+                           .reserve = request.plan.reserve,
+                           .budgets = request.budgets,
+                           .unplanned = unlimited.predicted};
+}
+
+double value_of(const plan::Plan& plan) {
+  return plan.objective == plan::Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
+}
+
+std::optional<double> bound_of(const plan::Plan& plan) {
+  return plan.objective == plan::Objective::kEnergy ? plan.bound.energy_j : plan.bound.time_s;
+}
+
+// The curve of one planner, from the smallest budget up.
+class Curve {
+ public:
+  Curve(const CostGraph& graph, const report::SweepHead& head, const NamedPlanner& planner, SweepFolder& folder)
+      : graph_(graph), head_(head), planner_(planner), folder_(folder) {}
+
+  // False: stopped.
+  Result<bool> budget(Bytes ram) {
+    if (const SweepRow* done = folder_.find(planner_.name, ram)) {
+      PANTOUM_TRY(take_up(*done));
+      return true;
+    }
+    SweepRow row{.planner = planner_.name, .ram_bytes = ram};
+    if (head_.options.stop.stop_requested()) return false;
+    if (ram - head_.reserve < none_.min_ram_bound_bytes) {
+      row.status = SweepStatus::kInfeasible;
+      row.none = none_;
+    } else {
+      PANTOUM_TRY(ask(row));
+      if (head_.options.stop.stop_requested()) return false;
+    }
+    PANTOUM_TRY(folder_.add(row, row.has_plan() ? &*last_ : nullptr));
+    return true;
+  }
+
+ private:
+  Result<void> take_up(const SweepRow& row) {
+    if (row.status == SweepStatus::kInfeasible) none_ = row.none;
+    if (!row.has_plan()) return {};
+    PANTOUM_ASSIGN(last_, folder_.plan_of(row));
+    return {};
+  }
+
+  Result<void> ask(SweepRow& row) {
+    plan::PlanOptions options = head_.options;
+    options.ram = row.ram_bytes - head_.reserve;
+    options.warm_start = last_ ? &*last_ : nullptr;
+    plan::Infeasible none;
+    Result<plan::Plan> plan = planner_.plan(graph_, options, &none);
+    if (!plan && !last_) return refuse(plan.error(), none, row);
+    row.carried = last_ && (!plan || value_of(*last_) <= value_of(*plan));
+    if (row.carried)
+      carry(plan ? &*plan : nullptr, options);
+    else
+      last_ = std::move(*plan);
+    return describe(row);
+  }
+
+  // The last plan answers this budget too; a bound is that of this budget's own question.
+  void carry(const plan::Plan* fresh, const plan::PlanOptions& options) {
+    last_->budget_bytes = options.ram;
+    last_->bound = fresh ? fresh->bound : plan::Bound{};
+    const double value = value_of(*last_);
+    const std::optional<double> bound = bound_of(*last_);
+    last_->gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
+    last_->status = last_->gap <= options.gap ? plan::Status::kOptimal : plan::Status::kFeasible;
+    last_->solver_seconds = fresh ? fresh->solver_seconds : 0;
+  }
+
+  Result<void> describe(SweepRow& row) {
+    PANTOUM_ASSIGN(row.found, checked(graph_, *last_, planner_.name));
+    row.status = last_->status == plan::Status::kOptimal ? SweepStatus::kOptimal : SweepStatus::kFeasible;
+    row.bound = last_->bound;
+    row.gap = last_->gap;
+    row.seconds = last_->solver_seconds;
+    return {};
+  }
+
+  Result<void> refuse(const Error& error, plan::Infeasible& none, SweepRow& row) {
+    if (error.code == "E0301")
+      row.status = SweepStatus::kInfeasible;
+    else if (error.code == "E0302")
+      row.status = SweepStatus::kNotFound;
+    else if (error.code == "E0304")
+      row.status = SweepStatus::kNotApplicable;
+    else
+      return tl::make_unexpected(error);
+    none.min_plan.reset();
+    if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
+    row.none = none;
+    if (row.status == SweepStatus::kInfeasible) none_ = std::move(none);
+    return {};
+  }
+
+  const CostGraph& graph_;
+  const report::SweepHead& head_;
+  const NamedPlanner& planner_;
+  SweepFolder& folder_;
+  std::optional<plan::Plan> last_;  // of the largest budget so far
+  plan::Infeasible none_;           // of the largest budget that was proved infeasible
+};
+
+// By planner as planners() has them, budgets upward: the same whatever the order of the runs.
+std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
+  const std::vector<NamedPlanner> all = planners();
+  const auto rank = [&](const SweepRow& row) {
+    return std::find_if(all.begin(), all.end(), [&](const NamedPlanner& known) { return known.name == row.planner; });
+  };
+  std::stable_sort(rows.begin(), rows.end(), [&](const SweepRow& a, const SweepRow& b) {
+    return rank(a) != rank(b) ? rank(a) < rank(b) : a.ram_bytes < b.ram_bytes;
+  });
+  return rows;
+}
+
+Result<void> draw_curves(const CostGraph& graph, const SweepRequest& request, const report::SweepHead& head,
+                         SweepFolder& folder) {
+  for (const NamedPlanner& planner : request.planners) {
+    Curve curve(graph, head, planner, folder);
+    for (size_t at = 0; at < request.budgets.size(); ++at) {
+      if (request.started) request.started(planner.name, at);
+      PANTOUM_ASSIGN(const bool done, curve.budget(request.budgets[at]));
+      if (!done) return {};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<report::Sweep> run_sweep(const CostGraph& graph, const SweepRequest& request) {
+  PANTOUM_ASSIGN(report::SweepHead head, head_of(graph, request));
+  PANTOUM_ASSIGN(SweepFolder folder, SweepFolder::open(request.folder, head));
+  PANTOUM_TRY(draw_curves(graph, request, head, folder));
+  report::Sweep sweep{.head = std::move(head), .rows = sorted(folder.rows())};
+  PANTOUM_TRY(folder.write_results(sweep));
+  return sweep;
+}
+
+}  // namespace pantoum::pipeline

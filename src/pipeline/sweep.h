@@ -1,0 +1,30 @@
+// Budgets times planners: the Pareto curve of a training step.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/planners.h"
+#include "report/sweep_rows.h"
+
+namespace pantoum::pipeline {
+
+struct SweepRequest {
+  std::string version;               // of the program: another one's rows are not mixed with this one's
+  PlanRequest plan;                  // options.ram is not used
+  std::vector<cost::Bytes> budgets;  // upward, each once
+  std::vector<NamedPlanner> planners;
+  std::string folder;
+  std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
+};
+
+// Plans every budget with every planner, budgets upward, each from the plan of the one before, so that no value is
+// worse than that of a smaller budget. Every plan has passed the checker. What `folder` holds of the same question is
+// taken as it is; a row whose planning was stopped is not kept. Rows of planners that were asked for earlier are among
+// the answer's. Writes the folder's CSV, JSON and SVG, when stopped too.
+//   errors  E0280, E0281, E0901 of the folder; E0300 nothing is left of a budget; E0001 a plan that the checker rejects
+[[nodiscard]] Result<report::Sweep> run_sweep(const cost::CostGraph& graph, const SweepRequest& request);
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,120 @@
+#include "pipeline/sweep_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "artifact/plan_json.h"
+#include "base/files.h"
+#include "cost/json_text.h"
+#include "report/sweep_chart.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+constexpr const char* kOwnFolder = "give another folder with -o, or remove this one";
+
+Failure cannot_write(const std::string& path) {
+  return fail("E0901", fmt::format("cannot write the file: {}", std::strerror(errno)), path,
+              "free some space or choose another place; what is finished is kept");
+}
+
+// E0280 with the keys in which the two questions differ.
+Result<void> same_question(std::string_view line, const report::SweepHead& head, const std::string& where) {
+  const auto old = nlohmann::ordered_json::parse(line, nullptr, false), own = report::to_json(head);
+  if (!old.is_object()) return fail("E0281", "the first line of the sweep is no question", where, kOwnFolder);
+  if (old == own) return {};
+  std::vector<std::string> notes;
+  for (const auto& [key, value] : own.items())
+    if (!old.contains(key) || old[key] != value)
+      notes.push_back(fmt::format("{}: {} there, {} asked for", key, old.contains(key) ? old[key].dump() : "nothing",
+                                  value.dump()));
+  return fail("E0280", "the folder holds the sweep of another question", where, kOwnFolder, notes);
+}
+
+}  // namespace
+
+struct SweepFolder::Log {
+  int file = -1;
+  std::string path;
+  Log(int opened, std::string named) : file(opened), path(std::move(named)) {}
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  ~Log() { ::close(file); }
+
+  [[nodiscard]] Result<void> append(const std::string& line) const {
+    const std::string text = line + "\n";
+    if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fdatasync(file) != 0)
+      return cannot_write(path);
+    return {};
+  }
+};
+
+Result<SweepFolder> SweepFolder::open(const std::string& path, const report::SweepHead& head) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
+  if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");
+  const std::string name = (std::filesystem::path(path) / "sweep.jsonl").string();
+  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return cannot_write(name);
+  SweepFolder folder(path, std::make_shared<Log>(file, name));
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0)
+    return fail("E0280", "another program is writing this sweep", name, "wait for it, or give another folder with -o");
+  PANTOUM_ASSIGN(const std::string text, base::read_file(name));
+  const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  PANTOUM_TRY(folder.read_rows(std::string_view(text).substr(0, whole), head));
+  if (whole < text.size() && ::ftruncate(file, static_cast<off_t>(whole)) != 0) return cannot_write(name);
+  if (whole == 0) PANTOUM_TRY(folder.log_->append(report::to_json(head).dump()));
+  return folder;
+}
+
+Result<void> SweepFolder::read_rows(std::string_view text, const report::SweepHead& head) {
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (number == 1) {
+      PANTOUM_TRY(same_question(line, head, log_->path));
+      continue;
+    }
+    PANTOUM_ASSIGN(report::SweepRow row, report::parse_sweep_row(line, fmt::format("{}, line {}", log_->path, number)));
+    rows_.push_back(std::move(row));
+  }
+  return {};
+}
+
+const report::SweepRow* SweepFolder::find(const std::string& planner, cost::Bytes ram) const {
+  for (const report::SweepRow& row : rows_)
+    if (row.planner == planner && row.ram_bytes == ram) return &row;
+  return nullptr;
+}
+
+Result<void> SweepFolder::add(const report::SweepRow& row, const plan::Plan* plan) {
+  if (plan != nullptr) PANTOUM_TRY(artifact::write_plan(*plan, plan_path(row)));
+  PANTOUM_TRY(log_->append(report::to_json(row).dump()));
+  rows_.push_back(row);
+  return {};
+}
+
+Result<plan::Plan> SweepFolder::plan_of(const report::SweepRow& row) const {
+  return artifact::read_plan(plan_path(row));
+}
+
+std::string SweepFolder::plan_path(const report::SweepRow& row) const {
+  return (std::filesystem::path(path_) / "plans" / fmt::format("{}-{}.plan.json", row.planner, row.ram_bytes)).string();
+}
+
+Result<void> SweepFolder::write_results(const report::Sweep& sweep) const {
+  const std::filesystem::path folder(path_);
+  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.csv").string(), report::to_csv(sweep)));
+  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.json").string(), cost::json_text(report::to_json(sweep))));
+  return base::write_file_atomically((folder / "sweep.svg").string(), report::to_svg(sweep));
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,68 @@
+// Why a plan costs what it costs: what binds, what is largest at the peak, what waits, what returns, what more RAM
+// buys.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/replay.h"
+#include "plan/plan.h"
+#include "report/memory_trace.h"
+#include "report/timeline.h"
+
+namespace pantoum::report {
+
+struct Probe {      // the same question, planned again
+  double more = 0;  // 0.05: 5% more RAM
+  cost::Bytes ram_bytes = 0;
+  plan::Predicted predicted;
+};
+
+struct NextBytes {
+  std::vector<Probe> probes;         // more RAM; the first is the plan's own: what more search alone gives
+  std::optional<Probe> no_deadline;  // of a plan that has one
+  plan::Predicted unplanned;         // everything kept
+};
+
+struct ComputedAgain {
+  int64_t op = 0, times = 0;
+  double seconds = 0, energy_j = 0;
+};
+
+struct Paged {
+  int64_t tensor = 0;
+  int64_t outs = 0, ins = 0;
+  cost::Bytes bytes = 0;  // of the tensor
+  double seconds = 0, hidden_s = 0, stall_s = 0, energy_j = 0;
+};
+
+struct Energy {  // the step's, in parts
+  double first_j = 0, again_j = 0, paging_j = 0, idle_j = 0;
+};
+
+struct Explanation {
+  const plan::Plan& plan;
+  check::Found found;
+  size_t peak_instruction = 0;
+  std::vector<Resident> at_peak;  // largest first
+  Timeline timeline;
+  std::vector<ComputedAgain> again;  // dearest first
+  std::vector<Paged> paged;          // dearest first
+  Energy energy;
+  NextBytes next;
+  [[nodiscard]] bool ram_binds() const;       // with everything kept the step would cost less
+  [[nodiscard]] bool deadline_binds() const;  // without it the step would cost less
+};
+
+// The plan has passed the checker, whose figures and spans these are. `plan` outlives the answer.
+[[nodiscard]] Explanation explain(const plan::Plan& plan, const check::Found& found,
+                                  const std::vector<check::Span>& spans, NextBytes next);
+
+// The dearest of everything, for people.
+[[nodiscard]] std::string to_text(const Explanation& why);
+// All of it.
+[[nodiscard]] nlohmann::ordered_json to_json(const Explanation& why);
+
+}  // namespace pantoum::report

@@ -1,0 +1,50 @@
+// The names of a plan's tensors and ops.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "plan/plan.h"
+#include "report/memory_trace.h"
+
+namespace pantoum::report {
+
+class Names {
+ public:
+  explicit Names(const cost::CostGraph& graph) {
+    for (const cost::Tensor& tensor : graph.tensors) tensors_[tensor.id] = tensor.name;
+    for (const cost::Op& op : graph.ops) ops_[op.id] = op.name;
+  }
+  [[nodiscard]] std::string tensor(int64_t id) const { return named(tensors_, id, "tensor"); }
+  [[nodiscard]] std::string op(int64_t id) const { return named(ops_, id, "op"); }
+  // "page_in x": what an instruction does.
+  [[nodiscard]] std::string of(const plan::Instruction& step) const {
+    switch (step.what) {
+      case plan::Do::kCompute:
+        return "compute " + op(step.subject);
+      case plan::Do::kPageOut:
+        return "page_out " + tensor(step.subject);
+      case plan::Do::kPageIn:
+        return "page_in " + tensor(step.subject);
+      default:
+        return "free " + tensor(step.subject);
+    }
+  }
+
+ private:
+  using Table = std::unordered_map<int64_t, std::string>;
+  static std::string named(const Table& table, int64_t id, const char* kind) {
+    const auto found = table.find(id);
+    return found == table.end() || found->second.empty() ? fmt::format("{} {}", kind, id) : found->second;
+  }
+  Table tensors_, ops_;
+};
+
+[[nodiscard]] inline const char* name_of(Resident::Role role) {
+  constexpr const char* kNames[]{"held", "read", "written", "arriving", "leaving", "workspace", "staging"};
+  return kNames[static_cast<size_t>(role)];
+}
+
+}  // namespace pantoum::report

@@ -1,0 +1,176 @@
+#include "report/sweep_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+
+namespace pantoum::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 5> kStatus{"optimal", "feasible", "infeasible", "not_found", "not_applicable"};
+
+const char* name_of(SweepStatus status) {
+  return kStatus[static_cast<size_t>(status)];
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+void put_plan(const SweepRow& row, Json& json) {
+  const check::Found& found = row.found;
+  json["arena_bytes"] = found.arena_bytes;
+  json["peak_bytes"] = found.peak_bytes;
+  json["energy_j"] = found.energy_j;
+  json["time_s"] = found.time_s;
+  json["bound_energy_j"] = or_null(row.bound.energy_j);
+  json["bound_time_s"] = or_null(row.bound.time_s);
+  json["bound_order"] = row.bound.any_order ? "any" : "plan";
+  json["gap"] = row.gap;
+  json["recomputed"] = found.counts.recompute;
+  json["bytes_paged_in"] = found.bytes_in;
+  json["bytes_paged_out"] = found.bytes_out;
+  json["carried"] = row.carried;
+  json["seconds"] = row.seconds;
+}
+
+void put_none(const SweepRow& row, Json& json) {
+  json["min_ram_bytes"] = row.none.min_ram_bytes > 0 ? Json(row.none.min_ram_bytes) : Json(nullptr);
+  json["min_ram_bound_bytes"] = row.none.min_ram_bound_bytes;
+  json["why"] = row.none.why;
+}
+
+void get_plan(const nlohmann::json& json, SweepRow& row) {
+  row.found.arena_bytes = json.at("arena_bytes");
+  row.found.peak_bytes = json.at("peak_bytes");
+  row.found.energy_j = json.at("energy_j");
+  row.found.time_s = json.at("time_s");
+  if (!json.at("bound_energy_j").is_null()) row.bound.energy_j = json.at("bound_energy_j");
+  if (!json.at("bound_time_s").is_null()) row.bound.time_s = json.at("bound_time_s");
+  row.bound.any_order = json.at("bound_order") == "any";
+  row.gap = json.at("gap");
+  row.found.counts.recompute = json.at("recomputed");
+  row.found.bytes_in = json.at("bytes_paged_in");
+  row.found.bytes_out = json.at("bytes_paged_out");
+  row.carried = json.at("carried");
+  row.seconds = json.at("seconds");
+}
+
+void get_none(const nlohmann::json& json, SweepRow& row) {
+  if (!json.at("min_ram_bytes").is_null()) row.none.min_ram_bytes = json.at("min_ram_bytes");
+  row.none.min_ram_bound_bytes = json.at("min_ram_bound_bytes");
+  row.none.why = json.at("why");
+}
+
+// A field of a row as CSV has it.
+std::string field(const Json& row, const char* key) {
+  if (!row.contains(key) || row[key].is_null()) return "";
+  return row[key].is_string() ? row[key].get<std::string>() : row[key].dump();
+}
+
+// "+4.2%" of the unplanned step's.
+std::string overhead(double value, double unplanned) {
+  return unplanned > 0 ? fmt::format("{:+.2f}%", 100 * (value - unplanned) / unplanned) : "";
+}
+
+std::string line_of(const SweepRow& row, const plan::Predicted& unplanned) {
+  std::string text =
+      fmt::format("{:<20} {:>10}  {:<14}", row.planner, base::show_bytes(row.ram_bytes), name_of(row.status));
+  if (!row.has_plan()) {
+    if (row.none.min_ram_bytes > 0) text += fmt::format(" smallest known {}", base::show_bytes(row.none.min_ram_bytes));
+    return text + "\n";
+  }
+  text += fmt::format(" {:>10} {:>9} {:>10} {:>9}", base::show_joules(row.found.energy_j),
+                      overhead(row.found.energy_j, unplanned.energy_j), base::show_seconds(row.found.time_s),
+                      overhead(row.found.time_s, unplanned.time_s));
+  if (row.bound.energy_j || row.bound.time_s) text += fmt::format("  gap {:.3g}%", row.gap * 100);
+  return text + "\n";
+}
+
+}  // namespace
+
+Json to_json(const SweepHead& head) {
+  const plan::PlanOptions& options = head.options;
+  return {{"schema", "pantoum.sweep/1"},
+          {"version", head.version},
+          {"question", head.question},
+          {"name", head.name},
+          {"device", head.device},
+          {"objective", options.objective == plan::Objective::kEnergy ? "energy" : "time"},
+          {"deadline_s", or_null(options.deadline)},
+          {"reserve_bytes", head.reserve},
+          {"paging", options.paging},
+          {"remat", options.remat},
+          {"in_place", options.in_place},
+          {"reorder", options.reorder},
+          {"gap", options.gap},
+          {"time_limit_s", options.time_limit},
+          {"effort", options.effort},
+          {"energy_source", "modelled"},
+          {"unplanned",
+           {{"peak_bytes", head.unplanned.peak_bytes},
+            {"time_s", head.unplanned.time_s},
+            {"energy_j", head.unplanned.energy_j}}},
+          {"budgets", head.budgets}};
+}
+
+Json to_json(const SweepRow& row) {
+  Json json{{"planner", row.planner}, {"ram_bytes", row.ram_bytes}, {"status", name_of(row.status)}};
+  row.has_plan() ? put_plan(row, json) : put_none(row, json);
+  return json;
+}
+
+Json to_json(const Sweep& sweep) {
+  Json json = to_json(sweep.head);
+  json["rows"] = Json::array();
+  for (const SweepRow& row : sweep.rows) json["rows"].push_back(to_json(row));
+  return json;
+}
+
+Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where) {
+  try {
+    const auto json = nlohmann::json::parse(line);
+    SweepRow row{.planner = json.at("planner"), .ram_bytes = json.at("ram_bytes")};
+    const std::string status = json.at("status");
+    size_t known = 0;
+    while (known < kStatus.size() && status != kStatus[known]) ++known;
+    if (known < kStatus.size()) {
+      row.status = static_cast<SweepStatus>(known);
+      row.has_plan() ? get_plan(json, row) : get_none(json, row);
+      return row;
+    }
+  } catch (const nlohmann::json::exception&) {
+    // told below, as an unknown status is
+  }
+  return fail("E0281", "a line of the sweep is no row", where, "give another folder, or remove the damaged one");
+}
+
+std::string to_csv(const Sweep& sweep) {
+  constexpr std::array kColumns{
+      "planner",        "ram_bytes",       "status",       "arena_bytes", "peak_bytes",    "energy_j",
+      "time_s",         "bound_energy_j",  "bound_time_s", "bound_order", "gap",           "recomputed",
+      "bytes_paged_in", "bytes_paged_out", "carried",      "seconds",     "min_ram_bytes", "min_ram_bound_bytes"};
+  std::string text = fmt::format("{},energy_source\n", fmt::join(kColumns, ","));
+  for (const SweepRow& row : sweep.rows) {
+    const Json json = to_json(row);
+    for (const char* column : kColumns) text += field(json, column) + ",";
+    text += row.has_plan() ? "modelled\n" : "\n";
+  }
+  return text;
+}
+
+std::string to_text(const Sweep& sweep) {
+  const plan::Predicted& all = sweep.head.unplanned;
+  std::string text = fmt::format("unplanned: {}, {}, {} a step (modelled)\n", base::show_bytes(all.peak_bytes),
+                                 base::show_joules(all.energy_j), base::show_seconds(all.time_s));
+  for (const SweepRow& row : sweep.rows) text += line_of(row, all);
+  return text;
+}
+
+}  // namespace pantoum::report

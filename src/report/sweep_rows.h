@@ -1,0 +1,63 @@
+// What a sweep found: one row per planner and budget, as JSON, JSON lines and CSV (`pantoum.sweep/1`).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/replay.h"
+#include "plan/planner.h"
+
+namespace pantoum::report {
+
+// The question that every row answers. Two sweeps with the same head have the same rows, clock-bound searches excepted.
+struct SweepHead {
+  std::string version;   // of the program
+  std::string question;  // a hash of the cost graph
+  std::string name, device;
+  plan::PlanOptions options;  // ram is not used
+  cost::Bytes reserve = 0;    // taken off every budget
+  std::vector<cost::Bytes> budgets;
+  plan::Predicted unplanned;
+};
+
+enum class SweepStatus {
+  kOptimal,
+  kFeasible,
+  kInfeasible,     // proved that no plan fits
+  kNotFound,       // none was found within the limits
+  kNotApplicable,  // the method does not take this graph
+};
+
+struct SweepRow {
+  std::string planner;
+  cost::Bytes ram_bytes = 0;
+  SweepStatus status = SweepStatus::kFeasible;
+  check::Found found;  // of the plan, as replayed
+  plan::Bound bound;
+  double gap = 1;         // of the objective; 1 without a bound
+  double seconds = 0;     // planning; 0 with a fixed effort
+  bool carried = false;   // the plan of a smaller budget, which nothing found here beats
+  plan::Infeasible none;  // where there is no plan: what is known
+  [[nodiscard]] bool has_plan() const { return status == SweepStatus::kOptimal || status == SweepStatus::kFeasible; }
+};
+
+struct Sweep {
+  SweepHead head;
+  std::vector<SweepRow> rows;  // by planner, budgets upward
+};
+
+[[nodiscard]] nlohmann::ordered_json to_json(const SweepHead& head);
+[[nodiscard]] nlohmann::ordered_json to_json(const SweepRow& row);
+[[nodiscard]] nlohmann::ordered_json to_json(const Sweep& sweep);
+// E0281 a line that is no row; `where` names it.
+[[nodiscard]] Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where);
+
+// A line of names, then one line per row; what a row does not have is empty.
+[[nodiscard]] std::string to_csv(const Sweep& sweep);
+
+// For people: one aligned line per row.
+[[nodiscard]] std::string to_text(const Sweep& sweep);
+
+}  // namespace pantoum::report
