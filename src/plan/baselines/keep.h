@@ -1,0 +1,16 @@
+// Keep everything until its last use: what frameworks do.
+//
+// Given order, in place where the choices allow it, nothing computed twice or paged. Fits only where the unplanned peak
+// does.
+#pragma once
+
+#include "plan/baselines/question.h"
+
+namespace pantoum::plan::baseline {
+
+[[nodiscard]] Result<Plan> keep_everything(const CostGraph& graph, const PlanOptions& options);
+
+// The plan of a policy, judged by the simulator.
+[[nodiscard]] Result<Plan> plan_policy(const Question& question, const Policy& policy);
+
+}  // namespace pantoum::plan::baseline
