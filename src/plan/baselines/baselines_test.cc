@@ -129,7 +129,77 @@ TEST(Heuristics, SaveRamOnAChain) {
 
 TEST(ChainsOnly, RefuseAResidualNet) {
   const CostGraph graph = sample_residual(3);
-  EXPECT_EQ(named("griewank").plan(graph, {.ram = 1 << 20}).error().code, "E0304");
+  for (const char* name : {"griewank", "pofo"}) {
+    const auto plan = named(name).plan(graph, {.ram = 1 << 20});
+    ASSERT_FALSE(plan) << name;
+    EXPECT_EQ(plan.error().code, "E0304");
+    EXPECT_NE(plan.error().message.find("no chain"), std::string::npos) << plan.error().message;
+  }
+}
+
+TEST(Programs, RefuseWhatIsTooLarge) {
+  const CostGraph graph = sample_chain(80);
+  for (const char* name : {"checkmate", "checkmate-lp", "poet", "port"}) {
+    const auto plan = named(name).plan(graph, {.ram = 1 << 20});
+    ASSERT_FALSE(plan) << name;
+    EXPECT_EQ(plan.error().code, "E0304");
+    EXPECT_NE(plan.error().message.find("too large for its program"), std::string::npos) << plan.error().message;
+  }
+}
+
+// Without workspaces and sources the published memory rows are exact, so that a program solved to the end is the best
+// of its kind: recomputing alone for Checkmate, and for POET transfers as well.
+TEST(Programs, BeatTheHeuristicsOnTinyChains) {
+  for (const int length : {4, 5})
+    for (const int percent : {80, 65}) {
+      const CostGraph graph = sample_chain(length);
+      const Bytes ram = peak_of_all(graph) * percent / 100;
+      SCOPED_TRACE(std::to_string(length) + " layers, " + std::to_string(percent) + "%");
+      const double checkmate = energy("checkmate", graph, ram), poet = energy("poet", graph, ram);
+      ASSERT_LT(checkmate, 1e9);
+      for (const char* name : {"chen-sqrt", "chen-greedy", "griewank", "dtr", "checkmate-lp"})
+        EXPECT_LE(checkmate, energy(name, graph, ram) * (1 + 1e-6)) << name;
+      EXPECT_LE(poet, checkmate * (1 + 1e-6));
+      for (const char* name : {"capuchin", "pofo"}) EXPECT_LE(poet, energy(name, graph, ram) * (1 + 1e-6)) << name;
+    }
+}
+
+TEST(Port, MovesNothingThatItsComputesDoNotCover) {
+  CostGraph graph = sample_chain(5);
+  graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 1;  // a tensor takes 100 s, a stage 3
+  const Bytes ram = peak_of_all(graph) * 8 / 10;
+  const auto plan = named("port").plan(graph, {.ram = ram, .time_limit = 30});
+  ASSERT_TRUE(plan) << to_text(plan.error());
+  EXPECT_EQ(check::replay(graph, *plan)->counts.page_out, 0);
+  graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 1000;  // now transfers are free
+  const auto moving = named("port").plan(graph, {.ram = ram, .time_limit = 30});
+  ASSERT_TRUE(moving) << to_text(moving.error());
+  EXPECT_EQ(check::replay(graph, *moving)->counts.recompute, 0);
+}
+
+TEST(Pofo, IsNeverWorseThanRevolveOnAChain) {
+  for (const int length : {8, 14, 20}) {
+    const CostGraph graph = sample_chain(length);
+    for (const int percent : {75, 55, 40}) {
+      const Bytes ram = peak_of_all(graph) * percent / 100;
+      SCOPED_TRACE(std::to_string(length) + " layers, " + std::to_string(percent) + "%");
+      const double pofo = energy("pofo", graph, ram);
+      ASSERT_LT(pofo, 1e9);
+      EXPECT_LE(pofo, energy("griewank", graph, ram) * (1 + 1e-9));
+    }
+  }
+}
+
+// A step whose memory row is right but for the workspace: the plan is refused by exact replay, with the reason.
+TEST(Poet, SaysWhatItsMemoryRowLeavesOut) {
+  CostGraph graph = sample_chain(4);
+  const Bytes ram = peak_of_all(graph);
+  for (cost::Op& op : graph.ops) op.choices.front().workspace_bytes = ram;
+  const auto plan = named("poet").plan(graph, {.ram = ram, .time_limit = 30});
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, "E0302");
+  ASSERT_FALSE(plan.error().notes.empty());
+  EXPECT_NE(plan.error().notes.front().find("workspace"), std::string::npos);
 }
 
 }  // namespace
