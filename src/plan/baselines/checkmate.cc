@@ -26,7 +26,7 @@ Result<Plan> checkmate(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Question question, ask(graph, options, "checkmate"));
   PANTOUM_TRY(check_size(question));
   const StageProgram program = remat_program(question, 1);
-  return plan_of(question, program, solve(program.program, question.left()), kPublished);
+  return plan_of(question, program, solve_or_round(question, program, false), kPublished);
 }
 
 Result<Plan> checkmate_lp(const CostGraph& graph, const PlanOptions& options) {
@@ -41,7 +41,7 @@ Result<Plan> checkmate_lp(const CostGraph& graph, const PlanOptions& options) {
       plan = no_schedule(question, "its linear program is infeasible");
     if (solution.values.empty()) break;
     Result<std::vector<Event>> events =
-        complete(question.model, question.choices, in_stages(program.rounded(solution.values)));
+        complete(question.model, question.choices, in_stages(program.stages(program.rounded(solution.values, 0.5))));
     plan = events ? answer(question, *events, kPublished) : tl::make_unexpected(std::move(events).error());
   }
   return plan;

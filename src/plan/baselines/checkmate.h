@@ -8,7 +8,8 @@
 
 namespace pantoum::plan::baseline {
 
-// The mixed-integer program. A time-out with an incumbent gives the incumbent. E0304 beyond kMostOps.
+// The mixed-integer program. A time-out with an incumbent gives the incumbent, or a rounding that is better. E0304
+// beyond kMostOps.
 [[nodiscard]] Result<Plan> checkmate(const CostGraph& graph, const PlanOptions& options);
 
 // Its relaxation within (1 - e) of the budget, then two-phase rounding: S where it is more than half, and the fewest R

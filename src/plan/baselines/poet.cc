@@ -14,7 +14,8 @@ constexpr const char* kPublished =
 Result<Plan> poet(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Question question, ask(graph, options, "poet"));
   PANTOUM_TRY(check_size(question));
-  StageProgram program(question, options.ram, question.model.paging && options.paging);
+  const bool paging = question.model.paging && options.paging;
+  StageProgram program(question, options.ram, paging);
   Joules whole = 0;
   for (size_t op = 0; op < question.model.ops.size(); ++op) whole += question.kernel(static_cast<int32_t>(op)).joules;
   const Joules unit = whole > 0 ? whole : 1;
@@ -22,7 +23,7 @@ Result<Plan> poet(const CostGraph& graph, const PlanOptions& options) {
                     [&](const TensorModel& tensor) { return tensor.in_j / unit; },
                     [&](const TensorModel& tensor) { return tensor.out_j / unit; });
   if (options.deadline) program.limit_compute_seconds(*options.deadline);
-  return plan_of(question, program, solve(program.program, question.left()), kPublished);
+  return plan_of(question, program, solve_or_round(question, program, paging), kPublished);
 }
 
 }  // namespace pantoum::plan::baseline

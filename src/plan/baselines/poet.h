@@ -9,7 +9,8 @@
 
 namespace pantoum::plan::baseline {
 
-// A time-out with an incumbent gives the incumbent. E0304 beyond kMostOps.
+// A time-out with an incumbent gives the incumbent, or a rounding of the relaxation that is better. E0304 beyond
+// kMostOps.
 [[nodiscard]] Result<Plan> poet(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan::baseline

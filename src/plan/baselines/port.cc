@@ -30,7 +30,7 @@ Result<Plan> port(const CostGraph& graph, const PlanOptions& options) {
   const Seconds unit = whole > 0 ? whole : 1;
   const auto nothing = [](const TensorModel&) { return 0.0; };
   program.set_costs([&](const ChoiceModel& kernel) { return kernel.seconds / unit; }, nothing, nothing);
-  const Solution alpha = solve(program.program, question.left());
+  const Solution alpha = solve_or_round(question, program, paging);
   if (alpha.verdict != Solution::Verdict::kOptimal || !paging || question.out_of_time())
     return plan_of(question, program, alpha, kPublished);
   program.limit_cost(value_of(program.program, alpha.values) + 1e-7);

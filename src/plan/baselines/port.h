@@ -11,8 +11,8 @@
 
 namespace pantoum::plan::baseline {
 
-// A time-out with an incumbent gives the incumbent; beta is minimised in the time that alpha left. E0304 beyond
-// kMostOps.
+// A time-out with an incumbent gives the incumbent, or a rounding that is better; beta is minimised in the time that
+// alpha left. E0304 beyond kMostOps.
 [[nodiscard]] Result<Plan> port(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan::baseline

@@ -50,6 +50,15 @@ void Program::add_row(double least, const Sum& sum, double most) {
   for (const auto& entry : sum.entries) elements.emplace_back(row, entry);
 }
 
+bool Program::holds(const std::vector<double>& values, size_t first) const {
+  std::vector<double> sums(row_lower.size(), 0);
+  for (const auto& [row, entry] : elements)
+    sums[static_cast<size_t>(row)] += entry.second * values[static_cast<size_t>(entry.first)];
+  for (size_t row = first; row < sums.size(); ++row)
+    if (sums[row] < row_lower[row] - 1e-9 || sums[row] > row_upper[row] + 1e-9) return false;
+  return true;
+}
+
 Solution solve(const Program& program, double seconds, const std::vector<double>* start) {
   const Columns columns = by_column(program);
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), Cbc_deleteModel);

@@ -1,6 +1,7 @@
 // Mixed-integer linear programs, built row by row and given to CBC; their relaxations, given to CLP.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -31,6 +32,8 @@ struct Program {
   // Minimised: the sum of cost * column.
   Term add_column(double least, double most, bool whole);
   void add_row(double least, const Sum& sum, double most);  // least <= sum <= most
+  // Do the rows from `first` on hold?
+  [[nodiscard]] bool holds(const std::vector<double>& values, size_t first) const;
 
   std::vector<double> lower, upper, cost;  // by column
   std::vector<char> integer;

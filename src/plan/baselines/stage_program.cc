@@ -14,6 +14,7 @@ StageProgram::StageProgram(const Question& question, Bytes ram, bool paging) : q
   add_dependencies();
   add_carries(paging);
   add_memory();
+  own_rows_ = program.row_lower.size();
 }
 
 void StageProgram::index() {
@@ -196,26 +197,106 @@ std::vector<StageActions> StageProgram::stages(const std::vector<double>& values
   return stages;
 }
 
-std::vector<StageActions> StageProgram::rounded(const std::vector<double>& values) const {
-  std::vector<StageActions> stages(at(count()));
-  const auto kept = [&](int32_t stage, int32_t made) {
-    const Term term = find(keep_, stage, made);
-    return term.column < 0 ? term.constant > 0.5 : values[at(term.column)] > 0.5;
+StageProgram::Rounding StageProgram::round_kept(const std::vector<double>& values, double threshold) const {
+  const auto value = [&](Term term) { return term.column < 0 ? term.constant : values[at(term.column)]; };
+  Rounding rounding;
+  const std::vector<char> none(made_.size(), 0);
+  rounding.keep.assign(at(count()) + 1, none);
+  rounding.in = rounding.keep;
+  rounding.paged = none;
+  for (int32_t stage = 0; stage <= count(); ++stage)
+    for (size_t made = 0; made < made_.size(); ++made)
+      rounding.keep[at(stage)][made] = value(keep_[at(stage)][made]) > threshold;
+  for (int32_t made = 0; made < static_cast<int32_t>(made_.size()); ++made)
+    for (int32_t stage = maker_[at(made)] + 2; stage < count(); ++stage) {
+      if (rounding.keep[at(stage)][at(made)] || !rounding.keep[at(stage) + 1][at(made)]) continue;
+      const double fetched = value(find(in_, stage, made)), computed = value(find(compute_, stage, maker_[at(made)]));
+      if (fetched <= computed || fetched < 1e-6) continue;
+      rounding.in[at(stage)][at(made)] = rounding.paged[at(made)] = 1;
+      rounding.keep[at(maker_[at(made)]) + 1][at(made)] = 1;
+    }
+  return rounding;
+}
+
+void StageProgram::carry(Rounding& rounding) const {
+  rounding.compute.assign(at(count()) + 1, std::vector<char>(ops_.size(), 0));
+  for (int32_t stage = 0; stage < count(); ++stage) {
+    std::vector<char>& runs = rounding.compute[at(stage)];
+    const std::vector<char>& kept = rounding.keep[at(stage)];
+    runs[at(stage)] = 1;
+    for (size_t made = 0; made < made_.size(); ++made)
+      if (rounding.keep[at(stage) + 1][made] && !kept[made] && !rounding.in[at(stage)][made])
+        runs[at(maker_[made])] = 1;
+    for (int32_t op = stage; op >= 0; --op)
+      if (runs[at(op)])
+        for (const int32_t made : reads_[at(op)])
+          if (!kept[at(made)]) runs[at(maker_[at(made)])] = 1;
+  }
+}
+
+std::vector<double> StageProgram::columns_of(const Rounding& rounding) const {
+  std::vector<double> columns(program.cost.size(), 0);
+  const auto set = [&](Term term, bool on) {
+    if (term.column >= 0) columns[at(term.column)] = on ? 1 : 0;
   };
   for (int32_t stage = 0; stage < count(); ++stage) {
-    std::vector<char> runs(ops_.size(), 0);
-    runs[at(stage)] = 1;
-    for (int32_t made = 0; made < static_cast<int32_t>(made_.size()); ++made)
-      if (kept(stage + 1, made) && !kept(stage, made)) runs[at(maker_[at(made)])] = 1;
-    for (int32_t op = stage; op >= 0; --op) {
-      if (!runs[at(op)]) continue;
-      for (const int32_t made : reads_[at(op)])
-        if (!kept(stage, made)) runs[at(maker_[at(made)])] = 1;
+    for (int32_t op = 0; op <= stage; ++op) set(find(compute_, stage, op), rounding.compute[at(stage)][at(op)]);
+    for (int32_t made = 0; made < static_cast<int32_t>(made_.size()); ++made) {
+      const bool paged = rounding.paged[at(made)];
+      set(find(keep_, stage, made), rounding.keep[at(stage)][at(made)]);
+      set(find(in_, stage, made), rounding.in[at(stage)][at(made)]);
+      set(find(out_, stage, made), paged && stage == maker_[at(made)] + 1);
+      set(find(stored_, stage, made), paged && stage > maker_[at(made)] + 1);
     }
-    for (int32_t op = 0; op <= stage; ++op)
-      if (runs[at(op)]) stages[at(stage)].compute.push_back(ops_[at(op)]);
   }
-  return stages;
+  return columns;
+}
+
+std::vector<double> StageProgram::rounded(const std::vector<double>& values, double threshold) const {
+  Rounding rounding = round_kept(values, threshold);
+  carry(rounding);
+  return columns_of(rounding);
+}
+
+namespace {
+
+double value_of(const Program& program, const std::vector<double>& values) {
+  double value = 0;
+  for (size_t column = 0; column < values.size(); ++column) value += values[column] * program.cost[column];
+  return value;
+}
+
+// The best rounding whose schedule fits by exact replay; none: empty.
+std::vector<double> best_rounding(const Question& question, const StageProgram& program, bool paging) {
+  std::vector<double> best;
+  for (const double share : {1.0, 0.85, 0.7}) {
+    if (question.elapsed() > question.options.time_limit / 4 || !best.empty()) break;
+    StageProgram tighter(question, static_cast<Bytes>(share * static_cast<double>(question.options.ram)), paging);
+    tighter.program.cost = program.program.cost;
+    const Solution relaxed = relax(tighter.program, question.options.time_limit / 4);
+    if (relaxed.values.empty()) break;
+    for (const double threshold : {0.5, 0.3, 0.7, 0.1, 0.9}) {
+      std::vector<double> columns = tighter.rounded(relaxed.values, threshold);
+      if (!program.meets_limits(columns)) continue;
+      const auto events = complete(question.model, question.choices, in_stages(program.stages(columns)));
+      if (!events || peak_of(question.model, *events) > question.options.ram) continue;
+      if (best.empty() || value_of(program.program, columns) < value_of(program.program, best))
+        best = std::move(columns);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Solution solve_or_round(const Question& question, const StageProgram& program, bool paging) {
+  std::vector<double> rounding = best_rounding(question, program, paging);
+  Solution solution = solve(program.program, question.left());
+  const bool worse = solution.values.empty()
+                         ? solution.verdict != Solution::Verdict::kInfeasible
+                         : value_of(program.program, solution.values) > value_of(program.program, rounding) + 1e-9;
+  if (rounding.empty() || !worse) return solution;
+  return {Solution::Verdict::kIncumbent, std::move(rounding)};
 }
 
 Result<void> check_size(const Question& question) {

@@ -51,9 +51,14 @@ class StageProgram {
   void limit_transfers(double bytes_per_s);  // PORT's bandwidth: a stage moves what its computes cover
   void limit_cost(double most);              // of the costs set last
 
+  // Do the rows of the three functions above hold?
+  [[nodiscard]] bool meets_limits(const std::vector<double>& values) const { return program.holds(values, own_rows_); }
+
   [[nodiscard]] std::vector<StageActions> stages(const std::vector<double>& values) const;
-  // Checkmate's second phase: S where the relaxation has more than half, and the fewest R that carry it.
-  [[nodiscard]] std::vector<StageActions> rounded(const std::vector<double>& values) const;
+  // Two-phase rounding (Checkmate), to a solution's columns: S where the relaxation has more than `threshold`, and the
+  // fewest R that carry it. With paging, what comes back more by IN than by R is fetched, written right after it is
+  // made.
+  [[nodiscard]] std::vector<double> rounded(const std::vector<double>& values, double threshold) const;
 
   Program program;
 
@@ -67,6 +72,13 @@ class StageProgram {
   [[nodiscard]] Term find(const std::vector<std::vector<Term>>& matrix, int32_t stage, int32_t subject) const {
     return matrix[at(stage)][at(subject)];
   }
+  struct Rounding {  // [stage][subject]
+    std::vector<std::vector<char>> keep, in, compute;
+    std::vector<char> paged;  // by made tensor
+  };
+  [[nodiscard]] Rounding round_kept(const std::vector<double>& values, double threshold) const;
+  void carry(Rounding& rounding) const;
+  [[nodiscard]] std::vector<double> columns_of(const Rounding& rounding) const;
   void index();
   void add_columns(bool paging);
   void add_dependencies();
@@ -78,6 +90,7 @@ class StageProgram {
 
   const Question& question_;
   const Bytes ram_;
+  size_t own_rows_ = 0;
   std::vector<int32_t> ops_, made_;                                    // ops in order; the tensors that they write
   std::vector<int32_t> maker_;                                         // by made tensor: index into ops_
   std::vector<std::vector<int32_t>> reads_, writes_;                   // by op: made tensors
@@ -85,6 +98,10 @@ class StageProgram {
   std::vector<std::vector<Term>> compute_, keep_, stored_, in_, out_;  // [stage][subject]
   std::vector<Cell> computes_, ins_, outs_;                            // what is not fixed
 };
+
+// The program's solution within the time left, or a rounding of its relaxation where that is better and fits: CBC often
+// has none for 60 ops in a minute. (Begun from the rounding CBC does worse than from nothing.)
+[[nodiscard]] Solution solve_or_round(const Question& question, const StageProgram& program, bool paging);
 
 // E0304 where the question is too large.
 [[nodiscard]] Result<void> check_size(const Question& question);
