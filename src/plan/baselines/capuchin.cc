@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "plan/baselines/keep.h"
 #include "plan/search.h"
 
 namespace pantoum::plan::baseline {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/baselines/keep.h"
 #include "plan/baselines/turn.h"
 
 namespace pantoum::plan::baseline {

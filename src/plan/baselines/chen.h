@@ -21,7 +21,7 @@ namespace pantoum::plan::baseline {
 // that fit the cheapest is taken.
 [[nodiscard]] Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options);
 
-// By op: is it an articulation point of the forward graph? For tests.
+// The ops ahead of stage `turn` that every path of the forward graph crosses, ascending.
 [[nodiscard]] std::vector<int32_t> articulation_points(const Question& question, int32_t turn);
 
 }  // namespace pantoum::plan::baseline

@@ -10,7 +10,4 @@ namespace pantoum::plan::baseline {
 
 [[nodiscard]] Result<Plan> keep_everything(const CostGraph& graph, const PlanOptions& options);
 
-// The plan of a policy, judged by the simulator.
-[[nodiscard]] Result<Plan> plan_policy(const Question& question, const Policy& policy);
-
 }  // namespace pantoum::plan::baseline

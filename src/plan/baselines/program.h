@@ -49,7 +49,7 @@ struct Solution {
 };
 
 // CBC with its default cuts and heuristics, one thread, silent. `start`: a solution to begin with, or null.
-// Cost: `seconds`, exceeded by the root's linear program where that is large.
+// Cost: `seconds`, exceeded by the root's linear program where that is large; nothing else ends it.
 [[nodiscard]] Solution solve(const Program& program, double seconds, const std::vector<double>* start = nullptr);
 
 // The linear relaxation, by CLP. kOptimal, kInfeasible or kNothing.

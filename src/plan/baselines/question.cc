@@ -39,6 +39,13 @@ Result<Plan> answer(const Question& question, const std::vector<Event>& events, 
   return failure;
 }
 
+Result<Plan> plan_policy(const Question& question, const Policy& policy) {
+  const PlanOptions& options = question.options;
+  Simulator simulator(question.model, {.ram = options.ram, .objective = options.objective});
+  if (!simulator.reset(policy).sound) return no_schedule(question, "what it gives up cannot be had again");
+  return answer(question, simulator.events());
+}
+
 Failure no_schedule(const Question& question, std::string why) {
   return fail("E0302", fmt::format("{} has no plan for {} bytes: {}", question.name, question.options.ram, why),
               question.graph.name, "give more --ram, or use --planner pantoum");

@@ -40,6 +40,9 @@ struct Question {
 [[nodiscard]] Result<Plan> answer(const Question& question, const std::vector<Event>& events,
                                   const std::string& published = "", Bytes* excess = nullptr);
 
+// The plan of a policy: its stream is the simulator's. E0302 as above.
+[[nodiscard]] Result<Plan> plan_policy(const Question& question, const Policy& policy);
+
 // E0302: the method has no schedule for this budget.
 [[nodiscard]] Failure no_schedule(const Question& question, std::string why);
 // E0304: the method is not made for this question.
