@@ -11,6 +11,7 @@
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cost/cost_graph_json.h"
+#include "pipeline/planners.h"
 
 namespace pantoum::cli {
 namespace {
@@ -20,6 +21,7 @@ struct Options {
   ModelWords model;
   PlanWords plan;
   std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
+  std::string planner = "pantoum";
   bool require_gap = false;
 };
 
@@ -73,6 +75,7 @@ Result<int> make(const Options& options) {
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   request.measure.page_folder = options.page_folder;
+  request.planner = options.planner;
   std::optional<plan::Plan> warm;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   ProgressLine line(options.common.json());
@@ -97,6 +100,12 @@ Result<int> make(const Options& options) {
   return 0;
 }
 
+std::vector<std::string> planners() {
+  std::vector<std::string> names;
+  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names.push_back(planner.name);
+  return names;
+}
+
 }  // namespace
 
 void add_plan(CLI::App& app, Action& chosen) {
@@ -110,6 +119,8 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb->add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
   verb->add_option("--warm-start", options->plan.warm_start,
                    "a plan of the same step; the answer is never worse where it fits");
+  verb->add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
+      ->check(CLI::IsMember(planners()));
   verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
   verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(*verb, options->model);

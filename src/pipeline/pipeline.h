@@ -14,6 +14,7 @@
 #include "cost/device.h"
 #include "import/onnx.h"
 #include "ir/graph.h"
+#include "plan/baseline.h"
 #include "plan/planner.h"
 
 namespace pantoum::pipeline {
@@ -39,8 +40,9 @@ struct Deadline {  // at most one of the two
 struct PlanRequest {
   std::string device = "host";
   Deadline deadline;
-  cost::Bytes reserve = 0;    // kept free for stack and application; taken off the budget
-  plan::PlanOptions options;  // ram is the user's; deadline is filled from above
+  cost::Bytes reserve = 0;          // kept free for stack and application; taken off the budget
+  plan::PlanOptions options;        // ram is the user's; deadline is filled from above
+  std::string planner = "pantoum";  // or a name of plan::baselines()
   MeasureOptions measure;
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
 };

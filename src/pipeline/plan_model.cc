@@ -5,6 +5,7 @@
 #include "artifact/plan_json.h"
 #include "base/units.h"
 #include "pipeline/pipeline.h"
+#include "pipeline/planners.h"
 
 #include <nlohmann/json.hpp>
 
@@ -48,9 +49,16 @@ std::map<int64_t, Bytes> inherited(const CostGraph& evaluation, const std::map<s
   return at;
 }
 
-Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions& options, const plan::Plan* reuse,
-                                 plan::Infeasible* infeasible) {
-  if (reuse == nullptr) return plan::make_plan(graph, options, infeasible);
+// By Pantoum's own planner, or by one of the literature's.
+Result<plan::Plan> make_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
+                             plan::Infeasible* infeasible) {
+  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({planner}));
+  return named.front().plan(graph, options, infeasible);
+}
+
+Result<plan::Plan> training_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
+                                 const plan::Plan* reuse, plan::Infeasible* infeasible) {
+  if (reuse == nullptr) return make_plan(planner, graph, options, infeasible);
   if (cost::structure_hash(graph) != cost::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
                 "plan again with the same model, batch, loss, optimizer, frozen parameters and device");
@@ -58,9 +66,9 @@ Result<plan::Plan> training_plan(const CostGraph& graph, const plan::PlanOptions
 }
 
 // The evaluation finds parameters and batch where training leaves them.
-Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, const plan::Plan* reuse,
-                       plan::Infeasible* infeasible, Planned& planned) {
-  PANTOUM_ASSIGN(planned.training, training_plan(compiled.training_cost.graph, options, reuse, infeasible));
+Result<void> plan_both(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
+                       const plan::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
+  PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
   const CostGraph& evaluation = compiled.evaluation_cost.graph;
   options.deadline.reset();
   options.warm_start = nullptr;
@@ -72,23 +80,23 @@ Result<void> plan_both(const Compiled& compiled, plan::PlanOptions options, cons
 
 // Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan
 // of the smallest budget, so that a budget that was once named is enough.
-Result<void> find_plans(const Compiled& compiled, const plan::PlanOptions& options, const plan::Plan* reuse,
-                        plan::Infeasible* infeasible, Planned& planned) {
+Result<void> find_plans(const Compiled& compiled, const std::string& planner, const plan::PlanOptions& options,
+                        const plan::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
   const CostGraph& graph = compiled.training_cost.graph;
   plan::Infeasible answer;
-  Result<void> both = plan_both(compiled, options, reuse, &answer, planned);
+  Result<void> both = plan_both(compiled, planner, options, reuse, &answer, planned);
   if (both || reuse != nullptr) return both;
-  if (!answer.min_plan || !plan_both(compiled, options, &*answer.min_plan, nullptr, planned)) {
+  if (!answer.min_plan || !plan_both(compiled, planner, options, &*answer.min_plan, nullptr, planned)) {
     plan::PlanOptions packed = options;
     packed.fixed_initial = pack_start(graph);
-    both = plan_both(compiled, packed, nullptr, &answer, planned);
-    if (both) return both;
+    both = plan_both(compiled, planner, packed, nullptr, &answer, planned);
+    if (both || planner != "pantoum") return both;
     plan::PlanOptions nothing = options;
     nothing.ram = 1;
     plan::Infeasible least;
     if (!plan::make_plan(graph, nothing, &least) && least.min_plan && least.min_ram_bytes <= options.ram &&
         (!options.deadline || least.min_plan->predicted.time_s <= *options.deadline) &&
-        plan_both(compiled, options, &*least.min_plan, nullptr, planned)) {
+        plan_both(compiled, planner, options, &*least.min_plan, nullptr, planned)) {
       planned.training.budget_bytes = options.ram;
       planned.training.deadline_s = options.deadline;
       return {};
@@ -136,7 +144,7 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
 
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
-  PANTOUM_TRY(find_plans(compiled, options, reuse, infeasible, planned));
+  PANTOUM_TRY(find_plans(compiled, request.planner, options, reuse, infeasible, planned));
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
@@ -150,7 +158,7 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   planned.unplanned_time_s = unlimited.predicted.time_s;
   planned.unplanned_energy_j = unlimited.predicted.energy_j;
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, unlimited));
-  PANTOUM_ASSIGN(planned.plan, plan::make_plan(graph, options, infeasible));
+  PANTOUM_ASSIGN(planned.plan, make_plan(request.planner, graph, options, infeasible));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   return planned;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "plan/baseline.h"
+
 namespace pantoum::pipeline {
 namespace {
 
@@ -29,8 +31,11 @@ std::vector<NamedPlanner> planners() {
   std::vector<NamedPlanner> all{{"pantoum", "recomputes and pages", plan::make_plan},
                                 {"pantoum-paging-only", "the same without recomputing", paging_only},
                                 {"pantoum-remat-only", "the same without paging", remat_only}};
-  // The one place where the literature's planners join: one entry for each of plan::baselines() (plan/baseline.h), with
-  // its name, its source, and its function called without the third argument.
+  for (const plan::Baseline& baseline : plan::baselines())
+    all.push_back({baseline.name, baseline.source,
+                   [make = baseline.plan](const CostGraph& graph, const PlanOptions& options, Infeasible*) {
+                     return make(graph, options);
+                   }});
   return all;
 }
 

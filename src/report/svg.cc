@@ -127,8 +127,8 @@ double width_of(const Series& series) {
 }
 
 std::string legend_entry(const Series& series, double right, double y) {
-  return fmt::format("<text x='{:.0f}' y='{:.0f}' class='legend' style='fill:{}'>{}{}</text>\n", right, y, series.colour,
-                     series.dashed ? "- - " : "", escape(series.label));
+  return fmt::format("<text x='{:.0f}' y='{:.0f}' class='legend' style='fill:{}'>{}{}</text>\n", right, y,
+                     series.colour, series.dashed ? "- - " : "", escape(series.label));
 }
 
 // Beside the title where there is room, else in lines below the chart.

@@ -1,0 +1,24 @@
+// A step whose forward part is a chain and whose backward part runs it back: what revolve and POFO are made for.
+//
+//   forward   f0 -> f1 -> ... -> f(n-1)         state i: what f(i) writes; state -1: what is there at the start
+//   backward  step n, step n-1, ..., step 0     step i: the ops that read states i-1 and i, or neither
+#pragma once
+
+#include <vector>
+
+#include "plan/baselines/question.h"
+#include "plan/baselines/schedule.h"
+
+namespace pantoum::plan::baseline {
+
+struct Chain {
+  std::vector<int32_t> forward;             // ops
+  std::vector<std::vector<int32_t>> steps;  // n + 1 of them: the backward ops of step i, in order
+  [[nodiscard]] int32_t length() const { return static_cast<int32_t>(forward.size()); }
+};
+
+// E0304 where an op of the forward part reads more than its predecessor (and what is there at the start), may run once
+// only, or where the backward part goes back and forth.
+[[nodiscard]] Result<Chain> find_chain(const Question& question);
+
+}  // namespace pantoum::plan::baseline
