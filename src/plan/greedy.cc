@@ -35,9 +35,7 @@ std::vector<Simulator::Change> ways(const Model& model, const Simulator& simulat
   return found;
 }
 
-}  // namespace
-
-SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
+SearchResult give_up(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
   Simulator simulator(model, limit);
   simulator.reset(std::move(start));
   while (simulator.outcome().excess > 0 || !simulator.outcome().sound) {
@@ -60,6 +58,26 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
     simulator.accept();
   }
   return {simulator.policy(), simulator.outcome()};
+}
+
+}  // namespace
+
+SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
+  if (limit.deadline <= 0) return give_up(model, limit, std::move(start), limits);
+  Simulator simulator(model, limit);
+  SearchResult found{start, simulator.reset(start)};
+  const auto consider = [&](const Model& how, const Limit& own) {
+    const Outcome& outcome = simulator.reset(give_up(how, own, start, limits).policy);
+    if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
+  };
+  const Limit open{.ram = limit.ram, .objective = limit.objective};
+  consider(model, open);
+  if (found.outcome.fits()) return found;
+  Model still = model;
+  for (TensorModel& tensor : still.tensors) tensor.can_page = false;
+  consider(still, open);
+  if (!found.outcome.fits()) consider(model, {limit.ram, limit.deadline, Objective::kTime});
+  return found;
 }
 
 }  // namespace pantoum::plan
