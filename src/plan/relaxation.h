@@ -53,6 +53,7 @@ class Relaxation {
   Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<int32_t>& boundaries);
 
   [[nodiscard]] const Model& model() const { return model_; }
+  [[nodiscard]] const RelaxationOptions& options() const { return options_; }
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
