@@ -86,6 +86,11 @@ void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
 }
 
 LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
+  if (impl_->rows.empty()) {  // CLP crashes on columns without rows; costs are not negative
+    for (size_t column = 0; column < impl_->columns.size(); ++column)
+      impl_->point[column] = impl_->columns[column].lower;
+    return Answer::kOptimal;
+  }
   ClpSimplex& solver = impl_->solver;
   solver.setMaximumSeconds(seconds > 0 ? seconds : -1);
   solver.setMaximumIterations(iterations > 0 ? static_cast<int>(std::min<int64_t>(iterations, 1 << 30)) : 1 << 30);
@@ -103,7 +108,11 @@ LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
 }
 
 double LinearProgram::value() const {
-  return impl_->solver.objectiveValue();
+  if (!impl_->rows.empty()) return impl_->solver.objectiveValue();
+  double value = 0;
+  for (size_t column = 0; column < impl_->columns.size(); ++column)
+    value += impl_->columns[column].cost * impl_->point[column];
+  return value;
 }
 const std::vector<double>& LinearProgram::point() const {
   return impl_->point;
