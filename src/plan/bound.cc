@@ -39,7 +39,7 @@ Bytes working_set(const Model& model, const OpModel& op) {
     std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
     Bytes bytes = choice.workspace;
     for (size_t write = 0; write < choice.writes.size(); ++write)
-      if (choice.over[write] < 0) held.insert(choice.writes[write]);
+      if (choice.inside[write] == 0) held.insert(choice.writes[write]);
     for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
     if (least < 0 || bytes < least) least = bytes;
   }
@@ -136,6 +136,9 @@ WorkingSet least_ram(const Model& model) {
   for (const TensorModel& tensor : model.tensors)
     if (tensor.start == cost::Home::kRam) start += tensor.size;
   worst = {start, "what is in RAM when the step starts"};
+  std::vector<int32_t> replaced(model.tensors.size(), model.never());  // by tensor: stage from which its successor may
+  for (const TensorModel& heir : model.tensors)                        // stand in its place
+    if (heir.home >= 0 && heir.producer >= 0) replaced[z(heir.home)] = model.ops[z(heir.producer)].stage;
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
     Bytes least = -1;
@@ -143,18 +146,13 @@ WorkingSet least_ram(const Model& model) {
     for (const ChoiceModel& choice : op.choices) {
       std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
       for (size_t write = 0; write < choice.writes.size(); ++write)
-        if (choice.over[write] < 0) held.insert(choice.writes[write]);
+        if (choice.inside[write] == 0) held.insert(choice.writes[write]);
       Bytes bytes = model.staging + choice.workspace;
       for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
       for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
         const TensorModel& entry = model.tensors[tensor];
-        if (entry.pinned && entry.start == cost::Home::kRam && !held.contains(static_cast<int32_t>(tensor)))
-          bytes += entry.size;
-      }
-      for (const int32_t tensor : held) {  // a successor of what is pinned may stand where that stood
-        const int32_t home = model.tensors[z(tensor)].home;
-        if (home >= 0 && home != tensor && model.tensors[z(home)].pinned && !held.contains(home))
-          bytes -= std::min(model.tensors[z(home)].size, model.tensors[z(tensor)].size);
+        const bool stays = entry.pinned && entry.start == cost::Home::kRam && replaced[tensor] > op.stage;
+        if (stays && !held.contains(static_cast<int32_t>(tensor))) bytes += entry.size;
       }
       if (least < 0 || bytes < least) least = bytes, leanest = &choice;
     }

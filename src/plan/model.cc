@@ -98,7 +98,8 @@ class Compiler {
                       .workspace_given = choice.workspace_bytes,
                       .reads = {},
                       .writes = {},
-                      .over = {}};
+                      .over = {},
+                      .inside = {}};
     for (const int position : choice.reads) {
       const int32_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
       const bool known = std::find(entry.reads.begin(), entry.reads.end(), tensor) != entry.reads.end();
@@ -107,9 +108,12 @@ class Compiler {
     for (const int position : choice.writes) {
       entry.writes.push_back(index_.at(op.outputs[static_cast<size_t>(position)]));
       entry.over.push_back(-1);
+      entry.inside.push_back(0);
     }
-    for (const auto& [out, in] : choice.overwrites)  // the last pair of an output is the one that counts
+    for (const auto& [out, in] : choice.overwrites) {  // the last pair of an output is the one that counts
       entry.over[write_index(choice, out)] = takeover(op, out, in);
+      entry.inside[write_index(choice, out)] = may_share(op, out, in) ? 1 : 0;
+    }
     return entry;
   }
 
@@ -117,14 +121,20 @@ class Compiler {
     return static_cast<size_t>(std::find(choice.writes.begin(), choice.writes.end(), position) - choice.writes.begin());
   }
 
-  // The input's tensor if the output may take over its bytes: equal sizes, and switched on (a successor always may).
-  int32_t takeover(const cost::Op& op, int out, int in) const {
+  // May a plan put the output inside the input's bytes? It fits, and that is switched on (a successor always may).
+  bool may_share(const cost::Op& op, int out, int in) const {
     const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
     const bool successor = graph_.tensors[at(source)].next == target;
     const bool allowed = successor || (options_.in_place && !from.pinned);
-    const bool fits = from.size == to.size && from.bytes >= to.bytes && to.bytes > 0 && from.start != Home::kRom;
-    return allowed && fits ? index_.at(source) : -1;
+    return allowed && from.bytes >= to.bytes && to.bytes > 0 && from.start != Home::kRom;
+  }
+
+  // The input's tensor if the output may take over its bytes; our plans do so where both have one size.
+  int32_t takeover(const cost::Op& op, int out, int in) const {
+    const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
+    const bool one_size = model_.tensors[at(source)].size == model_.tensors[at(target)].size;
+    return one_size && may_share(op, out, in) ? index_.at(source) : -1;
   }
 
   void add_duties() {

@@ -19,6 +19,7 @@ struct ChoiceModel {
   std::vector<int32_t> reads;   // distinct tensors, those in rom left out
   std::vector<int32_t> writes;  // tensors, as `at` lists them
   std::vector<int32_t> over;    // by write: the tensor whose bytes it may take over, or -1
+  std::vector<char> inside;  // by write: may it stand inside an input's bytes? Larger ones too: `over` is of one size
 };
 
 struct OpModel {

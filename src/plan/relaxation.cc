@@ -82,7 +82,7 @@ Bytes working_set(const Model& model, const OpModel& op) {
     std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
     Bytes bytes = choice.workspace;
     for (size_t write = 0; write < choice.writes.size(); ++write)
-      if (choice.over[write] < 0) held.insert(choice.writes[write]);
+      if (choice.inside[write] == 0) held.insert(choice.writes[write]);
     for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
     if (least < 0 || bytes < least) least = bytes;
   }
