@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "artifact/certificate_json.h"
 #include "base/files.h"
 #include "cost/cost_graph_json.h"
 #include "cost/json_reader.h"
@@ -26,6 +27,7 @@ using plan::Predicted;
 
 constexpr const char* kCode = "E0230";
 constexpr const char* kSchema = "pantoum.plan/1";
+constexpr const char* kCertificate = "x-certificate";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
 constexpr const char* kObjective[] = {"energy", "time"};
@@ -140,6 +142,7 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   plan.bound = read_bound(root);
   if (root.has("status")) plan.status = static_cast<plan::Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
+  if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
   return plan;
 }
 
@@ -218,6 +221,7 @@ Json to_json(const Plan& plan) {
   json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
   if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
   json["graph"] = cost::to_json(plan.graph);
+  if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
   return json;
 }
 

@@ -140,5 +140,58 @@ TEST(PlanJson, RefusesEveryTruncation) {
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;
 }
 
+const std::string kCertificate =
+    R"({"objective": "time", "bound": 0.1, "ram_bytes": 16384, "deadline_s": 2.5, "most_seconds": 0.0, "paging": true,
+  "remat": false, "in_place": true, "any_numerics": false, "order": [0], "boundaries": [1, 2],
+  "rows": [["need", 0.5, 1, 0], ["work", 1], ["cover", 1e-300, 0, -1, 0, 1, 0]]})";
+
+std::string with_certificate(const std::string& from = "", const std::string& to = "") {
+  std::string certificate = kCertificate;
+  if (!from.empty()) certificate.replace(certificate.find(from), from.size(), to);
+  return replaced(R"("graph": )", R"("x-certificate": )" + certificate + R"(, "graph": )");
+}
+
+TEST(PlanJson, CarriesTheCertificateOfItsBound) {
+  const auto read = parse_plan(with_certificate(), "p.json");
+  ASSERT_TRUE(read.has_value()) << to_text(read.error());
+  ASSERT_TRUE(read->certificate.has_value());
+  const plan::Certificate& certificate = *read->certificate;
+  EXPECT_EQ(certificate.objective, plan::Objective::kTime);
+  EXPECT_EQ(certificate.bound, 0.1);
+  EXPECT_EQ(certificate.ram, 16384);
+  EXPECT_EQ(certificate.deadline, 2.5);
+  EXPECT_TRUE(certificate.paging);
+  EXPECT_FALSE(certificate.remat);
+  EXPECT_EQ(certificate.order, std::vector<int64_t>{0});
+  EXPECT_EQ(certificate.boundaries, (std::vector<int32_t>{1, 2}));
+  ASSERT_EQ(certificate.rows.size(), 3U);
+  EXPECT_EQ(certificate.rows[0].rule, plan::Rule::kNeed);
+  EXPECT_EQ(certificate.rows[0].of, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(certificate.rows[2].rule, plan::Rule::kCover);
+  EXPECT_EQ(certificate.rows[2].multiplier, 1e-300);
+  const auto again = parse_plan(cost::json_text(to_json(*read)), "again");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(to_json(*again), to_json(*read));
+}
+
+TEST(PlanJson, RefusesWhatIsNoCertificate) {
+  EXPECT_EQ(refusal(replaced(R"("graph": )", R"("x-certificate": 3, "graph": )")),
+            "E0230 must be an object, not a number @ p.json: x-certificate");
+  EXPECT_EQ(refusal(with_certificate(R"("need", 0.5)", R"("wish", 0.5)")).substr(0, 29),
+            "E0230 must be one of \"need\", ");
+  EXPECT_EQ(refusal(with_certificate(R"("work", 1)", R"("work")")),
+            "E0230 a row has a rule and a multiplier @ p.json: x-certificate.rows[1]");
+  EXPECT_EQ(refusal(with_certificate(R"(0.5, 1, 0])", R"(-1, 1, 0])")),
+            "E0230 must be between 0 and 1e+100, not -1 @ p.json: x-certificate.rows[0][1]");
+  EXPECT_EQ(refusal(with_certificate(R"(0.5, 1, 0])", R"(0.5, 1, 0.5])")),
+            "E0230 must be an integer, not a number with a fraction @ p.json: x-certificate.rows[0][3]");
+  EXPECT_EQ(refusal(with_certificate(R"("boundaries": [1, 2])", R"("boundaries": [1, 3000000000])")),
+            "E0230 must be between 0 and 2147483647, not 3000000000 @ p.json: x-certificate.boundaries[1]");
+  EXPECT_EQ(refusal(with_certificate(R"("order": [0], )", "")),
+            "E0230 the key \"order\" is missing @ p.json: x-certificate");
+  EXPECT_EQ(refusal(with_certificate(R"("paging": true)", R"("pages": true)")),
+            "E0230 the key \"pages\" is not known here @ p.json: x-certificate");
+}
+
 }  // namespace
 }  // namespace pantoum::artifact

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "artifact/plan_json.h"
 #include "base/units.h"
+#include "check/certificate.h"
 #include "check/replay.h"
 #include "cli/cli.h"
 #include "cost/cost_graph_json.h"
@@ -16,6 +19,46 @@ struct Options {
   Common common;
   std::string plan, costgraph, ram;
 };
+
+// A bound that was proved again, and how far the plan is from it.
+struct Proof {
+  double bound = 0, gap = 0;
+  size_t rows = 0;
+};
+
+Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& found) {
+  if (!plan.certificate) return std::nullopt;
+  const double value = plan.objective == plan::Objective::kEnergy ? found.energy_j : found.time_s;
+  PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
+  const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
+  return Proof{.bound = bound, .gap = gap, .rows = plan.certificate->rows.size()};
+}
+
+// What plans may not do for which the bound holds; "" where they may do all.
+std::string restrictions(const plan::Certificate& certificate) {
+  std::string text;
+  const auto without = [&](bool allowed, const char* what) {
+    if (!allowed) text += fmt::format("{}{}", text.empty() ? " for plans without " : " or ", what);
+  };
+  without(certificate.paging, "paging");
+  without(certificate.remat, "rematerialization");
+  without(certificate.in_place, "in-place operation");
+  return text;
+}
+
+std::string proof_line(const plan::Plan& plan, const std::optional<Proof>& proof) {
+  if (!proof) return "bound    the plan carries no certificate of one";
+  const bool energy = plan.objective == plan::Objective::kEnergy;
+  return fmt::format("bound    {} proved by {} rows{}, gap {:.3f}%",
+                     energy ? base::show_joules(proof->bound) : base::show_seconds(proof->bound), proof->rows,
+                     restrictions(*plan.certificate), proof->gap * 100);
+}
+
+nlohmann::ordered_json to_json(const plan::Plan& plan, const std::optional<Proof>& proof) {
+  if (!proof) return nullptr;
+  const bool energy = plan.objective == plan::Objective::kEnergy;
+  return {{energy ? "energy_j" : "time_s", proof->bound}, {"rows", proof->rows}, {"gap", proof->gap}};
+}
 
 nlohmann::ordered_json to_json(const check::Found& found) {
   return {{"valid", true},
@@ -43,8 +86,11 @@ Result<int> verify(const Options& options) {
     PANTOUM_ASSIGN(limits.ram_bytes, base::parse_bytes(options.ram, "--ram"));
   }
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, limits));
+  PANTOUM_ASSIGN(const std::optional<Proof> proof, prove(plan, found));
   if (options.common.json()) {
-    std::printf("%s\n", to_json(found).dump().c_str());
+    nlohmann::ordered_json answer = to_json(found);
+    answer["bound"] = to_json(plan, proof);
+    std::printf("%s\n", answer.dump().c_str());
     return 0;
   }
   std::printf(
@@ -54,6 +100,7 @@ Result<int> verify(const Options& options) {
       base::show_joules(found.energy_j).c_str(), static_cast<long long>(found.counts.compute),
       static_cast<long long>(found.counts.recompute), static_cast<long long>(found.counts.page_in),
       static_cast<long long>(found.counts.page_out));
+  std::printf("%s\n", proof_line(plan, proof).c_str());
   return 0;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "check/random_graph.h"
 #include "check/replay.h"
 
@@ -142,6 +144,51 @@ TEST(MakePlan, TellsTheSmallestRamWhenInfeasible) {
   expect_valid(graph, *why.min_plan, {.ram = why.min_ram_bytes});
   EXPECT_LE(why.min_ram_bound_bytes, why.min_ram_bytes);
   EXPECT_TRUE(make_plan(graph, {.ram = why.min_ram_bytes, .effort = 1}));
+}
+
+// Ops with one choice each that reads and writes all.
+cost::Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output,
+                  std::vector<std::pair<int, int>> overwrites) {
+  cost::Choice choice{.time_s = 1, .energy_j = 1, .overwrites = std::move(overwrites), .writes = {0}};
+  for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
+  return {.id = id, .inputs = std::move(inputs), .outputs = {output}, .choices = {choice}};
+}
+
+TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
+  CostGraph graph;
+  graph.tensors = {{.id = 0, .bytes = 100, .start = cost::Home::kRam}, {.id = 1, .bytes = 40}};
+  graph.ops = {plain_op(0, {0}, 1, {{0, 0}})};
+  graph.order = {0};
+  const Plan inside{.budget_bytes = 100,
+                    .initial = {{0, 0}},
+                    .instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}}},
+                    .predicted = {.peak_bytes = 100, .arena_bytes = 100, .time_s = 1, .energy_j = 1}};
+  ASSERT_TRUE(check::replay(graph, inside));
+  const auto plan = make_plan(graph, {.ram = 100, .effort = 1});
+  EXPECT_TRUE(plan || plan.error().code != "E0301") << to_text(plan.error());
+}
+
+TEST(MakePlan, DoesNotProveAwayAPinnedTensorThatItsSuccessorReplaced) {
+  CostGraph graph;
+  graph.device.pager.mode = cost::PagerMode::kAsync;
+  graph.tensors = {{.id = 0, .bytes = 100, .start = cost::Home::kRam, .pinned = true, .next = 1},
+                   {.id = 1, .bytes = 100},
+                   {.id = 2, .bytes = 100}};
+  graph.ops = {plain_op(0, {0}, 1, {{0, 0}}), plain_op(1, {}, 2, {})};
+  graph.order = {0, 1};
+  const Plan away{.budget_bytes = 100,  // the successor leaves while op 1 runs
+                  .initial = {{0, 0}},
+                  .instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}},
+                                   {.what = Do::kPageOut, .subject = 1},
+                                   {.what = Do::kFree, .subject = 1},
+                                   {.what = Do::kCompute, .subject = 1, .at = {0}},
+                                   {.what = Do::kFree, .subject = 2},
+                                   {.what = Do::kPageIn, .subject = 1, .at = {0}}},
+                  .predicted = {.peak_bytes = 100, .arena_bytes = 100, .time_s = std::nan(""), .energy_j = 2}};
+  const auto found = check::replay(graph, away);
+  ASSERT_TRUE(found) << to_text(found.error());
+  const auto plan = make_plan(graph, {.ram = 100, .effort = 1});
+  EXPECT_TRUE(plan || plan.error().code != "E0301") << to_text(plan.error());
 }
 
 TEST(MakePlan, RefusesABudgetOfNothing) {

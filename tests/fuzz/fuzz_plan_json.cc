@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "artifact/plan_json.h"
+#include "check/certificate.h"
 #include "check/replay.h"
 #include "cost/json_text.h"
 
@@ -16,6 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto found = pantoum::check::replay(plan->graph, *plan);
   if (found && found->peak_bytes > found->arena_bytes) std::abort();  // what is held together fits in the arena
+  if (found && plan->certificate) {
+    const auto bound = pantoum::check::check_bound(*plan, found->energy_j);
+    if (bound && !(*bound >= 0)) std::abort();
+  }
+  if (plan->certificate) (void)pantoum::check::check_certificate(plan->graph, *plan->certificate);
   const std::string text = pantoum::cost::json_text(pantoum::artifact::to_json(*plan));
   const auto again = pantoum::artifact::parse_plan(text, "again");
   if (!again || pantoum::cost::json_text(pantoum::artifact::to_json(*again)) != text) std::abort();

@@ -1,0 +1,93 @@
+#include "artifact/certificate_json.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace pantoum::artifact {
+namespace {
+
+using cost::JsonNode;
+using cost::kLargestInteger;
+using plan::Certificate;
+using plan::Rule;
+using Json = nlohmann::ordered_json;
+
+constexpr double kMostQuantity = 1e100;
+constexpr const char* kObjective[] = {"energy", "time"};
+constexpr const char* kRule[] = {"need",    "dep",      "carry", "stored",   "memory", "work",
+                                 "move_in", "move_out", "path",  "rounding", "cover"};
+
+Rule read_rule(const JsonNode& node) {
+  return static_cast<Rule>(node.one_of(
+      {kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7], kRule[8], kRule[9], kRule[10]}));
+}
+
+Certificate::Row read_row(const JsonNode& node) {
+  Certificate::Row row;
+  const size_t numbers = node.array();
+  if (numbers < 2) {
+    node.error("a row has a rule and a multiplier");
+    return row;
+  }
+  row.rule = read_rule(node.item(0));
+  row.multiplier = node.item(1).number(0, kMostQuantity);
+  for (size_t number = 2; number < numbers; ++number) row.of.push_back(node.item(number).integer(-1, kLargestInteger));
+  return row;
+}
+
+void read_rows(const JsonNode& node, Certificate& certificate) {
+  for (size_t row = 0, rows = node.array(); row < rows; ++row) certificate.rows.push_back(read_row(node.item(row)));
+}
+
+void read_order(const JsonNode& order, const JsonNode& boundaries, Certificate& certificate) {
+  for (size_t op = 0, ops = order.array(); op < ops; ++op)
+    certificate.order.push_back(order.item(op).integer(0, kLargestInteger));
+  for (size_t epoch = 0, epochs = boundaries.array(); epoch < epochs; ++epoch)
+    certificate.boundaries.push_back(
+        static_cast<int32_t>(boundaries.item(epoch).integer(0, std::numeric_limits<int32_t>::max())));
+}
+
+}  // namespace
+
+Certificate read_certificate(const JsonNode& node) {
+  Certificate certificate;
+  if (!node.object({"objective", "bound", "ram_bytes", "deadline_s", "most_seconds", "paging", "remat", "in_place",
+                    "any_numerics", "order", "boundaries", "rows"}))
+    return certificate;
+  certificate.objective = static_cast<plan::Objective>(node.need("objective").one_of({kObjective[0], kObjective[1]}));
+  certificate.bound = node.need("bound").number(-kMostQuantity, kMostQuantity);
+  certificate.ram = node.need("ram_bytes").integer(0, kLargestInteger);
+  if (node.has("deadline_s") && !node.need("deadline_s").null())
+    certificate.deadline = node.need("deadline_s").number(0, kMostQuantity);
+  if (node.has("most_seconds")) certificate.most_seconds = node.need("most_seconds").number(0, kMostQuantity);
+  certificate.paging = node.need("paging").boolean();
+  certificate.remat = node.need("remat").boolean();
+  certificate.in_place = node.need("in_place").boolean();
+  certificate.any_numerics = node.need("any_numerics").boolean();
+  read_order(node.need("order"), node.need("boundaries"), certificate);
+  read_rows(node.need("rows"), certificate);
+  return certificate;
+}
+
+Json certificate_json(const Certificate& certificate) {
+  Json json = {{"objective", kObjective[static_cast<size_t>(certificate.objective)]}, {"bound", certificate.bound}};
+  json["ram_bytes"] = certificate.ram;
+  json["deadline_s"] = certificate.deadline ? Json(*certificate.deadline) : Json();
+  json["most_seconds"] = certificate.most_seconds;
+  json["paging"] = certificate.paging;
+  json["remat"] = certificate.remat;
+  json["in_place"] = certificate.in_place;
+  json["any_numerics"] = certificate.any_numerics;
+  json["order"] = certificate.order;
+  json["boundaries"] = certificate.boundaries;
+  json["rows"] = Json::array();
+  for (const Certificate::Row& row : certificate.rows) {
+    Json numbers = {kRule[static_cast<size_t>(row.rule)], row.multiplier};
+    for (const int64_t number : row.of) numbers.push_back(number);
+    json["rows"].push_back(std::move(numbers));
+  }
+  return json;
+}
+
+}  // namespace pantoum::artifact

@@ -1,0 +1,390 @@
+#include "check/certificate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <set>
+
+#include "check/row_sums.h"
+#include "check/step_facts.h"
+
+namespace pantoum::check {
+namespace {
+
+using plan::Certificate;
+using plan::Rule;
+using Column = RowSums::Column;
+
+constexpr double kTolerance = 1e-9;      // of bounds, relative
+constexpr double kMostQuantity = 1e100;  // no sum overflows
+
+Failure broken(std::string what, std::string where = {}) {
+  return fail("E0805", std::move(what), "x-certificate" + std::move(where));
+}
+
+// The numbers of one row, read from the front.
+class Numbers {
+ public:
+  explicit Numbers(const std::vector<int64_t>& numbers) : numbers_(numbers) {}
+
+  Result<int64_t> next(const char* what, int64_t least, int64_t end) {
+    if (at_ >= numbers_.size()) return broken(fmt::format("the {} is missing", what));
+    const int64_t number = numbers_[at_++];
+    if (number < least || number >= end) return broken(fmt::format("{} is no {}", number, what));
+    return number;
+  }
+  Result<int32_t> index(const char* what, int32_t least, int64_t end) {
+    PANTOUM_ASSIGN(const int64_t number, next(what, least, end));
+    return static_cast<int32_t>(number);
+  }
+  [[nodiscard]] bool more() const { return at_ < numbers_.size(); }
+  Result<void> done() const {
+    if (more()) return broken("the row has more numbers than its rule takes");
+    return {};
+  }
+
+ private:
+  const std::vector<int64_t>& numbers_;
+  size_t at_ = 0;
+};
+
+// Bytes beside an op: the op that ends the epoch, or one that is computed again in it (`again`).
+struct Knapsack {
+  int32_t epoch = 0, op = 0;
+  bool again = false;
+  int64_t capacity = 0;
+};
+
+class Checker {
+ public:
+  Checker(const cost::CostGraph& graph, const Certificate& certificate, const StepFacts& facts)
+      : facts_(facts),
+        sums_(facts, graph.device, certificate),
+        tensors_(static_cast<int64_t>(facts.tensors().size())),
+        ops_(static_cast<int64_t>(facts.ops().size())),
+        async_(graph.device.pager.mode == cost::PagerMode::kAsync),
+        full_duplex_(graph.device.pager.full_duplex) {}
+
+  Result<void> add(const Certificate::Row& row) {
+    if (!(row.multiplier > 0 && row.multiplier <= kMostQuantity))
+      return broken(fmt::format("the multiplier {} is not positive, or too large", row.multiplier));
+    y_ = row.multiplier;
+    Numbers numbers(row.of);
+    PANTOUM_TRY(add_by_rule(row.rule, numbers));
+    if (sums_.too_large()) return broken("the rows have too many terms to be checked");
+    return numbers.done();
+  }
+
+  [[nodiscard]] double total() const { return sums_.total(); }
+
+ private:
+  Result<void> add_by_rule(Rule rule, Numbers& numbers) {
+    switch (rule) {
+      case Rule::kNeed:
+        return need(numbers);
+      case Rule::kDep:
+        return dep(numbers);
+      case Rule::kCarry:
+        return carry(numbers);
+      case Rule::kStored:
+        return stored(numbers);
+      case Rule::kMemory:
+        return memory(numbers);
+      case Rule::kWork:
+        sums_.add_work(y_);
+        return {};
+      case Rule::kMoveIn:
+      case Rule::kMoveOut:
+        return moves(rule == Rule::kMoveOut);
+      case Rule::kPath:
+        return path(numbers);
+      case Rule::kRounding:
+        return rounding(numbers);
+      case Rule::kCover:
+        return cover(numbers);
+    }
+    return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
+  }
+
+  Result<int32_t> epoch(Numbers& numbers, int32_t end) const { return numbers.index("epoch", 0, end); }
+  Result<int32_t> tensor(Numbers& numbers) const { return numbers.index("tensor", 0, tensors_); }
+
+  // What is in RAM in the epoch was there when it opened, was paged in, or was computed again: 1 <= S + I + R.
+  Result<void> available(int32_t epoch, int32_t tensor) {
+    if (facts_.given(epoch, epoch, tensor))
+      return broken(fmt::format("tensor {} is in RAM in epoch {} at no cost", tensor, epoch));
+    if (facts_.in_ram(epoch, tensor)) sums_.add(Column::kInRam, epoch, tensor, y_);
+    if (facts_.paged_in(epoch, tensor)) sums_.add(Column::kPagedIn, epoch, tensor, y_);
+    const int32_t maker = facts_.tensor(tensor).maker;
+    if (maker >= 0 && facts_.computed(epoch, maker)) sums_.add(Column::kComputed, epoch, maker, y_);
+    return {};
+  }
+
+  // A first computation reads it in the epoch, or it must be in RAM at the end.
+  Result<void> need(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
+    if (!facts_.needed(at, read)) return broken(fmt::format("tensor {} is not needed in epoch {}", read, at));
+    sums_.add_side(1, y_);
+    return available(at, read);
+  }
+
+  // An op that is computed again in the epoch reads it there, whatever its choice.
+  Result<void> dep(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t op, numbers.index("op", 0, ops_));
+    PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
+    if (!facts_.reads(op, read)) return broken(fmt::format("not every choice of op {} reads tensor {}", op, read));
+    if (facts_.computed(at, op)) sums_.subtract(Column::kComputed, at, op, y_);
+    return available(at, read);
+  }
+
+  // What is in RAM when the next epoch opens was there during this one.
+  Result<void> carry(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t kept, tensor(numbers));
+    if (facts_.in_ram(at + 1, kept)) sums_.subtract(Column::kInRam, at + 1, kept, y_);
+    return available(at, kept);
+  }
+
+  // What is paged in and did not start in storage was paged out.
+  Result<void> stored(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
+    if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
+    if (facts_.paged_in(at, moved)) sums_.subtract(Column::kPagedIn, at, moved, y_);
+    sums_.add_paged_out(moved, y_);
+    return {};
+  }
+
+  // What is in RAM when the next epoch opens, and is not the boundary op's, was there beside its working set.
+  Result<void> memory(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    sums_.add_memory(at, y_);
+    return {};
+  }
+
+  // One stream of computations, with the transfers where they block it; one channel, or one for each direction.
+  Result<void> moves(bool out) {
+    if (!async_) return broken("transfers of this pager are part of the work");
+    if (out && !full_duplex_) return broken("the pager has one channel: its moves are one row");
+    out ? sums_.add_moves_out(y_) : sums_.add_moves_in(y_);
+    return {};
+  }
+
+  // The first tensor is needed in the last epoch. Each was in RAM when the first epoch opened, or was paged in since
+  // (and then paged out once), or was computed again since: then all that its op reads was in RAM too.
+  Result<void> path(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t first, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t last, numbers.index("last epoch", first, facts_.epochs()));
+    int32_t reader = -1;  // makes the tensor before this one
+    for (bool begins = true; begins || numbers.more(); begins = false) {
+      sums_.spend(last - first + 1);
+      if (sums_.too_large()) break;
+      PANTOUM_ASSIGN(const int32_t at, tensor(numbers));
+      PANTOUM_ASSIGN(const int64_t once, numbers.next("mark of what is paged out", 0, 2));
+      if (begins ? !facts_.needed(last, at) : reader < 0 || !facts_.reads(reader, at))
+        return broken(fmt::format("the path does not lead to tensor {}", at));
+      PANTOUM_TRY(step(first, last, at, once == 1));
+      reader = facts_.tensor(at).maker;
+    }
+    for (int32_t at = first; reader >= 0 && at <= last; ++at)
+      if (facts_.computed(at, reader)) sums_.add(Column::kComputed, at, reader, y_);
+    sums_.add_side(1, y_);
+    return {};
+  }
+
+  // S, and the sum of I or X, of one tensor of a path.
+  Result<void> step(int32_t first, int32_t last, int32_t at, bool once) {
+    if (facts_.given(first, last, at))
+      return broken(fmt::format("tensor {} is in RAM in epochs {} to {} at no cost", at, first, last));
+    if (facts_.in_ram(first, at)) sums_.add(Column::kInRam, first, at, y_);
+    if (once) {
+      if (facts_.tensor(at).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", at));
+      sums_.add_paged_out(at, y_);
+      return {};
+    }
+    for (int32_t each = first; each <= last; ++each)
+      if (facts_.paged_in(each, at)) sums_.add(Column::kPagedIn, each, at, y_);
+    return {};
+  }
+
+  // The sum of w_i u_i is at most the capacity in every plan, where u_i is 1 for what is in RAM when the next epoch
+  // opens, beside the op that ends this one; or for what is in RAM all through the epoch, beside an op that is computed
+  // again in it (which counts as an item: without it, the same bytes are there when the epoch opens).
+  Result<Knapsack> knapsack(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t op, numbers.index("op", -1, ops_));
+    ++knapsacks_;
+    if (op < 0) {
+      if (at + 1 == facts_.epochs()) return broken("no op ends the last epoch");
+      const int32_t ends = facts_.boundary_op(at);
+      return Knapsack{at, ends, false, facts_.capacity(at, ends) - facts_.op(ends).working_set};
+    }
+    if (!facts_.computed(at, op)) return broken(fmt::format("op {} is not computed again in epoch {}", op, at));
+    return Knapsack{at, op, true, facts_.capacity(at, op)};
+  }
+
+  Result<int32_t> item(Numbers& numbers, const Knapsack& knapsack) {
+    PANTOUM_ASSIGN(const int32_t held, tensor(numbers));
+    if (listed_[static_cast<size_t>(held)] == knapsacks_) return broken(fmt::format("tensor {} stands twice", held));
+    listed_[static_cast<size_t>(held)] = knapsacks_;
+    if (facts_.tensor(held).pinned || facts_.touches(knapsack.op, held))
+      return broken(fmt::format("tensor {} is no choice beside op {}", held, knapsack.op));
+    const bool after = knapsack.epoch + 1 < facts_.epochs() && facts_.in_ram(knapsack.epoch + 1, held);
+    if (!after && !stays_for_reader(knapsack, held))
+      return broken(fmt::format("tensor {} is not made before epoch {}", held, knapsack.epoch + 1));
+    if (knapsack.again && facts_.given(knapsack.epoch, knapsack.epoch, held))
+      return broken(fmt::format("tensor {} may come in epoch {} at no cost", held, knapsack.epoch));
+    return held;
+  }  // Read when the epoch ends, so in RAM then.
+  [[nodiscard]] bool stays_for_reader(const Knapsack& knapsack, int32_t held) const {
+    if (!knapsack.again) return false;
+    if (knapsack.epoch + 1 == facts_.epochs()) return facts_.tensor(held).ends_in_ram;
+    return facts_.reads(facts_.boundary_op(knapsack.epoch), held);
+  }
+
+  // u_i, or what is at most it: in RAM at the end of the epoch, and neither paged in nor computed again in it.
+  void pack(const Knapsack& knapsack, int32_t held, int64_t factor) {
+    if (factor == 0) return;
+    const int32_t at = knapsack.epoch, maker = facts_.tensor(held).maker;
+    if (stays_for_reader(knapsack, held))
+      sums_.add_side(factor, y_);
+    else
+      sums_.subtract(Column::kInRam, at + 1, held, y_, factor);
+    if (!knapsack.again) return;
+    if (facts_.paged_in(at, held)) sums_.add(Column::kPagedIn, at, held, y_, factor);
+    if (maker >= 0 && facts_.computed(at, maker)) sums_.add(Column::kComputed, at, maker, y_, factor);
+  }
+  void pack_op(const Knapsack& knapsack, int64_t factor) {
+    if (factor > 0) sums_.subtract(Column::kComputed, knapsack.epoch, knapsack.op, y_, factor);
+  }
+
+  // The knapsack itself, or weights and capacity divided and rounded down: the u_i are whole numbers.
+  Result<void> rounding(Numbers& numbers) {
+    PANTOUM_ASSIGN(const Knapsack beside, knapsack(numbers));
+    PANTOUM_ASSIGN(const int64_t divisor, numbers.next("divisor", 0, int64_t{1} << 61));
+    const auto divided = [&](int64_t bytes) {
+      if (divisor == 0) return bytes;
+      return bytes >= 0 ? bytes / divisor : -((divisor - 1 - bytes) / divisor);
+    };
+    if (beside.again) pack_op(beside, divided(facts_.op(beside.op).working_set));
+    while (numbers.more()) {
+      PANTOUM_ASSIGN(const int32_t held, item(numbers, beside));
+      pack(beside, held, divided(facts_.tensor(held).size));
+    }
+    sums_.add_side(-divided(beside.capacity), y_);
+    return {};
+  }
+
+  // Items that exceed the capacity together: one of them is missing; and as many others that are no lighter than any
+  // of them exceed it too.
+  Result<void> cover(Numbers& numbers) {
+    PANTOUM_ASSIGN(const Knapsack beside, knapsack(numbers));
+    PANTOUM_ASSIGN(const int64_t role, numbers.next("role of the op", 0, beside.again ? 3 : 1));
+    PANTOUM_ASSIGN(const int64_t members, numbers.next("number of tensors", 0, tensors_ + 1));
+    const int64_t own = facts_.op(beside.op).working_set;
+    int64_t weight = role == 1 ? own : 0, heaviest = weight, lightest = role == 2 ? own : INT64_MAX;
+    for (int64_t member = 0; member < members || numbers.more(); ++member) {
+      PANTOUM_ASSIGN(const int32_t held, item(numbers, beside));
+      const int64_t size = facts_.tensor(held).size;
+      if (member < members)
+        weight += size, heaviest = std::max(heaviest, size);
+      else
+        lightest = std::min(lightest, size);
+      pack(beside, held, 1);
+    }
+    if (role > 0) pack_op(beside, 1);
+    const int64_t count = members + (role == 1 ? 1 : 0);
+    if (count == 0 || weight <= beside.capacity)
+      return broken(fmt::format("the cover of {} bytes does not exceed {}", weight, beside.capacity));
+    if (lightest < heaviest)
+      return broken(fmt::format("{} bytes extend a cover whose heaviest has {}", lightest, heaviest));
+    sums_.add_side(1 - count, y_);
+    return {};
+  }
+
+  const StepFacts& facts_;
+  RowSums sums_;
+  const int64_t tensors_, ops_;
+  const bool async_, full_duplex_;
+  std::vector<int64_t> listed_ =
+      std::vector<int64_t>(static_cast<size_t>(tensors_), 0);  // by tensor: in which knapsack
+  int64_t knapsacks_ = 0;
+  double y_ = 0;
+};
+
+Result<void> check_question(const Certificate& certificate) {
+  const auto bad = [](double seconds) { return !(seconds >= 0 && seconds <= kMostQuantity); };
+  if (certificate.deadline && bad(*certificate.deadline)) return broken("is no time", ".deadline_s");
+  if (bad(certificate.most_seconds)) return broken("is no time", ".most_seconds");
+  if (!std::isfinite(certificate.bound)) return broken("is no bound", ".bound");
+  return {};
+}
+
+// a > b, by more than rounding explains.
+bool above(double a, double b) {
+  return !(a <= b + kTolerance * std::max(std::abs(a), std::abs(b)));
+}
+
+// The certificate's question includes the plan's: no less RAM, no earlier deadline, the same objective and order.
+Result<void> check_same_question(const plan::Plan& plan, const Certificate& certificate) {
+  if (certificate.objective != plan.objective) return broken("bounds another objective than the plan's", ".objective");
+  if (certificate.ram < plan.budget_bytes)
+    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", certificate.ram, plan.budget_bytes),
+                  ".ram_bytes");
+  if (certificate.deadline && !(plan.deadline_s && *plan.deadline_s <= *certificate.deadline))
+    return broken(fmt::format("is for plans within {} s, and the plan need not be", *certificate.deadline),
+                  ".deadline_s");
+  std::set<int64_t> computed;
+  size_t next = 0;
+  for (const plan::Instruction& step : plan.instructions) {
+    if (step.what != plan::Do::kCompute || !computed.insert(step.subject).second) continue;
+    while (next < certificate.order.size() && certificate.order[next] != step.subject) ++next;
+    if (next == certificate.order.size())
+      return broken(fmt::format("the plan computes op {} first in another order", step.subject), ".order");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<double> check_certificate(const cost::CostGraph& graph, const Certificate& certificate) {
+  PANTOUM_TRY(cost::validate(graph));
+  PANTOUM_TRY(check_question(certificate));
+  PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
+  Checker checker(graph, certificate, facts);
+  for (size_t row = 0; row < certificate.rows.size(); ++row) {
+    auto added = checker.add(certificate.rows[row]);
+    if (added) continue;
+    Error error = std::move(added).error();
+    error.where += fmt::format(".rows[{}]", row);
+    return Failure(std::move(error));
+  }
+  const double total = checker.total(), proved = std::max(0.0, total);  // no plan costs less than nothing
+  if (!std::isfinite(total)) return broken("the rows bound nothing: their sum is not finite", ".rows");
+  if (above(certificate.bound, proved))
+    return fail("E0806", fmt::format("the certificate claims {} and its rows prove {}", certificate.bound, proved),
+                "x-certificate.bound");
+  return proved;
+}
+
+Result<double> check_bound(const plan::Plan& plan, double value) {
+  if (!plan.certificate) return broken("the plan has none");
+  PANTOUM_TRY(check_same_question(plan, *plan.certificate));
+  PANTOUM_ASSIGN(const double proved, check_certificate(plan.graph, *plan.certificate));
+  const bool energy = plan.objective == plan::Objective::kEnergy;
+  const std::optional<double> claimed = energy ? plan.bound.energy_j : plan.bound.time_s;
+  if (claimed && plan.bound.any_order)
+    return fail("E0806", "the bound is claimed for any order, and the certificate proves it for one", "bound.order");
+  if (claimed && above(*claimed, proved))
+    return fail("E0806", fmt::format("the plan claims a bound of {}, and its certificate proves {}", *claimed, proved),
+                "bound");
+  if (above(proved, value))
+    return fail("E0806", fmt::format("a bound of {} is proved, and the plan takes {}", proved, value), "x-certificate");
+  return proved;
+}
+
+}  // namespace pantoum::check

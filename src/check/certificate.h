@@ -1,0 +1,26 @@
+// Proves a bound again from its certificate. Shares no code with the planner, and trusts no solver of linear programs.
+//
+// Every row is made here from the cost graph alone (step_facts.h), by the rule and for the ops, tensors and epochs that
+// the certificate names; whatever the multipliers are, what they make of the rows is a lower bound (row_sums.h). Why
+// each rule holds for every plan stands beside it in certificate.cc.
+#pragma once
+
+#include "cost/cost_graph.h"
+#include "plan/plan.h"
+
+namespace pantoum::check {
+
+// The bound that the rows prove, for plans of the certificate's order, budget, deadline and freedoms; of its objective.
+//   errors  E0805 with the row that is none of these plans', E0806 a bound that the rows do not prove (beyond a
+//   relative
+//           1e-9), E0221 for a graph that cost::validate refuses
+//   cost    linear in the graph and in the terms of the rows
+[[nodiscard]] Result<double> check_certificate(const cost::CostGraph& graph, const plan::Certificate& certificate);
+
+// Checks that the plan's certificate, which it must have, is one of its question and of its own order, and that it
+// proves the bound that the plan claims. `value` is what the plan really costs. Returns the bound.
+//   errors  as above; E0805 a certificate of another question, E0806 a claim that is not proved, or a bound above
+//   `value`
+[[nodiscard]] Result<double> check_bound(const plan::Plan& plan, double value);
+
+}  // namespace pantoum::check

@@ -1,0 +1,268 @@
+#include "check/certificate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace pantoum::check {
+namespace {
+
+using cost::Choice;
+using cost::CostGraph;
+using cost::Home;
+using plan::Certificate;
+using plan::Rule;
+
+// f0 -> t0, f1: t0 -> t1, f2: t1 -> t2, g3: t2 t0 -> t3, g4: t3 t1 -> t4. 100 bytes and 1 J and 1 s each; 3 J and 3 s
+// to page in, 4 out. t5 starts in storage and is read by g4, t6 is pinned.
+CostGraph step_graph() {
+  CostGraph graph;
+  graph.device.pager.mode = cost::PagerMode::kAsync;
+  graph.device.pager.in = {.latency_s = 2, .bytes_per_s = 100, .w = 1};
+  graph.device.pager.out = {.latency_s = 3, .bytes_per_s = 100, .w = 1};
+  for (int64_t id = 0; id < 5; ++id) graph.tensors.push_back({.id = id, .bytes = 100});
+  graph.tensors.push_back({.id = 5, .bytes = 10, .start = Home::kAux});
+  graph.tensors.push_back({.id = 6, .bytes = 1, .start = Home::kRam, .pinned = true});
+  const std::vector<std::vector<int64_t>> inputs = {{6}, {0}, {1}, {2, 0}, {3, 1, 5}};
+  for (int64_t id = 0; id < 5; ++id) {
+    Choice choice{.time_s = 1, .energy_j = 1, .writes = {0}};
+    for (size_t read = 0; read < inputs[static_cast<size_t>(id)].size(); ++read)
+      choice.reads.push_back(static_cast<int>(read));
+    graph.ops.push_back({.id = id, .inputs = inputs[static_cast<size_t>(id)], .outputs = {id}, .choices = {choice}});
+    graph.order.push_back(id);
+  }
+  return graph;
+}
+
+// Epoch e ends with op e, the last one with the step.
+Certificate asked(std::vector<Certificate::Row> rows) {
+  return {.ram = 251, .order = {0, 1, 2, 3, 4}, .boundaries = {1, 2, 3, 4, 5, 6}, .rows = std::move(rows)};
+}
+
+double proved(const Certificate& certificate, const CostGraph& graph = step_graph()) {
+  const auto bound = check_certificate(graph, certificate);
+  EXPECT_TRUE(bound) << to_text(bound.error());
+  return bound.value_or(-1);
+}
+
+std::string refusal(const Certificate& certificate, const CostGraph& graph = step_graph()) {
+  const auto bound = check_certificate(graph, certificate);
+  return bound ? "accepted" : bound.error().code + " " + bound.error().message + " @ " + bound.error().where;
+}
+
+std::string row_refusal(Rule rule, std::vector<int64_t> of) {
+  return refusal(asked({{rule, std::move(of), 1.0}}));
+}
+
+void expect_just_below(double bound, double value) {
+  EXPECT_LE(bound, value);
+  EXPECT_NEAR(bound, value, 1e-12 * value);
+}
+
+TEST(CheckCertificate, CountsTheFirstComputations) {
+  expect_just_below(proved(asked({})), 5);
+}
+
+TEST(CheckCertificate, ProvesThatATensorMustBeComputedAgain) {
+  // t0 cannot stand beside t1 and t2 in 251 bytes with t6, and g3 reads it: f0 runs again.
+  const std::vector<Certificate::Row> rows = {{Rule::kNeed, {3, 0}, 1}, {Rule::kCover, {2, -1, 0, 1, 0}, 1}};
+  expect_just_below(proved(asked(rows)), 6);
+  Certificate roomy = asked(rows);
+  roomy.ram = 301;
+  EXPECT_EQ(refusal(roomy), "E0805 the cover of 100 bytes does not exceed 100 @ x-certificate.rows[1]");
+  Certificate kept = asked(rows);
+  kept.remat = false;
+  expect_just_below(proved(kept), 6);  // 1 J at least: the multipliers are not the best for paging
+  kept.rows = {{Rule::kNeed, {3, 0}, 7}, {Rule::kCover, {2, -1, 0, 1, 0}, 7}, {Rule::kStored, {3, 0}, 4}};
+  expect_just_below(proved(kept), 12);  // out and in again
+}
+
+TEST(CheckCertificate, AcceptsEveryRule) {
+  for (const auto& [rule, of] : std::vector<std::pair<Rule, std::vector<int64_t>>>{{Rule::kNeed, {3, 0}},
+                                                                                   {Rule::kNeed, {4, 5}},
+                                                                                   {Rule::kDep, {4, 1, 0}},
+                                                                                   {Rule::kCarry, {2, 0}},
+                                                                                   {Rule::kStored, {3, 0}},
+                                                                                   {Rule::kMemory, {2}},
+                                                                                   {Rule::kMoveIn, {}},
+                                                                                   {Rule::kPath, {1, 3, 0, 1}},
+                                                                                   {Rule::kPath, {2, 4, 1, 0, 0, 1}},
+                                                                                   {Rule::kRounding, {2, -1, 100, 0}},
+                                                                                   {Rule::kRounding, {3, 1, 0, 2}},
+                                                                                   {Rule::kCover, {2, -1, 0, 1, 0}},
+                                                                                   {Rule::kCover, {3, 1, 1, 1, 2}}}) {
+    Certificate certificate = asked({{rule, of, 0.25}});
+    certificate.deadline = 100;
+    EXPECT_LE(proved(certificate), 12) << "rule " << static_cast<int>(rule);
+  }
+}
+
+TEST(CheckCertificate, BoundsTimeByWorkAndByMoves) {
+  Certificate certificate = asked({{Rule::kWork, {}, 1}});
+  certificate.objective = plan::Objective::kTime;
+  expect_just_below(proved(certificate), 5);
+  certificate.rows = {{Rule::kMoveIn, {}, 1}, {Rule::kNeed, {4, 5}, 2.1}};  // only t5 in storage: it must be paged in
+  EXPECT_LE(proved(certificate), 5);
+  certificate.rows = {{Rule::kWork, {}, 2}};
+  EXPECT_EQ(refusal(certificate), "E0805 the rows bound nothing: their sum is not finite @ x-certificate.rows");
+  certificate.most_seconds = 7;  // 2 * 5 - 7
+  expect_just_below(proved(certificate), 3);
+  certificate.most_seconds = 4;  // whoever takes longer takes 4 s, not the 6 that the rows say
+  expect_just_below(proved(certificate), 4);
+}
+
+TEST(CheckCertificate, RefusesRowsThatDoNotHold) {
+  EXPECT_EQ(row_refusal(static_cast<Rule>(11), {}), "E0805 there is no rule 11 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {2, 0}), "E0805 tensor 0 is not needed in epoch 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {1, 0, 3}),
+            "E0805 the row has more numbers than its rule takes @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {1}), "E0805 the tensor is missing @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {6, 0}), "E0805 6 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {1, 7}), "E0805 7 is no tensor @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {0, 6}), "E0805 tensor 6 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kDep, {3, 1, 2}),
+            "E0805 not every choice of op 1 reads tensor 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kDep, {0, 1, 0}),
+            "E0805 tensor 0 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kDep, {3, -1, 2}), "E0805 -1 is no op @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCarry, {5, 0}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCarry, {0, 0}),
+            "E0805 tensor 0 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kStored, {4, 5}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kMemory, {5}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kMoveOut, {}),
+            "E0805 the pager has one channel: its moves are one row @ x-certificate.rows[0]");
+}
+
+TEST(CheckCertificate, RefusesPathsThatLeadNowhere) {
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 1, 0}), "E0805 the path does not lead to tensor 1 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 1, 0, 2, 0}),
+            "E0805 the path does not lead to tensor 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {0, 3, 0, 0}),
+            "E0805 tensor 0 is in RAM in epochs 0 to 3 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 1, 0, 0, 0, 6, 0}),
+            "E0805 tensor 6 is in RAM in epochs 2 to 4 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 5, 1}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 5, 0, 5, 0}),
+            "E0805 the path does not lead to tensor 5 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {3, 2, 0, 0}), "E0805 2 is no last epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 3}), "E0805 the tensor is missing @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 0, 2}), "E0805 2 is no mark of what is paged out @ x-certificate.rows[0]");
+}
+
+TEST(CheckCertificate, RefusesKnapsacksOfWhatIsNotThere) {
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 0, 0}), "E0805 tensor 0 stands twice @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 1}),
+            "E0805 tensor 1 is no choice beside op 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 6}),
+            "E0805 tensor 6 is no choice beside op 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 3}),
+            "E0805 tensor 3 is not made before epoch 3 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, -5, 0}), "E0805 -5 is no divisor @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, 3, 100, 0}),
+            "E0805 op 3 is not computed again in epoch 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kRounding, {2, 0, 100, 2}),
+            "E0805 tensor 2 may come in epoch 2 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 1, 1, 0}), "E0805 1 is no role of the op @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 0, 0}),
+            "E0805 the cover of 0 bytes does not exceed 50 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 0, 2, 0}), "E0805 the tensor is missing @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCover, {3, -1, 0, 1, 1, 5}),
+            "E0805 10 bytes extend a cover whose heaviest has 100 @ x-certificate.rows[0]");
+}
+
+TEST(CheckCertificate, RefusesMultipliersThatAreNotPositive) {
+  for (const double multiplier : {0.0, -1.0, std::nan(""), HUGE_VAL})
+    EXPECT_TRUE(refusal(asked({{Rule::kMemory, {2}, multiplier}})).starts_with("E0805 the multiplier ")) << multiplier;
+}
+
+TEST(CheckCertificate, RefusesOrdersAndEpochsThatAreNone) {
+  Certificate certificate = asked({});
+  certificate.order = {0, 1, 3, 2, 4};
+  EXPECT_EQ(refusal(certificate), "E0805 op 3 stands before the op that makes its input 2 @ x-certificate.order");
+  certificate.order = {0, 1, 2, 3, 3};
+  EXPECT_EQ(refusal(certificate), "E0805 names op 3 twice, or there is none @ x-certificate.order");
+  certificate.order = {0, 1, 2, 3};
+  EXPECT_EQ(refusal(certificate), "E0805 lists 4 ops of 5 @ x-certificate.order");
+  certificate = asked({});
+  certificate.boundaries = {2, 5};
+  EXPECT_EQ(refusal(certificate), "E0805 the last epoch does not end with stage 6 @ x-certificate.boundaries");
+  certificate.boundaries = {3, 3, 6};
+  EXPECT_EQ(refusal(certificate), "E0805 stage 3 stands after 3 @ x-certificate.boundaries");
+  certificate.boundaries = {2, 6};
+  CostGraph graph = step_graph();
+  graph.ops[1].optional = true;
+  EXPECT_EQ(refusal(certificate, graph),
+            "E0805 an epoch ends with op 1, which may never be computed @ x-certificate.boundaries");
+}
+
+TEST(CheckCertificate, RefusesClaimsThatTheRowsDoNotProve) {
+  Certificate certificate = asked({});
+  certificate.bound = 5 * (1 + 1e-10);
+  expect_just_below(proved(certificate), 5);
+  certificate.bound = 5.001;
+  EXPECT_TRUE(refusal(certificate).starts_with("E0806 the certificate claims 5.001 and its rows prove 5 @"));
+}
+
+TEST(CheckCertificate, CountsAnOutputInsideALargerInputOnce) {
+  CostGraph graph = step_graph();
+  graph.tensors[2].bytes = 60;
+  graph.ops[2].choices[0].overwrites = {{0, 0}};
+  const Certificate certificate = asked({{Rule::kCover, {2, -1, 0, 1, 0}, 1}});
+  EXPECT_EQ(refusal(certificate, graph), "E0805 the cover of 100 bytes does not exceed 150 @ x-certificate.rows[0]");
+  Certificate apart = certificate;
+  apart.in_place = false;
+  EXPECT_GT(proved(apart, graph), 4.99);
+}
+
+plan::Plan whole_plan() {
+  plan::Plan plan{.budget_bytes = 251};
+  for (const int64_t op : {0, 1, 0, 2, 3, 4}) plan.instructions.push_back({.what = plan::Do::kCompute, .subject = op});
+  plan.graph = step_graph();
+  plan.bound = {.energy_j = 4.9};
+  plan.certificate = asked({});
+  return plan;
+}
+
+std::string bound_refusal(const plan::Plan& plan, double value = 6) {
+  const auto bound = check_bound(plan, value);
+  return bound ? "accepted" : bound.error().code + " " + bound.error().message + " @ " + bound.error().where;
+}
+
+TEST(CheckBound, AcceptsACertificateOfThePlansQuestion) {
+  EXPECT_EQ(bound_refusal(whole_plan()), "accepted");
+  plan::Plan tighter = whole_plan();
+  tighter.budget_bytes = 240;
+  EXPECT_EQ(bound_refusal(tighter), "accepted");
+}
+
+TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
+  plan::Plan plan = whole_plan();
+  plan.budget_bytes = 252;
+  EXPECT_EQ(bound_refusal(plan), "E0805 is for 251 bytes, and the plan's budget is 252 @ x-certificate.ram_bytes");
+  plan = whole_plan();
+  plan.certificate->deadline = 10;
+  EXPECT_EQ(bound_refusal(plan), "E0805 is for plans within 10 s, and the plan need not be @ x-certificate.deadline_s");
+  plan.deadline_s = 9;
+  EXPECT_EQ(bound_refusal(plan), "accepted");
+  plan.objective = plan::Objective::kTime;
+  EXPECT_EQ(bound_refusal(plan), "E0805 bounds another objective than the plan's @ x-certificate.objective");
+  plan = whole_plan();
+  plan.instructions.erase(plan.instructions.begin());
+  EXPECT_EQ(bound_refusal(plan), "E0805 the plan computes op 0 first in another order @ x-certificate.order");
+  plan.certificate.reset();
+  EXPECT_EQ(bound_refusal(plan), "E0805 the plan has none @ x-certificate");
+}
+
+TEST(CheckBound, RefusesBoundsThatAreTooHigh) {
+  plan::Plan plan = whole_plan();
+  EXPECT_TRUE(bound_refusal(plan, 4.5).starts_with("E0806 a bound of 5 is proved, and the plan takes 4.5 @"));
+  plan.bound.energy_j = 5.1;
+  EXPECT_TRUE(bound_refusal(plan).starts_with("E0806 the plan claims a bound of 5.1, and its certificate proves 5 @"));
+  plan.bound = {.energy_j = 4.9, .any_order = true};
+  EXPECT_EQ(bound_refusal(plan),
+            "E0806 the bound is claimed for any order, and the certificate proves it for one @ bound.order");
+}
+
+}  // namespace
+}  // namespace pantoum::check

@@ -1,0 +1,64 @@
+// Sums the rows of a certificate, each times its multiplier: what is left of the columns' costs, and the right sides.
+//
+// A plan gives every column a value between its bounds (0 and 1 but for the makespan), and meets every row, so its
+// objective is at least the sum of the right sides and, for each column, what is left of its cost times the better of
+// its bounds. Every operation is rounded down. Columns that no row lowers add nothing and are not stored; rows that
+// only raise columns (memory, work, moves) are kept as one multiplier each.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "check/step_facts.h"
+
+namespace pantoum::check {
+
+class RowSums {
+ public:
+  enum class Column : uint8_t { kInRam, kComputed, kPagedIn };
+
+  RowSums(const StepFacts& facts, const cost::Device& device, const plan::Certificate& certificate);
+
+  // Terms: factor times the column stands in a row of this multiplier; both > 0.
+  void add(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor = 1);
+  void subtract(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor = 1);
+  void add_paged_out(int32_t tensor, double multiplier);
+  // Right sides.
+  void add_side(int64_t side, double multiplier);
+  // Whole rows.
+  void add_memory(int32_t epoch, double multiplier);
+  void add_work(double multiplier);
+  void add_moves_in(double multiplier);
+  void add_moves_out(double multiplier);
+
+  void spend(int64_t terms) { terms_ += terms; }  // looked at
+  [[nodiscard]] bool too_large() const { return cells_ > kMostCells || terms_ > kMostTerms; }
+  // The bound; NaN or infinite where a sum overflows or the makespan has no upper bound and needs one.
+  [[nodiscard]] double total() const;
+
+ private:
+  static constexpr int64_t kMostCells = int64_t{1} << 25, kMostTerms = int64_t{1} << 28;
+  using Grid = std::vector<std::vector<double>>;  // by index, then by epoch; empty: nothing stored
+
+  double* cell(Column column, int32_t epoch, int32_t index);
+  [[nodiscard]] double cost(Column column, int32_t index) const;
+  [[nodiscard]] double in_ram_total() const;
+  [[nodiscard]] double computed_total() const;
+  [[nodiscard]] double paged_in_total() const;
+  [[nodiscard]] double paged_out_total() const;
+  [[nodiscard]] double makespan_total() const;
+
+  const StepFacts& facts_;
+  const plan::Certificate& asked_;
+  const bool energy_, sync_, full_duplex_;
+  const double idle_w_;
+  Grid grids_[3];
+  std::vector<double> paged_out_;  // by tensor: what rows took from its cost
+  std::vector<double> memory_;     // by epoch
+  double work_ = 0, moves_in_ = 0, moves_out_ = 0;
+  double constant_ = 0, seconds_ = 0;  // of the first computations
+  double sides_ = 0, makespan_ = 0;
+  int64_t cells_ = 0, terms_ = 0;
+};
+
+}  // namespace pantoum::check

@@ -1,0 +1,302 @@
+#include "check/step_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "check/directed.h"
+
+namespace pantoum::check {
+namespace {
+
+using cost::Choice;
+using cost::CostGraph;
+using cost::Home;
+using cost::Op;
+using cost::PagerMode;
+using cost::Tensor;
+using plan::Certificate;
+
+constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+constexpr __int128 kMostBytes = __int128{1} << 62;
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+Failure broken(std::string what, std::string where) {
+  return fail("E0805", std::move(what), "x-certificate." + std::move(where));
+}
+
+int64_t round_up(int64_t bytes, int64_t align) {
+  return bytes % align == 0 ? bytes : bytes + (align - bytes % align);
+}
+
+void make_set(std::vector<int32_t>& list) {
+  std::sort(list.begin(), list.end());
+  list.erase(std::unique(list.begin(), list.end()), list.end());
+}
+
+bool listed(const std::vector<int32_t>& set, int32_t member) {
+  return std::binary_search(set.begin(), set.end(), member);
+}
+
+}  // namespace
+
+class FactFinder {
+ public:
+  FactFinder(const CostGraph& graph, const Certificate& certificate) : graph_(graph), asked_(certificate) {
+    for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor)
+      tensor_of_.emplace(graph.tensors[tensor].id, static_cast<int32_t>(tensor));
+    for (const Op& op : graph.ops) op_of_.emplace(op.id, &op);
+  }
+
+  Result<StepFacts> run() {
+    PANTOUM_TRY(check_sizes());
+    PANTOUM_TRY(check_boundaries());
+    add_tensors();
+    PANTOUM_TRY(add_ops());
+    add_duties();
+    add_needs();
+    add_room();
+    return std::move(facts_);
+  }
+
+ private:
+  [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[z(tensor_of_.at(id))]; }
+  [[nodiscard]] const Tensor& given(int32_t index) const { return graph_.tensors[z(index)]; }
+  [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
+    return asked_.any_numerics || choice.numerics == op.choices.front().numerics;
+  }
+
+  // Every sum of sizes fits 64 bits.
+  Result<void> check_sizes() const {
+    const int64_t align = graph_.device.align_bytes;
+    __int128 total = graph_.device.pager.staging_bytes;
+    int64_t workspace = 0;
+    for (const Tensor& each : graph_.tensors) total += round_up(each.bytes, align);
+    for (const Op& op : graph_.ops)
+      for (const Choice& choice : op.choices) workspace = std::max(workspace, choice.workspace_bytes);
+    if (total + round_up(workspace, align) >= kMostBytes)
+      return broken("tensors that are rounded up to the alignment take too many bytes to be summed", "order");
+    if (asked_.ram < 0 || asked_.ram >= kMostBytes / 2) return broken("is no budget", "ram_bytes");
+    return {};
+  }
+
+  Result<void> check_boundaries() {
+    const auto end = static_cast<int64_t>(graph_.ops.size()) + 1;
+    if (asked_.boundaries.empty() || asked_.boundaries.back() != end)
+      return broken(fmt::format("the last epoch does not end with stage {}", end), "boundaries");
+    if (asked_.order.size() != graph_.ops.size())
+      return broken(fmt::format("lists {} ops of {}", asked_.order.size(), graph_.ops.size()), "order");
+    int32_t before = 0;
+    for (const int32_t stage : asked_.boundaries) {
+      if (stage <= before) return broken(fmt::format("stage {} stands after {}", stage, before), "boundaries");
+      before = stage;
+    }
+    facts_.boundaries_ = asked_.boundaries;
+    return {};
+  }
+
+  void add_tensors() {
+    const cost::Pager& pager = graph_.device.pager;
+    for (const Tensor& each : graph_.tensors) {
+      TensorFacts facts{.bytes = each.bytes, .size = round_up(each.bytes, graph_.device.align_bytes)};
+      facts.starts_in_ram = each.start == Home::kRam;
+      facts.starts_in_aux = each.start == Home::kAux;
+      facts.in_rom = each.start == Home::kRom;
+      facts.pinned = each.pinned;
+      facts.replaced_from = kNever;
+      const bool writable = pager.mode != PagerMode::kNone && asked_.paging && !facts.in_rom && !each.pinned;
+      facts.pages = facts.starts_in_aux || writable;
+      facts.in_s = transfer(pager.in, each.bytes);
+      facts.out_s = transfer(pager.out, each.bytes);
+      facts.in_j = std::max(0.0, down(facts.in_s * pager.in.w));
+      facts.out_j = std::max(0.0, down(facts.out_s * pager.out.w));
+      facts_.tensors_.push_back(facts);
+    }
+  }
+
+  // At most the seconds that semantics.md gives it.
+  [[nodiscard]] double transfer(const cost::Link& link, int64_t bytes) const {
+    const int64_t block = graph_.device.pager.block_bytes;
+    const double moved = at_most(round_up(bytes, block));
+    return std::max(0.0, down(link.latency_s + down(moved / link.bytes_per_s)));
+  }
+
+  Result<void> add_ops() {
+    int32_t epoch = 0;
+    for (const int64_t id : asked_.order) {
+      const auto position = static_cast<int32_t>(facts_.ops_.size());
+      const auto known = op_of_.find(id);
+      if (known == op_of_.end()) return broken(fmt::format("names op {} twice, or there is none", id), "order");
+      const Op& op = *known->second;
+      op_of_.erase(known);  // named
+      PANTOUM_TRY(check_inputs(op));
+      facts_.ops_.push_back(op_facts(op, epoch));
+      for (const int64_t output : op.outputs) tensor(output).maker = position, tensor(output).birth = epoch;
+      if (position + 1 != facts_.boundaries_[z(epoch)]) continue;
+      if (op.optional)
+        return broken(fmt::format("an epoch ends with op {}, which may never be computed", id), "boundaries");
+      ++epoch;
+    }
+    return {};
+  }
+
+  Result<void> check_inputs(const Op& op) {
+    for (const int64_t input : op.inputs)
+      if (given(tensor_of_.at(input)).start == Home::kNone && tensor(input).maker < 0)
+        return broken(fmt::format("op {} stands before the op that makes its input {}", op.id, input), "order");
+    return {};
+  }
+
+  OpFacts op_facts(const Op& op, int32_t epoch) {
+    OpFacts facts{.epoch = epoch, .optional = op.optional, .again = op.recompute && asked_.remat};
+    bool first = true;
+    for (const Choice& choice : op.choices) {
+      if (!permitted(op, choice)) continue;
+      std::vector<int32_t> reads = inputs_of(op, choice), common;
+      const int64_t held = held_bytes(op, choice, reads);
+      facts.seconds = first ? choice.time_s : std::min(facts.seconds, choice.time_s);
+      facts.joules = first ? choice.energy_j : std::min(facts.joules, choice.energy_j);
+      facts.working_set = first ? held : std::min(facts.working_set, held);
+      facts.touches.insert(facts.touches.end(), reads.begin(), reads.end());
+      for (const int position : choice.writes)
+        facts.touches.push_back(tensor_of_.at(op.outputs[static_cast<size_t>(position)]));
+      std::set_intersection(facts.reads.begin(), facts.reads.end(), reads.begin(), reads.end(),
+                            std::back_inserter(common));
+      facts.reads = first ? std::move(reads) : std::move(common);
+      first = false;
+      slack_ = std::max(slack_, round_up(choice.workspace_bytes, graph_.device.align_bytes) - choice.workspace_bytes);
+    }
+    make_set(facts.touches);
+    return facts;
+  }
+
+  [[nodiscard]] std::vector<int32_t> inputs_of(const Op& op, const Choice& choice) const {
+    std::vector<int32_t> reads;
+    for (const int position : choice.reads) {
+      const int32_t input = tensor_of_.at(op.inputs[static_cast<size_t>(position)]);
+      if (given(input).start != Home::kRom) reads.push_back(input);
+    }
+    make_set(reads);
+    return reads;
+  }
+
+  // Bytes that one computation holds at its end, at the least: an output that may stand inside an input's bytes does.
+  [[nodiscard]] int64_t held_bytes(const Op& op, const Choice& choice, const std::vector<int32_t>& reads) const {
+    int64_t bytes = round_up(choice.workspace_bytes, graph_.device.align_bytes);
+    for (const int32_t input : reads) bytes += facts_.tensors_[z(input)].size;
+    for (const int position : choice.writes)
+      if (!may_share(op, choice, position))
+        bytes += facts_.tensors_[z(tensor_of_.at(op.outputs[static_cast<size_t>(position)]))].size;
+    return bytes;
+  }
+
+  // The last pair of an output counts. What is pinned yields its bytes to its successor alone.
+  [[nodiscard]] bool may_share(const Op& op, const Choice& choice, int position) const {
+    int source = -1;
+    for (const auto& [out, in] : choice.overwrites)
+      if (out == position) source = in;
+    if (source < 0) return false;
+    const int64_t target = op.outputs[static_cast<size_t>(position)];
+    const Tensor& from = given(tensor_of_.at(op.inputs[static_cast<size_t>(source)]));
+    const bool allowed = from.next == target || (asked_.in_place && !from.pinned);
+    return allowed && from.start != Home::kRom && given(tensor_of_.at(target)).bytes <= from.bytes;
+  }
+
+  // The step ends where the next one starts.
+  void add_duties() {
+    for (const Tensor& each : graph_.tensors) {
+      if (each.end == Home::kRam) tensor(each.id).ends_in_ram = true;
+      if (each.end == Home::kAux) tensor(each.id).ends_in_aux = true;
+      if (each.next < 0 && each.end != Home::kRam) continue;
+      TensorFacts& heir = tensor(each.next < 0 ? each.id : each.next);
+      if (each.start == Home::kRam) heir.ends_in_ram = true;
+      if (each.start == Home::kAux) heir.ends_in_aux = true;
+      if (each.next >= 0 && heir.maker >= 0) tensor(each.id).replaced_from = heir.maker + 1;
+    }
+  }
+
+  void add_needs() {
+    facts_.needs_.resize(facts_.boundaries_.size());
+    for (const OpFacts& op : facts_.ops_) {
+      std::vector<int32_t>& needs = facts_.needs_[z(op.epoch)];
+      if (!op.optional) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
+    }
+    for (size_t index = 0; index < facts_.tensors_.size(); ++index)
+      if (facts_.tensors_[index].ends_in_ram) facts_.needs_.back().push_back(static_cast<int32_t>(index));
+    for (std::vector<int32_t>& needs : facts_.needs_) make_set(needs);
+  }
+
+  void add_room() {
+    for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
+    facts_.room_ = asked_.ram + slack_ - graph_.device.pager.staging_bytes;
+    const std::vector<int32_t>& ends = facts_.boundaries_;
+    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by epoch: the first that may end without these bytes
+    int64_t pinned = 0;
+    for (const TensorFacts& each : facts_.tensors_) {
+      if (!each.pinned || !each.starts_in_ram) continue;
+      const auto epoch = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
+      leaves[static_cast<size_t>(epoch)] += each.size;
+      pinned += each.size;
+    }
+    for (size_t epoch = 0; epoch < ends.size(); ++epoch) facts_.pinned_after_.push_back(pinned -= leaves[epoch]);
+  }
+
+  const CostGraph& graph_;
+  const Certificate& asked_;
+  std::unordered_map<int64_t, int32_t> tensor_of_;
+  std::unordered_map<int64_t, const Op*> op_of_;  // not yet named by the order
+  int64_t slack_ = 0;
+  StepFacts facts_;
+};
+
+Result<StepFacts> StepFacts::make(const CostGraph& graph, const Certificate& certificate) {
+  return FactFinder(graph, certificate).run();
+}
+
+bool StepFacts::in_ram(int32_t epoch, int32_t index) const {
+  const TensorFacts& facts = tensor(index);
+  if (facts.maker >= 0) return epoch > facts.birth;
+  return facts.starts_in_ram || (facts.starts_in_aux && epoch > 0);
+}
+
+bool StepFacts::paged_in(int32_t epoch, int32_t index) const {
+  return tensor(index).pages && epoch >= tensor(index).birth;
+}
+
+bool StepFacts::computed(int32_t epoch, int32_t position) const {
+  const OpFacts& facts = op(position);
+  return epoch >= facts.epoch && (facts.again || facts.optional);
+}
+
+bool StepFacts::given(int32_t first, int32_t last, int32_t index) const {
+  const TensorFacts& facts = tensor(index);
+  if (facts.pinned) return true;
+  if (facts.maker < 0) return facts.starts_in_ram && first == 0;
+  return !op(facts.maker).optional && facts.birth >= first && facts.birth <= last;
+}
+
+bool StepFacts::needed(int32_t epoch, int32_t index) const {
+  return listed(needs_[z(epoch)], index);
+}
+bool StepFacts::reads(int32_t position, int32_t index) const {
+  return listed(op(position).reads, index);
+}
+bool StepFacts::touches(int32_t position, int32_t index) const {
+  return listed(op(position).touches, index);
+}
+
+int64_t StepFacts::capacity(int32_t epoch, int32_t position) const {
+  int64_t bytes = room_ - pinned_after_[z(epoch)];
+  for (const int32_t index : op(position).touches) {
+    const TensorFacts& facts = tensor(index);
+    if (facts.pinned && facts.starts_in_ram && boundaries_[z(epoch)] < facts.replaced_from) bytes += facts.size;
+  }
+  return bytes;
+}
+
+}  // namespace pantoum::check

@@ -1,0 +1,74 @@
+// What is true of every plan that first computes the ops of a cost graph in a given order: the facts that the rows of a
+// certificate are made from. Derived from the cost graph alone; sharing a struct with nobody.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cost/cost_graph.h"
+#include "plan/plan.h"
+
+namespace pantoum::check {
+
+struct TensorFacts {
+  int64_t bytes = 0;
+  int64_t size = 0;           // rounded up to the alignment: blocks that do not overlap do not either when rounded
+  int32_t maker = -1;         // position in the order of the op that writes it
+  int32_t birth = -1;         // the maker's epoch; -1: no op writes it
+  int32_t replaced_from = 0;  // first stage at which its successor may stand in its place
+  bool starts_in_ram = false, starts_in_aux = false, in_rom = false;
+  bool pinned = false;
+  bool ends_in_ram = false, ends_in_aux = false;  // the duties of a successor included
+  bool pages = false;                             // may be in storage: from the start, or written there
+  double in_s = 0, out_s = 0, in_j = 0, out_j = 0;
+};
+
+// Choices are those whose numerics a plan may use. Lists are ascending and name a tensor once; without what is in rom,
+// which takes no RAM.
+struct OpFacts {
+  int32_t epoch = 0;
+  bool optional = false, again = false;  // again: may be computed after its first time
+  double seconds = 0, joules = 0;        // of the cheapest choice, each
+  std::vector<int32_t> reads;            // by every choice
+  std::vector<int32_t> touches;          // read or written by some choice
+  int64_t working_set = 0;               // of the leanest choice: what it reads and writes, and its workspace
+};
+
+class StepFacts {
+ public:
+  // The graph has passed cost::validate. E0805 for an order or boundaries that are none. Cost: linear.
+  static Result<StepFacts> make(const cost::CostGraph& graph, const plan::Certificate& certificate);
+
+  [[nodiscard]] int32_t epochs() const { return static_cast<int32_t>(boundaries_.size()); }
+  [[nodiscard]] const std::vector<TensorFacts>& tensors() const { return tensors_; }
+  [[nodiscard]] const std::vector<OpFacts>& ops() const { return ops_; }
+  [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
+  [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[static_cast<size_t>(position)]; }
+  // The op whose first computation ends the epoch; not of the last one.
+  [[nodiscard]] int32_t boundary_op(int32_t epoch) const { return boundaries_[static_cast<size_t>(epoch)] - 1; }
+
+  // May it be in RAM when the epoch opens, be paged in during it, be computed (again, or at all where it is optional)?
+  [[nodiscard]] bool in_ram(int32_t epoch, int32_t tensor) const;
+  [[nodiscard]] bool paged_in(int32_t epoch, int32_t tensor) const;
+  [[nodiscard]] bool computed(int32_t epoch, int32_t op) const;
+  // In RAM at some time in epochs first..last whatever a plan does: nothing brings it there.
+  [[nodiscard]] bool given(int32_t first, int32_t last, int32_t tensor) const;
+  // Is it read in the epoch by a first computation under every choice, or must it be in RAM at its end?
+  [[nodiscard]] bool needed(int32_t epoch, int32_t tensor) const;
+  [[nodiscard]] bool reads(int32_t op, int32_t tensor) const;
+  [[nodiscard]] bool touches(int32_t op, int32_t tensor) const;
+  // Bytes for all that the op does not touch, while it runs in the epoch and at any time in it: the budget without the
+  // staging buffer and what is pinned, and with what the topmost block need not be rounded up.
+  [[nodiscard]] int64_t capacity(int32_t epoch, int32_t op) const;
+
+ private:
+  friend class FactFinder;
+  std::vector<TensorFacts> tensors_;
+  std::vector<OpFacts> ops_;
+  std::vector<int32_t> boundaries_;
+  std::vector<std::vector<int32_t>> needs_;  // by epoch, ascending
+  std::vector<int64_t> pinned_after_;        // by epoch: bytes pinned from the start until behind its boundary
+  int64_t room_ = 0;
+};
+
+}  // namespace pantoum::check

@@ -1,0 +1,185 @@
+#include "plan/certify.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "check/certificate.h"
+#include "check/random_case.h"
+#include "check/random_graph.h"
+#include "check/replay.h"
+#include "plan/memory_cuts.h"
+#include "plan/path_cuts.h"
+
+namespace pantoum::plan {
+namespace {
+
+#ifdef PANTOUM_SANITIZER
+constexpr uint64_t kSeeds = 60;
+#else
+constexpr uint64_t kSeeds = 600;
+#endif
+
+// A chain forward and back: every gradient reads two activations. Sizes and costs vary a little.
+CostGraph chain(int64_t length) {
+  CostGraph graph;
+  graph.device.align_bytes = 4;
+  graph.device.pager = {.mode = cost::PagerMode::kAsync,
+                        .in = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 5},
+                        .out = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 6}};
+  const auto add = [&](std::vector<int64_t> inputs, double cost) {
+    const auto id = static_cast<int64_t>(graph.ops.size());
+    graph.tensors.push_back({.id = id, .bytes = 90 + 7 * (id % 5)});
+    cost::Choice choice{.time_s = cost / 100, .energy_j = cost, .writes = {0}};
+    for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
+    graph.ops.push_back({.id = id, .inputs = std::move(inputs), .outputs = {id}, .choices = {choice}});
+    graph.order.push_back(id);
+    return id;
+  };
+  for (int64_t at = 0; at < length; ++at)
+    add(at == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{at - 1}, 1 + static_cast<double>(at % 3) / 2);
+  int64_t gradient = length - 1;
+  for (int64_t at = length - 1; at > 0; --at) gradient = add({gradient, at, at - 1}, 2);
+  return graph;
+}
+
+struct Question {
+  CostGraph graph;
+  PlanOptions options;
+  RelaxationOptions asked;
+  Model model;
+};
+
+Question question(CostGraph graph, PlanOptions options, Seconds most_seconds = 0) {
+  Question made{.graph = std::move(graph), .options = std::move(options), .asked = {}, .model = {}};
+  made.asked = {.ram = made.options.ram,
+                .deadline = made.options.deadline.value_or(0),
+                .objective = made.options.objective,
+                .most_seconds = most_seconds};
+  return made;
+}
+
+// Solves with a few rounds of cuts; the certificate of the last solution, nothing where there is none.
+std::optional<Certificate> prove(Question& asked, int32_t epochs, int rounds = 6) {
+  asked.model = make_model(asked.graph, asked.options);
+  const Relaxation relaxation(asked.model, asked.asked, choose_boundaries(asked.model, asked.asked.ram, epochs));
+  LinearProgram program(relaxation.columns());
+  program.add(relaxation.rows());
+  for (int round = 0;; ++round) {
+    if (program.solve(10) != LinearProgram::Answer::kOptimal) return std::nullopt;
+    if (round == rounds) break;
+    std::vector<Row> cuts = path_cuts(relaxation, program.point(), 1e-4);
+    for (Row& row : memory_cuts(relaxation, program.point(), 1e-3)) cuts.push_back(std::move(row));
+    if (cuts.empty()) break;
+    program.add(std::move(cuts));
+  }
+  return certify(relaxation, program, asked.options);
+}
+
+// Other multipliers than the solver's: what they prove is less, and as true.
+Certificate with_random_multipliers(Certificate certificate, check::Random& random) {
+  for (Certificate::Row& row : certificate.rows) row.multiplier *= random.chance(0.2) ? 4 * random.unit() + 1e-9 : 1;
+  certificate.bound = 0;
+  return certificate;
+}
+
+// Budgets, objectives, freedoms by the seed; nothing where no plan keeps everything.
+std::optional<Question> random_question(uint64_t seed) {
+  check::Random random(seed);
+  CostGraph graph = check::random_cost_graph(seed, {.least_ops = 4, .most_ops = 25});
+  if (seed % 4 == 0) graph.device.pager.full_duplex = true, graph.device.pager.out.bytes_per_s /= 30;
+  const auto whole = unplanned(graph);
+  if (!whole) return std::nullopt;
+  PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * random.between(60, 100) / 100)};
+  if (random.chance(0.3)) options.objective = Objective::kTime;
+  if (random.chance(0.4)) options.deadline = whole->predicted.time_s * (1 + random.unit());
+  options.paging = !random.chance(0.2);
+  options.remat = !random.chance(0.2);
+  options.in_place = !random.chance(0.2);
+  options.allow_numerics_change = random.chance(0.2);
+  options.reorder = random.chance(0.5);
+  return question(graph, options, random.chance(0.5) ? whole->predicted.time_s * 3 : 0);
+}
+
+TEST(Certify, IsProvedAgainByTheChecker) {
+  std::map<Rule, int> rules;
+  int proved = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::optional<Question> asked = random_question(seed);
+    if (!asked) continue;
+    const std::optional<Certificate> certificate = prove(*asked, seed % 3 == 0 ? 4 : 100);
+    if (!certificate) continue;  // no plan: the budget is too small
+    const auto bound = check::check_certificate(asked->graph, *certificate);
+    ASSERT_TRUE(bound) << to_text(bound.error());
+    const double claimed = std::max(0.0, certificate->bound), error = 1e-9 * std::max(1e-9, claimed);
+    EXPECT_GE(*bound, claimed - error);
+    if (certificate->paging) {  // without, the planner forgets what must be paged out by the end
+      EXPECT_LE(*bound, claimed + error);
+    }
+    for (const Certificate::Row& row : certificate->rows) ++rules[row.rule];
+    ++proved;
+  }
+  EXPECT_GT(proved, static_cast<int>(kSeeds) / 3);
+  for (int rule = 0; rule <= static_cast<int>(Rule::kCover); ++rule)
+    EXPECT_GT(rules[static_cast<Rule>(rule)], 0) << "rule " << rule;
+}
+
+// The question that a random plan answers: what it needs is the budget, and now and then the time it takes the
+// deadline.
+std::optional<Question> question_of(const CostGraph& graph, const check::Found& found, check::Random& random) {
+  PlanOptions options{.ram = std::max<Bytes>(1, found.arena_bytes), .allow_numerics_change = true, .reorder = false};
+  if (random.chance(0.3)) options.objective = Objective::kTime;
+  if (random.chance(0.5)) options.deadline = found.time_s;
+  return question(graph, options, random.chance(0.5) ? found.time_s * 2 : 0);
+}
+
+TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 4 * kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check::Random random(seed);
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 2, .most_ops = 14});
+    Plan plan = check::random_plan(graph, seed + 77);
+    plan.budget_bytes = Bytes{1} << 50;
+    plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+    const auto found = check::replay(graph, plan);
+    if (!found || !found->keeps_order) continue;
+    std::optional<Question> asked = question_of(graph, *found, random);
+    const double value = asked->asked.objective == Objective::kTime ? found->time_s : found->energy_j;
+    std::optional<Certificate> certificate = prove(*asked, 100);
+    ASSERT_TRUE(certificate) << "the program has no solution, and the question has a plan";
+    for (int trial = 0; trial < 4; ++trial) {
+      const auto bound = check::check_certificate(asked->graph, *certificate);
+      if (trial == 0) {
+        ASSERT_TRUE(bound) << to_text(bound.error());
+      }
+      if (bound) {
+        EXPECT_LE(*bound, value * (1 + 1e-9));
+      }
+      certificate = with_random_multipliers(*certificate, random);
+    }
+    ++compared;
+  }
+  EXPECT_GT(compared, static_cast<int>(kSeeds));
+}
+
+TEST(Certify, IsProvedAgainForAChain) {
+  for (const int64_t length : {5, 20, 40}) {
+    const CostGraph graph = chain(length);
+    const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
+    for (const int percent : {40, 60, 80}) {
+      Question asked = question(graph, {.ram = peak * percent / 100});
+      const std::optional<Certificate> certificate = prove(asked, 100);
+      if (!certificate) continue;
+      const auto bound = check::check_certificate(graph, *certificate);
+      ASSERT_TRUE(bound) << to_text(bound.error());
+      EXPECT_NEAR(*bound, certificate->bound, 1e-9 * certificate->bound);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::plan
