@@ -154,7 +154,7 @@ struct Question {
 const std::vector<Question>& questions() {
   static const std::vector<Question> made = [] {
     std::vector<Question> list;
-    for (uint64_t seed = 1; seed <= 2000 / kScale; ++seed) {
+    for (uint64_t seed = 1; seed <= 700 / kScale; ++seed) {
       CostGraph graph = small_graph(seed);
       std::vector<Bytes> budgets = budgets_of(graph);
       if (!budgets.empty()) list.push_back({.seed = seed, .graph = std::move(graph), .budgets = std::move(budgets)});
@@ -267,7 +267,7 @@ TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
       last = std::move(*plan);
     }
   }
-  EXPECT_GT(compared, static_cast<int>(1000 / kScale));
+  EXPECT_GT(compared, static_cast<int>(300 / kScale));
 }
 
 // Another order of first computations: what is claimed for any order holds for all of them.
@@ -296,8 +296,8 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
       }
     }
   }
-  EXPECT_GT(planned, static_cast<int>(300 / kScale));
-  EXPECT_GT(refused, static_cast<int>(100 / kScale));
+  EXPECT_GT(planned, static_cast<int>(100 / kScale));
+  EXPECT_GT(refused, static_cast<int>(30 / kScale));
 }
 
 // Where transfers run beside computes no search is exact: bounds are held against all sorts of valid plans.

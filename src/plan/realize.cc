@@ -14,6 +14,7 @@ namespace {
 constexpr double kPlacementShare = 0.1;  // of the time limit
 constexpr double kMostSeconds = 2;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
+constexpr double kRoomy = 1.01;                            // an arena that exceeds the load by more is made smaller
 constexpr double kQuickSeconds = 0.02;                     // where an arena is sought as small as can be found soon
 
 place::PlaceOptions placing(const Model& model, const PlanOptions& options, Bytes room) {
@@ -32,10 +33,15 @@ Realized realize(const CostGraph& graph, const Model& model, const std::vector<E
                  const PlanOptions& options, Bytes room) {
   const Stays stays = make_stays(model, events, options.fixed_initial);
   place::Shortfall shortfall;
-  const Result<place::Placement> placement = place::place(stays.stays, placing(model, options, room), &shortfall);
+  Result<place::Placement> placement = place::place(stays.stays, placing(model, options, room), &shortfall);
   if (!placement) {
     const Bytes nearest = shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model.align);
     return {.plan = std::nullopt, .excess = nearest - room};
+  }
+  const Bytes load = place::load_of(stays.stays, model.align);
+  if (room > 0 && static_cast<double>(placement->arena_bytes) > static_cast<double>(load) * kRoomy) {
+    const Result<place::Placement> smaller = place::place(stays.stays, placing(model, options, 0));
+    if (smaller && smaller->arena_bytes < placement->arena_bytes) placement = smaller;
   }
   Plan plan{
       .budget_bytes = options.ram, .deadline_s = options.deadline, .objective = options.objective, .graph = graph};
