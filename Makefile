@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-papers
+.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -67,6 +67,11 @@ fuzz-long:
 
 bench: build
 	@$(RELEASE)/bin/kernels_bench
+
+# The planner on reference questions (REFERENCE holds them), on placement and on large graphs: out/bench/planner.json.
+REFERENCE := ../shared
+bench-planner: build
+	@python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --reference $(REFERENCE)
 
 # The figures of the literature, planned here: out/bench/papers (docs/results.md).
 bench-papers: build

@@ -256,7 +256,7 @@ void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, c
 std::optional<Plan> smallest_plan(const CostGraph& graph, PlanOptions options, Bytes impossible) {
   options.deadline.reset();
   options.warm_start = nullptr;
-  options.effort = 2;
+  options.effort = 4;
   options.progress = nullptr;
   std::optional<Plan> best = Planner(graph, options).keep_everything();
   if (!best) return best;

@@ -1,0 +1,124 @@
+"""Benchmark of the planner: reference questions, placement, large graphs; a table and out/bench/planner.json.
+
+usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT]
+The reference questions, their tools and the synthetic cost graphs are not part of this repository: --reference names the
+folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped and said.
+Standard library only.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LIMITS = {"small": (1.0001, 1e-4), "sweep": (1.0001, 1e-3), "large": (1.0002, 3e-4)}  # ratio, gap
+HUGE = [("transformer 72", 1e-3, 60), ("resnet 140", 1e-3, 60), ("chain 1000", 1e-3, 60), ("transformer 357", 2e-3, 180)]
+
+
+class Table:
+    def __init__(self, only):
+        self.rows, self.only = [], only
+
+    def add(self, name, value, unit, target, ok, note="", skipped=False):
+        self.rows.append({"name": name, "value": value, "unit": unit, "target": target, "ok": bool(ok), "skipped": skipped, "note": note})
+        shown = "skipped" if skipped else f"{value:.6g} {unit}"
+        print(f"{'ok  ' if ok else '--  ' if skipped else 'MISS'} {name:58} {shown:>20}  target {target}  {note}", flush=True)
+
+    def skip(self, name, why):
+        self.add(name, None, "", "", False, why, skipped=True)
+
+    def wants(self, name):
+        return self.only in name
+
+
+def reference(table, args, kind, raw):
+    name = f"reference {kind}"
+    tool = os.path.join(args.reference, "tools", "run_reference.py")
+    if not table.wants(name):
+        return
+    if not os.path.exists(tool):
+        return table.skip(name, f"no {tool}")
+    answers = os.path.join(args.out, f"planner-{kind}.json")
+    subprocess.run([sys.executable, tool, "--pantoum", args.pantoum, "--set", kind, "--json", answers], stdout=subprocess.DEVNULL)
+    with open(answers) as file:
+        rows = json.load(file)
+    raw[name] = rows
+    ratio, gap = LIMITS[kind]
+    answered = [row for row in rows if "ratio" in row]
+    if not answered:
+        return table.add(f"{name}: rows that answer with a valid plan", 0, "rows", len(rows), False)
+    table.add(f"{name}: rows that answer with a valid plan", len(answered), "rows", len(rows), len(answered) == len(rows))
+    table.add(f"{name}: worst plan over the best known", max(row["ratio"] for row in answered), "", f"<= {ratio}",
+              all(row["ratio"] <= ratio for row in answered), f"{sum(row['ratio'] <= ratio for row in answered)} of {len(rows)} rows")
+    table.add(f"{name}: worst proved gap", max(row["gap"] for row in answered), "", f"<= {gap}",
+              all(row["gap"] <= gap for row in answered),
+              f"{sum(row['gap'] <= gap for row in answered)} of {len(rows)} rows, {sum(row['gap'] <= 1e-4 for row in answered)} at 1e-4")
+    table.add(f"{name}: longest", max(row["seconds"] for row in rows), "s", "the row's limit", not any("late" in row["why"] for row in rows),
+              f"{sum(row['seconds'] < 1 for row in rows)} under 1 s")
+
+
+def placement(table, args, raw):
+    if not table.wants("placement"):
+        return
+    files = sorted(glob.glob(os.path.join(ROOT, "src", "place", "testdata", "*.csv")))
+    done = subprocess.run([args.placement, "30", *files], capture_output=True, text=True)
+    raw["placement"] = done.stdout.splitlines()
+    for line in raw["placement"]:
+        found = re.match(r"\s*([0-9.]+) s\s+(\S+\.csv)\s+(.*)", line)
+        if found:
+            table.add(f"placement {found[2]}", float(found[1]), "s", "<= 30", float(found[1]) <= 30 and "placed" in line, found[3])
+
+
+def huge(table, args, raw):
+    tool = os.path.join(args.reference, "tools", "gen_costgraph.py")
+    for words, gap, limit in HUGE:
+        for share in (0.5, 0.3):
+            name = f"{words} at {share} of the unplanned peak"
+            if not table.wants(name):
+                continue
+            if not os.path.exists(tool):
+                table.skip(name, f"no {tool}")
+                continue
+            graph = os.path.join(args.out, words.replace(" ", "-") + ".json")
+            subprocess.run([sys.executable, tool, *words.split(), "-o", graph], check=True)
+            ask = [args.pantoum, "plan", "--costgraph", graph, "--format", "json"]
+            peak = json.loads(subprocess.run([*ask, "--ram", "1000GiB", "--effort", "1"], capture_output=True, text=True).stdout)["unplanned_peak_bytes"]
+            begin = time.monotonic()
+            done = subprocess.run([*ask, "--ram", f"{int(share * peak)}B", "--time-limit", f"{limit}s"], capture_output=True, text=True)
+            seconds = time.monotonic() - begin
+            raw[name] = {"seconds": seconds, "answer": done.stdout, "error": done.stderr}
+            if done.returncode != 0:
+                table.add(f"{name}: proved gap", 1.0, "", f"<= {gap}", False, f"exit {done.returncode} after {seconds:.1f} s")
+                continue
+            plan = json.loads(done.stdout)
+            table.add(f"{name}: proved gap", plan["gap"], "", f"<= {gap}", plan["gap"] <= gap, f"{plan['ops']} ops, {seconds:.1f} s")
+            table.add(f"{name}: time", seconds, "s", f"<= {limit}", seconds <= limit)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--placement", required=True)
+    parser.add_argument("--reference", default=os.path.join(ROOT, "..", "shared"))
+    parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    os.makedirs(args.out, exist_ok=True)
+    table, raw = Table(args.only), {}
+    placement(table, args, raw)
+    for kind in LIMITS:
+        reference(table, args, kind, raw)
+    huge(table, args, raw)
+    for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
+        with open(os.path.join(args.out, name), "w") as file:
+            json.dump(value, file, indent=1)
+    missed = sum(not row["ok"] and not row["skipped"] for row in table.rows)
+    print(f"{len(table.rows)} figures, {missed} missed, {sum(row['skipped'] for row in table.rows)} skipped; {os.path.join(args.out, 'planner.json')}")
+
+
+if __name__ == "__main__":
+    main()
