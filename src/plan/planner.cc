@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "plan/bound.h"
@@ -216,6 +218,21 @@ double value_of(const Plan& plan) {
   return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
 }
 
+// Does the plan first compute its ops in the model's order, for which alone the bounds hold?
+bool keeps_order(const Plan& plan, const Model& model) {
+  std::map<int64_t, int32_t> stages;
+  for (const OpModel& op : model.ops) stages.emplace(op.id, op.stage);
+  std::set<int64_t> computed;
+  int32_t last = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    if (instruction.what != Do::kCompute || !computed.insert(instruction.subject).second) continue;
+    const int32_t stage = stages.at(instruction.subject);
+    if (stage < last) return false;
+    last = stage;
+  }
+  return true;
+}
+
 // Method, bound, gap and status of a plan that is about to be answered.
 void conclude(Plan& plan, const CostGraph& original, const Planner& planner, const PlanOptions& options) {
   plan.graph = original;
@@ -226,6 +243,10 @@ void conclude(Plan& plan, const CostGraph& original, const Planner& planner, con
   const double value = value_of(plan),
                bound = plan.objective == Objective::kEnergy ? planner.bounds().energy : planner.bounds().time;
   plan.certificate = planner.certificate();
+  if (!keeps_order(plan, planner.model())) {  // a warm start of another order: nothing is proved for that
+    plan.bound = {}, plan.certificate.reset(), plan.gap = 1, plan.status = Status::kFeasible;
+    return;
+  }
   plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
