@@ -14,14 +14,6 @@ size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
 
-// The least over an op's choices.
-template <class Price>
-double cheapest(const OpModel& op, Price price) {
-  double least = price(op.choices.front());
-  for (const ChoiceModel& choice : op.choices) least = std::min(least, price(choice));
-  return least;
-}
-
 // Do all choices read and write the same, and must every op run?
 bool plain(const Model& model) {
   for (const cost::Op& op : model.graph->ops) {

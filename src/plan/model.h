@@ -2,6 +2,7 @@
 // alignment.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -29,6 +30,14 @@ struct OpModel {
   bool optional = false;
   std::vector<ChoiceModel> choices;  // of the permitted numerics
 };
+
+// The least over an op's choices.
+template <class Price>
+double cheapest(const OpModel& op, Price price) {
+  double least = price(op.choices.front());
+  for (const ChoiceModel& choice : op.choices) least = std::min(least, price(choice));
+  return least;
+}
 
 struct TensorModel {
   int64_t id = 0;

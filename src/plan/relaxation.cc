@@ -12,13 +12,6 @@ size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
 
-template <class Price>
-double cheapest(const OpModel& op, Price price) {
-  double least = price(op.choices.front());
-  for (const ChoiceModel& choice : op.choices) least = std::min(least, price(choice));
-  return least;
-}
-
 double joules(const OpModel& op) {
   return cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
 }
