@@ -14,7 +14,7 @@ namespace pantoum::cli {
 // before every line that is shown.
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label = nullptr);
 
-// Reads --warm-start into `kept`, which outlives the request. E0232 a plan of another structure is refused by the
+// Reads --warm-start into `kept`, which outlives the request. E0231 a plan of another structure is refused by the
 // planner.
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<plan::Plan>& kept);

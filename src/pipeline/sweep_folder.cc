@@ -56,6 +56,20 @@ struct SweepFolder::Log {
   }
 };
 
+namespace {
+
+// Files that a killed sweep had not finished; the folder is ours alone.
+void remove_parts(const std::filesystem::path& path) {
+  std::vector<std::filesystem::path> parts;
+  std::error_code ignored;
+  for (const auto& folder : {path, path / "plans"})
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored))
+      if (entry.path().extension().string().starts_with(".part")) parts.push_back(entry.path());
+  for (const auto& part : parts) std::filesystem::remove(part, ignored);
+}
+
+}  // namespace
+
 Result<SweepFolder> SweepFolder::open(const std::string& path, const report::SweepHead& head) {
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
@@ -70,6 +84,7 @@ Result<SweepFolder> SweepFolder::open(const std::string& path, const report::Swe
   const size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
   PANTOUM_TRY(folder.read_rows(std::string_view(text).substr(0, whole), head));
   if (whole < text.size() && ::ftruncate(file, static_cast<off_t>(whole)) != 0) return cannot_write(name);
+  remove_parts(path);
   if (whole == 0) PANTOUM_TRY(folder.log_->append(report::to_json(head).dump()));
   return folder;
 }

@@ -34,12 +34,13 @@ void BoundSearch::run(const Limits& limits) {
                                  .objective = options_.objective,
                                  .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0},
                                 boundaries);
-    LpBound found =
-        lp_bound(relaxation, options_,
-                 {.seconds_left = limits.seconds_left,
-                  .iterations = iterations,
-                  .target = target,
-                  .raised = [this](double bound) { bound_.store(std::max(bound_.load(), bound * kMargin)); }});
+    // Plans that take longer than `most_seconds` cost more than `value`, and nothing else is known of them.
+    const double most = relaxation.options().most_seconds > 0 && !options_.deadline ? value : HUGE_VAL;
+    LpBound found = lp_bound(
+        relaxation, options_,
+        {.seconds_left = limits.seconds_left, .iterations = iterations, .target = target, .raised = [&](double bound) {
+           bound_.store(std::max(bound_.load(), std::min(bound, most) * kMargin));
+         }});
     if (found.certificate && (!certificate_ || found.certificate->bound > certificate_->bound))
       certificate_ = std::move(found.certificate);
     iterations -= found.iterations;

@@ -35,10 +35,7 @@ LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const
     if (limits.iterations > 0 ? program.iterations() >= limits.iterations : left <= 0) break;
     const LinearProgram::Answer answer =
         program.solve(left, limits.iterations > 0 ? limits.iterations - program.iterations() : 0);
-    if (answer == LinearProgram::Answer::kInfeasible) {
-      best.infeasible = true;
-      break;
-    }
+    if (answer == LinearProgram::Answer::kInfeasible) break;
     if (const double bound = program.proved() + relaxation.constant(); bound > best.bound) {
       best.bound = bound;
       best.certificate = certify(relaxation, program, options);

@@ -21,7 +21,6 @@ struct LpBound {
   double bound = 0;                        // proved; of the objective
   std::optional<Certificate> certificate;  // of the bound
   int64_t iterations = 0;                  // of the simplex
-  bool infeasible = false;                 // the solver says that no plan exists (not a proof)
   std::vector<double> point;               // of the last solution, by column
 };
 

@@ -77,6 +77,14 @@ def onnx_model(nodes, dims, tensors=()):
     return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
 
 
+def m4_costgraph(folder):
+    """The example's cost graph at batch 8 on m4, as a file, and its unplanned peak."""
+    path = os.path.join(folder, "graph.json")
+    done = subprocess.run([PANTOUM, "plan", MODEL, "--batch", "8", "--device", "m4", "--ram", "1GiB", "--effort", "1", "--costgraph-out", path,
+                           "--format", "json"], capture_output=True, check=True)
+    return path, json.loads(done.stdout)["unplanned_peak_bytes"]
+
+
 class House(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

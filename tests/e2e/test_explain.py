@@ -1,11 +1,9 @@
 """Why a plan costs what it costs: the parts add up to the whole, whatever the pager."""
 import json
-import os
 import pathlib
-import subprocess
 import unittest
 
-from house import MODEL, PANTOUM, House
+from house import House, m4_costgraph
 
 KEYS = {"name", "device", "objective", "energy_source", "binds", "peak", "time", "energy", "recomputed", "paged", "transfers", "next_bytes", "unplanned"}
 
@@ -14,10 +12,7 @@ class Explain(House):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.graph = os.path.join(cls.folder, "graph.json")
-        found = subprocess.run([PANTOUM, "plan", MODEL, "--batch", "8", "--device", "m4", "--ram", "1GiB", "--effort", "1", "--costgraph-out", cls.graph,
-                                "--format", "json"], capture_output=True, check=True)
-        cls.peak = json.loads(found.stdout)["unplanned_peak_bytes"]
+        cls.graph, cls.peak = m4_costgraph(cls.folder)
 
     def plan(self, name, percent, *more, **pager):
         """A plan at so many percent of the unplanned peak, with a pager of another kind."""
