@@ -3,7 +3,7 @@
 
 usage: run.py --pantoum BINARY [--out DIR] [--effort N] [--points N] [--models ...] [--devices ...] [--planners ...]
 
-Writes DIR/papers/*.csv and *.svg, DIR/papers.json, and the sweeps themselves under DIR/papers/sweeps; what an earlier run of the
+Writes DIR/papers/*.csv, *.svg and tables.md, DIR/papers.json, and the sweeps themselves under DIR/papers/sweeps; what an earlier run of the
 same question finished is taken as it is. docs/results.md says what the figures show. All figures are modelled.
 """
 import argparse
@@ -18,12 +18,13 @@ import time
 
 import charts
 import graphs
+import tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 MODELS = ("resnet18", "vgg16", "bert")
 DEVICES = ("m0", "m4", "a72", "tx2")
-OWN = ("pantoum", "pantoum-paging-only", "pantoum-remat-only")
+OWN = tables.OWN
 LITERATURE = ("chen-sqrt", "chen-greedy", "griewank", "capuchin", "dtr", "checkmate-lp")  # compared where the binary has them
 FIGURE4_RAM = 0.25              # of the way from the smallest budget to the unplanned peak
 FIGURE4_SLACK = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)  # of the deadline: percent of the unplanned step
@@ -221,6 +222,7 @@ def main():
                 "version": bench.run("--version").stdout.strip(), "commands": bench.commands, "figure3": rows, "figure4": figure4(bench, paths),
                 "figure5": figure5(bench, rows), "table3": table3(bench, paths)}
     write_text(os.path.join(bench.args.out, "papers.json"), json.dumps(document, indent=1) + "\n")
+    write_text(os.path.join(bench.folder, "tables.md"), tables.page(document))
     print(f"{time.monotonic() - began:6.1f} s  {bench.args.out}/papers.json, {bench.folder}", file=sys.stderr)
 
 
