@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/primal_dual_bound.h"
+
 namespace pantoum::plan {
 namespace {
 
 constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
+constexpr int32_t kSimplex = 250;   // ops up to which the simplex proves more in its time than the first-order method
 constexpr int32_t kFewest = 8, kMost = 256;
+constexpr int64_t kMostCells =
+    400'000;  // stages times slices: memory, and a linear program that is solved once in the time there is
 constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
 
@@ -23,6 +28,7 @@ void BoundSearch::run(const Limits& limits) {
   int64_t iterations = limits.effort * kIterationsPerEffort;
   std::vector<int32_t> last;
   for (int32_t slices = small ? model_.end() : kFewest; slices <= kMost; slices *= 2) {
+    if (!small && slices > kFewest && int64_t{slices} * model_.stages() > kMostCells) return;
     if (bound_.load() >= target() || (limits.effort == 0 && limits.seconds_left() <= 0)) return;
     std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, slices);
     if (boundaries == last) return;
@@ -36,7 +42,8 @@ void BoundSearch::run(const Limits& limits) {
                                 boundaries);
     // Plans that take longer than `most_seconds` cost more than `value`, and nothing else is known of them.
     const double most = relaxation.options().most_seconds > 0 && !options_.deadline ? value : HUGE_VAL;
-    LpBound found = lp_bound(
+    const auto method = model_.stages() <= kSimplex ? lp_bound : primal_dual_bound;
+    LpBound found = method(
         relaxation, options_,
         {.seconds_left = limits.seconds_left, .iterations = iterations, .target = target, .raised = [&](double bound) {
            bound_.store(std::max(bound_.load(), std::min(bound, most) * kMargin));

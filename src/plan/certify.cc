@@ -1,8 +1,10 @@
 #include "plan/certify.h"
 
 namespace pantoum::plan {
+namespace {
 
-Certificate certify(const Relaxation& relaxation, const LinearProgram& program, const PlanOptions& options) {
+template <typename Program>
+Certificate certificate_of(const Relaxation& relaxation, const Program& program, const PlanOptions& options) {
   const RelaxationOptions& asked = relaxation.options();
   Certificate certificate{.bound = program.proved() + relaxation.constant(),
                           .objective = asked.objective,
@@ -20,6 +22,16 @@ Certificate certify(const Relaxation& relaxation, const LinearProgram& program, 
     if (const double multiplier = program.multiplier(row); multiplier > 0)
       certificate.rows.push_back({program.row(row).rule, program.row(row).of, multiplier});
   return certificate;
+}
+
+}  // namespace
+
+Certificate certify(const Relaxation& relaxation, const LinearProgram& program, const PlanOptions& options) {
+  return certificate_of(relaxation, program, options);
+}
+
+Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options) {
+  return certificate_of(relaxation, program, options);
 }
 
 }  // namespace pantoum::plan

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plan/safe_bound.h"
+
 namespace pantoum::plan {
 namespace {
 
@@ -14,24 +16,6 @@ double scale_of(const Row& row) {
   for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor));
   return most > 0 ? 1 / most : 1;
 }
-
-// Sums in 64 bits of mantissa; `error` bounds what the additions and multiplications may have lost.
-class SafeSum {
- public:
-  void add(double a, double b) {
-    const long double product = static_cast<long double>(a) * static_cast<long double>(b);
-    sum_ += product;
-    size_ += std::abs(product);
-    ++count_;
-  }
-  [[nodiscard]] long double low() const { return sum_ - error(); }
-  [[nodiscard]] long double high() const { return sum_ + error(); }
-
- private:
-  [[nodiscard]] long double error() const { return size_ * static_cast<long double>(count_ + 2) * 0x1p-62L; }
-  long double sum_ = 0, size_ = 0;
-  int64_t count_ = 0;
-};
 
 }  // namespace
 
@@ -131,24 +115,9 @@ int64_t LinearProgram::iterations() const {
 }
 
 double LinearProgram::proved() const {
-  std::vector<SafeSum> reduced(impl_->columns.size());
-  SafeSum total;
-  for (size_t column = 0; column < impl_->columns.size(); ++column) reduced[column].add(impl_->columns[column].cost, 1);
-  for (size_t row = 0; row < impl_->rows.size(); ++row) {
-    const double y = multiplier(row);
-    if (y == 0) continue;
-    total.add(impl_->rows[row].lower, y);
-    for (const Term& term : impl_->rows[row].terms) reduced[static_cast<size_t>(term.column)].add(-term.factor, y);
-  }
-  long double bound = total.low();
-  for (size_t column = 0; column < impl_->columns.size(); ++column) {
-    const Column& entry = impl_->columns[column];
-    const long double low = reduced[column].low();
-    const long double least =
-        std::min(low * static_cast<long double>(entry.lower), low * static_cast<long double>(entry.upper));
-    bound += least - std::abs(least) * 0x1p-62L;
-  }
-  return std::nextafter(static_cast<double>(bound - std::abs(bound) * 0x1p-50L), -HUGE_VAL);
+  std::vector<double> multipliers(impl_->rows.size());
+  for (size_t row = 0; row < multipliers.size(); ++row) multipliers[row] = multiplier(row);
+  return safe_bound(impl_->columns, impl_->rows, multipliers);
 }
 
 size_t LinearProgram::forget_slack(size_t first, int rounds) {

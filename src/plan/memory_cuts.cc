@@ -1,5 +1,7 @@
 #include "plan/memory_cuts.h"
 
+#include <algorithm>
+
 #include "plan/bound.h"
 #include "plan/knapsack_cuts.h"
 
@@ -54,9 +56,10 @@ std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vecto
 
 }  // namespace
 
-std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance) {
+std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+                             const std::function<bool()>& stop) {
   std::vector<Row> cuts;
-  for (int32_t epoch = 0; epoch < relaxation.epochs(); ++epoch) {
+  for (int32_t epoch = 0; epoch < relaxation.epochs() && !stop(); ++epoch) {
     if (epoch + 1 < relaxation.epochs()) knapsack_cuts(at_boundary(relaxation, point, epoch), tolerance, cuts);
     const auto items = staying(relaxation, point, epoch);
     for (int32_t op = 0; op < static_cast<int32_t>(relaxation.model().ops.size()); ++op) {
@@ -64,11 +67,18 @@ std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<dou
       if (again < 0 || point[z(again)] < 1e-3) continue;
       const Bytes own = working_set(relaxation.model(), relaxation.model().ops[z(op)]);
       Knapsack knapsack{.epoch = epoch, .op = op, .capacity = relaxation.room_beside(epoch, op) + own};
+      double held = static_cast<double>(own) * point[z(again)];
+      Bytes heaviest = own;
+      for (const KnapsackItem& item : items) {
+        if (relaxation.touches(op, item.tensor)) continue;
+        held += static_cast<double>(item.weight) * item.value;
+        heaviest = std::max(heaviest, item.weight);
+      }
+      // A cover lacks less than its heaviest item, and rounding less than its divisor, of what the point holds.
+      if (held <= static_cast<double>(knapsack.capacity - heaviest - 1)) continue;
       for (const KnapsackItem& item : items)
         if (!relaxation.touches(op, item.tensor)) knapsack.items.push_back(item);
       knapsack.items.push_back({-1, own, {{again, 1}}, point[z(again)]});
-      double held = 0;
-      for (const KnapsackItem& item : knapsack.items) held += static_cast<double>(item.weight) * item.value;
       if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance)) cuts.push_back(knapsack_row(knapsack));
       knapsack_cuts(knapsack, tolerance, cuts);
     }

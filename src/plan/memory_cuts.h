@@ -6,13 +6,16 @@
 // Both kinds are knapsacks, and are rounded and covered (knapsack_cuts.h).
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "plan/relaxation.h"
 
 namespace pantoum::plan {
 
-[[nodiscard]] std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point,
-                                           double tolerance);
+// Those found so far when `stop`, asked in every epoch, says so.
+[[nodiscard]] std::vector<Row> memory_cuts(
+    const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+    const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace pantoum::plan

@@ -26,9 +26,9 @@ class Separator {
     });
   }
 
-  std::vector<Row> run() {
+  std::vector<Row> run(const std::function<bool()>& stop) {
     std::vector<Row> cuts;
-    for (int32_t last = 1; last < relaxation_.epochs(); ++last) {
+    for (int32_t last = 1; last < relaxation_.epochs() && !stop(); ++last) {
       const std::vector<int32_t>& needs = relaxation_.needs(last);
       if (needs.empty()) continue;
       std::vector<double> worst(needs.size(), 1 - tolerance_);
@@ -112,8 +112,9 @@ class Separator {
 
 }  // namespace
 
-std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance) {
-  return Separator(relaxation, point, tolerance).run();
+std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+                           const std::function<bool()>& stop) {
+  return Separator(relaxation, point, tolerance).run(stop);
 }
 
 }  // namespace pantoum::plan

@@ -7,14 +7,17 @@
 // missed. Cost: epochs squared times (tensors + reads).
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "plan/relaxation.h"
 
 namespace pantoum::plan {
 
-// At most one row for each needed tensor and epoch: the most violated over a, by more than `tolerance`.
-[[nodiscard]] std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point,
-                                         double tolerance);
+// At most one row for each needed tensor and epoch: the most violated over a, by more than `tolerance`. Those found
+// so far when `stop`, asked in every epoch, says so.
+[[nodiscard]] std::vector<Row> path_cuts(
+    const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+    const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace pantoum::plan

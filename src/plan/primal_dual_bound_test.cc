@@ -1,0 +1,116 @@
+#include "plan/primal_dual_bound.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "check/certificate.h"
+#include "check/random_case.h"
+#include "check/random_graph.h"
+#include "check/replay.h"
+#include "plan/order.h"
+
+namespace pantoum::plan {
+namespace {
+
+#ifdef PANTOUM_SANITIZER
+constexpr uint64_t kSeeds = 30;
+#else
+constexpr uint64_t kSeeds = 300;
+#endif
+constexpr int64_t kIterations = 2000;
+
+struct Bounds {
+  LpBound simplex, first_order;
+};
+
+Bounds bounds_of(const CostGraph& graph, const PlanOptions& options, double most_seconds) {
+  const Model model = make_model(graph, options);
+  const Relaxation relaxation(model,
+                              {.ram = options.ram,
+                               .deadline = options.deadline.value_or(0),
+                               .objective = options.objective,
+                               .most_seconds = most_seconds},
+                              choose_boundaries(model, options.ram, 100));
+  const LpLimits limits{.iterations = kIterations, .target = [] { return HUGE_VAL; }, .raised = [](double) {}};
+  return {lp_bound(relaxation, options, limits), primal_dual_bound(relaxation, options, limits)};
+}
+
+// A bound of the question that a random plan answers is below that plan, and what its certificate proves.
+TEST(PrimalDualBound, IsProvedAndNeverAboveAPlan) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    check::Random random(seed);
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 2, .most_ops = 14});
+    Plan plan = check::random_plan(graph, seed + 77);
+    plan.budget_bytes = Bytes{1} << 50;
+    plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+    const auto found = check::replay(graph, plan);
+    if (!found || !found->keeps_order) continue;
+    PlanOptions options{.ram = std::max<Bytes>(1, found->arena_bytes), .allow_numerics_change = true, .reorder = false};
+    if (random.chance(0.3)) options.objective = Objective::kTime;
+    if (random.chance(0.5)) options.deadline = found->time_s;
+    const Bounds bounds = bounds_of(graph, options, random.chance(0.5) ? found->time_s * 2 : 0);
+    const double value = options.objective == Objective::kTime ? found->time_s : found->energy_j;
+    ASSERT_TRUE(bounds.first_order.certificate || bounds.first_order.bound <= 0);
+    EXPECT_LE(bounds.first_order.bound, value * (1 + 1e-9));
+    if (!bounds.first_order.certificate) continue;
+    const auto bound = check::check_certificate(graph, *bounds.first_order.certificate);
+    ASSERT_TRUE(bound) << to_text(bound.error());
+    EXPECT_LE(*bound, value * (1 + 1e-9));
+    ++compared;
+  }
+  EXPECT_GT(compared, static_cast<int>(kSeeds) / 4);
+}
+
+// A chain forward and back: every gradient reads two activations.
+CostGraph chain(int64_t length) {
+  CostGraph graph;
+  graph.device.align_bytes = 4;
+  graph.device.pager = {.mode = cost::PagerMode::kAsync,
+                        .in = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 5},
+                        .out = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 6}};
+  const auto add = [&](std::vector<int64_t> inputs, double cost) {
+    const auto id = static_cast<int64_t>(graph.ops.size());
+    graph.tensors.push_back({.id = id, .bytes = 90 + 7 * (id % 5)});
+    cost::Choice choice{.time_s = cost / 100, .energy_j = cost, .writes = {0}};
+    for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
+    graph.ops.push_back({.id = id, .inputs = std::move(inputs), .outputs = {id}, .choices = {choice}});
+    graph.order.push_back(id);
+    return id;
+  };
+  for (int64_t at = 0; at < length; ++at)
+    add(at == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{at - 1}, 1 + static_cast<double>(at % 3) / 2);
+  int64_t gradient = length - 1;
+  for (int64_t at = length - 1; at > 0; --at) gradient = add({gradient, at, at - 1}, 2);
+  return graph;
+}
+
+TEST(PrimalDualBound, ReachesWhatTheSimplexDoes) {
+  for (const int64_t length : {10, 25}) {
+    const CostGraph graph = chain(length);
+    const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
+    for (const int percent : {40, 60, 80}) {
+      SCOPED_TRACE(testing::Message() << length << " ops at " << percent << "%");
+      const PlanOptions options{.ram = peak * percent / 100};
+      const Bounds bounds = bounds_of(graph, options, 0);
+      ASSERT_TRUE(bounds.first_order.certificate);
+      EXPECT_GE(bounds.first_order.bound, bounds.simplex.bound * (1 - 2e-3));
+      const auto bound = check::check_certificate(graph, *bounds.first_order.certificate);
+      ASSERT_TRUE(bound) << to_text(bound.error());
+      EXPECT_NEAR(*bound, bounds.first_order.bound, 1e-9 * *bound);
+    }
+  }
+}
+
+TEST(PrimalDualBound, IsTheSameEveryTime) {
+  const CostGraph graph = chain(20);
+  const PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2};
+  const Bounds once = bounds_of(graph, options, 0), again = bounds_of(graph, options, 0);
+  EXPECT_EQ(once.first_order.bound, again.first_order.bound);
+  EXPECT_EQ(once.first_order.iterations, again.first_order.iterations);
+}
+
+}  // namespace
+}  // namespace pantoum::plan
