@@ -38,14 +38,30 @@ Result<pipeline::Deadline> parse_deadline(const std::string& text) {
   return deadline;
 }
 
-template <size_t N>
-Result<void> check_names(const std::vector<std::string>& names, const std::array<const char*, N>& known,
-                         const char* option) {
+template <class Names>
+Result<void> check_names(const std::vector<std::string>& names, const Names& known, const char* option) {
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
       return fail("E0115", fmt::format("'{}' is not known here", name), option,
                   fmt::format("use one of {}", fmt::join(known, ", ")));
   return {};
+}
+
+std::vector<std::string> rule_names() {
+  std::vector<std::string> names;
+  for (const plan::SwitchInfo& each : plan::all_switches()) names.emplace_back(each.name);
+  return names;
+}
+
+std::string without_help() {
+  return fmt::format("switch rules of the planner off, to see what they bring: {}", fmt::join(rule_names(), ", "));
+}
+
+Result<plan::Without> without_of(const std::vector<std::string>& names) {
+  PANTOUM_TRY(check_names(names, rule_names(), "--without"));
+  plan::Without without;
+  for (const std::string& name : names) without.add(*plan::switch_named(name));
+  return without;
 }
 
 }  // namespace
@@ -83,6 +99,7 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, cost, plan");
   verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace");
+  verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
 Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
@@ -131,6 +148,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   options.remat = !words.no_remat && !disabled("remat");
   options.in_place = !words.no_inplace && !disabled("inplace");
   options.reorder = !words.no_reorder;
+  PANTOUM_ASSIGN(options.without, without_of(words.without));
   options.effort = words.effort;
   request.kernel_threads = thread_count(words);
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};

@@ -24,7 +24,7 @@ struct PlanWords {
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
   bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, measure = false;
-  std::vector<std::string> dump_after, disable;
+  std::vector<std::string> dump_after, disable, without;
 };
 
 void add_model_options(CLI::App& verb, ModelWords& words);

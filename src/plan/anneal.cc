@@ -41,7 +41,7 @@ class Annealer {
     if (neighbours_.empty() || !best_.outcome.sound) return best_;
     simulator_.reset(best_.policy);
     while (!finished()) {
-      if (random_.one_in(kExchangeEvery))
+      if (model_.uses(Switch::kExchange) && random_.one_in(kExchangeEvery))
         exchange();
       else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
         adapt_price();
@@ -95,7 +95,7 @@ class Annealer {
 
   // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
   void exchange() {
-    const bool copy = !twins_.empty() && random_.one_in(2);
+    const bool copy = model_.uses(Switch::kTwins) && !twins_.empty() && random_.one_in(2);
     const std::vector<Simulator::Change> turned =
         copy ? twins_.draw(simulator_.policy(), random_)
              : std::vector<Simulator::Change>{neighbours_.turn(simulator_, random_)};

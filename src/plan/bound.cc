@@ -120,7 +120,8 @@ Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
   bounds.time = model.async ? bounds.time : bounds.time + moving;
   bounds.energy += transfers + model.idle_w * bounds.time;
   // Transfers that must happen anyway are not paid a second time: the memory term counts only where none are.
-  if (transfers == 0 && plain(model)) bounds.energy += memory_price(model, ram, paging, remat);
+  if (transfers == 0 && plain(model) && model.uses(Switch::kStagePrice))
+    bounds.energy += memory_price(model, ram, paging, remat);
   bounds.energy *= kMargin;
   bounds.time *= kMargin;
   return bounds;

@@ -27,13 +27,14 @@ void BoundSearch::run(const Limits& limits) {
   const bool small = model_.stages() <= kAllStages;
   int64_t iterations = limits.effort * kIterationsPerEffort;
   std::vector<int32_t> last;
-  for (int32_t slices = small ? model_.end() : kFewest; slices <= kMost; slices *= 2) {
-    if (!small && slices > kFewest && int64_t{slices} * model_.stages() > kMostCells) return;
+  const int32_t first = small ? model_.end() : model_.uses(Switch::kLadder) ? kFewest : kMost;
+  for (int32_t slices = first; slices <= kMost; slices *= 2) {
+    if (slices > first && int64_t{slices} * model_.stages() > kMostCells) return;
     if (bound_.load() >= target() || (limits.effort == 0 && limits.seconds_left() <= 0)) return;
     std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, slices);
     if (boundaries == last) return;
     const bool timed = options_.objective == Objective::kTime;
-    const double value = limits.value(), pays = timed ? 1 : model_.idle_w;
+    const double value = limits.value(), pays = !model_.uses(Switch::kTimeCap) ? 0 : timed ? 1 : model_.idle_w;
     const Relaxation relaxation(model_,
                                 {.ram = options_.ram,
                                  .deadline = options_.deadline.value_or(0),

@@ -75,11 +75,12 @@ class Chains {
 
   // Where each chain goes on.
   void scatter() {
-    const bool restart = idle_ > 0 && idle_ % 4 == 0 && start_.outcome.sound;
+    const bool restart = model_.uses(Switch::kRestarts) && idle_ > 0 && idle_ % 4 == 0 && start_.outcome.sound;
     for (size_t chain = 0; chain < chains_.size(); ++chain) {
       const bool anew = chain % 2 == 1 && idle_ > 0;
       if (anew && restart) chains_[chain] = start_;
-      if (!anew && better(best_.outcome, chains_[chain].outcome)) chains_[chain] = best_;
+      if (!anew && model_.uses(Switch::kSharing) && better(best_.outcome, chains_[chain].outcome))
+        chains_[chain] = best_;
     }
   }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "check/certificate.h"
 #include "check/random_case.h"
 #include "check/random_graph.h"
 #include "check/replay.h"
@@ -108,6 +109,10 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
   if (const auto bound = bound_of(*plan)) {  // what transfers in flight cost by their time is above the envelope
     const double least = exact(graph, options.objective) ? *optimum : value_of(*plan);
     EXPECT_LE(*bound, least * (1 + kRounding)) << "not a bound";
+  }
+  if (plan->certificate) {
+    const auto proved = check::check_bound(*plan, value_of(*plan));
+    EXPECT_TRUE(proved) << to_text(proved.error());
   }
   if (plan->status == Status::kOptimal && exact(graph, options.objective)) {
     EXPECT_LE(value_of(*plan) * (1 - options.gap), *optimum * (1 + kRounding)) << "not optimal";
@@ -242,6 +247,36 @@ TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
   EXPECT_GT(tally.equal, tally.known * 2 / 3);
 }
+
+class WithoutARule : public ::testing::TestWithParam<SwitchInfo> {};
+
+// Each rule is off for questions of its own; by turns for energy, for time, and for energy in a hurry.
+TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
+  Tally tally;
+  const auto own = static_cast<uint64_t>(GetParam().rule);
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (kScale == 1 && seed % all_switches().size() != own) continue;
+    for (const Bytes ram : {budgets[0], budgets[1]}) {
+      PlanOptions options = options_for(ram);
+      options.without.add(GetParam().rule);
+      if ((seed / all_switches().size()) % 3 == 1) options.objective = Objective::kTime;
+      if ((seed / all_switches().size()) % 3 == 2 && exact(graph, Objective::kTime)) {
+        const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+        if (soonest && std::isfinite(*soonest)) options.deadline = *soonest * 1.1;
+      }
+      SCOPED_TRACE(told(seed, options));
+      (void)hold_against_search(graph, options, tally);
+    }
+  }
+  report(tally);
+  EXPECT_GT(tally.planned, tally.asked / 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(EachRule, WithoutARule, ::testing::ValuesIn(all_switches()), [](const auto& each) {
+  std::string name(each.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
   int compared = 0;

@@ -6,7 +6,7 @@ namespace pantoum::plan {
 
 // From the last use to the first, each page-in is tried one, two, four, ... stages earlier.
 Policy hoist(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits) {
-  if (!model.async) return policy;
+  if (!model.async || !model.uses(Switch::kHoist)) return policy;
   Simulator simulator(model, {.ram = limit.ram, .deadline = limit.deadline, .objective = Objective::kTime});
   simulator.reset(std::move(policy));
   for (int32_t gap = static_cast<int32_t>(model.gaps.size()); gap-- > 0;) {

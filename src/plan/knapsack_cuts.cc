@@ -57,7 +57,7 @@ Packing rounded(const Knapsack& knapsack, Bytes divisor) {
 
 // Items in the order of what they lack of 1 per byte, until they exceed the capacity; then those that are not needed
 // for that go again, and heavier ones join.
-Packing cover(const Knapsack& knapsack) {
+Packing cover(const Knapsack& knapsack, bool extended) {
   std::vector<size_t> order;
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (knapsack.items[item].value > 1e-6) order.push_back(item);
@@ -95,7 +95,7 @@ Packing cover(const Knapsack& knapsack) {
   }
   const std::set<size_t> members(chosen.begin(), chosen.end());
   for (size_t item = 0; item < knapsack.items.size(); ++item)
-    if (!members.contains(item) && knapsack.items[item].weight >= heaviest) {
+    if (extended && !members.contains(item) && knapsack.items[item].weight >= heaviest) {
       add(item);
       if (knapsack.items[item].tensor < 0) packing.of[2] = 2;
     }
@@ -114,19 +114,22 @@ Row knapsack_row(const Knapsack& knapsack) {
   return row_of(knapsack, packing);
 }
 
-void knapsack_cuts(const Knapsack& knapsack, double tolerance, std::vector<Row>& cuts) {
+void knapsack_cuts(const Knapsack& knapsack, const KnapsackCuts& kinds, double tolerance, std::vector<Row>& cuts) {
   if (knapsack.capacity < 0) return;
   std::set<Bytes> divisors;
-  for (const KnapsackItem& item : knapsack.items)
+  for (const KnapsackItem& item : knapsack.items) {
+    if (!kinds.rounding) break;
     for (const Bytes divisor : {item.weight, item.weight / 2, item.weight / 3, item.weight / 2 + 1, item.weight + 1})
       if (divisor > 0 && item.value > 1e-6) divisors.insert(divisor);
+  }
   Packing best;
   for (const Bytes divisor : divisors) {
     Packing packing = rounded(knapsack, divisor);
     if (packing.violation > best.violation) best = std::move(packing);
   }
   if (best.violation > tolerance) cuts.push_back(row_of(knapsack, best));
-  const Packing other = cover(knapsack);
+  if (!kinds.covers) return;
+  const Packing other = cover(knapsack, kinds.extension);
   if (!other.factors.empty() && other.violation > tolerance) cuts.push_back(row_of(knapsack, other));
 }
 

@@ -26,9 +26,13 @@ struct Knapsack {
   Bytes capacity = 0;
 };
 
+struct KnapsackCuts {  // the kinds that are sought
+  bool rounding = true, covers = true, extension = true;
+};
+
 // The knapsack itself as a row.
 [[nodiscard]] Row knapsack_row(const Knapsack& knapsack);
 // Appends the violated cuts: the best rounding and the best cover.
-void knapsack_cuts(const Knapsack& knapsack, double tolerance, std::vector<Row>& cuts);
+void knapsack_cuts(const Knapsack& knapsack, const KnapsackCuts& kinds, double tolerance, std::vector<Row>& cuts);
 
 }  // namespace pantoum::plan

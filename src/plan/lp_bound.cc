@@ -24,6 +24,7 @@ std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double
 }  // namespace
 
 LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
+  const Model& model = relaxation.model();
   LinearProgram program(relaxation.columns());
   program.add(relaxation.rows());
   const size_t base = program.rows();
@@ -45,11 +46,11 @@ LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const
     best.point = program.point();
     if (best.bound >= limits.target()) break;
     history.push_back(best.bound);
-    if (history.size() > kTail) {
+    if (model.uses(Switch::kTail) && history.size() > kTail) {
       if (best.bound - history.front() < kTailGain * (best.bound - relaxation.constant())) break;
       history.pop_front();
     }
-    if (mean.empty()) mean = best.point;
+    if (mean.empty() || !model.uses(Switch::kInOut)) mean = best.point;
     std::vector<double> middle(mean.size());
     for (size_t column = 0; column < mean.size(); ++column) middle[column] = (mean[column] + best.point[column]) / 2;
     std::vector<Row> cuts = separate(relaxation, middle);
@@ -62,7 +63,7 @@ LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const
     if (cuts.empty()) cuts = separate(relaxation, best.point);
     if (cuts.empty()) break;
     mean = middle;
-    program.forget_slack(base, kSlackRounds);
+    if (model.uses(Switch::kForgetSlack)) program.forget_slack(base, kSlackRounds);
     program.add(std::move(cuts));
   }
   best.iterations = program.iterations();

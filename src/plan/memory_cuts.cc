@@ -33,13 +33,13 @@ Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& po
 // it.
 std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
   std::vector<KnapsackItem> items;
-  const bool last = epoch + 1 == relaxation.epochs();
+  const bool last = epoch + 1 == relaxation.epochs(), reads = relaxation.model().uses(Switch::kStayingReads);
   for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
     const TensorModel& entry = relaxation.model().tensors[z(tensor)];
     if (entry.pinned || relaxation.birth(tensor) >= epoch || relaxation.given(epoch, tensor)) continue;
     KnapsackItem item{.tensor = tensor, .weight = entry.size};
     const int32_t after = last ? -1 : relaxation.in_ram(epoch + 1, tensor);
-    if (relaxation.read_at_boundary(epoch, tensor))
+    if (reads && relaxation.read_at_boundary(epoch, tensor))
       item.constant = 1;
     else if (after >= 0)
       item.terms.push_back({after, 1});
@@ -58,14 +58,20 @@ std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vecto
 
 std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
                              const std::function<bool()>& stop) {
+  const Model& model = relaxation.model();
+  const KnapsackCuts kinds{.rounding = model.uses(Switch::kRounding),
+                           .covers = model.uses(Switch::kCovers),
+                           .extension = model.uses(Switch::kCoverExtension)};
   std::vector<Row> cuts;
   for (int32_t epoch = 0; epoch < relaxation.epochs() && !stop(); ++epoch) {
-    if (epoch + 1 < relaxation.epochs()) knapsack_cuts(at_boundary(relaxation, point, epoch), tolerance, cuts);
+    if (epoch + 1 < relaxation.epochs() && model.uses(Switch::kBoundaryCuts))
+      knapsack_cuts(at_boundary(relaxation, point, epoch), kinds, tolerance, cuts);
+    if (!model.uses(Switch::kRecomputeCuts)) continue;
     const auto items = staying(relaxation, point, epoch);
-    for (int32_t op = 0; op < static_cast<int32_t>(relaxation.model().ops.size()); ++op) {
+    for (int32_t op = 0; op < static_cast<int32_t>(model.ops.size()); ++op) {
       const int32_t again = relaxation.again(epoch, op);
       if (again < 0 || point[z(again)] < 1e-3) continue;
-      const Bytes own = working_set(relaxation.model(), relaxation.model().ops[z(op)]);
+      const Bytes own = working_set(model, model.ops[z(op)]);
       Knapsack knapsack{.epoch = epoch, .op = op, .capacity = relaxation.room_beside(epoch, op) + own};
       double held = static_cast<double>(own) * point[z(again)];
       Bytes heaviest = own;
@@ -80,7 +86,7 @@ std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<dou
         if (!relaxation.touches(op, item.tensor)) knapsack.items.push_back(item);
       knapsack.items.push_back({-1, own, {{again, 1}}, point[z(again)]});
       if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance)) cuts.push_back(knapsack_row(knapsack));
-      knapsack_cuts(knapsack, tolerance, cuts);
+      knapsack_cuts(knapsack, kinds, tolerance, cuts);
     }
   }
   return cuts;

@@ -39,6 +39,7 @@ class Compiler {
     model_.full_duplex = pager.full_duplex;
     model_.paging = pager.mode != cost::PagerMode::kNone;
     model_.idle_w = graph_.device.idle_w;
+    model_.without = options_.without;
     add_tensors();
     add_ops();
     add_duties();

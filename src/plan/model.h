@@ -81,7 +81,9 @@ struct Model {
   Bytes capacity = -1;  // of the storage
   bool async = false, full_duplex = false, paging = false;
   cost::Watts idle_w = 0;
+  Without without;
 
+  [[nodiscard]] bool uses(Switch rule) const { return !without.has(rule); }
   [[nodiscard]] int32_t stages() const { return static_cast<int32_t>(ops.size()); }
   [[nodiscard]] int32_t end() const { return stages() + 1; }
   [[nodiscard]] int32_t never() const { return stages() + 2; }

@@ -48,7 +48,8 @@ Neighbours::Neighbours(const Model& model, Bytes ram) : model_(model) {
     const Gap& span = model.gaps[z(gap)];
     const TensorModel& tensor = model.tensors[z(span.tensor)];
     const bool last = span.to == model.never();
-    if (tensor.pinned || (last ? !wanted[z(span.tensor)] || tensor.ends_in_aux : span.to - span.from <= 1)) continue;
+    const bool of_use = wanted[z(span.tensor)] || !model.uses(Switch::kWantedGaps);
+    if (tensor.pinned || (last ? !of_use || tensor.ends_in_aux : span.to - span.from <= 1)) continue;
     if (!may_page(model, gap) && !may_drop(model, gap)) continue;
     if (span.from + 1 <= model.end() && pressed[z(span.from) + 1] < span.to)
       gaps_.push_back(gap);
@@ -64,14 +65,14 @@ Neighbours::Neighbours(const Model& model, Bytes ram) : model_(model) {
 const std::vector<Simulator::Change>& Neighbours::draw(const Simulator& simulator, Random& random) {
   changes_.clear();
   const int32_t kind = random.below(16);
-  if (kind < 3) {
+  if (kind < 3 && model_.uses(Switch::kSwap)) {
     swap(simulator, random);
-  } else if (kind < 6) {
+  } else if (kind >= 3 && kind < 6 && model_.uses(Switch::kShift)) {
     shift(simulator, random);
-  } else if (kind < 7) {
+  } else if (kind == 6 && model_.uses(Switch::kLean)) {
     lean(simulator, random);
   } else {
-    for (int32_t count = kind < 10 ? 2 : 1; count > 0; --count) {
+    for (int32_t count = kind < 10 && model_.uses(Switch::kPairs) ? 2 : 1; count > 0; --count) {
       const int32_t gap = any(random);
       add(gap, redrawn(simulator, gap, random));
     }
@@ -97,7 +98,7 @@ void Neighbours::focus(int32_t gap, int32_t reach) {
 
 int32_t Neighbours::any(Random& random) const {
   if (!focused_.empty()) return focused_[z(random.below(static_cast<int32_t>(focused_.size())))];
-  const bool everywhere = pressed_ == 0 || random.one_in(32);
+  const bool everywhere = pressed_ == 0 || !model_.uses(Switch::kPressedGaps) || random.one_in(32);
   return gaps_[z(random.below(everywhere ? count() : pressed_))];
 }
 
@@ -114,6 +115,7 @@ int32_t Neighbours::last_stage(int32_t gap) const {
 // A stage in [low, the gap's next use]: mostly one that looks at the tensor.
 int32_t Neighbours::threshold(const Simulator& simulator, int32_t gap, int32_t low, Random& random) {
   const int32_t high = last_stage(gap);
+  if (!model_.uses(Switch::kThresholds)) return low == model_.gaps[z(gap)].from ? low : model_.gaps[z(gap)].to;
   if (low >= high) return model_.gaps[z(gap)].to;
   if (random.one_in(4)) return low + random.below(high - low);
   simulator.looks(model_.gaps[z(gap)].tensor, low, high, looks_);

@@ -15,7 +15,11 @@ constexpr double kStep = 0.02;  // a wider window must violate by so much more
 class Separator {
  public:
   Separator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
-      : relaxation_(relaxation), model_(relaxation.model()), point_(point), tolerance_(tolerance) {
+      : relaxation_(relaxation),
+        model_(relaxation.model()),
+        point_(point),
+        tolerance_(tolerance),
+        step_(relaxation.model().uses(Switch::kPathStep) ? kStep : 0) {
     value_.assign(model_.tensors.size(), 1);
     via_.assign(model_.tensors.size(), -1);
     ins_.assign(model_.tensors.size(), 0);
@@ -38,7 +42,7 @@ class Separator {
         add_epoch(first);
         evaluate(first, last);
         for (size_t need = 0; need < needs.size(); ++need) {
-          if (value_[z(needs[need])] >= worst[need] - kStep) continue;
+          if (value_[z(needs[need])] >= worst[need] - step_) continue;
           worst[need] = value_[z(needs[need])];
           cuts.push_back(cut(needs[need], first, last));
         }
@@ -57,10 +61,13 @@ class Separator {
       computes_[op] += at(relaxation_.again(epoch, static_cast<int32_t>(op)));
   }
 
-  [[nodiscard]] bool stored(int32_t tensor) const { return model_.tensors[z(tensor)].start == cost::Home::kAux; }
+  // Does a path cut count what was written rather than what was read?
+  [[nodiscard]] bool by_writing(int32_t tensor) const {
+    return model_.tensors[z(tensor)].start != cost::Home::kAux && model_.uses(Switch::kStoredOnce);
+  }
   [[nodiscard]] double own(int32_t tensor, int32_t first) const {
     const double paged =
-        stored(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
+        !by_writing(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
     return at(relaxation_.in_ram(first, tensor)) + paged;
   }
 
@@ -89,7 +96,7 @@ class Separator {
     for (;; tensor = via_[z(tensor)]) {
       add(relaxation_.in_ram(first, tensor));
       const int32_t out = relaxation_.paged_out(tensor);
-      const bool once = out >= 0 && at(out) < ins_[z(tensor)];
+      const bool once = by_writing(tensor) && out >= 0 && at(out) < ins_[z(tensor)];
       row.of.insert(row.of.end(), {tensor, once ? 1 : 0});
       if (once)
         add(out);
@@ -105,7 +112,7 @@ class Separator {
   const Relaxation& relaxation_;
   const Model& model_;
   const std::vector<double>& point_;
-  const double tolerance_;
+  const double tolerance_, step_;
   std::vector<int32_t> by_stage_, via_;
   std::vector<double> value_, ins_, computes_;
 };
@@ -114,6 +121,7 @@ class Separator {
 
 std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
                            const std::function<bool()>& stop) {
+  if (!relaxation.model().uses(Switch::kPathCuts)) return {};
   return Separator(relaxation, point, tolerance).run(stop);
 }
 

@@ -127,7 +127,7 @@ class Planner {
 
   // Where even giving everything up does not fit: leaner kernels for the ops that are too large.
   void lean_choices(const Limit& limit, SearchResult& found) {
-    if (found.outcome.fits()) return;
+    if (found.outcome.fits() || !model_.uses(Switch::kLeanChoices)) return;
     Simulator simulator(model_, limit);
     simulator.reset(found.policy);
     for (size_t op = 0; op < model_.ops.size(); ++op) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "plan/plan.h"
+#include "plan/switches.h"
 
 namespace pantoum::plan {
 
@@ -24,6 +25,7 @@ struct PlanOptions {
   bool paging = true, remat = true, in_place = true;
   bool allow_numerics_change = false;
   bool reorder = true;
+  Without without;                   // rules of bounds and search that are switched off
   double gap = 1e-4;                 // stop when proved within
   Seconds time_limit = 60;           // honoured to within 200 ms
   int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine

@@ -90,7 +90,8 @@ std::vector<int32_t> choose_boundaries(const Model& model, Bytes ram, int32_t mo
       const auto end = pressed.begin() + int64_t{count} * (slice + 1) / slices;
       if (begin == end) continue;
       chosen.insert(*std::max_element(begin, end, [&](int32_t a, int32_t b) { return by_excess(a) < by_excess(b); }));
-      chosen.insert(*std::max_element(begin, end, [&](int32_t a, int32_t b) { return by_room(a) < by_room(b); }));
+      if (model.uses(Switch::kRoomBoundaries))
+        chosen.insert(*std::max_element(begin, end, [&](int32_t a, int32_t b) { return by_room(a) < by_room(b); }));
     }
   }
   std::vector<int32_t> boundaries(chosen.begin(), chosen.end());
@@ -138,7 +139,8 @@ void Relaxation::read_model() {
       for (const int32_t source : choice.shares)
         if (source >= 0) replaced_[z(source)] = std::min(replaced_[z(source)], op.stage);
   for (int32_t tensor = 0; tensor < tensors_; ++tensor)
-    if (model_.tensors[z(tensor)].pinned && model_.tensors[z(tensor)].start == cost::Home::kRam)
+    if (model_.uses(Switch::kPinnedRoom) && model_.tensors[z(tensor)].pinned &&
+        model_.tensors[z(tensor)].start == cost::Home::kRam)
       pinned_.push_back(tensor);
   room_ = options_.ram + rounding(model_) - model_.staging;
   needs_.resize(boundaries_.size());
@@ -161,8 +163,13 @@ void Relaxation::read_model() {
 // last_[i]: the last epoch in which i is of use, to a reader or to make again something that is.
 void Relaxation::find_last_uses() {
   last_.assign(z(tensors_), -1);
+  for (int32_t tensor = 0; tensor < tensors_ && !model_.uses(Switch::kLastUses); ++tensor) {
+    const TensorModel& entry = model_.tensors[z(tensor)];
+    const bool had = entry.producer >= 0 || entry.start == cost::Home::kRam || entry.start == cost::Home::kAux;
+    if (had) last_[z(tensor)] = epochs() - 1;
+  }
   for (int32_t epoch = 0; epoch < epochs(); ++epoch)
-    for (const int32_t tensor : needs_[z(epoch)]) last_[z(tensor)] = epoch;
+    for (const int32_t tensor : needs_[z(epoch)]) last_[z(tensor)] = std::max(last_[z(tensor)], epoch);
   for (int32_t op = ops_ - 1; op >= 0; --op) {
     const OpModel& entry = model_.ops[z(op)];
     if (!entry.again && !entry.optional) continue;

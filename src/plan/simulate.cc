@@ -170,6 +170,7 @@ bool Simulator::rather_recompute(int32_t tensor) {
   const int32_t gap = gap_before(tensor);
   if (entry.producer < 0 || !model_.ops[z(entry.producer)].again || gap < 0 || policy_.gaps[z(gap)].page) return false;
   const ChoiceModel& how = model_.ops[z(entry.producer)].choices[z(maker_choice(entry.producer, tensor))];
+  if (!model_.uses(Switch::kReadBack)) return true;
   return limit_.objective == Objective::kEnergy ? how.joules < entry.in_j : how.seconds < entry.in_s;
 }
 

@@ -78,7 +78,7 @@ Outcome Simulator::propose(const std::vector<Change>& changes) {
     undo_.emplace_back(change.gap, old);
     set_gap(change.gap, change.to);
   }
-  if (!outcome_.sound) return trial_outcome_ = run_all();
+  if (!outcome_.sound || !model_.uses(Switch::kIncremental)) return trial_outcome_ = run_all();
   return trial_outcome_ = undo_.empty() ? keep_trial() : run_changed();
 }
 
@@ -105,7 +105,7 @@ Outcome Simulator::propose_choice(int32_t op, int32_t choice) {
     for (size_t other = 0; other < needed_.size(); ++other)
       if (before[other] != needed_[other]) schedule(model_.ops[other].stage, model_.end());
   }
-  return trial_outcome_ = outcome_.sound ? run_changed() : run_all();
+  return trial_outcome_ = outcome_.sound && model_.uses(Switch::kIncremental) ? run_changed() : run_all();
 }
 
 void Simulator::schedule(int32_t stage, int32_t end) {

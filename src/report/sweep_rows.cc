@@ -93,6 +93,13 @@ std::string line_of(const SweepRow& row, const plan::Predicted& unplanned) {
   return text + "\n";
 }
 
+std::vector<std::string> names_of(const plan::Without& without) {
+  std::vector<std::string> names;
+  for (const plan::SwitchInfo& each : plan::all_switches())
+    if (without.has(each.rule)) names.emplace_back(each.name);
+  return names;
+}
+
 }  // namespace
 
 Json to_json(const SweepHead& head) {
@@ -109,6 +116,7 @@ Json to_json(const SweepHead& head) {
           {"remat", options.remat},
           {"in_place", options.in_place},
           {"reorder", options.reorder},
+          {"without", names_of(options.without)},
           {"gap", options.gap},
           {"time_limit_s", options.time_limit},
           {"effort", options.effort},

@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from house import ROOT, House
+from house import MODEL, ROOT, House
 
 
 def read(*names):
@@ -34,6 +34,14 @@ class Documents(House):
     def test_the_readme_lists_the_operators(self):
         listed = re.search(r"^\| operators \| ([A-Za-z ]+);", read("README.md"), re.MULTILINE).group(1).split()
         self.assertEqual(sorted(listed), sorted(re.findall(r'OperatorEntry\{"(\w+)"', sources("import/*.cc"))))
+
+    def test_every_switch_is_explained(self):
+        refused = self.refuse(2, "E0115", "plan", MODEL, "--without", "in-out,gravity").stderr
+        self.assertIn("'gravity'", refused)
+        names = re.search(r"use one of ([a-z, -]+)", refused).group(1).split(", ")
+        self.assertEqual(names, re.findall(r"^\| `([a-z-]+)` \|", read("docs", "switches.md"), re.MULTILINE))
+        self.assertIn("in-out", names)
+        self.assertIn(names[-1], self.succeed("plan", "--help").stdout)
 
     def test_links_lead_somewhere(self):
         for document in documents():

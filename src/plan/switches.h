@@ -1,0 +1,72 @@
+// A switch for every rule that bounds and search can do without: a cut, a kind of move, whatever leaves part of the
+// work out. Without any of them bounds stay bounds and plans stay valid; they only get worse or come later. For tests
+// and ablations (`--without`).
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace pantoum::plan {
+
+// As `all_switches` defines them.
+enum class Switch : uint8_t {
+  kPathCuts,
+  kStoredOnce,
+  kPathStep,
+  kBoundaryCuts,
+  kRecomputeCuts,
+  kStayingReads,
+  kRounding,
+  kCovers,
+  kCoverExtension,
+  kInOut,
+  kForgetSlack,
+  kTail,
+  kLadder,
+  kRoomBoundaries,
+  kLastUses,
+  kPinnedRoom,
+  kTimeCap,
+  kStagePrice,
+  kIncremental,
+  kPressedGaps,
+  kWantedGaps,
+  kThresholds,
+  kPairs,
+  kSwap,
+  kShift,
+  kLean,
+  kExchange,
+  kTwins,
+  kSharing,
+  kRestarts,
+  kReadBack,
+  kLeanChoices,
+  kHoist,
+  kSmallArena,
+  kCount
+};
+
+struct SwitchInfo {
+  Switch rule;
+  std::string_view name, definition;
+};
+
+// In the order of the enumeration.
+[[nodiscard]] const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
+[[nodiscard]] std::optional<Switch> switch_named(std::string_view name);
+
+// The rules that are switched off.
+class Without {
+ public:
+  void add(Switch rule) { off_.set(static_cast<size_t>(rule)); }
+  [[nodiscard]] bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
+
+ private:
+  std::bitset<static_cast<size_t>(Switch::kCount)> off_;
+};
+
+}  // namespace pantoum::plan
