@@ -12,7 +12,7 @@ constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a 
 constexpr int32_t kSimplex = 250;   // ops up to which the simplex proves more in its time than the first-order method
 constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
-    400'000;  // stages times slices: memory, and a linear program that is solved once in the time there is
+    100'000;  // stages times slices: more have not raised a bound in any time they were given
 constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
 

@@ -49,7 +49,7 @@ void PrimalDual::add(std::vector<Row> rows) {
 }
 
 // The matrix and the steps of the rows that are there now; the iteration goes on from where it was.
-void PrimalDual::assemble() {
+void PrimalDual::assemble(const std::function<bool()>& stop) {
   assembled_ = true;
   matrix_.clear(columns_.size());
   lower_.clear(), y_.clear(), best_y_.clear();
@@ -65,7 +65,7 @@ void PrimalDual::assemble() {
   matrix_.finish();
   tau_ = matrix_.column_steps(), sigma_ = matrix_.row_steps();
   by_row_.assign(rows_.size(), 0);
-  measure_norm(direction_.empty() ? kFirstNorm : kNorm);
+  measure_norm(direction_.empty() ? kFirstNorm : kNorm, stop);
   if (weight_ == 0) {
     double costs = 0, sides = 0;
     for (size_t column = 0; column < cost_.size(); ++column) costs += cost_[column] * cost_[column] * tau_[column];
@@ -78,12 +78,12 @@ void PrimalDual::assemble() {
 }
 
 // eta_ from the norm of S^.5 A T^.5, by the power method; direction_ is T^.5 times its vector.
-void PrimalDual::measure_norm(int rounds) {
+void PrimalDual::measure_norm(int rounds, const std::function<bool()>& stop) {
   if (direction_.empty())
     for (size_t column = 0; column < columns_.size(); ++column)
       direction_.push_back(1 + static_cast<double>(column % 7) / 7);
   double norm = 1;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < rounds && !stop(); ++round) {
     double size = 0;
     for (size_t column = 0; column < tau_.size(); ++column)
       size += direction_[column] * direction_[column] / tau_[column];
@@ -166,7 +166,7 @@ double PrimalDual::dual_value() {
 }
 
 void PrimalDual::solve(int iterations, const std::function<bool()>& stop) {
-  if (!assembled_) assemble();
+  if (!assembled_) assemble(stop);
   for (int iteration = 1; iteration <= iterations; ++iteration) {
     const bool check = iteration % kCheck == 0 || iteration == iterations;
     const double moved = step(check);
@@ -174,7 +174,7 @@ void PrimalDual::solve(int iterations, const std::function<bool()>& stop) {
       judge(moved);
     else
       reflect();
-    if (check && stop()) break;
+    if (stop()) break;
   }
   for (size_t column = 0; column < x1_.size(); ++column) point_[column] = x1_[column] * unit_[column];
   for (size_t row = 0; row < rows_.size(); ++row) {

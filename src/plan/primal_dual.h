@@ -23,7 +23,7 @@ class PrimalDual {
   explicit PrimalDual(const std::vector<Column>& columns);
 
   void add(std::vector<Row> rows);
-  // `iterations` more, or until `stop`, which is asked every 20.
+  // `iterations` more, or until `stop`, which is asked after each.
   void solve(int iterations, const std::function<bool()>& stop);
   // Drops rows from `first` on that had no multiplier after the last `rounds` calls of solve; tells `gone` of each.
   void forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone);
@@ -43,8 +43,8 @@ class PrimalDual {
     double scale = 1, y = 0, best_y = 0;
     int idle_rounds = 0;
   };
-  void assemble();
-  void measure_norm(int rounds);
+  void assemble(const std::function<bool()>& stop);
+  void measure_norm(int rounds, const std::function<bool()>& stop);
   double step(bool measure);
   void reflect();
   void restart();

@@ -13,10 +13,10 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int kRound = 200;                                   // iterations between two separations
-constexpr double kViolation = 1e-3, kMemoryViolation = 3e-3;  // the point violates rows by so much anyway
+constexpr double kViolation = 5e-4, kMemoryViolation = 2e-3;  // the point violates rows by so much anyway
 constexpr int kIdleRounds = 3;                                // a cut without a multiplier for so long is forgotten
-constexpr size_t kTail = 6;                                   // stop when so many rounds bring less than
-constexpr double kTailGain = 1e-4;                            // this part of the overhead
+constexpr size_t kTail = 8;                                   // stop when so many rounds bring less than
+constexpr double kTailGain = 3e-5;                            // this part of the overhead
 constexpr size_t kKnapsackOps = 3000;  // beyond, working sets of recomputations cost more than they raise
 
 using Key = std::pair<Rule, std::vector<int64_t>>;
@@ -59,6 +59,7 @@ LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& optio
     program.forget_idle(base, kIdleRounds, [&](const Row& row) { known.erase({row.rule, row.of}); });
     program.add(separate(relaxation, program.point(), known, stop));
   }
+  best.point = program.point();
   best.iterations = program.iterations();
   if (best.bound > 0) best.certificate = certify(relaxation, program, options);
   return best;

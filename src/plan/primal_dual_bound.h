@@ -9,7 +9,7 @@
 
 namespace pantoum::plan {
 
-// As lp_bound; iterations are those of the first-order method. No point comes with it: it is not a vertex.
+// As lp_bound; iterations are those of the first-order method. The point is no vertex, and only nearly within the rows.
 [[nodiscard]] LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& options,
                                         const LpLimits& limits);
 

@@ -62,7 +62,7 @@ TEST(PrimalDual, StopsWhenAsked) {
   PrimalDual program(std::vector<Column>{{.cost = 2}});
   program.add({{.terms = {{0, 1}}, .lower = 1}});
   program.solve(1000, [] { return true; });
-  EXPECT_EQ(program.iterations(), 20);
+  EXPECT_EQ(program.iterations(), 1);
 }
 
 }  // namespace
