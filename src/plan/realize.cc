@@ -1,9 +1,11 @@
 #include "plan/realize.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "place/place.h"
+#include "plan/landings.h"
 #include "plan/predict.h"
 #include "plan/stays.h"
 #include "plan/storage_slots.h"
@@ -14,38 +16,68 @@ namespace {
 constexpr double kPlacementShare = 0.1;  // of the time limit
 constexpr double kMostSeconds = 2;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
-constexpr double kRoomy = 1.01;                            // an arena that exceeds the load by more is made smaller
-constexpr double kQuickSeconds = 0.02;                     // where an arena is sought as small as can be found soon
+constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};  // how full bytes being written out may keep the room, in turn
+constexpr double kPatientShare = 0.1;                 // of the placement, for each of these
+constexpr double kRoomy = 1.01;                       // an arena that exceeds the load by more is made smaller
+constexpr double kQuickSeconds = 0.02;                // where an arena is sought as small as can be found soon
 
-place::PlaceOptions placing(const Model& model, const PlanOptions& options, Bytes room) {
+place::PlaceOptions placing(const Model& model, const PlanOptions& options, Bytes room, double share = 1) {
   const bool quick = room == 0;
   return {.align = model.align,
           .capacity = room,
-          .seconds = quick ? kQuickSeconds : std::min(kMostSeconds, options.time_limit * kPlacementShare),
+          .seconds = quick ? kQuickSeconds : share * std::min(kMostSeconds, options.time_limit * kPlacementShare),
           .steps = options.effort == 0 ? 0
                    : quick             ? kQuickSteps
-                                       : kSteps};
+                                       : static_cast<int64_t>(share * kSteps)};
+}
+
+struct Placed {
+  Stays stays;
+  place::Placement placement;
+};
+
+// Offsets within the room. Where they can be had, such that nothing takes bytes that are still being written out while
+// others are free.
+Result<Placed> placed(const Model& model, const std::vector<Event>& events, const PlanOptions& options, Bytes room,
+                      place::Shortfall& shortfall) {
+  const auto attempt = [&](const std::vector<size_t>& until, double share) -> Result<Placed> {
+    Placed made{.stays = make_stays(model, events, options.fixed_initial, until), .placement = {}};
+    PANTOUM_ASSIGN(made.placement, place::place(made.stays.stays, placing(model, options, room, share), &shortfall));
+    return made;
+  };
+  if (!model.async || !model.uses(Switch::kLanding) || room == 0) return attempt({}, 1);
+  for (const double patience : kPatience) {
+    const std::vector<size_t> until = landings(model, events, static_cast<Bytes>(patience * static_cast<double>(room)));
+    if (until.empty()) return attempt({}, 1);
+    Result<Placed> found = attempt(until, kPatientShare);
+    if (found) return found;
+  }
+  return attempt({}, 1 - kPatientShare * std::size(kPatience));
 }
 
 }  // namespace
 
 Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
                  const PlanOptions& options, Bytes room) {
-  const Stays stays = make_stays(model, events, options.fixed_initial);
   place::Shortfall shortfall;
-  Result<place::Placement> placement = place::place(stays.stays, placing(model, options, room), &shortfall);
-  if (!placement) {
-    const Bytes nearest = shortfall.arena_bytes > 0 ? shortfall.arena_bytes : place::load_of(stays.stays, model.align);
+  Result<Placed> found = placed(model, events, options, room, shortfall);
+  if (!found) {
+    const Bytes nearest = shortfall.arena_bytes > 0
+                              ? shortfall.arena_bytes
+                              : place::load_of(make_stays(model, events, options.fixed_initial, {}).stays, model.align);
     return {.plan = std::nullopt, .excess = nearest - room};
   }
+  const Stays& stays = found->stays;
+  place::Placement& placement = found->placement;
   const Bytes load = place::load_of(stays.stays, model.align);
-  if (room > 0 && static_cast<double>(placement->arena_bytes) > static_cast<double>(load) * kRoomy) {
-    const Result<place::Placement> smaller = place::place(stays.stays, placing(model, options, 0));
-    if (smaller && smaller->arena_bytes < placement->arena_bytes) placement = smaller;
+  if (model.uses(Switch::kSmallArena) && room > 0 &&
+      static_cast<double>(placement.arena_bytes) > static_cast<double>(load) * kRoomy) {
+    Result<place::Placement> smaller = place::place(stays.stays, placing(model, options, 0));
+    if (smaller && smaller->arena_bytes < placement.arena_bytes) placement = std::move(*smaller);
   }
   Plan plan{
       .budget_bytes = options.ram, .deadline_s = options.deadline, .objective = options.objective, .graph = graph};
-  write_instructions(model, events, stays, *placement, plan);
+  write_instructions(model, events, stays, placement, plan);
   const std::optional<Predicted> predicted = predict(graph, plan);
   if (!predicted || (options.deadline && predicted->time_s > *options.deadline)) return {};
   plan.predicted = *predicted;

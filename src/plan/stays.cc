@@ -13,7 +13,8 @@ size_t z(int32_t index) {
 // Instruction i runs in [2i + 1, 2i + 2); the start is 0.
 class Collector {
  public:
-  Collector(const Model& model, const std::vector<Event>& events) : model_(model), events_(events) {
+  Collector(const Model& model, const std::vector<Event>& events, const std::vector<size_t>& until)
+      : model_(model), events_(events), until_(until) {
     open_.assign(model.tensors.size(), -1);
     closing_ = 2 * static_cast<int64_t>(events.size()) + 2;
   }
@@ -60,7 +61,7 @@ class Collector {
       out_.outputs[index] = {open_[z(event.subject)]};
     }
     if (event.what == Do::kFree) {
-      out_.stays[z(open_[z(event.subject)])].end = begin;
+      out_.stays[z(open_[z(event.subject)])].end = until_.empty() ? begin : 2 * static_cast<int64_t>(until_[index]) + 1;
       open_[z(event.subject)] = -1;
     }
   }
@@ -110,6 +111,7 @@ class Collector {
 
   const Model& model_;
   const std::vector<Event>& events_;
+  const std::vector<size_t>& until_;
   Stays out_;
   std::vector<int32_t> open_;    // by tensor: its stay now
   std::vector<int32_t> parent_;  // union of stays with one offset
@@ -118,8 +120,9 @@ class Collector {
 
 }  // namespace
 
-Stays make_stays(const Model& model, const std::vector<Event>& events, const std::map<int64_t, Bytes>& fixed) {
-  return Collector(model, events).run(fixed);
+Stays make_stays(const Model& model, const std::vector<Event>& events, const std::map<int64_t, Bytes>& fixed,
+                 const std::vector<size_t>& until) {
+  return Collector(model, events, until).run(fixed);
 }
 
 void write_instructions(const Model& model, const std::vector<Event>& events, const Stays& stays,

@@ -20,8 +20,9 @@ struct Stays {
 };
 
 // Takeovers, and what ends where it began, share a group. `fixed`: initial offsets that are given, by tensor id.
+// `until`: by event, for a free the one until which the bytes stay taken; empty: until the free itself.
 [[nodiscard]] Stays make_stays(const Model& model, const std::vector<Event>& events,
-                               const std::map<int64_t, Bytes>& fixed);
+                               const std::map<int64_t, Bytes>& fixed, const std::vector<size_t>& until);
 
 // Fills initial, staging_at and instructions.
 void write_instructions(const Model& model, const std::vector<Event>& events, const Stays& stays,

@@ -40,6 +40,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kReadBack, "read-back", "search: what was dropped is read from storage where that is cheaper"},
     {Switch::kLeanChoices, "lean-choices", "search: choices with less workspace where no policy fits"},
     {Switch::kHoist, "hoist", "search: page-ins are moved ahead of their uses"},
+    {Switch::kLanding, "landing", "placement: bytes that are being written out are not taken while others are free"},
     {Switch::kSmallArena, "small-arena", "placement: an arena that exceeds the load is made smaller than it must be"},
 }};
 

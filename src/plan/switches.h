@@ -46,6 +46,7 @@ enum class Switch : uint8_t {
   kReadBack,
   kLeanChoices,
   kHoist,
+  kLanding,
   kSmallArena,
   kCount
 };
