@@ -1,7 +1,9 @@
 #include "plan/bound_search.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "plan/branch.h"
 #include "plan/certify.h"
@@ -15,6 +17,15 @@ constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kMargin = 1 - 1e-9;        // a plan's energy is a sum with rounding of its own
 constexpr double kLeastSeconds = 0.3;       // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
+
+// Branching has no aim before the first plan is found. False: none was, until so many seconds are left.
+bool wait_for_value(const BoundSearch::Limits& limits, double until) {
+  while (!std::isfinite(limits.value())) {
+    if (limits.effort > 0 || limits.seconds_left() <= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -78,11 +89,12 @@ void BoundSearch::run(const Limits& limits) {
       rest.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now));
       if (!clocked) rest.iterations = std::min(rest.iterations, std::max(kLeastIterations, spent));
     }
-    if (std::isfinite(limits.value())) spent += branch(limits, pressing, rest);
-    if (last) {
-      if (!done() && std::isfinite(limits.value()))
-        branch(limits, boundaries, {.iterations = clocked ? 0 : all - spent});
-      return;
+    if (!wait_for_value(limits, rest.until)) {
+      if (last) return;
+    } else {
+      spent += branch(limits, pressing, rest);
+      if (last && !done()) branch(limits, boundaries, {.iterations = clocked ? 0 : all - spent});
+      if (last) return;
     }
     boundaries = std::move(next);
   }
