@@ -17,6 +17,8 @@ constexpr double kMostQuantity = 1e100;
 constexpr const char* kObjective[] = {"energy", "time"};
 constexpr const char* kRule[] = {"need",    "dep",      "carry", "stored",   "memory", "work",
                                  "move_in", "move_out", "path",  "rounding", "cover"};
+constexpr const char* kVariable[] = {"in_ram", "computed", "paged_in", "paged_out"};
+constexpr const char* kCaseRows = "rows";
 
 Rule read_rule(const JsonNode& node) {
   return static_cast<Rule>(node.one_of(
@@ -40,6 +42,36 @@ void read_rows(const JsonNode& node, Certificate& certificate) {
   for (size_t row = 0, rows = node.array(); row < rows; ++row) certificate.rows.push_back(read_row(node.item(row)));
 }
 
+Certificate::Case read_case(const JsonNode& node) {
+  Certificate::Case entry;
+  const size_t numbers = node.array();
+  if (numbers == 0) {
+    node.error("a case is a decision or has rows");
+    return entry;
+  }
+  const size_t what = node.item(0).one_of({kVariable[0], kVariable[1], kVariable[2], kVariable[3], kCaseRows});
+  const auto index = [&](size_t at) {
+    return static_cast<int32_t>(node.item(at).integer(0, std::numeric_limits<int32_t>::max()));
+  };
+  const bool decides = what < std::size(kVariable);
+  if (decides ? numbers != 3 : numbers % 2 != 1) {
+    node.error(decides ? "a decision has an epoch and an index" : "every row of a case has a multiplier");
+    return entry;
+  }
+  if (decides) entry.decision = {static_cast<plan::Variable>(what), index(1), index(2)};
+  for (size_t at = 1; !decides && at < numbers; at += 2)
+    entry.parts.push_back({index(at), node.item(at + 1).number(0, kMostQuantity)});
+  return entry;
+}
+
+Json case_json(const Certificate::Case& entry) {
+  if (entry.decision)
+    return {kVariable[static_cast<size_t>(entry.decision->variable)], entry.decision->epoch, entry.decision->index};
+  Json json = {kCaseRows};
+  for (const Certificate::Part& part : entry.parts) json.push_back(part.row), json.push_back(part.multiplier);
+  return json;
+}
+
 void read_order(const JsonNode& order, const JsonNode& boundaries, Certificate& certificate) {
   for (size_t op = 0, ops = order.array(); op < ops; ++op)
     certificate.order.push_back(order.item(op).integer(0, kLargestInteger));
@@ -53,7 +85,7 @@ void read_order(const JsonNode& order, const JsonNode& boundaries, Certificate& 
 Certificate read_certificate(const JsonNode& node) {
   Certificate certificate;
   if (!node.object({"objective", "bound", "ram_bytes", "deadline_s", "most_seconds", "paging", "remat", "in_place",
-                    "any_numerics", "order", "boundaries", "rows"}))
+                    "any_numerics", "order", "boundaries", "rows", "cases"}))
     return certificate;
   certificate.objective = static_cast<plan::Objective>(node.need("objective").one_of({kObjective[0], kObjective[1]}));
   certificate.bound = node.need("bound").number(-kMostQuantity, kMostQuantity);
@@ -67,6 +99,9 @@ Certificate read_certificate(const JsonNode& node) {
   certificate.any_numerics = node.need("any_numerics").boolean();
   read_order(node.need("order"), node.need("boundaries"), certificate);
   read_rows(node.need("rows"), certificate);
+  if (node.has("cases"))
+    for (size_t at = 0, cases = node.need("cases").array(); at < cases; ++at)
+      certificate.cases.push_back(read_case(node.need("cases").item(at)));
   return certificate;
 }
 
@@ -87,6 +122,7 @@ Json certificate_json(const Certificate& certificate) {
     for (const int64_t number : row.of) numbers.push_back(number);
     json["rows"].push_back(std::move(numbers));
   }
+  for (const Certificate::Case& entry : certificate.cases) json["cases"].push_back(case_json(entry));
   return json;
 }
 

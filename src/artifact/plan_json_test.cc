@@ -174,6 +174,40 @@ TEST(PlanJson, CarriesTheCertificateOfItsBound) {
   EXPECT_EQ(to_json(*again), to_json(*read));
 }
 
+std::string with_cases(const std::string& cases) {
+  return with_certificate(R"("boundaries")", R"("cases": )" + cases + R"(, "boundaries")");
+}
+
+TEST(PlanJson, CarriesTheCasesOfACertificate) {
+  const auto read = parse_plan(with_cases(R"([["paged_in", 1, 2], ["rows"], ["rows", 1, 0.5, 0, 2]])"), "p.json");
+  ASSERT_TRUE(read.has_value()) << to_text(read.error());
+  const std::vector<plan::Certificate::Case>& cases = read->certificate->cases;
+  ASSERT_EQ(cases.size(), 3U);
+  ASSERT_TRUE(cases[0].decision.has_value());
+  EXPECT_EQ(cases[0].decision->variable, plan::Variable::kPagedIn);
+  EXPECT_EQ(cases[0].decision->epoch, 1);
+  EXPECT_EQ(cases[0].decision->index, 2);
+  EXPECT_TRUE(cases[1].parts.empty());
+  ASSERT_EQ(cases[2].parts.size(), 2U);
+  EXPECT_EQ(cases[2].parts[0].row, 1);
+  EXPECT_EQ(cases[2].parts[1].multiplier, 2);
+  const auto again = parse_plan(cost::json_text(to_json(*read)), "again");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(to_json(*again), to_json(*read));
+  EXPECT_EQ(again->certificate->cases.size(), 3U);
+}
+
+TEST(PlanJson, RefusesWhatIsNoCase) {
+  EXPECT_EQ(refusal(with_cases("[[]]")), "E0230 a case is a decision or has rows @ p.json: x-certificate.cases[0]");
+  EXPECT_EQ(refusal(with_cases(R"([["in_ram", 1]])")),
+            "E0230 a decision has an epoch and an index @ p.json: x-certificate.cases[0]");
+  EXPECT_EQ(refusal(with_cases(R"([["rows", 1]])")),
+            "E0230 every row of a case has a multiplier @ p.json: x-certificate.cases[0]");
+  EXPECT_EQ(refusal(with_cases(R"([["kept", 1, 2]])")).substr(0, 31), "E0230 must be one of \"in_ram\", ");
+  EXPECT_EQ(refusal(with_cases(R"([["in_ram", -1, 2]])")),
+            "E0230 must be between 0 and 2147483647, not -1 @ p.json: x-certificate.cases[0][1]");
+}
+
 TEST(PlanJson, RefusesWhatIsNoCertificate) {
   EXPECT_EQ(refusal(replaced(R"("graph": )", R"("x-certificate": 3, "graph": )")),
             "E0230 must be an object, not a number @ p.json: x-certificate");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -67,19 +68,48 @@ class Checker {
         async_(graph.device.pager.mode == cost::PagerMode::kAsync),
         full_duplex_(graph.device.pager.full_duplex) {}
 
-  Result<void> add(const Certificate::Row& row) {
-    if (!(row.multiplier > 0 && row.multiplier <= kMostQuantity))
-      return broken(fmt::format("the multiplier {} is not positive, or too large", row.multiplier));
-    y_ = row.multiplier;
+  Result<void> add(const Certificate::Row& row, double multiplier) {
+    if (!(multiplier > 0 && multiplier <= kMostQuantity))
+      return broken(fmt::format("the multiplier {} is not positive, or too large", multiplier));
+    y_ = multiplier;
     Numbers numbers(row.of);
     PANTOUM_TRY(add_by_rule(row.rule, numbers));
     if (sums_.too_large()) return broken("the rows have too many terms to be checked");
     return numbers.done();
   }
 
+  void begin_case() { sums_.begin_case(); }
+  // A plan either does it or does not. What no plan does is no decision.
+  Result<void> check_decision(const Certificate::Decision& decision) const {
+    const int32_t index = decision.index;
+    if (decision.epoch < 0 || decision.epoch >= facts_.epochs())
+      return broken(fmt::format("{} is no epoch", decision.epoch));
+    const bool computes = decision.variable == plan::Variable::kComputed;
+    if (index < 0 || index >= (computes ? ops_ : tensors_))
+      return broken(fmt::format("{} is no {}", index, computes ? "op" : "tensor"));
+    if (decides(decision)) return {};
+    return broken(fmt::format("there is nothing to decide about {} {} in epoch {}", computes ? "op" : "tensor", index,
+                              decision.epoch));
+  }
+  void decide(const Certificate::Decision& decision, bool value) { sums_.decide(decision, value); }
+
   [[nodiscard]] double total() const { return sums_.total(); }
 
  private:
+  [[nodiscard]] bool decides(const Certificate::Decision& decision) const {
+    switch (decision.variable) {
+      case plan::Variable::kInRam:
+        return facts_.in_ram(decision.epoch, decision.index) && !facts_.tensor(decision.index).pinned;
+      case plan::Variable::kComputed:
+        return facts_.computed(decision.epoch, decision.index);
+      case plan::Variable::kPagedIn:
+        return facts_.paged_in(decision.epoch, decision.index);
+      case plan::Variable::kPagedOut:
+        return decision.epoch == 0 && !facts_.tensor(decision.index).starts_in_aux;
+    }
+    return false;
+  }
+
   Result<void> add_by_rule(Rule rule, Numbers& numbers) {
     switch (rule) {
       case Rule::kNeed:
@@ -349,6 +379,68 @@ Result<void> check_same_question(const plan::Plan& plan, const Certificate& cert
   return {};
 }
 
+Result<void> add_row(Checker& checker, const Certificate& certificate, size_t row, double multiplier) {
+  auto added = checker.add(certificate.rows[row], multiplier);
+  if (added) return {};
+  Error error = std::move(added).error();
+  error.where += fmt::format(".rows[{}]", row);
+  return Failure(std::move(error));
+}
+
+Result<double> prove_rows(Checker& checker, const Certificate& certificate) {
+  for (size_t row = 0; row < certificate.rows.size(); ++row)
+    PANTOUM_TRY(add_row(checker, certificate, row, certificate.rows[row].multiplier));
+  if (!std::isfinite(checker.total())) return broken("the rows bound nothing: their sum is not finite", ".rows");
+  return checker.total();
+}
+
+struct Decided {
+  Certificate::Decision decision;
+  bool value = false;
+};
+
+Result<double> prove_case(Checker& checker, const Certificate& certificate, const Certificate::Case& entry,
+                          const std::vector<Decided>& decided, const std::string& where) {
+  checker.begin_case();
+  for (const auto& [decision, value] : decided) checker.decide(decision, value);
+  for (const Certificate::Part& part : entry.parts) {
+    if (part.row < 0 || static_cast<size_t>(part.row) >= certificate.rows.size())
+      return broken(fmt::format("{} is no row", part.row), where);
+    PANTOUM_TRY(add_row(checker, certificate, static_cast<size_t>(part.row), part.multiplier));
+  }
+  if (!std::isfinite(checker.total())) return broken("its rows bound nothing: their sum is not finite", where);
+  return checker.total();
+}
+
+// Every plan decides each variable one way, so it is in exactly one of the cases that decide nothing more; what is
+// proved of all of them is the least.
+Result<double> prove_cases(Checker& checker, const Certificate& certificate) {
+  for (const Certificate::Row& row : certificate.rows)
+    if (row.multiplier != 0) return broken("rows of cases have their multipliers there", ".rows");
+  std::vector<Decided> decided;
+  double least = std::numeric_limits<double>::infinity();
+  bool complete = false;
+  for (size_t index = 0; index < certificate.cases.size(); ++index) {
+    const std::string where = fmt::format(".cases[{}]", index);
+    const Certificate::Case& entry = certificate.cases[index];
+    if (complete) return broken("no decision leads to the case", where);
+    if (entry.decision) {
+      if (!entry.parts.empty()) return broken("a case that is decided further has no rows", where);
+      auto decides = checker.check_decision(*entry.decision);
+      if (!decides) return broken(decides.error().message, where);
+      decided.push_back({*entry.decision, false});
+      continue;
+    }
+    PANTOUM_ASSIGN(const double total, prove_case(checker, certificate, entry, decided, where));
+    least = std::min(least, total);
+    while (!decided.empty() && decided.back().value) decided.pop_back();
+    complete = decided.empty();
+    if (!complete) decided.back().value = true;
+  }
+  if (!complete) return broken("a decision has no case of its second way", ".cases");
+  return least;
+}
+
 }  // namespace
 
 Result<double> check_certificate(const cost::CostGraph& graph, const Certificate& certificate) {
@@ -356,15 +448,9 @@ Result<double> check_certificate(const cost::CostGraph& graph, const Certificate
   PANTOUM_TRY(check_question(certificate));
   PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
   Checker checker(graph, certificate, facts);
-  for (size_t row = 0; row < certificate.rows.size(); ++row) {
-    auto added = checker.add(certificate.rows[row]);
-    if (added) continue;
-    Error error = std::move(added).error();
-    error.where += fmt::format(".rows[{}]", row);
-    return Failure(std::move(error));
-  }
-  const double total = checker.total(), proved = std::max(0.0, total);  // no plan costs less than nothing
-  if (!std::isfinite(total)) return broken("the rows bound nothing: their sum is not finite", ".rows");
+  PANTOUM_ASSIGN(const double total,
+                 certificate.cases.empty() ? prove_rows(checker, certificate) : prove_cases(checker, certificate));
+  const double proved = std::max(0.0, total);  // no plan costs less than nothing
   if (above(certificate.bound, proved))
     return fail("E0806", fmt::format("the certificate claims {} and its rows prove {}", certificate.bound, proved),
                 "x-certificate.bound");

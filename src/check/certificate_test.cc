@@ -111,6 +111,102 @@ TEST(CheckCertificate, BoundsTimeByWorkAndByMoves) {
   expect_just_below(proved(certificate), 4);
 }
 
+// f0 is computed again in epoch 3, or t0 is paged out and in.
+Certificate told_apart() {
+  Certificate certificate = asked({{Rule::kNeed, {3, 0}}, {Rule::kCover, {2, -1, 0, 1, 0}}, {Rule::kStored, {3, 0}}});
+  certificate.cases.resize(3);
+  certificate.cases[0].decision = {plan::Variable::kComputed, 3, 0};
+  certificate.cases[1].parts = {{0, 7}, {1, 7}, {2, 4}};
+  return certificate;
+}
+
+TEST(CheckCertificate, ProvesTheLeastOfItsCases) {
+  Certificate certificate = told_apart();
+  expect_just_below(proved(certificate), 6);
+  certificate.cases[1].parts[0].multiplier = 0.5;
+  expect_just_below(proved(certificate), 5.5);
+  certificate = told_apart();
+  certificate.cases[2].parts = {{0, 2}};  // 5 + 2, less the 2 that t0 kept would give; f0 is -1
+  expect_just_below(proved(certificate), 4);
+  certificate = told_apart();
+  std::swap(certificate.cases[1], certificate.cases[2]);
+  expect_just_below(proved(certificate), 5);
+  certificate.bound = 6;
+  EXPECT_TRUE(refusal(certificate).starts_with("E0806 the certificate claims 6 and its rows prove 5 @"));
+}
+
+TEST(CheckCertificate, CountsWhatIsDecidedAtItsCost) {
+  const auto least = [](plan::Certificate::Decision decision, std::vector<plan::Certificate::Part> zero,
+                        std::vector<plan::Certificate::Part> one) {
+    Certificate certificate = asked({{Rule::kNeed, {3, 0}}, {Rule::kMemory, {2}}, {Rule::kStored, {3, 0}}});
+    certificate.cases.resize(3);
+    certificate.cases[0].decision = decision;
+    certificate.cases[1].parts = std::move(zero), certificate.cases[2].parts = std::move(one);
+    return proved(certificate);
+  };
+  // 50 bytes beside f2: t0 with its 100 does not stay.
+  expect_just_below(least({plan::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.125}}), 6);
+  expect_just_below(least({plan::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.01}}), 5.5);
+  // Paged in, it was paged out: 3 J and 4.
+  expect_just_below(least({plan::Variable::kPagedIn, 3, 0}, {}, {{2, 4}}), 5);
+  expect_just_below(least({plan::Variable::kPagedIn, 3, 0}, {{0, 1}, {1, 0.01}}, {{2, 4}}), 5.5);
+  expect_just_below(least({plan::Variable::kPagedOut, 0, 0}, {{0, 1}, {1, 0.01}, {2, 1}}, {}), 5.5);
+}
+
+TEST(CheckCertificate, RefusesCasesThatLeaveOutPlans) {
+  Certificate certificate = told_apart();
+  certificate.cases.pop_back();
+  EXPECT_EQ(refusal(certificate), "E0805 a decision has no case of its second way @ x-certificate.cases");
+  certificate = told_apart();
+  certificate.cases.push_back({});
+  EXPECT_EQ(refusal(certificate), "E0805 no decision leads to the case @ x-certificate.cases[3]");
+  certificate = told_apart();
+  certificate.cases[2].decision = {plan::Variable::kPagedOut, 0, 0};
+  EXPECT_EQ(refusal(certificate), "E0805 a decision has no case of its second way @ x-certificate.cases");
+}
+
+TEST(CheckCertificate, RefusesDecisionsThatAreNone) {
+  const auto undecided = [](plan::Certificate::Decision decision) {
+    Certificate certificate = told_apart();
+    certificate.cases[0].decision = decision;
+    return refusal(certificate);
+  };
+  EXPECT_EQ(undecided({plan::Variable::kComputed, 3, 3}), "accepted");  // not claimed to prove much
+  EXPECT_EQ(undecided({plan::Variable::kComputed, 2, 3}),
+            "E0805 there is nothing to decide about op 3 in epoch 2 @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kComputed, 3, 5}), "E0805 5 is no op @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kInRam, 6, 0}), "E0805 6 is no epoch @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kInRam, -1, 0}), "E0805 -1 is no epoch @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kInRam, 3, 7}), "E0805 7 is no tensor @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kInRam, 3, 6}),
+            "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kPagedIn, 3, 6}),
+            "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({plan::Variable::kPagedOut, 0, 5}),
+            "E0805 there is nothing to decide about tensor 5 in epoch 0 @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({static_cast<plan::Variable>(4), 0, 0}),
+            "E0805 there is nothing to decide about tensor 0 in epoch 0 @ x-certificate.cases[0]");
+}
+
+TEST(CheckCertificate, RefusesCasesWithRowsThatAreNone) {
+  Certificate certificate = told_apart();
+  certificate.cases[1].parts[1].row = 3;
+  EXPECT_EQ(refusal(certificate), "E0805 3 is no row @ x-certificate.cases[1]");
+  certificate.cases[1].parts[1] = {-1, 1};
+  EXPECT_EQ(refusal(certificate), "E0805 -1 is no row @ x-certificate.cases[1]");
+  certificate.cases[1].parts[1] = {1, -1};
+  EXPECT_EQ(refusal(certificate), "E0805 the multiplier -1 is not positive, or too large @ x-certificate.rows[1]");
+  certificate = told_apart();
+  certificate.cases[0].parts = {{0, 1}};
+  EXPECT_EQ(refusal(certificate), "E0805 a case that is decided further has no rows @ x-certificate.cases[0]");
+  certificate = told_apart();
+  certificate.rows[2].multiplier = 1;
+  EXPECT_EQ(refusal(certificate), "E0805 rows of cases have their multipliers there @ x-certificate.rows");
+  certificate = told_apart();
+  certificate.rows[1].of.pop_back();
+  EXPECT_EQ(refusal(certificate), "E0805 the tensor is missing @ x-certificate.rows[1]");
+}
+
 TEST(CheckCertificate, RefusesRowsThatDoNotHold) {
   EXPECT_EQ(row_refusal(static_cast<Rule>(11), {}), "E0805 there is no rule 11 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {2, 0}), "E0805 tensor 0 is not needed in epoch 2 @ x-certificate.rows[0]");

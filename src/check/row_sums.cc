@@ -27,6 +27,15 @@ double better(double left) {
   return left >= 0 ? 0 : left;
 }
 
+plan::Variable variable_of(RowSums::Column column) {
+  return static_cast<plan::Variable>(column);
+}
+RowSums::Column column_of(plan::Variable variable) {
+  return static_cast<RowSums::Column>(variable);
+}
+static_assert(static_cast<int>(plan::Variable::kComputed) == static_cast<int>(RowSums::Column::kComputed) &&
+              static_cast<int>(plan::Variable::kPagedIn) == static_cast<int>(RowSums::Column::kPagedIn));
+
 }  // namespace
 
 RowSums::RowSums(const StepFacts& facts, const cost::Device& device, const plan::Certificate& certificate)
@@ -36,15 +45,28 @@ RowSums::RowSums(const StepFacts& facts, const cost::Device& device, const plan:
       sync_(device.pager.mode != cost::PagerMode::kAsync),
       full_duplex_(device.pager.full_duplex),
       idle_w_(device.idle_w) {
-  for (Grid& grid : grids_) grid.resize(std::max(facts.tensors().size(), facts.ops().size()));
-  paged_out_.assign(facts.tensors().size(), 0);
-  memory_.assign(z(facts.epochs()), 0);
-  makespan_ = energy_ ? idle_w_ : 1;
+  begin_case();
   for (const OpFacts& op : facts.ops()) {
     if (op.optional) continue;
     if (energy_) constant_ = sum_down(constant_, op.joules);
     seconds_ = sum_down(seconds_, op.seconds);
   }
+}
+
+void RowSums::begin_case() {
+  for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
+  paged_out_.assign(facts_.tensors().size(), 0);
+  memory_.assign(z(facts_.epochs()), 0);
+  work_ = moves_in_ = moves_out_ = sides_ = 0;
+  makespan_ = energy_ ? idle_w_ : 1;
+  terms_ += cells_ + static_cast<int64_t>(facts_.tensors().size() + facts_.ops().size());
+  cells_ = 0;
+  decided_.clear();
+}
+
+void RowSums::decide(const plan::Certificate::Decision& decision, bool value) {
+  ++terms_;
+  decided_[{decision.variable, decision.epoch, decision.index}] = value;
 }
 
 double RowSums::cost(Column column, int32_t index) const {
@@ -100,51 +122,51 @@ void RowSums::add_moves_out(double multiplier) {
   makespan_ = sum_down(makespan_, -multiplier);
 }
 
-double RowSums::in_ram_total() const {
-  double total = 0;
-  const Grid& grid = grids_[static_cast<size_t>(Column::kInRam)];
-  for (int32_t tensor = 0; z(tensor) < facts_.tensors().size(); ++tensor) {
-    const std::vector<double>& row = grid[z(tensor)];
-    for (size_t epoch = 1; epoch < row.size(); ++epoch) {
-      if (row[epoch] >= 0) continue;
-      const auto before = static_cast<int32_t>(epoch) - 1;
-      const bool held = !facts_.touches(facts_.boundary_op(before), tensor);
-      const double raised = held ? times(memory_[z(before)], facts_.tensor(tensor).size, false) : 0;
-      total = sum_down(total, better(sum_down(row[epoch], raised)));
-    }
-  }
-  return total;
+double RowSums::left(Column column, int32_t epoch, int32_t index) const {
+  const std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
+  const double left = row.empty() ? cost(column, index) : row[z(epoch)];
+  if (column == Column::kComputed) return sum_down(left, part(work_, facts_.op(index).seconds));
+  if (column == Column::kPagedIn) return sum_down(left, part(sync_ ? work_ : moves_in_, facts_.tensor(index).in_s));
+  if (epoch == 0 || facts_.touches(facts_.boundary_op(epoch - 1), index)) return left;
+  return sum_down(left, times(memory_[z(epoch - 1)], facts_.tensor(index).size, false));
 }
 
-double RowSums::computed_total() const {
-  double total = 0;
-  const Grid& grid = grids_[static_cast<size_t>(Column::kComputed)];
-  for (size_t op = 0; op < facts_.ops().size(); ++op)
-    for (const double left : grid[op])
-      if (!(left >= 0)) total = sum_down(total, better(sum_down(left, part(work_, facts_.ops()[op].seconds))));
-  return total;
+double RowSums::left_paged_out(size_t tensor) const {
+  const TensorFacts& facts = facts_.tensors()[tensor];
+  const double weight = sync_ ? work_ : full_duplex_ ? moves_out_ : moves_in_;
+  return sum_down(sum_down(energy_ ? facts.out_j : 0, -paged_out_[tensor]), part(weight, facts.out_s));
 }
 
-double RowSums::paged_in_total() const {
+double RowSums::column_total(Column column) const {
   double total = 0;
-  const double weight = sync_ ? work_ : moves_in_;
-  const Grid& grid = grids_[static_cast<size_t>(Column::kPagedIn)];
-  for (size_t tensor = 0; tensor < facts_.tensors().size(); ++tensor)
-    for (const double left : grid[tensor])
-      if (!(left >= 0)) total = sum_down(total, better(sum_down(left, part(weight, facts_.tensors()[tensor].in_s))));
+  const Grid& grid = grids_[static_cast<size_t>(column)];
+  for (int32_t index = 0; z(index) < grid.size(); ++index)
+    for (int32_t epoch = 0; z(epoch) < grid[z(index)].size(); ++epoch)
+      if (!(grid[z(index)][z(epoch)] >= 0) && !decided_.contains({variable_of(column), epoch, index}))
+        total = sum_down(total, better(left(column, epoch, index)));
   return total;
 }
 
 // What must end in storage and does not start there is paged out: its column is 1.
 double RowSums::paged_out_total() const {
   double total = 0;
-  const double weight = sync_ ? work_ : full_duplex_ ? moves_out_ : moves_in_;
-  for (size_t index = 0; index < facts_.tensors().size(); ++index) {
-    const TensorFacts& tensor = facts_.tensors()[index];
-    if (tensor.starts_in_aux) continue;
-    const double cost = sum_down(energy_ ? tensor.out_j : 0, -paged_out_[index]);
-    const double left = sum_down(cost, part(weight, tensor.out_s));
-    total = sum_down(total, tensor.ends_in_aux ? left : better(left));
+  for (size_t tensor = 0; tensor < facts_.tensors().size(); ++tensor) {
+    const TensorFacts& facts = facts_.tensors()[tensor];
+    if (facts.starts_in_aux || decided_.contains({plan::Variable::kPagedOut, 0, static_cast<int32_t>(tensor)}))
+      continue;
+    const double left = left_paged_out(tensor);
+    total = sum_down(total, facts.ends_in_aux ? left : better(left));
+  }
+  return total;
+}
+
+double RowSums::decided_total() const {
+  double total = 0;
+  for (const auto& [what, value] : decided_) {
+    const auto& [variable, epoch, index] = what;
+    if (!value) continue;
+    const bool out = variable == plan::Variable::kPagedOut;
+    total = sum_down(total, out ? left_paged_out(z(index)) : left(column_of(variable), epoch, index));
   }
   return total;
 }
@@ -158,7 +180,8 @@ double RowSums::makespan_total() const {
 
 double RowSums::total() const {
   double total = sum_down(constant_, sides_);
-  for (const double sum : {in_ram_total(), computed_total(), paged_in_total(), paged_out_total(), makespan_total()})
+  for (const double sum : {column_total(Column::kInRam), column_total(Column::kComputed),
+                           column_total(Column::kPagedIn), paged_out_total(), decided_total(), makespan_total()})
     total = sum_down(total, sum);
   if (makespan_ >= 0 || asked_.deadline) return total;
   const double slow = energy_ ? sum_down(constant_, part(idle_w_, asked_.most_seconds)) : asked_.most_seconds;

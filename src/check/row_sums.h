@@ -3,10 +3,13 @@
 // A plan gives every column a value between its bounds (0 and 1 but for the makespan), and meets every row, so its
 // objective is at least the sum of the right sides and, for each column, what is left of its cost times the better of
 // its bounds. Every operation is rounded down. Columns that no row lowers add nothing and are not stored; rows that
-// only raise columns (memory, work, moves) are kept as one multiplier each.
+// only raise columns (memory, work, moves) are kept as one multiplier each. In a case of the certificate some columns
+// are decided: they add what is left of their cost where they are 1, and else nothing.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <tuple>
 #include <vector>
 
 #include "check/step_facts.h"
@@ -31,6 +34,10 @@ class RowSums {
   void add_moves_in(double multiplier);
   void add_moves_out(double multiplier);
 
+  // From the start again, for the case of these decisions.
+  void begin_case();
+  void decide(const plan::Certificate::Decision& decision, bool value);
+
   void spend(int64_t terms) { terms_ += terms; }  // looked at
   [[nodiscard]] bool too_large() const { return cells_ > kMostCells || terms_ > kMostTerms; }
   // The bound; NaN or infinite where a sum overflows or the makespan has no upper bound and needs one.
@@ -42,10 +49,11 @@ class RowSums {
 
   double* cell(Column column, int32_t epoch, int32_t index);
   [[nodiscard]] double cost(Column column, int32_t index) const;
-  [[nodiscard]] double in_ram_total() const;
-  [[nodiscard]] double computed_total() const;
-  [[nodiscard]] double paged_in_total() const;
+  [[nodiscard]] double left(Column column, int32_t epoch, int32_t index) const;  // of its cost, at most
+  [[nodiscard]] double left_paged_out(size_t tensor) const;
+  [[nodiscard]] double column_total(Column column) const;
   [[nodiscard]] double paged_out_total() const;
+  [[nodiscard]] double decided_total() const;
   [[nodiscard]] double makespan_total() const;
 
   const StepFacts& facts_;
@@ -59,6 +67,7 @@ class RowSums {
   double constant_ = 0, seconds_ = 0;  // of the first computations
   double sides_ = 0, makespan_ = 0;
   int64_t cells_ = 0, terms_ = 0;
+  std::map<std::tuple<plan::Variable, int32_t, int32_t>, bool> decided_;  // with epoch and index
 };
 
 }  // namespace pantoum::check

@@ -23,7 +23,7 @@ struct Options {
 // A bound that was proved again, and how far the plan is from it.
 struct Proof {
   double bound = 0, gap = 0;
-  size_t rows = 0;
+  size_t rows = 0, cases = 1;
 };
 
 Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& found) {
@@ -31,7 +31,10 @@ Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& f
   const double value = plan.objective == plan::Objective::kEnergy ? found.energy_j : found.time_s;
   PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
   const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
-  return Proof{.bound = bound, .gap = gap, .rows = plan.certificate->rows.size()};
+  return Proof{.bound = bound,
+               .gap = gap,
+               .rows = plan.certificate->rows.size(),
+               .cases = plan.certificate->cases.size() / 2 + 1};
 }
 
 // What plans may not do for which the bound holds; "" where they may do all.
@@ -49,15 +52,19 @@ std::string restrictions(const plan::Certificate& certificate) {
 std::string proof_line(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return "bound    the plan carries no certificate of one";
   const bool energy = plan.objective == plan::Objective::kEnergy;
-  return fmt::format("bound    {} proved by {} rows{}, gap {:.3f}%",
-                     energy ? base::show_joules(proof->bound) : base::show_seconds(proof->bound), proof->rows,
+  const std::string cases = proof->cases > 1 ? fmt::format(" in {} cases", proof->cases) : "";
+  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%",
+                     energy ? base::show_joules(proof->bound) : base::show_seconds(proof->bound), proof->rows, cases,
                      restrictions(*plan.certificate), proof->gap * 100);
 }
 
 nlohmann::ordered_json to_json(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
   const bool energy = plan.objective == plan::Objective::kEnergy;
-  return {{energy ? "energy_j" : "time_s", proof->bound}, {"rows", proof->rows}, {"gap", proof->gap}};
+  return {{energy ? "energy_j" : "time_s", proof->bound},
+          {"rows", proof->rows},
+          {"cases", proof->cases},
+          {"gap", proof->gap}};
 }
 
 nlohmann::ordered_json to_json(const check::Found& found) {

@@ -1,4 +1,5 @@
-// Raises the proved bound while plans are sought: relaxations with more and more epochs.
+// Raises the proved bound while plans are sought: relaxations with more and more epochs; each is followed by branch and
+// bound on the few epochs that pressed in it.
 #pragma once
 
 #include <atomic>
@@ -27,6 +28,17 @@ class BoundSearch {
   [[nodiscard]] const std::optional<Certificate>& certificate() const { return certificate_; }  // after run()
 
  private:
+  // What one relaxation or tree may spend.
+  struct Share {
+    double until = 0;        // of seconds left
+    int64_t iterations = 0;  // in place of the clock
+  };
+  [[nodiscard]] RelaxationOptions asked(const Limits& limits) const;
+  [[nodiscard]] LpLimits share(const Limits& limits, const RelaxationOptions& asked, const Share& share);
+  void keep(std::optional<Certificate>& certificate);
+  // Branches on these boundaries; returns the iterations spent.
+  int64_t branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share);
+
   const Model& model_;
   const PlanOptions& options_;
   std::atomic<double> bound_;

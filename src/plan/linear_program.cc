@@ -25,6 +25,7 @@ struct LinearProgram::Impl {
   std::vector<double> scales;
   std::vector<int> slack_rounds;
   std::vector<double> point;
+  std::vector<double> ray;  // multipliers in place of the solver's; empty: its own
   ClpSimplex solver;
   int64_t iterations = 0;
 };
@@ -72,6 +73,7 @@ void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
 LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
   if (impl_->rows.empty() || impl_->columns.empty()) return solve_by_hand();
   ClpSimplex& solver = impl_->solver;
+  impl_->ray.clear();
   solver.setMaximumSeconds(seconds > 0 ? seconds : -1);
   solver.setMaximumIterations(iterations > 0 ? static_cast<int>(std::min<int64_t>(iterations, 1 << 30)) : 1 << 30);
   solver.dual(0, 0);
@@ -108,7 +110,43 @@ const Row& LinearProgram::row(size_t index) const {
 }
 double LinearProgram::multiplier(size_t index) const {
   if (impl_->columns.empty()) return 0;
+  if (!impl_->ray.empty()) return impl_->ray[index];
   return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index];
+}
+
+bool LinearProgram::take_ray(double least) {
+  const std::unique_ptr<double[]> ray(impl_->columns.empty() ? nullptr : impl_->solver.infeasibilityRay());
+  if (!ray) return false;
+  double spent = 0;  // the most that the columns' costs can take away
+  for (const Column& column : impl_->columns)
+    spent += std::abs(column.cost) * std::max(std::abs(column.lower), std::abs(column.upper));
+  for (const double sign : {1.0, -1.0}) {
+    std::vector<double> cost(impl_->columns.size(), 0), multipliers(impl_->rows.size());
+    double value = 0;
+    for (size_t row = 0; row < impl_->rows.size(); ++row) {
+      multipliers[row] = std::max(0.0, sign * ray[row]) * impl_->scales[row];
+      value += multipliers[row] * impl_->rows[row].lower;
+      for (const Term& term : impl_->rows[row].terms)
+        cost[static_cast<size_t>(term.column)] -= term.factor * multipliers[row];
+    }
+    for (size_t column = 0; column < cost.size(); ++column)
+      value += std::min(cost[column] * impl_->columns[column].lower, cost[column] * impl_->columns[column].upper);
+    if (!(value > 1e-9)) continue;
+    for (double& multiplier : multipliers) multiplier *= 1.01 * (std::max(0.0, least) + spent) / value;
+    impl_->ray = std::move(multipliers);
+    if (proved() > least) return true;
+    impl_->ray.clear();
+  }
+  return false;
+}
+
+std::vector<unsigned char> LinearProgram::basis() const {
+  const unsigned char* status = impl_->solver.statusArray();
+  return {status, status + impl_->solver.numberRows() + impl_->solver.numberColumns()};
+}
+
+void LinearProgram::set_basis(const std::vector<unsigned char>& basis) {
+  impl_->solver.copyinStatus(basis.data());
 }
 int64_t LinearProgram::iterations() const {
   return impl_->iterations;

@@ -24,6 +24,11 @@ class LinearProgram {
   // At most `seconds`, or `iterations` of the simplex where that is > 0.
   Answer solve(double seconds, int64_t iterations = 0);
   [[nodiscard]] const std::vector<double>& point() const;  // by column
+  // After kInfeasible: multipliers that prove more than `least` take the place of the last ones; false: none found.
+  bool take_ray(double least);
+  // Where the simplex stands: to go on from there after other columns' bounds were tried. Void once rows change.
+  [[nodiscard]] std::vector<unsigned char> basis() const;
+  void set_basis(const std::vector<unsigned char>& basis);
   // A lower bound of the program's value from the last multipliers: b'y + sum of min over the bounds of (c - A'y)_j
   // x_j, rounded down by what the sums may err.
   [[nodiscard]] double proved() const;

@@ -58,13 +58,30 @@ enum class Rule : uint8_t {
               // cover, these, then those that extend it
 };
 
+// What a plan decides, 0 or 1 (a column of the relaxation).
+enum class Variable : uint8_t { kInRam, kComputed, kPagedIn, kPagedOut };
+
 // Proof of a bound: rows of the relaxation with multipliers. Their combination, with every column at its better bound,
-// is a lower bound whatever the multipliers are.
+// is a lower bound whatever the multipliers are. Where one combination does not prove enough, plans are told apart by
+// what they decide, and each case has multipliers of its own.
 struct Certificate {
   struct Row {
     Rule rule = Rule::kNeed;
     std::vector<int64_t> of;
+    double multiplier = 0;  // > 0; with cases 0
+  };
+  struct Decision {
+    Variable variable = Variable::kInRam;
+    int32_t epoch = 0;  // of kPagedOut: 0
+    int32_t index = 0;  // tensor, or op of kComputed, as in rows
+  };
+  struct Part {
+    int32_t row = 0;
     double multiplier = 0;  // > 0
+  };
+  struct Case {
+    std::optional<Decision> decision;  // its two cases follow, each with its own: 0, then 1
+    std::vector<Part> parts;           // without one: what proves the bound here
   };
   double bound = 0;  // of the objective
   Objective objective = Objective::kEnergy;
@@ -76,6 +93,7 @@ struct Certificate {
   std::vector<int32_t>
       boundaries;  // the last stage of every epoch: stage s first computes order[s - 1], n + 1 is the end
   std::vector<Row> rows;
+  std::vector<Case> cases;  // empty: one, of all rows with their multipliers
 };
 
 struct Plan {

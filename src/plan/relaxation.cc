@@ -113,8 +113,9 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
   add_time_rows();
 }
 
-int32_t Relaxation::add_column(double cost) {
+int32_t Relaxation::add_column(double cost, std::optional<Certificate::Decision> decision) {
   columns_.push_back({.cost = cost});
+  decisions_.push_back(decision);
   return static_cast<int32_t>(columns_.size()) - 1;
 }
 
@@ -191,13 +192,15 @@ void Relaxation::add_columns() {
     const bool stored = entry.start == cost::Home::kAux;
     const bool pages = stored || entry.can_page;
     if (pages && !stored && (last_[z(tensor)] > birth(tensor) || entry.ends_in_aux)) {
-      x_[z(tensor)] = add_column(energy ? entry.out_j : 0);
+      x_[z(tensor)] = add_column(energy ? entry.out_j : 0, {{Variable::kPagedOut, 0, tensor}});
       if (entry.ends_in_aux) columns_.back().lower = 1;
     }
     for (int32_t epoch = std::max(0, birth(tensor) + (born(tensor) ? 1 : 0)); epoch <= last_[z(tensor)]; ++epoch) {
-      if (epoch > std::max(0, birth(tensor))) s_[z(epoch) * z(tensors_) + z(tensor)] = add_column(0);
+      if (epoch > std::max(0, birth(tensor)))
+        s_[z(epoch) * z(tensors_) + z(tensor)] = add_column(0, {{Variable::kInRam, epoch, tensor}});
       if (pages && !(epoch == 0 && given(0, tensor)))
-        i_[z(epoch) * z(tensors_) + z(tensor)] = add_column(energy ? entry.in_j : 0);
+        i_[z(epoch) * z(tensors_) + z(tensor)] =
+            add_column(energy ? entry.in_j : 0, {{Variable::kPagedIn, epoch, tensor}});
     }
   }
   for (int32_t op = 0; op < ops_; ++op) {
@@ -207,7 +210,7 @@ void Relaxation::add_columns() {
     for (const ChoiceModel& choice : entry.choices)
       for (const int32_t tensor : choice.writes) last = std::max(last, last_[z(tensor)]);
     for (int32_t epoch = epoch_of(entry.stage) + (entry.optional ? 0 : 1); epoch <= last; ++epoch)
-      r_[z(epoch) * z(ops_) + z(op)] = add_column(energy ? joules(entry) : 0);
+      r_[z(epoch) * z(ops_) + z(op)] = add_column(energy ? joules(entry) : 0, {{Variable::kComputed, epoch, op}});
   }
   for (const OpModel& op : model_.ops)
     if (!op.optional && energy) constant_ += joules(op);
@@ -278,7 +281,7 @@ void Relaxation::add_memory_rows() {
 void Relaxation::add_time_rows() {
   const bool wanted = options_.objective == Objective::kTime || options_.deadline > 0 || model_.idle_w > 0;
   if (!wanted || (options_.deadline <= 0 && options_.most_seconds <= 0)) return;
-  const int32_t whole = add_column(options_.objective == Objective::kTime ? 1 : model_.idle_w);
+  const int32_t whole = add_column(options_.objective == Objective::kTime ? 1 : model_.idle_w, {});
   columns_.back().upper = options_.deadline > 0 ? options_.deadline : options_.most_seconds;
   Row work{.terms = {{whole, 1}}, .rule = Rule::kWork}, in{.terms = {{whole, 1}}, .rule = Rule::kMoveIn},
       out{.terms = {{whole, 1}}, .rule = Rule::kMoveOut};

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -56,6 +57,10 @@ class Relaxation {
   [[nodiscard]] const RelaxationOptions& options() const { return options_; }
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  // What the column says of a plan; of the makespan nothing that is 0 or 1.
+  [[nodiscard]] const std::optional<Certificate::Decision>& decision(int32_t column) const {
+    return decisions_[static_cast<size_t>(column)];
+  }
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
   [[nodiscard]] int32_t epochs() const { return static_cast<int32_t>(boundaries_.size()); }
   [[nodiscard]] int32_t boundary(int32_t epoch) const { return boundaries_[static_cast<size_t>(epoch)]; }
@@ -92,7 +97,7 @@ class Relaxation {
   static int32_t find(const std::vector<int32_t>& columns, int32_t epoch, int32_t index, int32_t count) {
     return columns[static_cast<size_t>(epoch) * static_cast<size_t>(count) + static_cast<size_t>(index)];
   }
-  int32_t add_column(double cost);
+  int32_t add_column(double cost, std::optional<Certificate::Decision> decision);
   void read_model();
   void find_last_uses();
   void add_columns();
@@ -113,6 +118,7 @@ class Relaxation {
   std::vector<int32_t> replaced_;           // by tensor: the first stage at which an output may take its bytes
   Bytes room_ = 0;
   std::vector<Column> columns_;
+  std::vector<std::optional<Certificate::Decision>> decisions_;  // by column
   std::vector<Row> rows_;
   double constant_ = 0;
 };

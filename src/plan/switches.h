@@ -30,6 +30,8 @@ enum class Switch : uint8_t {
   kLastUses,
   kPinnedRoom,
   kTimeCap,
+  kBranching,
+  kFirstOrder,
   kStagePrice,
   kIncremental,
   kPressedGaps,
