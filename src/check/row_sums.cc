@@ -33,16 +33,18 @@ RowSums::RowSums(const StepFacts& facts, const cost::Device& device, const plan:
     : facts_(facts),
       asked_(certificate),
       energy_(certificate.objective == plan::Objective::kEnergy),
+      ram_(certificate.objective == plan::Objective::kRam),
       sync_(device.pager.mode != cost::PagerMode::kAsync),
       full_duplex_(device.pager.full_duplex),
       idle_w_(device.idle_w) {
   for (Grid& grid : grids_) grid.resize(std::max(facts.tensors().size(), facts.ops().size()));
   paged_out_.assign(facts.tensors().size(), 0);
   memory_.assign(z(facts.epochs()), 0);
-  makespan_ = energy_ ? idle_w_ : 1;
+  makespan_ = energy_ ? sum_down(idle_w_, certificate.second_price) : ram_ ? 0 : 1;
+  need_ = ram_ ? 1 : 0;
   for (const OpFacts& op : facts.ops()) {
     if (op.optional) continue;
-    if (energy_) constant_ = sum_down(constant_, op.joules);
+    joules_ = sum_down(joules_, op.joules);
     seconds_ = sum_down(seconds_, op.seconds);
   }
 }
@@ -83,7 +85,8 @@ void RowSums::add_side(int64_t side, double multiplier) {
 void RowSums::add_memory(int32_t epoch, double multiplier) {
   const int32_t op = facts_.boundary_op(epoch);
   memory_[z(epoch)] = sum_down(memory_[z(epoch)], multiplier);
-  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op), multiplier);
+  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? asked_.ram : 0), multiplier);
+  if (ram_) need_ = sum_down(need_, -multiplier);
 }
 
 void RowSums::add_work(double multiplier) {
@@ -98,6 +101,14 @@ void RowSums::add_moves_in(double multiplier) {
 void RowSums::add_moves_out(double multiplier) {
   moves_out_ = sum_down(moves_out_, multiplier);
   makespan_ = sum_down(makespan_, -multiplier);
+}
+
+// The joules of all that is paid, idle power included: at most most_energy.
+void RowSums::add_spend(double multiplier) {
+  spend_ = sum_down(spend_, multiplier);
+  makespan_ = sum_down(makespan_, part(multiplier, idle_w_));
+  sides_ = sum_down(sides_, part(multiplier, joules_));
+  sides_ = sum_down(sides_, -up(multiplier * *asked_.most_energy));
 }
 
 double RowSums::in_ram_total() const {
@@ -121,7 +132,10 @@ double RowSums::computed_total() const {
   const Grid& grid = grids_[static_cast<size_t>(Column::kComputed)];
   for (size_t op = 0; op < facts_.ops().size(); ++op)
     for (const double left : grid[op])
-      if (!(left >= 0)) total = sum_down(total, better(sum_down(left, part(work_, facts_.ops()[op].seconds))));
+      if (!(left >= 0)) {
+        const double raised = sum_down(part(work_, facts_.ops()[op].seconds), part(spend_, facts_.ops()[op].joules));
+        total = sum_down(total, better(sum_down(left, raised)));
+      }
   return total;
 }
 
@@ -131,7 +145,11 @@ double RowSums::paged_in_total() const {
   const Grid& grid = grids_[static_cast<size_t>(Column::kPagedIn)];
   for (size_t tensor = 0; tensor < facts_.tensors().size(); ++tensor)
     for (const double left : grid[tensor])
-      if (!(left >= 0)) total = sum_down(total, better(sum_down(left, part(weight, facts_.tensors()[tensor].in_s))));
+      if (!(left >= 0)) {
+        const TensorFacts& facts = facts_.tensors()[tensor];
+        const double raised = sum_down(part(weight, facts.in_s), part(spend_, facts.in_j));
+        total = sum_down(total, better(sum_down(left, raised)));
+      }
   return total;
 }
 
@@ -143,7 +161,7 @@ double RowSums::paged_out_total() const {
     const TensorFacts& tensor = facts_.tensors()[index];
     if (tensor.starts_in_aux) continue;
     const double cost = sum_down(energy_ ? tensor.out_j : 0, -paged_out_[index]);
-    const double left = sum_down(cost, part(weight, tensor.out_s));
+    const double left = sum_down(cost, sum_down(part(weight, tensor.out_s), part(spend_, tensor.out_j)));
     total = sum_down(total, tensor.ends_in_aux ? left : better(left));
   }
   return total;
@@ -152,16 +170,24 @@ double RowSums::paged_out_total() const {
 double RowSums::makespan_total() const {
   if (makespan_ >= 0) return 0;
   if (asked_.deadline) return down(makespan_ * *asked_.deadline);
-  if (asked_.most_seconds > 0) return down(makespan_ * asked_.most_seconds);
+  if (asked_.most_seconds > 0 && !ram_) return down(makespan_ * asked_.most_seconds);
   return -std::numeric_limits<double>::infinity();
 }
 
+double RowSums::need_total() const {
+  return need_ >= 0 ? 0 : down(need_ * at_least(asked_.ram));
+}
+
 double RowSums::total() const {
-  double total = sum_down(constant_, sides_);
-  for (const double sum : {in_ram_total(), computed_total(), paged_in_total(), paged_out_total(), makespan_total()})
+  const double constant = energy_ ? joules_ : 0;
+  double total = sum_down(constant, sides_);
+  for (const double sum :
+       {in_ram_total(), computed_total(), paged_in_total(), paged_out_total(), makespan_total(), need_total()})
     total = sum_down(total, sum);
+  if (ram_) return std::min(total, at_most(asked_.ram));  // a plan that needs more than `ram`
   if (makespan_ >= 0 || asked_.deadline) return total;
-  const double slow = energy_ ? sum_down(constant_, part(idle_w_, asked_.most_seconds)) : asked_.most_seconds;
+  const double slow = energy_ ? sum_down(constant, part(sum_down(idle_w_, asked_.second_price), asked_.most_seconds))
+                              : asked_.most_seconds;
   return slow < total ? slow : total;  // a plan that takes longer than most_seconds
 }
 

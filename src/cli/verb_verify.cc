@@ -11,6 +11,7 @@
 #include "check/replay.h"
 #include "cli/cli.h"
 #include "cost/cost_graph_json.h"
+#include "plan/objective.h"
 
 namespace pantoum::cli {
 namespace {
@@ -27,11 +28,13 @@ struct Proof {
 };
 
 Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& found) {
-  if (!plan.certificate) return std::nullopt;
-  const double value = plan.objective == plan::Objective::kEnergy ? found.energy_j : found.time_s;
+  if (!plan.certificate && plan.lines.empty()) return std::nullopt;
+  const double value = plan::value_of(plan.objective, found.energy_j, found.time_s);
   PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
   const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
-  return Proof{.bound = bound, .gap = gap, .rows = plan.certificate->rows.size()};
+  size_t rows = plan.certificate ? plan.certificate->rows.size() : 0;
+  for (const plan::Certificate& line : plan.lines) rows += line.rows.size();
+  return Proof{.bound = bound, .gap = gap, .rows = rows};
 }
 
 // What plans may not do for which the bound holds; "" where they may do all.
@@ -48,16 +51,15 @@ std::string restrictions(const plan::Certificate& certificate) {
 
 std::string proof_line(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return "bound    the plan carries no certificate of one";
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  return fmt::format("bound    {} proved by {} rows{}, gap {:.3f}%",
-                     energy ? base::show_joules(proof->bound) : base::show_seconds(proof->bound), proof->rows,
-                     restrictions(*plan.certificate), proof->gap * 100);
+  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%", plan::show_value(plan.objective, proof->bound),
+                     proof->rows, plan.lines.empty() ? "" : fmt::format(" of {} lines", plan.lines.size()),
+                     restrictions(plan.lines.empty() ? *plan.certificate : plan.lines.front()), proof->gap * 100);
 }
 
 nlohmann::ordered_json to_json(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  return {{energy ? "energy_j" : "time_s", proof->bound}, {"rows", proof->rows}, {"gap", proof->gap}};
+  constexpr const char* kKeys[] = {"energy_j", "time_s", "edp_js"};
+  return {{kKeys[static_cast<size_t>(plan.objective)], proof->bound}, {"rows", proof->rows}, {"gap", proof->gap}};
 }
 
 nlohmann::ordered_json to_json(const check::Found& found) {

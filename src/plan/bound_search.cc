@@ -9,6 +9,7 @@ namespace {
 constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
 constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kIterationsPerEffort = 2000;
+constexpr double kFarAbove = 64;      // times what is proved: in place of a plan's value, before the first
 constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
 
 }  // namespace
@@ -27,12 +28,14 @@ void BoundSearch::run(const Limits& limits) {
     std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, slices);
     if (boundaries == last) return;
     const bool timed = options_.objective == Objective::kTime;
-    const double value = limits.value(), pays = timed ? 1 : model_.idle_w;
+    const double known = limits.value(), pays = timed ? 1 : model_.idle_w;
+    const double value = std::isfinite(known) ? known : kFarAbove * bound_.load();
     const Relaxation relaxation(model_,
                                 {.ram = options_.ram,
                                  .deadline = options_.deadline.value_or(0),
+                                 .most_energy = options_.most_energy.value_or(0),
                                  .objective = options_.objective,
-                                 .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0},
+                                 .most_seconds = pays > 0 ? value / pays : 0},
                                 boundaries);
     // Plans that take longer than `most_seconds` cost more than `value`, and nothing else is known of them.
     const double most = relaxation.options().most_seconds > 0 && !options_.deadline ? value : HUGE_VAL;
