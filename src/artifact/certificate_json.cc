@@ -14,15 +14,15 @@ using plan::Rule;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostQuantity = 1e100;
-constexpr const char* kObjective[] = {"energy", "time"};
+constexpr const char* kObjective[] = {"energy", "time", "edp", "ram"};
 constexpr const char* kRule[] = {"need",    "dep",      "carry", "stored",   "memory", "work",
-                                 "move_in", "move_out", "path",  "rounding", "cover"};
+                                 "move_in", "move_out", "path",  "rounding", "cover",  "spend"};
 constexpr const char* kVariable[] = {"in_ram", "computed", "paged_in", "paged_out"};
 constexpr const char* kCaseRows = "rows";
 
 Rule read_rule(const JsonNode& node) {
-  return static_cast<Rule>(node.one_of(
-      {kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7], kRule[8], kRule[9], kRule[10]}));
+  return static_cast<Rule>(node.one_of({kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7],
+                                        kRule[8], kRule[9], kRule[10], kRule[11]}));
 }
 
 Certificate::Row read_row(const JsonNode& node) {
@@ -84,14 +84,17 @@ void read_order(const JsonNode& order, const JsonNode& boundaries, Certificate& 
 
 Certificate read_certificate(const JsonNode& node) {
   Certificate certificate;
-  if (!node.object({"objective", "bound", "ram_bytes", "deadline_s", "most_seconds", "paging", "remat", "in_place",
-                    "any_numerics", "order", "boundaries", "rows", "cases"}))
+  if (!node.object({"objective", "bound", "ram_bytes", "second_price_w", "deadline_s", "most_energy_j", "most_seconds",
+                    "paging", "remat", "in_place", "any_numerics", "order", "boundaries", "rows", "cases"}))
     return certificate;
-  certificate.objective = static_cast<plan::Objective>(node.need("objective").one_of({kObjective[0], kObjective[1]}));
+  certificate.objective = static_cast<plan::Objective>(
+      node.need("objective").one_of({kObjective[0], kObjective[1], kObjective[2], kObjective[3]}));
   certificate.bound = node.need("bound").number(-kMostQuantity, kMostQuantity);
   certificate.ram = node.need("ram_bytes").integer(0, kLargestInteger);
   if (node.has("deadline_s") && !node.need("deadline_s").null())
     certificate.deadline = node.need("deadline_s").number(0, kMostQuantity);
+  if (node.has("second_price_w")) certificate.second_price = node.need("second_price_w").number(0, kMostQuantity);
+  if (node.has("most_energy_j")) certificate.most_energy = node.need("most_energy_j").number(0, kMostQuantity);
   if (node.has("most_seconds")) certificate.most_seconds = node.need("most_seconds").number(0, kMostQuantity);
   certificate.paging = node.need("paging").boolean();
   certificate.remat = node.need("remat").boolean();
@@ -109,6 +112,8 @@ Json certificate_json(const Certificate& certificate) {
   Json json = {{"objective", kObjective[static_cast<size_t>(certificate.objective)]}, {"bound", certificate.bound}};
   json["ram_bytes"] = certificate.ram;
   json["deadline_s"] = certificate.deadline ? Json(*certificate.deadline) : Json();
+  if (certificate.second_price > 0) json["second_price_w"] = certificate.second_price;
+  if (certificate.most_energy) json["most_energy_j"] = *certificate.most_energy;
   json["most_seconds"] = certificate.most_seconds;
   json["paging"] = certificate.paging;
   json["remat"] = certificate.remat;

@@ -28,9 +28,10 @@ using plan::Predicted;
 constexpr const char* kCode = "E0230";
 constexpr const char* kSchema = "pantoum.plan/1";
 constexpr const char* kCertificate = "x-certificate";
+constexpr const char* kLines = "x-lines";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
-constexpr const char* kObjective[] = {"energy", "time"};
+constexpr const char* kObjective[] = {"energy", "time", "edp"};
 constexpr const char* kStatus[] = {"optimal", "feasible"};
 
 int64_t count(const JsonNode& node) {
@@ -98,8 +99,9 @@ Bound read_bound(const JsonNode& root) {
   Bound bound;
   if (!root.has("bound")) return bound;
   const JsonNode node = root.need("bound");
-  if (!node.object({"energy_j", "time_s", "order"})) return bound;
+  if (!node.object({"energy_j", "time_s", "edp_js", "order"})) return bound;
   if (node.has("energy_j")) bound.energy_j = quantity(node.need("energy_j"));
+  if (node.has("edp_js")) bound.edp_js = quantity(node.need("edp_js"));
   if (node.has("time_s")) bound.time_s = quantity(node.need("time_s"));
   if (node.has("order")) bound.any_order = node.need("order").one_of({"plan", "any"}) == 1;
   return bound;
@@ -122,16 +124,19 @@ std::map<int64_t, plan::Bytes> read_offsets(const JsonNode& root, const char* ke
 
 Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   Plan plan;
-  const bool known = root.object({"schema", "budget_bytes", "deadline_s", "objective", "initial", "staging_at",
-                                  "instructions", "storage", "predicted", "bound", "status", "solver", "graph"});
+  const bool known =
+      root.object({"schema", "budget_bytes", "deadline_s", "most_energy_j", "objective", "initial", "staging_at",
+                   "instructions", "storage", "predicted", "bound", "status", "solver", "graph"});
   if (!known) return plan;
   const std::string schema = root.need("schema").text();
   if (schema != kSchema)
     root.error(fmt::format("the schema is \"{}\", and this release reads \"{}\"", schema, kSchema));
   plan.budget_bytes = count(root.need("budget_bytes"));
   if (root.has("deadline_s") && !root.need("deadline_s").null()) plan.deadline_s = quantity(root.need("deadline_s"));
+  if (root.has("most_energy_j")) plan.most_energy_j = quantity(root.need("most_energy_j"));
   if (root.has("objective"))
-    plan.objective = static_cast<plan::Objective>(root.need("objective").one_of({kObjective[0], kObjective[1]}));
+    plan.objective =
+        static_cast<plan::Objective>(root.need("objective").one_of({kObjective[0], kObjective[1], kObjective[2]}));
   plan.initial = read_offsets(root, "initial");
   if (root.has("staging_at") && !root.need("staging_at").null()) plan.staging_at = count(root.need("staging_at"));
   const JsonNode instructions = root.need("instructions");
@@ -143,6 +148,9 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has("status")) plan.status = static_cast<plan::Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
   if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
+  if (root.has(kLines))
+    for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
+      plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
   return plan;
 }
 
@@ -182,6 +190,7 @@ Json bound_json(const Bound& bound) {
   Json json = Json::object();
   if (bound.energy_j && std::isfinite(*bound.energy_j)) json["energy_j"] = *bound.energy_j;
   if (bound.time_s && std::isfinite(*bound.time_s)) json["time_s"] = *bound.time_s;
+  if (bound.edp_js && std::isfinite(*bound.edp_js)) json["edp_js"] = *bound.edp_js;
   json["order"] = bound.any_order ? "any" : "plan";
   return json;
 }
@@ -209,6 +218,7 @@ Result<Plan> read_plan(const std::string& path) {
 Json to_json(const Plan& plan) {
   Json json = {{"schema", kSchema}, {"budget_bytes", plan.budget_bytes}};
   json["deadline_s"] = plan.deadline_s ? Json(*plan.deadline_s) : Json();
+  if (plan.most_energy_j) json["most_energy_j"] = *plan.most_energy_j;
   json["objective"] = kObjective[static_cast<size_t>(plan.objective)];
   json["initial"] = offsets_json(plan.initial);
   if (plan.staging_at >= 0) json["staging_at"] = plan.staging_at;
@@ -222,6 +232,7 @@ Json to_json(const Plan& plan) {
   if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
   json["graph"] = cost::to_json(plan.graph);
   if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
+  for (const plan::Certificate& line : plan.lines) json[kLines].push_back(certificate_json(line));
   return json;
 }
 

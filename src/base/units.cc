@@ -21,6 +21,8 @@ constexpr std::array<Unit, 7> kByteUnits{
 constexpr std::array<Unit, 6> kTimeUnits{
     {{"ns", 1e-9}, {"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}}};
 
+constexpr std::array<Unit, 5> kEnergyUnits{{{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"Wh", 3600}}};
+
 struct Quantity {
   double number = 0;
   std::string_view unit;
@@ -68,6 +70,10 @@ Result<int64_t> parse_bytes(std::string_view text, const std::string& what) {
 
 Result<double> parse_seconds(std::string_view text, const std::string& what) {
   return parse(text, kTimeUnits, what, "E0111", "did you mean {0}s, {0}ms or {0}min?");
+}
+
+Result<double> parse_joules(std::string_view text, const std::string& what) {
+  return parse(text, kEnergyUnits, what, "E0121", "did you mean {0}J, {0}mJ or {0}Wh?");
 }
 
 Result<double> parse_fraction(std::string_view text, const std::string& what) {

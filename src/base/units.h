@@ -16,6 +16,9 @@ namespace pantoum::base {
 // "450ms", "1.5s", "2h" (ns, us, ms, s, min, h) -> seconds. E0111.
 [[nodiscard]] Result<double> parse_seconds(std::string_view text, const std::string& what);
 
+// "3.2J", "450mJ" (uJ, mJ, J, kJ, Wh) -> joules. E0121.
+[[nodiscard]] Result<double> parse_joules(std::string_view text, const std::string& what);
+
 // "1%", "0.01%" -> 0.01, 0.0001. E0112.
 [[nodiscard]] Result<double> parse_fraction(std::string_view text, const std::string& what);
 

@@ -26,6 +26,17 @@ TEST(ParseBytes, RefusesNonsense) {
     EXPECT_FALSE(parse_bytes(text, "--ram")) << text;
 }
 
+TEST(ParseJoules, TakesUnitsAndRefusesBareNumbers) {
+  EXPECT_DOUBLE_EQ(parse_joules("3.2J", "--at-most").value(), 3.2);
+  EXPECT_DOUBLE_EQ(parse_joules("450 mJ", "--at-most").value(), 0.45);
+  EXPECT_DOUBLE_EQ(parse_joules("2Wh", "--at-most").value(), 7200);
+  const auto bare = parse_joules("3.2", "--at-most");
+  ASSERT_FALSE(bare);
+  EXPECT_EQ(bare.error().code, "E0121");
+  EXPECT_EQ(bare.error().help, "did you mean 3.2J, 3.2mJ or 3.2Wh?");
+  EXPECT_FALSE(parse_joules("-1J", "--at-most"));
+}
+
 TEST(ParseSeconds, TakesEveryUnit) {
   EXPECT_DOUBLE_EQ(parse_seconds("450ms", "--deadline").value(), 0.45);
   EXPECT_DOUBLE_EQ(parse_seconds("2h", "--deadline").value(), 7200);

@@ -66,7 +66,8 @@ class Checker {
         tensors_(static_cast<int64_t>(facts.tensors().size())),
         ops_(static_cast<int64_t>(facts.ops().size())),
         async_(graph.device.pager.mode == cost::PagerMode::kAsync),
-        full_duplex_(graph.device.pager.full_duplex) {}
+        full_duplex_(graph.device.pager.full_duplex),
+        may_spend_(certificate.most_energy.has_value()) {}
 
   Result<void> add(const Certificate::Row& row, double multiplier) {
     if (!(multiplier > 0 && multiplier <= kMostQuantity))
@@ -134,6 +135,8 @@ class Checker {
         return rounding(numbers);
       case Rule::kCover:
         return cover(numbers);
+      case Rule::kSpend:
+        return spend();
     }
     return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
   }
@@ -201,6 +204,13 @@ class Checker {
     if (!async_) return broken("transfers of this pager are part of the work");
     if (out && !full_duplex_) return broken("the pager has one channel: its moves are one row");
     out ? sums_.add_moves_out(y_) : sums_.add_moves_in(y_);
+    return {};
+  }
+
+  // First computations, computations again, transfers and idle power cost what they cost.
+  Result<void> spend() {
+    if (!may_spend_) return broken("there is no limit on energy");
+    sums_.add_spend(y_);
     return {};
   }
 
@@ -339,7 +349,7 @@ class Checker {
   const StepFacts& facts_;
   RowSums sums_;
   const int64_t tensors_, ops_;
-  const bool async_, full_duplex_;
+  const bool async_, full_duplex_, may_spend_;
   std::vector<int64_t> listed_ =
       std::vector<int64_t>(static_cast<size_t>(tensors_), 0);  // by tensor: in which knapsack
   int64_t knapsacks_ = 0;
@@ -350,6 +360,11 @@ Result<void> check_question(const Certificate& certificate) {
   const auto bad = [](double seconds) { return !(seconds >= 0 && seconds <= kMostQuantity); };
   if (certificate.deadline && bad(*certificate.deadline)) return broken("is no time", ".deadline_s");
   if (bad(certificate.most_seconds)) return broken("is no time", ".most_seconds");
+  if (bad(certificate.most_energy.value_or(0))) return broken("is no energy", ".most_energy_j");
+  if (bad(certificate.second_price)) return broken("is no price", ".second_price_w");
+  if (certificate.second_price > 0 && certificate.objective != plan::Objective::kEnergy)
+    return broken("counts beside energy alone", ".second_price_w");
+  if (certificate.objective == plan::Objective::kEdp) return broken("is proved by lines", ".objective");
   if (!std::isfinite(certificate.bound)) return broken("is no bound", ".bound");
   return {};
 }
@@ -361,13 +376,18 @@ bool above(double a, double b) {
 
 // The certificate's question includes the plan's: no less RAM, no earlier deadline, the same objective and order.
 Result<void> check_same_question(const plan::Plan& plan, const Certificate& certificate) {
-  if (certificate.objective != plan.objective) return broken("bounds another objective than the plan's", ".objective");
+  if (plan.objective != plan::Objective::kEdp &&
+      (certificate.objective != plan.objective || certificate.second_price > 0))
+    return broken("bounds another objective than the plan's", ".objective");
   if (certificate.ram < plan.budget_bytes)
     return broken(fmt::format("is for {} bytes, and the plan's budget is {}", certificate.ram, plan.budget_bytes),
                   ".ram_bytes");
   if (certificate.deadline && !(plan.deadline_s && *plan.deadline_s <= *certificate.deadline))
     return broken(fmt::format("is for plans within {} s, and the plan need not be", *certificate.deadline),
                   ".deadline_s");
+  if (certificate.most_energy && !(plan.most_energy_j && *plan.most_energy_j <= *certificate.most_energy))
+    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *certificate.most_energy),
+                  ".most_energy_j");
   std::set<int64_t> computed;
   size_t next = 0;
   for (const plan::Instruction& step : plan.instructions) {
@@ -457,12 +477,70 @@ Result<double> check_certificate(const cost::CostGraph& graph, const Certificate
   return proved;
 }
 
+namespace {
+
+// energy + price * makespan >= least, for every plan.
+struct Line {
+  double price = 0, least = 0;
+};
+
+// The least product of energy and time above all lines. The makespan that the lines leave at an energy is convex in it,
+// with its kinks where two lines meet, and the product of both is least at one of these.
+double least_product(const std::vector<Line>& lines, double least_time) {
+  double least_energy = 0;
+  for (const Line& line : lines)
+    if (line.price == 0) least_energy = std::max(least_energy, line.least);
+  const auto time_at = [&](double energy) {
+    double time = least_time;
+    for (const Line& line : lines)
+      if (line.price > 0) time = std::max(time, (line.least - energy) / line.price);
+    return time;
+  };
+  double least = least_energy * time_at(least_energy);
+  const auto try_energy = [&](double energy) {
+    if (energy > least_energy) least = std::min(least, energy * time_at(energy));
+  };
+  for (const Line& line : lines) {
+    try_energy(line.least - line.price * least_time);
+    for (const Line& other : lines)
+      if (line.price > other.price && other.price > 0)
+        try_energy((line.price * other.least - other.price * line.least) / (line.price - other.price));
+  }
+  return least * (1 - kTolerance / 8);  // what the divisions may err
+}
+
+Result<double> check_lines(const plan::Plan& plan) {
+  std::vector<Line> lines;
+  double least_time = 0;
+  for (size_t at = 0; at < plan.lines.size(); ++at) {
+    const Certificate& certificate = plan.lines[at];
+    const auto proved = [&]() -> Result<double> {
+      PANTOUM_TRY(check_same_question(plan, certificate));
+      return check_certificate(plan.graph, certificate);
+    }();
+    if (!proved) {
+      Error error = proved.error();
+      error.where += fmt::format(" {}", at);
+      return Failure(std::move(error));
+    }
+    if (certificate.objective == plan::Objective::kTime)
+      least_time = std::max(least_time, *proved);
+    else if (certificate.objective == plan::Objective::kEnergy)
+      lines.push_back({certificate.second_price, *proved});
+  }
+  return least_product(lines, least_time);
+}
+
+}  // namespace
+
 Result<double> check_bound(const plan::Plan& plan, double value) {
-  if (!plan.certificate) return broken("the plan has none");
-  PANTOUM_TRY(check_same_question(plan, *plan.certificate));
-  PANTOUM_ASSIGN(const double proved, check_certificate(plan.graph, *plan.certificate));
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  const std::optional<double> claimed = energy ? plan.bound.energy_j : plan.bound.time_s;
+  const bool product = plan.objective == plan::Objective::kEdp;
+  if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
+  if (!product) PANTOUM_TRY(check_same_question(plan, *plan.certificate));
+  PANTOUM_ASSIGN(const double proved, product ? check_lines(plan) : check_certificate(plan.graph, *plan.certificate));
+  const std::optional<double>& claimed = product                                      ? plan.bound.edp_js
+                                         : plan.objective == plan::Objective::kEnergy ? plan.bound.energy_j
+                                                                                      : plan.bound.time_s;
   if (claimed && plan.bound.any_order)
     return fail("E0806", "the bound is claimed for any order, and the certificate proves it for one", "bound.order");
   if (claimed && above(*claimed, proved))

@@ -18,8 +18,9 @@ namespace pantoum::check {
 //   cost    linear in the graph and in the terms of the rows
 [[nodiscard]] Result<double> check_certificate(const cost::CostGraph& graph, const plan::Certificate& certificate);
 
-// Checks that the plan's certificate, which it must have, is one of its question and of its own order, and that it
-// proves the bound that the plan claims. `value` is what the plan really costs. Returns the bound.
+// Checks that the plan's certificate (of edp: its lines, all of them), which it must have, is one of its question and
+// of its own order, and that it proves the bound that the plan claims. `value` is what the plan really costs. Returns
+// the bound.
 //   errors  as above; E0805 a certificate of another question, E0806 a claim that is not proved, or a bound above
 //   `value`
 [[nodiscard]] Result<double> check_bound(const plan::Plan& plan, double value);

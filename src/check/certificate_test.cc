@@ -207,8 +207,47 @@ TEST(CheckCertificate, RefusesCasesWithRowsThatAreNone) {
   EXPECT_EQ(refusal(certificate), "E0805 the tensor is missing @ x-certificate.rows[1]");
 }
 
+TEST(CheckCertificate, BoundsTimeByWhatEnergyMayBeSpent) {
+  // t0 comes back by computing (1 J) or by paging (4 + 3 J): with 5.5 J and half of it in RAM at most, 2 * 0.5 s more.
+  Certificate certificate = asked({{Rule::kWork, {}, 1}, {Rule::kSpend, {}, 0.5}});
+  EXPECT_EQ(refusal(certificate), "E0805 there is no limit on energy @ x-certificate.rows[1]");
+  certificate.objective = plan::Objective::kTime;
+  certificate.most_energy = 4;  // less than the first computations take: half of the joule that is missing
+  expect_just_below(proved(certificate), 5.5);
+  certificate.most_energy = 5;
+  expect_just_below(proved(certificate), 5);
+  certificate.most_energy = -1;
+  EXPECT_EQ(refusal(certificate), "E0805 is no energy @ x-certificate.most_energy_j");
+}
+
+TEST(CheckCertificate, CountsSecondsBesideJoules) {
+  Certificate certificate = asked({{Rule::kWork, {}, 2}});
+  certificate.second_price = 2;
+  expect_just_below(proved(certificate), 15);  // 5 J, and 5 s at 2 W
+  certificate.second_price = 1;                // more work than a second costs: of no use without a longest time
+  EXPECT_EQ(refusal(certificate), "E0805 the rows bound nothing: their sum is not finite @ x-certificate.rows");
+  certificate.objective = plan::Objective::kTime;
+  EXPECT_EQ(refusal(certificate), "E0805 counts beside energy alone @ x-certificate.second_price_w");
+  certificate.objective = plan::Objective::kEdp;
+  certificate.second_price = 0;
+  EXPECT_EQ(refusal(certificate), "E0805 is proved by lines @ x-certificate.objective");
+}
+
+TEST(CheckCertificate, BoundsTheRamThatAPlanNeeds) {
+  // While f2 reads t1 and writes t2, t0 can be away; t6 is pinned.
+  Certificate certificate = asked({{Rule::kMemory, {2}, 1}});
+  certificate.objective = plan::Objective::kRam;
+  certificate.ram = 1000;
+  expect_just_below(proved(certificate), 201);
+  certificate.rows.push_back({Rule::kNeed, {3, 0}, 100});  // and may not come back: 100 bytes more
+  certificate.paging = certificate.remat = false;
+  expect_just_below(proved(certificate), 301);
+  certificate.ram = 250;  // who needs more than 250 needs 250
+  EXPECT_LE(proved(certificate), 250);
+}
+
 TEST(CheckCertificate, RefusesRowsThatDoNotHold) {
-  EXPECT_EQ(row_refusal(static_cast<Rule>(11), {}), "E0805 there is no rule 11 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(static_cast<Rule>(99), {}), "E0805 there is no rule 99 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {2, 0}), "E0805 tensor 0 is not needed in epoch 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {1, 0, 3}),
             "E0805 the row has more numbers than its rule takes @ x-certificate.rows[0]");
@@ -348,6 +387,49 @@ TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
   EXPECT_EQ(bound_refusal(plan), "E0805 the plan computes op 0 first in another order @ x-certificate.order");
   plan.certificate.reset();
   EXPECT_EQ(bound_refusal(plan), "E0805 the plan has none @ x-certificate");
+}
+
+// 5 J, 5 s, and energy + time >= 13: the least product is at 5 times 8.
+plan::Plan lined_plan() {
+  plan::Plan plan = whole_plan();
+  plan.objective = plan::Objective::kEdp;
+  plan.certificate.reset();
+  plan.bound = {.edp_js = 24.9};
+  plan.lines = {asked({}), asked({{Rule::kWork, {}, 1}}), asked({{Rule::kWork, {}, 1}})};
+  plan.lines[1].objective = plan::Objective::kTime;
+  plan.lines[2].second_price = 1;
+  return plan;
+}
+
+TEST(CheckBound, ProvesAProductByItsLines) {
+  EXPECT_EQ(bound_refusal(lined_plan(), 40), "accepted");
+  EXPECT_NEAR(check_bound(lined_plan(), 40).value(), 25, 1e-7);
+  EXPECT_TRUE(bound_refusal(lined_plan(), 24).starts_with("E0806 a bound of 24.99999"));
+  plan::Plan plan = lined_plan();
+  plan.bound.edp_js = 26;
+  EXPECT_TRUE(
+      bound_refusal(plan, 40).starts_with("E0806 the plan claims a bound of 26, and its certificate proves 24.99"));
+  plan = lined_plan();
+  plan.lines[0].rows = {{Rule::kNeed, {3, 0}, 1}, {Rule::kCover, {2, -1, 0, 1, 0}, 1}};  // 6 J
+  EXPECT_NEAR(check_bound(plan, 40).value(), 30, 1e-7);
+  // 5 J and 5 s and energy + 0.5 * time >= 9: 5 J takes 8 s, 5 s take 6.5 J.
+  plan = lined_plan();
+  plan.lines[2].rows = {{Rule::kWork, {}, 0.5}, {Rule::kNeed, {3, 0}, 1}, {Rule::kCover, {2, -1, 0, 1, 0}, 1}};
+  plan.lines[2].second_price = 0.5;  // 6 J + 0.5 * 5 s: 5 J takes 7 s, 5 s take 6 J
+  EXPECT_NEAR(check_bound(plan, 40).value(), 30, 1e-7);
+  plan.lines[0].ram = 1;
+  EXPECT_TRUE(bound_refusal(plan, 40).starts_with("E0805 is for 1 bytes, and the plan's budget is 251 @"));
+  plan.lines.clear();
+  EXPECT_EQ(bound_refusal(plan, 40), "E0805 the plan has none @ x-certificate");
+}
+
+TEST(CheckBound, RefusesACertificateOfALimitThatThePlanNeedNotKeep) {
+  plan::Plan plan = whole_plan();
+  plan.certificate->most_energy = 7;
+  EXPECT_EQ(bound_refusal(plan),
+            "E0805 is for plans of at most 7 J, and the plan need not be @ x-certificate.most_energy_j");
+  plan.most_energy_j = 6.5;
+  EXPECT_EQ(bound_refusal(plan), "accepted");
 }
 
 TEST(CheckBound, RefusesBoundsThatAreTooHigh) {

@@ -392,6 +392,8 @@ Result<void> check_limits(const Plan& plan, const Limits& limits, const Found& f
   const std::optional<double> deadline = limits.deadline_s ? limits.deadline_s : plan.deadline_s;
   if (deadline && found.time_s > *deadline * (1 + 1e-9))
     return fail("E0802", fmt::format("the step takes {} s and the deadline is {} s", found.time_s, *deadline));
+  if (plan.most_energy_j && found.energy_j > *plan.most_energy_j * (1 + 1e-9))
+    return fail("E0802", fmt::format("the step takes {} J and may take {} J", found.energy_j, *plan.most_energy_j));
   return {};
 }
 
@@ -416,6 +418,11 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
         "E0803",
         fmt::format("the lower bound of {} J is above the plan's own {} J", *plan.bound.energy_j, found.energy_j),
         "bound");
+  const double product = found.energy_j * found.time_s;
+  if (above(plan.bound.edp_js, product))
+    return fail("E0803",
+                fmt::format("the lower bound of {} J s is above the plan's own {} J s", *plan.bound.edp_js, product),
+                "bound");
   if (above(plan.bound.time_s, found.time_s))
     return fail("E0803",
                 fmt::format("the lower bound of {} s is above the plan's own {} s", *plan.bound.time_s, found.time_s),

@@ -42,13 +42,14 @@ RowSums::RowSums(const StepFacts& facts, const cost::Device& device, const plan:
     : facts_(facts),
       asked_(certificate),
       energy_(certificate.objective == plan::Objective::kEnergy),
+      ram_(certificate.objective == plan::Objective::kRam),
       sync_(device.pager.mode != cost::PagerMode::kAsync),
       full_duplex_(device.pager.full_duplex),
       idle_w_(device.idle_w) {
   begin_case();
   for (const OpFacts& op : facts.ops()) {
     if (op.optional) continue;
-    if (energy_) constant_ = sum_down(constant_, op.joules);
+    joules_ = sum_down(joules_, op.joules);
     seconds_ = sum_down(seconds_, op.seconds);
   }
 }
@@ -57,8 +58,9 @@ void RowSums::begin_case() {
   for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
   paged_out_.assign(facts_.tensors().size(), 0);
   memory_.assign(z(facts_.epochs()), 0);
-  work_ = moves_in_ = moves_out_ = sides_ = 0;
-  makespan_ = energy_ ? idle_w_ : 1;
+  work_ = moves_in_ = moves_out_ = spend_ = sides_ = 0;
+  makespan_ = energy_ ? sum_down(idle_w_, asked_.second_price) : ram_ ? 0 : 1;
+  need_ = ram_ ? 1 : 0;
   terms_ += cells_ + static_cast<int64_t>(facts_.tensors().size() + facts_.ops().size());
   cells_ = 0;
   decided_.clear();
@@ -105,7 +107,8 @@ void RowSums::add_side(int64_t side, double multiplier) {
 void RowSums::add_memory(int32_t epoch, double multiplier) {
   const int32_t op = facts_.boundary_op(epoch);
   memory_[z(epoch)] = sum_down(memory_[z(epoch)], multiplier);
-  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op), multiplier);
+  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? asked_.ram : 0), multiplier);
+  if (ram_) need_ = sum_down(need_, -multiplier);
 }
 
 void RowSums::add_work(double multiplier) {
@@ -122,11 +125,25 @@ void RowSums::add_moves_out(double multiplier) {
   makespan_ = sum_down(makespan_, -multiplier);
 }
 
+// The joules of all that is paid, idle power included: at most most_energy.
+void RowSums::add_spend(double multiplier) {
+  spend_ = sum_down(spend_, multiplier);
+  makespan_ = sum_down(makespan_, part(multiplier, idle_w_));
+  sides_ = sum_down(sides_, part(multiplier, joules_));
+  sides_ = sum_down(sides_, -up(multiplier * *asked_.most_energy));
+}
+
 double RowSums::left(Column column, int32_t epoch, int32_t index) const {
   const std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
   const double left = row.empty() ? cost(column, index) : row[z(epoch)];
-  if (column == Column::kComputed) return sum_down(left, part(work_, facts_.op(index).seconds));
-  if (column == Column::kPagedIn) return sum_down(left, part(sync_ ? work_ : moves_in_, facts_.tensor(index).in_s));
+  if (column == Column::kComputed) {
+    const OpFacts& op = facts_.op(index);
+    return sum_down(left, sum_down(part(work_, op.seconds), part(spend_, op.joules)));
+  }
+  if (column == Column::kPagedIn) {
+    const TensorFacts& tensor = facts_.tensor(index);
+    return sum_down(left, sum_down(part(sync_ ? work_ : moves_in_, tensor.in_s), part(spend_, tensor.in_j)));
+  }
   if (epoch == 0 || facts_.touches(facts_.boundary_op(epoch - 1), index)) return left;
   return sum_down(left, times(memory_[z(epoch - 1)], facts_.tensor(index).size, false));
 }
@@ -134,7 +151,8 @@ double RowSums::left(Column column, int32_t epoch, int32_t index) const {
 double RowSums::left_paged_out(size_t tensor) const {
   const TensorFacts& facts = facts_.tensors()[tensor];
   const double weight = sync_ ? work_ : full_duplex_ ? moves_out_ : moves_in_;
-  return sum_down(sum_down(energy_ ? facts.out_j : 0, -paged_out_[tensor]), part(weight, facts.out_s));
+  const double cost = sum_down(energy_ ? facts.out_j : 0, -paged_out_[tensor]);
+  return sum_down(cost, sum_down(part(weight, facts.out_s), part(spend_, facts.out_j)));
 }
 
 double RowSums::column_total(Column column) const {
@@ -174,17 +192,25 @@ double RowSums::decided_total() const {
 double RowSums::makespan_total() const {
   if (makespan_ >= 0) return 0;
   if (asked_.deadline) return down(makespan_ * *asked_.deadline);
-  if (asked_.most_seconds > 0) return down(makespan_ * asked_.most_seconds);
+  if (asked_.most_seconds > 0 && !ram_) return down(makespan_ * asked_.most_seconds);
   return -std::numeric_limits<double>::infinity();
 }
 
+double RowSums::need_total() const {
+  return need_ >= 0 ? 0 : down(need_ * at_least(asked_.ram));
+}
+
 double RowSums::total() const {
-  double total = sum_down(constant_, sides_);
-  for (const double sum : {column_total(Column::kInRam), column_total(Column::kComputed),
-                           column_total(Column::kPagedIn), paged_out_total(), decided_total(), makespan_total()})
+  const double constant = energy_ ? joules_ : 0;
+  double total = sum_down(constant, sides_);
+  for (const double sum :
+       {column_total(Column::kInRam), column_total(Column::kComputed), column_total(Column::kPagedIn),
+        paged_out_total(), decided_total(), makespan_total(), need_total()})
     total = sum_down(total, sum);
+  if (ram_) return std::min(total, at_most(asked_.ram));  // a plan that needs more than `ram`
   if (makespan_ >= 0 || asked_.deadline) return total;
-  const double slow = energy_ ? sum_down(constant_, part(idle_w_, asked_.most_seconds)) : asked_.most_seconds;
+  const double slow = energy_ ? sum_down(constant, part(sum_down(idle_w_, asked_.second_price), asked_.most_seconds))
+                              : asked_.most_seconds;
   return slow < total ? slow : total;  // a plan that takes longer than most_seconds
 }
 

@@ -1,10 +1,10 @@
 // Sums the rows of a certificate, each times its multiplier: what is left of the columns' costs, and the right sides.
 //
-// A plan gives every column a value between its bounds (0 and 1 but for the makespan), and meets every row, so its
+// A plan gives every column a value between its bounds (0 and 1 but for makespan and RAM), and meets every row, so its
 // objective is at least the sum of the right sides and, for each column, what is left of its cost times the better of
 // its bounds. Every operation is rounded down. Columns that no row lowers add nothing and are not stored; rows that
-// only raise columns (memory, work, moves) are kept as one multiplier each. In a case of the certificate some columns
-// are decided: they add what is left of their cost where they are 1, and else nothing.
+// only raise columns (memory, work, moves, spend) are kept as one multiplier each. In a case of the certificate some
+// columns are decided: they add what is left of their cost where they are 1, and else nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ class RowSums {
   void add_work(double multiplier);
   void add_moves_in(double multiplier);
   void add_moves_out(double multiplier);
+  void add_spend(double multiplier);  // most_energy is given
 
   // From the start again, for the case of these decisions.
   void begin_case();
@@ -55,17 +56,18 @@ class RowSums {
   [[nodiscard]] double paged_out_total() const;
   [[nodiscard]] double decided_total() const;
   [[nodiscard]] double makespan_total() const;
+  [[nodiscard]] double need_total() const;
 
   const StepFacts& facts_;
   const plan::Certificate& asked_;
-  const bool energy_, sync_, full_duplex_;
+  const bool energy_, ram_, sync_, full_duplex_;
   const double idle_w_;
   Grid grids_[3];
   std::vector<double> paged_out_;  // by tensor: what rows took from its cost
   std::vector<double> memory_;     // by epoch
-  double work_ = 0, moves_in_ = 0, moves_out_ = 0;
-  double constant_ = 0, seconds_ = 0;  // of the first computations
-  double sides_ = 0, makespan_ = 0;
+  double work_ = 0, moves_in_ = 0, moves_out_ = 0, spend_ = 0;
+  double joules_ = 0, seconds_ = 0;             // of the first computations
+  double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective
   int64_t cells_ = 0, terms_ = 0;
   std::map<std::tuple<plan::Variable, int32_t, int32_t>, bool> decided_;  // with epoch and index
 };

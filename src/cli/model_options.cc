@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <thread>
@@ -20,22 +19,6 @@ constexpr std::array<const char*, 3> kOptionalPasses{"paging", "remat", "inplace
 Result<void> check_not_negative(double value, const char* option) {
   if (std::isfinite(value) && value >= 0) return {};
   return fail("E0116", fmt::format("{} is not a finite number >= 0", value), option);
-}
-
-// "1.3x" or "450ms".
-Result<pipeline::Deadline> parse_deadline(const std::string& text) {
-  pipeline::Deadline deadline;
-  if (text.empty()) return deadline;
-  if (text.back() == 'x') {
-    double factor = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, factor);
-    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0)
-      return fail("E0111", fmt::format("'{}' is no factor", text), "--deadline", "write 1.3x, or a time as in 450ms");
-    deadline.relative = factor;
-    return deadline;
-  }
-  PANTOUM_ASSIGN(deadline.seconds, base::parse_seconds(text, "--deadline"));
-  return deadline;
 }
 
 template <class Names>
@@ -83,9 +66,10 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
 void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_option("--ram", words.ram, "budget in bytes, with its unit (256KiB); the device's RAM without it");
   verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file");
-  verb.add_option("--deadline", words.deadline, "of one step: 450ms, or 1.3x of the step with unlimited RAM");
+  add_limit_options(verb, words.limits);
   verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
-  verb.add_option("--objective", words.objective, "energy or time")->check(CLI::IsMember({"energy", "time"}));
+  verb.add_option("--objective", words.objective, "energy, time, or edp (energy times time)")
+      ->check(CLI::IsMember({"energy", "time", "edp"}));
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
   verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")
@@ -136,14 +120,16 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   if (!words.reserve.empty()) {
     PANTOUM_ASSIGN(request.reserve, base::parse_bytes(words.reserve, "--reserve"));
   }
-  PANTOUM_ASSIGN(request.deadline, parse_deadline(words.deadline));
+  PANTOUM_TRY(set_limits(words.limits, request));
   PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));
   PANTOUM_ASSIGN(options.time_limit, base::parse_seconds(words.time_limit, "--time-limit"));
   PANTOUM_TRY(check_names(words.disable, kOptionalPasses, "--disable"));
   const auto disabled = [&](const char* pass) {
     return std::find(words.disable.begin(), words.disable.end(), pass) != words.disable.end();
   };
-  options.objective = words.objective == "time" ? plan::Objective::kTime : plan::Objective::kEnergy;
+  options.objective = words.objective == "time"  ? plan::Objective::kTime
+                      : words.objective == "edp" ? plan::Objective::kEdp
+                                                 : plan::Objective::kEnergy;
   options.paging = !words.no_paging && !disabled("paging");
   options.remat = !words.no_remat && !disabled("remat");
   options.in_place = !words.no_inplace && !disabled("inplace");

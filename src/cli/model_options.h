@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/step_limits.h"
 #include "pipeline/pipeline.h"
 
 namespace pantoum::cli {
@@ -19,8 +20,9 @@ struct ModelWords {
 };
 
 struct PlanWords {
-  std::string device = "host", ram, deadline, reserve, objective = "energy", gap = "0.01%", time_limit = "60s",
-              warm_start, profile_store;
+  std::string device = "host", ram, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
+              profile_store;
+  LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
   bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, measure = false;

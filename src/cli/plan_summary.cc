@@ -5,16 +5,15 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "plan/objective.h"
 
 namespace pantoum::cli {
 namespace {
 
 std::string bound_text(const plan::Plan& plan) {
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  const auto& bound = energy ? plan.bound.energy_j : plan.bound.time_s;
+  const auto& bound = plan::bound_of(plan);
   if (!bound) return "no bound proved";
-  return fmt::format("proved bound {}, gap {:.3g}%, for {}",
-                     energy ? base::show_joules(*bound) : base::show_seconds(*bound), plan.gap * 100,
+  return fmt::format("proved bound {}, gap {:.3g}%, for {}", plan::show_value(plan.objective, *bound), plan.gap * 100,
                      plan.bound.any_order ? "any order" : "this order");
 }
 
@@ -44,6 +43,7 @@ std::string to_text(const PlanSummary& summary) {
 nlohmann::ordered_json to_json(const PlanSummary& summary) {
   const plan::Plan& plan = summary.plan;
   nlohmann::ordered_json json{{"status", plan.status == plan::Status::kOptimal ? "optimal" : "feasible"},
+                              {"objective", plan::name_of(plan.objective)},
                               {"device", plan.graph.device.name},
                               {"ops", plan.graph.ops.size()},
                               {"budget_bytes", plan.budget_bytes},
@@ -63,14 +63,24 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   json["bound"] = {{"order", plan.bound.any_order ? "any" : "plan"}};
   if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
+  if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
   return json;
 }
 
 nlohmann::ordered_json to_json(const plan::Infeasible& infeasible) {
-  return {{"status", "infeasible"},
-          {"min_ram_bytes", infeasible.min_ram_bytes},
-          {"min_ram_bound_bytes", infeasible.min_ram_bound_bytes},
-          {"why", infeasible.why}};
+  nlohmann::ordered_json json{{"status", "infeasible"},
+                              {"min_ram_bytes", infeasible.min_ram_bytes},
+                              {"min_ram_bound_bytes", infeasible.min_ram_bound_bytes},
+                              {"why", infeasible.why}};
+  if (infeasible.without_limits) json["without_limits"] = true;
+  const auto put = [&](const char* known, const char* bound, const std::optional<plan::Infeasible::Least>& least) {
+    if (!least) return;
+    json[known] = least->known ? nlohmann::ordered_json(*least->known) : nullptr;
+    json[bound] = least->proved;
+  };
+  put("min_time_s", "min_time_bound_s", infeasible.time_s);
+  put("min_energy_j", "min_energy_bound_j", infeasible.energy_j);
+  return json;
 }
 
 }  // namespace pantoum::cli

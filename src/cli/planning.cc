@@ -7,19 +7,18 @@
 #include <nlohmann/json.hpp>
 
 #include "artifact/plan_json.h"
-#include "base/units.h"
 #include "cli/interrupt.h"
 #include "cli/plan_summary.h"
+#include "plan/objective.h"
 
 namespace pantoum::cli {
 
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label) {
   options.stop = interrupted();
-  const bool energy = options.objective == plan::Objective::kEnergy;
-  options.progress = [&line, label, energy](const plan::Progress& progress) {
+  options.progress = [&line, label, objective = options.objective](const plan::Progress& progress) {
     if (!line.due()) return;
     const auto show = [&](double value) {
-      return !std::isfinite(value) ? std::string("-") : energy ? base::show_joules(value) : base::show_seconds(value);
+      return std::isfinite(value) ? plan::show_value(objective, value) : std::string("-");
     };
     const double gap = std::isfinite(progress.best) && progress.best > 0
                            ? 100 * (progress.best - progress.bound) / progress.best

@@ -20,6 +20,7 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
+  TrainingLength length;
   std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
   std::string planner = "pantoum";
   bool require_gap = false;
@@ -33,7 +34,8 @@ struct Answer {
   std::vector<std::byte> binary;  // of a model
 };
 
-Result<Answer> plan_bare(const Options& options, const pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
   PANTOUM_ASSIGN(const cost::CostGraph graph, cost::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   return Answer{std::move(planned.plan),      planned.found,
@@ -41,13 +43,13 @@ Result<Answer> plan_bare(const Options& options, const pipeline::PlanRequest& re
                 planned.unplanned_energy_j,   {}};
 }
 
-Result<Answer> plan_network(const Options& options, const pipeline::PlanRequest& request,
-                            plan::Infeasible& infeasible) {
+Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
+  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
   PANTOUM_ASSIGN(pipeline::Planned planned, pipeline::plan_model(compiled, request, nullptr, &infeasible, dump));
   Answer answer{.found = planned.found,
                 .unplanned_peak_bytes = planned.unplanned_peak_bytes,
@@ -125,6 +127,7 @@ void add_plan(CLI::App& app, Action& chosen) {
   verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);
+  add_length_options(*verb, options->length);
   add_common(*verb, options->common);
   verb->final_callback([options, &chosen] { chosen = [options] { return make(*options); }; });
 }

@@ -19,17 +19,22 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
+  TrainingLength length;
   std::string costgraph, page_folder, output;
   std::vector<std::string> planners{"pantoum"};
 };
 
-Result<cost::CostGraph> graph_of(const Options& options, const pipeline::PlanRequest& request) {
-  if (!options.costgraph.empty()) return cost::read_cost_graph(options.costgraph);
+Result<cost::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
+  if (!options.costgraph.empty()) {
+    PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
+    return cost::read_cost_graph(options.costgraph);
+  }
   if (options.model.params_in == "auto")
     return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
                 "say ram or aux");
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
+  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
   return std::move(compiled.training_cost.graph);
 }
 
@@ -81,6 +86,7 @@ void add_sweep(CLI::App& app, Action& chosen) {
   verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);
+  add_length_options(*verb, options->length);
   verb->remove_option(verb->get_option("--dump-after"));
   verb->get_option("--ram")->description("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")->required();
   verb->get_option("--time-limit")->description("for planning one budget with one planner");

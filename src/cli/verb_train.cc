@@ -60,7 +60,7 @@ Result<train::Normalization> parse_normalization(const std::string& text) {
   return normalization;
 }
 
-Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
+Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
@@ -74,6 +74,8 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   attach(request.options, line);
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = samples},
+                                pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
   Result<pipeline::Planned> planned =
       pipeline::plan_model(compiled, request, reuse ? &*reuse : nullptr, &infeasible, dump);
@@ -218,7 +220,7 @@ Result<int> train_model(Options options) {
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(options.output + ".initial");
-  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
+  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, data.train.count(), log, weights.path()));
   if (interrupted().stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
   std::vector<uint32_t> indices(static_cast<size_t>(data.train.count()), 0);

@@ -11,6 +11,7 @@
 #include "check/replay.h"
 #include "cli/cli.h"
 #include "cost/cost_graph_json.h"
+#include "plan/objective.h"
 
 namespace pantoum::cli {
 namespace {
@@ -27,14 +28,14 @@ struct Proof {
 };
 
 Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& found) {
-  if (!plan.certificate) return std::nullopt;
-  const double value = plan.objective == plan::Objective::kEnergy ? found.energy_j : found.time_s;
+  if (!plan.certificate && plan.lines.empty()) return std::nullopt;
+  const double value = plan::value_of(plan.objective, found.energy_j, found.time_s);
   PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
   const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
-  return Proof{.bound = bound,
-               .gap = gap,
-               .rows = plan.certificate->rows.size(),
-               .cases = plan.certificate->cases.size() / 2 + 1};
+  size_t rows = plan.certificate ? plan.certificate->rows.size() : 0;
+  for (const plan::Certificate& line : plan.lines) rows += line.rows.size();
+  return Proof{
+      .bound = bound, .gap = gap, .rows = rows, .cases = plan.certificate ? plan.certificate->cases.size() / 2 + 1 : 1};
 }
 
 // What plans may not do for which the bound holds; "" where they may do all.
@@ -51,17 +52,18 @@ std::string restrictions(const plan::Certificate& certificate) {
 
 std::string proof_line(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return "bound    the plan carries no certificate of one";
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  const std::string cases = proof->cases > 1 ? fmt::format(" in {} cases", proof->cases) : "";
-  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%",
-                     energy ? base::show_joules(proof->bound) : base::show_seconds(proof->bound), proof->rows, cases,
-                     restrictions(*plan.certificate), proof->gap * 100);
+  std::string parts;
+  if (!plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
+  if (proof->cases > 1) parts = fmt::format(" in {} cases", proof->cases);
+  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%", plan::show_value(plan.objective, proof->bound),
+                     proof->rows, parts, restrictions(plan.lines.empty() ? *plan.certificate : plan.lines.front()),
+                     proof->gap * 100);
 }
 
 nlohmann::ordered_json to_json(const plan::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
-  const bool energy = plan.objective == plan::Objective::kEnergy;
-  return {{energy ? "energy_j" : "time_s", proof->bound},
+  constexpr const char* kKeys[] = {"energy_j", "time_s", "edp_js"};
+  return {{kKeys[static_cast<size_t>(plan.objective)], proof->bound},
           {"rows", proof->rows},
           {"cases", proof->cases},
           {"gap", proof->gap}};

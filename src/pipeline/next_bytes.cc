@@ -10,6 +10,7 @@ Result<report::NextBytes> next_bytes(const plan::Plan& plan, plan::PlanOptions o
   next.unplanned = unlimited.predicted;
   options.objective = plan.objective;
   options.deadline = plan.deadline_s;
+  options.most_energy = plan.most_energy_j;
   plan::Plan last = plan;
   for (const double more : {0.0, 0.01, 0.05, 0.1}) {
     options.ram =

@@ -32,7 +32,7 @@ struct MeasureOptions {  // the host alone: times measured once per op and shape
   std::string page_folder;    // whose storage is measured
 };
 
-struct Deadline {  // at most one of the two
+struct Deadline {  // the earlier one counts
   std::optional<double> seconds;
   std::optional<double> relative;  // times the makespan with unlimited RAM
 };
@@ -65,6 +65,9 @@ struct Planned {
 // Import, autodiff, cost. E04xx, E02xx, E01xx as those rooms have them.
 [[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,
                                              const Dump& dump = {});
+
+// Samples of a training step.
+[[nodiscard]] int64_t batch_of(const Compiled& compiled);
 
 // Plans the training step and, in the same arena, the evaluation; both are replayed by the checker before they are
 // returned. `reuse`, when given, is taken as the training plan if it is of the same structure (E0231 otherwise).

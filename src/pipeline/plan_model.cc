@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "artifact/plan_json.h"
 #include "base/units.h"
+#include "check/certificate.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
 
@@ -65,16 +67,46 @@ Result<plan::Plan> training_plan(const std::string& planner, const CostGraph& gr
   return *reuse;
 }
 
+// The time limit is one of all questions together.
+class Patience {
+ public:
+  explicit Patience(double seconds) : seconds_(seconds) {}
+  [[nodiscard]] double left() const {
+    return seconds_ - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  [[nodiscard]] bool over() const { return left() <= kLeast; }
+  [[nodiscard]] double next() const { return std::max(left(), kLeast); }
+
+ private:
+  static constexpr double kLeast = 0.05;  // enough where nothing need be given up
+  double seconds_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 // The evaluation finds parameters and batch where training leaves them.
 Result<void> plan_both(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
-                       const plan::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
+                       const Patience& patience, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                       Planned& planned) {
+  options.time_limit = patience.next();
   PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
   const CostGraph& evaluation = compiled.evaluation_cost.graph;
+  options.time_limit = patience.next();
   options.deadline.reset();
+  options.most_energy.reset();
   options.warm_start = nullptr;
   options.ram = planned.training.budget_bytes;
   options.fixed_initial = inherited(evaluation, by_name(compiled.training_cost.graph, planned.training.initial));
   PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(evaluation, options));
+  return {};
+}
+
+// The checker has the last word on what is proved impossible too.
+Result<void> checked_refusal(const CostGraph& graph, const plan::Certificate& certificate) {
+  if (const Result<double> proved = check::check_certificate(graph, certificate); !proved)
+    return fail("E0001",
+                "the planner proved a least RAM with a certificate that the checker rejects: " + proved.error().message,
+                proved.error().where,
+                "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
   return {};
 }
 
@@ -83,25 +115,30 @@ Result<void> plan_both(const Compiled& compiled, const std::string& planner, pla
 Result<void> find_plans(const Compiled& compiled, const std::string& planner, const plan::PlanOptions& options,
                         const plan::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
   const CostGraph& graph = compiled.training_cost.graph;
+  const Patience patience(options.time_limit);
   plan::Infeasible answer;
-  Result<void> both = plan_both(compiled, planner, options, reuse, &answer, planned);
+  Result<void> both = plan_both(compiled, planner, options, patience, reuse, &answer, planned);
   if (both || reuse != nullptr) return both;
-  if (!answer.min_plan || !plan_both(compiled, planner, options, &*answer.min_plan, nullptr, planned)) {
+  if (!answer.min_plan || !plan_both(compiled, planner, options, patience, &*answer.min_plan, nullptr, planned)) {
     plan::PlanOptions packed = options;
     packed.fixed_initial = pack_start(graph);
-    both = plan_both(compiled, planner, packed, nullptr, &answer, planned);
-    if (both || planner != "pantoum") return both;
+    plan::Infeasible packed_answer;
+    Result<void> again = plan_both(compiled, planner, packed, patience, nullptr, &packed_answer, planned);
+    if (again || planner != "pantoum") return again;
+    if (options.effort > 0 || !patience.over()) both = std::move(again), answer = std::move(packed_answer);
     plan::PlanOptions nothing = options;
     nothing.ram = 1;
+    nothing.time_limit = patience.next();
     plan::Infeasible least;
     if (!plan::make_plan(graph, nothing, &least) && least.min_plan && least.min_ram_bytes <= options.ram &&
-        (!options.deadline || least.min_plan->predicted.time_s <= *options.deadline) &&
-        plan_both(compiled, planner, options, &*least.min_plan, nullptr, planned)) {
+        !least.without_limits && plan_both(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
       planned.training.budget_bytes = options.ram;
       planned.training.deadline_s = options.deadline;
+      planned.training.most_energy_j = options.most_energy;
       return {};
     }
   }
+  if (answer.ram_certificate) PANTOUM_TRY(checked_refusal(graph, *answer.ram_certificate));
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return both;
 }
@@ -126,8 +163,17 @@ Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequ
                 "--reserve", "give more --ram");
   options.ram -= request.reserve;
   if (request.deadline.seconds) options.deadline = request.deadline.seconds;
-  if (request.deadline.relative) options.deadline = *request.deadline.relative * unlimited.predicted.time_s;
+  if (request.deadline.relative) {
+    const double seconds = *request.deadline.relative * unlimited.predicted.time_s;
+    options.deadline = std::min(options.deadline.value_or(seconds), seconds);
+  }
   return options;
+}
+
+int64_t batch_of(const Compiled& compiled) {
+  const ir::Graph& graph = compiled.training;
+  if (graph.inputs.empty() || graph.value(graph.inputs.front()).type.shape.empty()) return 0;
+  return graph.value(graph.inputs.front()).type.shape.front();
 }
 
 Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse,
@@ -158,7 +204,10 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   planned.unplanned_time_s = unlimited.predicted.time_s;
   planned.unplanned_energy_j = unlimited.predicted.energy_j;
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, unlimited));
-  PANTOUM_ASSIGN(planned.plan, make_plan(request.planner, graph, options, infeasible));
+  Result<plan::Plan> plan = make_plan(request.planner, graph, options, infeasible);
+  if (!plan && infeasible != nullptr && infeasible->ram_certificate)
+    PANTOUM_TRY(checked_refusal(graph, *infeasible->ram_certificate));
+  PANTOUM_ASSIGN(planned.plan, std::move(plan));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   return planned;
 }

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cost/cost_graph_json.h"
 #include "pipeline/sweep_folder.h"
+#include "plan/objective.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -33,14 +34,6 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .reserve = request.plan.reserve,
                            .budgets = request.budgets,
                            .unplanned = unlimited.predicted};
-}
-
-double value_of(const plan::Plan& plan) {
-  return plan.objective == plan::Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
-}
-
-std::optional<double> bound_of(const plan::Plan& plan) {
-  return plan.objective == plan::Objective::kEnergy ? plan.bound.energy_j : plan.bound.time_s;
 }
 
 // The curve of one planner, from the smallest budget up.

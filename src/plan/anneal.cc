@@ -7,11 +7,11 @@
 namespace pantoum::plan {
 namespace {
 
-// The objective with a price on every byte over the budget and every second over the deadline.
+// The objective with a price on every byte over the budget, and every second and joule over their limits.
 struct Priced {
-  double byte_price, second_price;
+  double byte_price, second_price, joule_price;
   [[nodiscard]] double operator()(const Outcome& outcome) const {
-    return outcome.value + byte_price * outcome.excess + second_price * outcome.late;
+    return outcome.value + byte_price * outcome.excess + second_price * outcome.late + joule_price * outcome.dear;
   }
 };
 
@@ -34,7 +34,8 @@ class Annealer {
     const double scale = std::max(1e-30, start.outcome.value);
     overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
     price_ = {start.byte_price > 0 ? start.byte_price : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),
-              limit.deadline > 0 ? 10 * scale / limit.deadline : 0};
+              limit.deadline > 0 ? 10 * scale / limit.deadline : 0,
+              limit.most_energy > 0 ? 10 * scale / limit.most_energy : 0};
   }
 
   SearchResult run() {
@@ -137,7 +138,7 @@ class Annealer {
   Twins twins_;
   Simulator simulator_;
   Random random_;
-  Priced price_{0, 0};
+  Priced price_{0, 0, 0};
   double overhead_ = 0;
   int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, accepted_ = 0;
 };
@@ -146,7 +147,8 @@ class Annealer {
 
 bool better(const Outcome& a, const Outcome& b) {
   if (a.fits() != b.fits()) return a.fits();
-  if (!a.fits() && a.excess + a.late != b.excess + b.late) return a.excess + a.late < b.excess + b.late;
+  const double far = a.excess + a.late + a.dear, other = b.excess + b.late + b.dear;
+  if (!a.fits() && far != other) return far < other;
   return a.value < b.value;
 }
 

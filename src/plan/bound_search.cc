@@ -18,6 +18,7 @@ constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
     100'000;  // stages times slices: more have not raised a bound in any time they were given
 constexpr int64_t kIterationsPerEffort = 2000;
+constexpr double kFarAbove = 64;            // times what is proved: in place of a plan's value, before the first
 constexpr double kMargin = 1 - 1e-9;        // a plan's energy is a sum with rounding of its own
 constexpr double kLeastSeconds = 0.3;       // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
@@ -36,19 +37,23 @@ bool wait_for_value(const BoundSearch::Limits& limits, double until) {
 BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double least)
     : model_(model), options_(options), bound_(least) {}
 
+double BoundSearch::pays() const {
+  if (!model_.uses(Switch::kTimeCap)) return 0;
+  return options_.objective == Objective::kTime ? 1 : model_.idle_w;
+}
+
 RelaxationOptions BoundSearch::asked(const Limits& limits) const {
-  const double value = limits.value(), pays = !model_.uses(Switch::kTimeCap)           ? 0
-                                              : options_.objective == Objective::kTime ? 1
-                                                                                       : model_.idle_w;
+  const double known = limits.value(), value = std::isfinite(known) ? known : kFarAbove * bound_.load();
   return {.ram = options_.ram,
           .deadline = options_.deadline.value_or(0),
+          .most_energy = options_.most_energy.value_or(0),
           .objective = options_.objective,
-          .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0};
+          .most_seconds = pays() > 0 ? value / pays() : 0};
 }
 
 LpLimits BoundSearch::share(const Limits& limits, const RelaxationOptions& asked, const Share& share) {
-  // Plans that take longer than `most_seconds` cost more than the value then, and nothing else is known of them.
-  const double most = asked.most_seconds > 0 && !options_.deadline ? limits.value() : HUGE_VAL;
+  // Plans that take longer than `most_seconds` cost more than this, and nothing else is known of them.
+  const double most = asked.most_seconds > 0 && !options_.deadline ? asked.most_seconds * pays() : HUGE_VAL;
   return {
       .seconds_left = [&limits, until = share.until] { return limits.seconds_left() - until; },
       .iterations = share.iterations,

@@ -33,6 +33,7 @@ class BoundSearch {
     double until = 0;        // of seconds left
     int64_t iterations = 0;  // in place of the clock
   };
+  [[nodiscard]] double pays() const;  // for a second, in the objective, where that caps the makespan
   [[nodiscard]] RelaxationOptions asked(const Limits& limits) const;
   [[nodiscard]] LpLimits share(const Limits& limits, const RelaxationOptions& asked, const Share& share);
   void keep(std::optional<Certificate>& certificate);

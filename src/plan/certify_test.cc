@@ -56,6 +56,7 @@ Question question(CostGraph graph, PlanOptions options, Seconds most_seconds = 0
   Question made{.graph = std::move(graph), .options = std::move(options), .asked = {}, .model = {}};
   made.asked = {.ram = made.options.ram,
                 .deadline = made.options.deadline.value_or(0),
+                .most_energy = made.options.most_energy.value_or(0),
                 .objective = made.options.objective,
                 .most_seconds = most_seconds};
   return made;
@@ -95,6 +96,8 @@ std::optional<Question> random_question(uint64_t seed) {
   PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * random.between(60, 100) / 100)};
   if (random.chance(0.3)) options.objective = Objective::kTime;
   if (random.chance(0.4)) options.deadline = whole->predicted.time_s * (1 + random.unit());
+  if (random.chance(0.3))
+    options.most_energy = whole->predicted.energy_j * (1 + random.unit() / (random.chance(0.5) ? 10 : 1000));
   options.paging = !random.chance(0.2);
   options.remat = !random.chance(0.2);
   options.in_place = !random.chance(0.2);
@@ -102,7 +105,9 @@ std::optional<Question> random_question(uint64_t seed) {
   options.reorder = random.chance(0.5);
   const bool long_enough = random.chance(0.5);
   if (random.chance(0.5)) options.without.add(all_switches()[random.index(all_switches().size())].rule);
-  return question(graph, options, long_enough ? whole->predicted.time_s * 3 : 0);
+  Question made = question(graph, options, long_enough ? whole->predicted.time_s * 3 : 0);
+  if (options.objective == Objective::kEnergy && random.chance(0.5)) made.asked.second_price = random.unit();
+  return made;
 }
 
 TEST(Certify, IsProvedAgainByTheChecker) {
@@ -118,7 +123,7 @@ TEST(Certify, IsProvedAgainByTheChecker) {
     ASSERT_TRUE(bound) << to_text(bound.error());
     const double claimed = std::max(0.0, certificate->bound), error = 1e-9 * std::max(1e-9, claimed);
     EXPECT_GE(*bound, claimed - error);
-    // Without paging the planner forgets what must be paged out by the end, without last-uses it has columns more.
+    // Without paging the planner lets what must be paged out come back, without last-uses it has columns more.
     if (certificate->paging && asked->model.uses(Switch::kLastUses)) {
       EXPECT_LE(*bound, claimed + error);
     }
@@ -136,7 +141,15 @@ std::optional<Question> question_of(const CostGraph& graph, const check::Found& 
   PlanOptions options{.ram = std::max<Bytes>(1, found.arena_bytes), .allow_numerics_change = true, .reorder = false};
   if (random.chance(0.3)) options.objective = Objective::kTime;
   if (random.chance(0.5)) options.deadline = found.time_s;
-  return question(graph, options, random.chance(0.5) ? found.time_s * 2 : 0);
+  if (random.chance(0.3)) options.most_energy = found.energy_j;
+  if (random.chance(0.2)) {
+    options.objective = Objective::kRam;
+    options.ram = 2 * options.ram + 1000;
+    return question(graph, options);
+  }
+  Question made = question(graph, options, random.chance(0.5) ? found.time_s * 2 : 0);
+  if (options.objective == Objective::kEnergy && random.chance(0.5)) made.asked.second_price = random.unit();
+  return made;
 }
 
 TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
@@ -151,7 +164,11 @@ TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
     const auto found = check::replay(graph, plan);
     if (!found || !found->keeps_order) continue;
     std::optional<Question> asked = question_of(graph, *found, random);
-    const double value = asked->asked.objective == Objective::kTime ? found->time_s : found->energy_j;
+    const double needs = static_cast<double>(found->arena_bytes);
+    const double value = asked->asked.objective == Objective::kRam ? needs
+                         : asked->asked.objective == Objective::kTime
+                             ? found->time_s
+                             : found->energy_j + asked->asked.second_price * found->time_s;
     std::optional<Certificate> certificate = prove(*asked, 100);
     ASSERT_TRUE(certificate) << "the program has no solution, and the question has a plan";
     for (int trial = 0; trial < 4; ++trial) {
@@ -167,6 +184,27 @@ TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
     ++compared;
   }
   EXPECT_GT(compared, static_cast<int>(kSeeds));
+}
+
+// The fastest plans spend more than the cheapest: near the least energy the limit raises the bound on time.
+TEST(Certify, ProvesMoreTimeWhereLessEnergyMayBeSpent) {
+  const CostGraph graph = chain(20);
+  const Bytes ram = unplanned(graph).value().predicted.peak_bytes / 2;
+  Question cheap = question(graph, {.ram = ram}),
+           free = question(graph, {.ram = ram, .objective = Objective::kTime}, 100);
+  const std::optional<Certificate> energy = prove(cheap, 100), time = prove(free, 100);
+  ASSERT_TRUE(energy && time);
+  PlanOptions options{.ram = ram, .most_energy = energy->bound * 1.0001, .objective = Objective::kTime};
+  Question limited = question(graph, options, 100);
+  const std::optional<Certificate> slower = prove(limited, 100);
+  ASSERT_TRUE(slower);
+  EXPECT_GT(slower->bound, time->bound * 1.001);
+  const auto bound = check::check_certificate(graph, *slower);
+  ASSERT_TRUE(bound) << to_text(bound.error());
+  EXPECT_NEAR(*bound, slower->bound, 1e-9 * slower->bound);
+  Certificate dearer = *slower;
+  dearer.most_energy = energy->bound * 2;
+  EXPECT_FALSE(check::check_certificate(graph, dearer)) << "its rows prove less for plans that may spend more";
 }
 
 TEST(Certify, IsProvedAgainForAChain) {

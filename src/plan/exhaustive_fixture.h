@@ -34,6 +34,7 @@ struct ExhaustiveOptions {
   bool reorder = false;  // false: first computations in the graph's order
   plan::Objective objective = plan::Objective::kEnergy;
   std::optional<cost::Seconds> deadline;
+  std::optional<cost::Joules> most_energy;
   size_t most_states = 200'000;
 };
 
@@ -62,7 +63,7 @@ class Exhaustive {
       const auto [estimate, at] = open_.top();
       open_.pop();
       const Node node = nodes_[at];
-      if (node.last) return node.cost;
+      if (node.last) return value(node.cost, node.seconds);
       if (outdone(node, true)) continue;
       if (nodes_.size() > options_.most_states) return std::nullopt;
       now_ = static_cast<int32_t>(at);
@@ -137,7 +138,17 @@ class Exhaustive {
     const Bytes align = std::max<Bytes>(1, graph_.device.align_bytes);
     return (bytes + align - 1) / align * align;
   }
-  [[nodiscard]] bool by_energy() const { return options_.objective == plan::Objective::kEnergy; }
+  // Costs are energies, unless time alone matters.
+  [[nodiscard]] bool by_energy() const {
+    return options_.objective != plan::Objective::kTime || options_.most_energy.has_value();
+  }
+  [[nodiscard]] bool by_both() const {
+    return options_.deadline || options_.most_energy || options_.objective == plan::Objective::kEdp;
+  }
+  [[nodiscard]] double value(double cost, double seconds) const {
+    if (options_.objective == plan::Objective::kEdp) return cost * seconds;
+    return options_.objective == plan::Objective::kTime && by_energy() ? seconds : cost;
+  }
   [[nodiscard]] double weight(double joules, double seconds) const {
     return by_energy() ? joules + graph_.device.idle_w * seconds : seconds;
   }
@@ -355,7 +366,7 @@ class Exhaustive {
 
   void push(Node node) {
     double estimate = node.cost, seconds = node.seconds;
-    if (!options_.deadline) node.seconds = 0;
+    if (!by_both()) node.seconds = 0;
     if (!node.last) {
       for (size_t op = 0; op < works_.size(); ++op) {
         if (works_[op].optional || (node.state.computed & bit(static_cast<int>(op)))) continue;
@@ -367,6 +378,7 @@ class Exhaustive {
           estimate += things_[tensor].out_weight;
     }
     if (options_.deadline && seconds > *options_.deadline * (1 + 1e-9)) return;
+    if (options_.most_energy && estimate > *options_.most_energy * (1 + 1e-9)) return;
     if (!node.last) {
       if (outdone(node, false)) return;
       std::vector<Label>& labels = labels_[node.state];
@@ -375,7 +387,7 @@ class Exhaustive {
       labels.push_back({node.cost, node.seconds});
     }
     node.from = now_;
-    open_.emplace(estimate, nodes_.size());
+    open_.emplace(value(estimate, seconds), nodes_.size());
     nodes_.push_back(node);
   }
 

@@ -10,6 +10,7 @@
 #include "check/random_graph.h"
 #include "check/replay.h"
 #include "plan/exhaustive_fixture.h"
+#include "plan/objective.h"
 #include "plan/planner.h"
 
 namespace pantoum::plan {
@@ -56,16 +57,10 @@ std::string told(uint64_t seed, const PlanOptions& options) {
   return "seed " + std::to_string(seed) + ", " + std::to_string(options.ram) + " bytes";
 }
 
-double value_of(const Plan& plan) {
-  return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
-}
-std::optional<double> bound_of(const Plan& plan) {
-  return plan.objective == Objective::kEnergy ? plan.bound.energy_j : plan.bound.time_s;
-}
-
 struct Tally {
   int asked = 0, planned = 0;
   int missed = 0;            // E0302 where a plan may exist
+  int refused = 0;           // E0301
   int known = 0, equal = 0;  // the search is exact; the plan is the optimum
   int optimal = 0;           // the planner says so
 };
@@ -74,6 +69,7 @@ void report(const Tally& tally) {
   for (const auto& [name, count] : {std::pair{"asked", tally.asked},
                                     {"planned", tally.planned},
                                     {"missed", tally.missed},
+                                    {"refused", tally.refused},
                                     {"known", tally.known},
                                     {"equal", tally.equal},
                                     {"optimal", tally.optimal}})
@@ -86,7 +82,8 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
                           .remat = options.remat,
                           .in_place = options.in_place,
                           .objective = options.objective,
-                          .deadline = options.deadline};
+                          .deadline = options.deadline,
+                          .most_energy = options.most_energy};
   const std::optional<double> optimum = exhaustive_optimum(graph, options.ram, rules);
   if (!optimum) return std::nullopt;
   ++tally.asked;
@@ -96,6 +93,7 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
     if (plan.error().code == "E0301") {
       EXPECT_TRUE(std::isinf(*optimum)) << to_text(plan.error());
       EXPECT_LT(options.ram, why.min_ram_bound_bytes);
+      tally.refused += 1;
     } else {
       EXPECT_EQ(plan.error().code, "E0302") << to_text(plan.error());
       tally.missed += std::isinf(*optimum) ? 0 : 1;
@@ -228,6 +226,92 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   report(tally);
   EXPECT_LT(tally.missed, tally.asked / 2);
   EXPECT_GT(tally.equal, tally.known / 2);
+}
+
+TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
+  Tally tally;
+  int certified = 0;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 3 != 2) continue;
+    for (const Bytes ram : budgets) {
+      PlanOptions options = options_for(ram);
+      options.objective = Objective::kEdp;
+      SCOPED_TRACE(told(seed, options));
+      const auto plan = hold_against_search(graph, options, tally);
+      if (!plan) continue;
+      for (const Objective part : {Objective::kEnergy, Objective::kTime}) {
+        const auto least = exhaustive_optimum(graph, ram, {.objective = part});
+        if (exact(graph, part) && least && bound_of(plan->bound, part)) {
+          EXPECT_LE(*bound_of(plan->bound, part), *least * (1 + kRounding)) << name_of(part);
+        }
+      }
+      if (plan->lines.empty()) continue;
+      ++certified;
+      const auto proved = check::check_bound(*plan, value_of(*plan));
+      EXPECT_TRUE(proved) << to_text(proved.error());
+    }
+  }
+  report(tally);
+  EXPECT_LT(tally.missed, tally.asked * 3 / 10);
+  EXPECT_GT(tally.equal, tally.known / 2);
+  EXPECT_GT(tally.optimal, tally.known / 10);
+  EXPECT_GT(certified, tally.planned / 4);
+}
+
+// Limits on energy around the least that the fastest plans and the cheapest take.
+TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
+  Tally tally;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 3 != 2 || !exact(graph, Objective::kTime)) continue;
+    for (const Bytes ram : {budgets[0], budgets[1]}) {
+      const auto cheapest = exhaustive_optimum(graph, ram);
+      if (!cheapest || std::isinf(*cheapest)) continue;
+      for (const double slack : {0.95, 1.001, 1.1}) {
+        for (const Objective objective : {Objective::kTime, Objective::kEdp}) {
+          PlanOptions options = options_for(ram);
+          options.objective = objective;
+          options.most_energy = *cheapest * slack;
+          SCOPED_TRACE(told(seed, options) + ", " + std::to_string(slack) + " of the least energy");
+          const auto plan = hold_against_search(graph, options, tally);
+          if (!plan) continue;
+          EXPECT_LE(plan->predicted.energy_j, *options.most_energy);
+          const auto proved = check::check_bound(*plan, value_of(*plan));
+          EXPECT_TRUE(proved || proved.error().message == "the plan has none") << to_text(proved.error());
+        }
+      }
+    }
+  }
+  report(tally);
+  EXPECT_LT(tally.missed, tally.asked * 2 / 5);
+  EXPECT_GT(tally.refused, tally.asked / 10);
+  EXPECT_GT(tally.equal, tally.known / 2);
+}
+
+// Without paging, or in a hurry, the working sets are not all: what is proved of the RAM holds, and is proved again.
+TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
+  int raised = 0;
+  for (const auto& [seed, graph, budgets] : questions()) {
+    if (seed % 2 != 0) continue;
+    for (const bool paging : {false, true}) {
+      PlanOptions options = options_for(budgets[0] * 3 / 4);
+      options.paging = paging;
+      const auto soonest = exhaustive_optimum(graph, Bytes{1} << 40, {.objective = Objective::kTime});
+      if (options.ram <= 0 || !soonest || std::isinf(*soonest)) continue;
+      if (paging) options.deadline = *soonest * 1.02;
+      SCOPED_TRACE(told(seed, options));
+      Infeasible why;
+      if (make_plan(graph, options, &why) || why.min_ram_bound_bytes <= 1) continue;
+      const auto below =
+          exhaustive_optimum(graph, why.min_ram_bound_bytes - 1, {.paging = paging, .deadline = options.deadline});
+      EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;
+      if (!why.ram_certificate) continue;
+      ++raised;
+      const auto proved = check::check_certificate(graph, *why.ram_certificate);
+      ASSERT_TRUE(proved) << to_text(proved.error());
+      EXPECT_GE(*proved * (1 + kRounding), static_cast<double>(why.min_ram_bound_bytes - 1));
+    }
+  }
+  EXPECT_GT(raised, static_cast<int>(10 / kScale));
 }
 
 TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {

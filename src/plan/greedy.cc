@@ -63,7 +63,7 @@ SearchResult give_up(const Model& model, const Limit& limit, Policy start, const
 }  // namespace
 
 SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
-  if (limit.deadline <= 0) return give_up(model, limit, std::move(start), limits);
+  if (limit.deadline <= 0 && limit.most_energy <= 0) return give_up(model, limit, std::move(start), limits);
   Simulator simulator(model, limit);
   SearchResult found{start, simulator.reset(start)};
   const auto consider = [&](const Model& how, const Limit& own) {
@@ -76,7 +76,9 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
   Model still = model;
   for (TensorModel& tensor : still.tensors) tensor.can_page = false;
   consider(still, open);
-  if (!found.outcome.fits()) consider(model, {limit.ram, limit.deadline, Objective::kTime});
+  if (found.outcome.dear > 0) consider(model, {.ram = limit.ram});
+  if (!found.outcome.fits())
+    consider(model, {.ram = limit.ram, .deadline = limit.deadline, .objective = Objective::kTime});
   return found;
 }
 

@@ -18,7 +18,7 @@ Policy hoist(const Model& model, const Limit& limit, Policy policy, const Search
       GapPolicy to = simulator.policy().gaps[static_cast<size_t>(gap)];
       to.fetch = span.to - ahead;
       const Outcome before = simulator.outcome(), after = simulator.propose({{gap, to}});
-      if (after.sound && after.excess <= before.excess && after.late <= before.late &&
+      if (after.sound && after.excess <= before.excess && after.late <= before.late && after.dear <= before.dear &&
           after.energy <= before.energy * (1 + 1e-12) && after.value < before.value * (1 - 1e-9))
         simulator.accept();
       else

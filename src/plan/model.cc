@@ -5,6 +5,8 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "plan/objective.h"
+
 #include "plan/order.h"
 
 namespace pantoum::plan {
@@ -202,9 +204,7 @@ class Compiler {
   std::unordered_map<int64_t, int32_t> index_;
 };
 
-double price(const ChoiceModel& choice, Objective objective) {
-  return objective == Objective::kEnergy ? choice.joules : choice.seconds;
-}
+constexpr int kPricings = 3;  // of edp: what a joule and a second count depends on the choices themselves
 
 // By op: which of its outputs are needed under the choices; ops in reverse order.
 std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>& choices, std::vector<char>& ops) {
@@ -229,7 +229,7 @@ std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>&
 }
 
 // The choice of the op that writes most of the needed outputs, the cheapest of those.
-int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, Objective objective) {
+int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, const Prices& prices) {
   size_t most = 0;
   std::vector<int32_t> outputs;
   for (const ChoiceModel& choice : model.ops[op].choices)
@@ -238,12 +238,12 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
         outputs.push_back(tensor);
   int32_t best = -1;
   const auto& choices = model.ops[op].choices;
+  const auto price = [&](size_t number) { return prices(choices[number].joules, choices[number].seconds); };
   for (size_t number = 0; number < choices.size(); ++number) {
     size_t written = 0;
     for (const int32_t tensor : choices[number].writes) written += needed[static_cast<size_t>(tensor)] ? 1 : 0;
     const bool cheaper =
-        best < 0 || written > most ||
-        (written == most && price(choices[number], objective) < price(choices[static_cast<size_t>(best)], objective));
+        best < 0 || written > most || (written == most && price(number) < price(static_cast<size_t>(best)));
     if (written >= most && cheaper) best = static_cast<int32_t>(number), most = written;
   }
   return best;
@@ -261,19 +261,38 @@ std::vector<char> needed_ops(const Model& model, const std::vector<int32_t>& cho
   return ops;
 }
 
-std::vector<int32_t> first_choices(const Model& model, Objective objective) {
+namespace {
+
+std::vector<int32_t> choices_at(const Model& model, const Prices& prices) {
   std::vector<int32_t> choices(model.ops.size(), 0);
   std::vector<char> needed(model.tensors.size(), 0);
   for (size_t tensor = 0; tensor < needed.size(); ++tensor)
     needed[tensor] = model.tensors[tensor].ends_in_ram || model.tensors[tensor].ends_in_aux;
   for (size_t op = model.ops.size(); op-- > 0;) {  // readers are decided before the op that writes for them
-    choices[op] = covering_choice(model, op, needed, objective);
+    choices[op] = covering_choice(model, op, needed, prices);
     bool read = !model.ops[op].optional;
     for (const ChoiceModel& choice : model.ops[op].choices)
       for (const int32_t tensor : choice.writes) read = read || needed[static_cast<size_t>(tensor)];
     if (!read) continue;
     for (const int32_t tensor : model.ops[op].choices[static_cast<size_t>(choices[op])].reads)
       needed[static_cast<size_t>(tensor)] = 1;
+  }
+  return choices;
+}
+
+}  // namespace
+
+std::vector<int32_t> first_choices(const Model& model, Objective objective) {
+  std::vector<int32_t> choices =
+      choices_at(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
+  for (int pricing = 0; objective == Objective::kEdp && pricing < kPricings; ++pricing) {
+    Joules energy = 0;
+    Seconds time = 0;
+    for (size_t op = 0; op < choices.size(); ++op) {
+      const ChoiceModel& choice = model.ops[op].choices[static_cast<size_t>(choices[op])];
+      energy += choice.joules, time += choice.seconds;
+    }
+    choices = choices_at(model, prices_of(objective, energy, time));
   }
   return choices;
 }

@@ -26,7 +26,8 @@ struct Instruction {
   Bytes workspace_at = -1;  // compute with workspace; -1: none
 };
 
-enum class Objective : uint8_t { kEnergy, kTime };
+// kEdp: energy times makespan. kRam, of certificates alone: the bytes that a plan needs.
+enum class Objective : uint8_t { kEnergy, kTime, kEdp, kRam };
 enum class Status : uint8_t { kOptimal, kFeasible };
 
 struct Predicted {
@@ -38,7 +39,8 @@ struct Predicted {
 struct Bound {  // proved lower bounds; absent: none proved
   std::optional<Joules> energy_j;
   std::optional<Seconds> time_s;
-  bool any_order = false;  // false: holds for this plan's order of first computations
+  std::optional<double> edp_js;  // joules times seconds
+  bool any_order = false;        // false: holds for this plan's order of first computations
 };
 
 // How a row of the relaxation (plan/relaxation.h) is made, for whoever wants to make it again. Ops are positions in the
@@ -56,6 +58,7 @@ enum class Rule : uint8_t {
   kRounding,  // epoch, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
   kCover,     // epoch, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
               // cover, these, then those that extend it
+  kSpend,     //
 };
 
 // What a plan decides, 0 or 1 (a column of the relaxation).
@@ -86,8 +89,10 @@ struct Certificate {
   double bound = 0;  // of the objective
   Objective objective = Objective::kEnergy;
   Bytes ram = 0;
+  double second_price = 0;  // kEnergy: joules for every second of the makespan, which the bound counts too
   std::optional<Seconds> deadline;
-  Seconds most_seconds = 0;  // > 0: plans that take longer are worse than the bound by their time alone
+  std::optional<Joules> most_energy;  // plans spend no more
+  Seconds most_seconds = 0;           // > 0: plans that take longer are worse than the bound by their time alone
   bool paging = true, remat = true, in_place = true, any_numerics = false;  // what plans may do
   std::vector<int64_t> order;  // op ids: plans compute them first in this order
   std::vector<int32_t>
@@ -99,6 +104,7 @@ struct Certificate {
 struct Plan {
   Bytes budget_bytes = 0;
   std::optional<Seconds> deadline_s;
+  std::optional<Joules> most_energy_j;
   Objective objective = Objective::kEnergy;
   std::map<int64_t, Bytes> initial;  // tensor id -> arena offset
   Bytes staging_at = -1;
@@ -107,6 +113,7 @@ struct Plan {
   Predicted predicted;
   Bound bound;
   std::optional<Certificate> certificate;  // of bound, where it was proved by one
+  std::vector<Certificate> lines;  // of bound.edp_js: energy, time, and energy + price * time (plan/edp_bound.h)
   Status status = Status::kFeasible;
   std::string method;
   Seconds solver_seconds = 0;

@@ -21,6 +21,7 @@ struct Progress {
 struct PlanOptions {
   Bytes ram = 0;                             // 0 is an error (E0300)
   std::optional<Seconds> deadline;           // on the makespan
+  std::optional<Joules> most_energy;         // on a step's energy
   Objective objective = Objective::kEnergy;  // kTime: then fewest bytes transferred
   bool paging = true, remat = true, in_place = true;
   bool allow_numerics_change = false;
@@ -42,6 +43,13 @@ struct Infeasible {
   Bytes min_ram_bytes = 0, min_ram_bound_bytes = 0;
   std::string why;
   std::optional<Plan> min_plan;  // proves min_ram_bytes
+  bool without_limits = false;   // min_plan is late or takes too much energy: no plan is known that does not
+  std::optional<Certificate> ram_certificate;  // of min_ram_bound_bytes, where a linear program has proved it
+  struct Least {                               // of all plans in the RAM asked for
+    std::optional<double> known;
+    double proved = 0;
+  };
+  std::optional<Least> time_s, energy_j;  // where there is a limit on it
 };
 
 // A plan within the budget, its offsets placed, its predictions exact. Every plan returned has passed `check::replay`'s

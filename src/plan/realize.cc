@@ -75,11 +75,15 @@ Realized realize(const CostGraph& graph, const Model& model, const std::vector<E
     Result<place::Placement> smaller = place::place(stays.stays, placing(model, options, 0));
     if (smaller && smaller->arena_bytes < placement.arena_bytes) placement = std::move(*smaller);
   }
-  Plan plan{
-      .budget_bytes = options.ram, .deadline_s = options.deadline, .objective = options.objective, .graph = graph};
+  Plan plan{.budget_bytes = options.ram,
+            .deadline_s = options.deadline,
+            .most_energy_j = options.most_energy,
+            .objective = options.objective,
+            .graph = graph};
   write_instructions(model, events, stays, placement, plan);
   const std::optional<Predicted> predicted = predict(graph, plan);
   if (!predicted || (options.deadline && predicted->time_s > *options.deadline)) return {};
+  if (options.most_energy && predicted->energy_j > *options.most_energy) return {};
   plan.predicted = *predicted;
   Result<std::map<int64_t, Bytes>> slots = storage_slots(model, plan);
   if (!slots) return {};

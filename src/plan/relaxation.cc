@@ -111,6 +111,7 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
   add_rows();
   add_memory_rows();
   add_time_rows();
+  add_energy_row();
 }
 
 int32_t Relaxation::add_column(double cost, std::optional<Certificate::Decision> decision) {
@@ -190,7 +191,8 @@ void Relaxation::add_columns() {
     const TensorModel& entry = model_.tensors[z(tensor)];
     if (entry.pinned) continue;
     const bool stored = entry.start == cost::Home::kAux;
-    const bool pages = stored || entry.can_page;
+    // What must end in storage may go there early, and come back, whatever is switched off.
+    const bool pages = stored || entry.can_page || (entry.ends_in_aux && model_.paging);
     if (pages && !stored && (last_[z(tensor)] > birth(tensor) || entry.ends_in_aux)) {
       x_[z(tensor)] = add_column(energy ? entry.out_j : 0, {{Variable::kPagedOut, 0, tensor}});
       if (entry.ends_in_aux) columns_.back().lower = 1;
@@ -266,9 +268,13 @@ Bytes Relaxation::room_beside(int32_t epoch, int32_t op) const {
 }
 
 void Relaxation::add_memory_rows() {
+  const bool least = options_.objective == Objective::kRam;
+  if (least) need_ = add_column(1, {}), columns_.back().upper = static_cast<double>(options_.ram);
   for (int32_t epoch = 0; epoch + 1 < epochs(); ++epoch) {
     const int32_t op = boundary(epoch) - 1;
-    Row row{.lower = -static_cast<double>(room_beside(epoch, op)), .rule = Rule::kMemory, .of = {epoch}};
+    const Bytes room = room_beside(epoch, op) - (least ? options_.ram : 0);
+    Row row{.lower = -static_cast<double>(room), .rule = Rule::kMemory, .of = {epoch}};
+    if (least) row.terms.push_back({need_, 1});
     for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
       const Bytes size = model_.tensors[z(tensor)].size;
       if (const int32_t column = in_ram(epoch + 1, tensor); column >= 0 && size > 0 && !touches(op, tensor))
@@ -279,9 +285,12 @@ void Relaxation::add_memory_rows() {
 }
 
 void Relaxation::add_time_rows() {
-  const bool wanted = options_.objective == Objective::kTime || options_.deadline > 0 || model_.idle_w > 0;
+  const double second = options_.objective == Objective::kTime     ? 1
+                        : options_.objective == Objective::kEnergy ? model_.idle_w + options_.second_price
+                                                                   : 0;
+  const bool wanted = second > 0 || options_.deadline > 0 || (options_.most_energy > 0 && model_.idle_w > 0);
   if (!wanted || (options_.deadline <= 0 && options_.most_seconds <= 0)) return;
-  const int32_t whole = add_column(options_.objective == Objective::kTime ? 1 : model_.idle_w, {});
+  const int32_t whole = whole_ = add_column(second, {});
   columns_.back().upper = options_.deadline > 0 ? options_.deadline : options_.most_seconds;
   Row work{.terms = {{whole, 1}}, .rule = Rule::kWork}, in{.terms = {{whole, 1}}, .rule = Rule::kMoveIn},
       out{.terms = {{whole, 1}}, .rule = Rule::kMoveOut};
@@ -301,6 +310,23 @@ void Relaxation::add_time_rows() {
   }
   for (Row* row : {&work, &in, &out})
     if (row->terms.size() > 1 || row == &work) rows_.push_back(std::move(*row));
+}
+
+void Relaxation::add_energy_row() {
+  if (options_.most_energy <= 0) return;
+  Row row{.lower = -options_.most_energy, .rule = Rule::kSpend};
+  for (const OpModel& op : model_.ops)
+    if (!op.optional) row.lower += joules(op);
+  const auto add = [&](int32_t column, double factor) {
+    if (column >= 0 && factor > 0) row.terms.push_back({column, -factor});
+  };
+  for (int32_t epoch = 0; epoch < epochs(); ++epoch) {
+    for (int32_t op = 0; op < ops_; ++op) add(again(epoch, op), joules(model_.ops[z(op)]));
+    for (int32_t tensor = 0; tensor < tensors_; ++tensor) add(paged_in(epoch, tensor), model_.tensors[z(tensor)].in_j);
+  }
+  for (int32_t tensor = 0; tensor < tensors_; ++tensor) add(paged_out(tensor), model_.tensors[z(tensor)].out_j);
+  add(whole_, model_.idle_w);
+  rows_.push_back(std::move(row));
 }
 
 }  // namespace pantoum::plan

@@ -12,6 +12,7 @@
 //   memory  sum of m_i S[e+1,i] over i that the boundary's op does not touch  <=  ram - its working set
 //   time    T - sum of seconds of R (and of I, X where the pager is synchronous)  >=  the first computations'
 //   move    T >= the seconds of I and X on one channel
+//   spend   the joules of R, I, X, the first computations and of being idle for T  <=  most_energy
 // i first computed in e itself counts as there (1). Choices: the cheapest, the leanest; what all of them read.
 #pragma once
 
@@ -44,7 +45,9 @@ struct Row {  // sum of terms >= lower
 struct RelaxationOptions {
   Bytes ram = 0;
   Seconds deadline = 0;                      // 0: none
-  Objective objective = Objective::kEnergy;  // of the columns' costs
+  Joules most_energy = 0;                    // 0: any
+  Objective objective = Objective::kEnergy;  // of the columns' costs; kRam: the least M that does as ram, at most `ram`
+  double second_price = 0;                   // kEnergy: what a second of the makespan costs beside idle power
   Seconds most_seconds = 0;                  // no plan worth finding takes longer; 0: not known
 };
 
@@ -104,6 +107,7 @@ class Relaxation {
   void add_rows();
   void add_memory_rows();
   void add_time_rows();
+  void add_energy_row();
   bool available(int32_t epoch, int32_t tensor, std::vector<Term>& terms) const;
 
   const Model& model_;
@@ -121,6 +125,7 @@ class Relaxation {
   std::vector<std::optional<Certificate::Decision>> decisions_;  // by column
   std::vector<Row> rows_;
   double constant_ = 0;
+  int32_t whole_ = -1, need_ = -1;  // columns: T, M
 };
 
 // Stages at which the memory of a plan that keeps everything exceeds `ram` (all of them, at most `most`: those that

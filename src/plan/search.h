@@ -22,7 +22,8 @@ struct SearchResult {
 };
 
 // Gives up, gap by gap, what costs least per byte that it saves, until the policy fits or nothing helps.
-// With a deadline: first without a clock; where that is late, without transfers; then by what costs least time.
+// With a deadline or a limit on energy: first without; where that is late, without transfers; where it is dear, by what
+// costs least energy; then by what costs least time.
 // Cost: a simulation of every gap that spans the worst stage, per gap given up.
 [[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 

@@ -16,7 +16,7 @@ size_t z(int32_t index) {
 Simulator::Simulator(const Model& model, const Limit& limit)
     : model_(model),
       limit_(limit),
-      timed_(limit.deadline > 0 || limit.objective == Objective::kTime || model.idle_w > 0) {
+      timed_(limit.deadline > 0 || limit.objective != Objective::kEnergy || model.idle_w > 0) {
   const size_t stages = z(model.end()) + 1, entities = model.tensors.size() + model.ops.size();
   moments_.resize(entities);
   watch_.resize(entities);
@@ -38,8 +38,9 @@ Simulator::Simulator(const Model& model, const Limit& limit)
 }
 
 void Simulator::set_constants() {
-  double seconds = 0, bytes = 1;
-  for (const OpModel& op : model_.ops) seconds += op.choices.front().seconds;
+  double seconds = 0, joules = 0, bytes = 1;
+  for (const OpModel& op : model_.ops) seconds += op.choices.front().seconds, joules += op.choices.front().joules;
+  prices_ = prices_of(limit_.objective, joules, seconds);
   first_load_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
   for (size_t at = 0; at < model_.tensors.size(); ++at) {
     const TensorModel& tensor = model_.tensors[at];
@@ -78,7 +79,10 @@ Outcome Simulator::outcome_of(const Cost& totals) const {
     outcome.energy += model_.idle_w * outcome.time;
     if (limit_.deadline > 0) outcome.late = std::max(0.0, outcome.time - limit_.deadline);
   }
-  outcome.value = limit_.objective == Objective::kEnergy ? outcome.energy : outcome.time + tie_ * totals.traffic;
+  if (limit_.most_energy > 0) outcome.dear = std::max(0.0, outcome.energy - limit_.most_energy);
+  outcome.value = value_of(limit_.objective, outcome.energy, outcome.time);
+  if (limit_.objective == Objective::kTime) outcome.value += tie_ * totals.traffic;
+  if (limit_.fewest) outcome.value = totals.traffic;
   return outcome;
 }
 
@@ -171,7 +175,7 @@ bool Simulator::rather_recompute(int32_t tensor) {
   if (entry.producer < 0 || !model_.ops[z(entry.producer)].again || gap < 0 || policy_.gaps[z(gap)].page) return false;
   const ChoiceModel& how = model_.ops[z(entry.producer)].choices[z(maker_choice(entry.producer, tensor))];
   if (!model_.uses(Switch::kReadBack)) return true;
-  return limit_.objective == Objective::kEnergy ? how.joules < entry.in_j : how.seconds < entry.in_s;
+  return prices_(how.joules, how.seconds) < prices_(entry.in_j, entry.in_s);
 }
 
 // The op's own choice if it writes the tensor, else the first that does.

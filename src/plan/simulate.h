@@ -11,6 +11,7 @@
 
 #include "plan/load_profile.h"
 #include "plan/model.h"
+#include "plan/objective.h"
 #include "plan/policy.h"
 
 namespace pantoum::plan {
@@ -24,8 +25,10 @@ struct Event {
 
 struct Limit {
   Bytes ram = 0;
-  Seconds deadline = 0;  // 0: none
+  Seconds deadline = 0;    // 0: none
+  Joules most_energy = 0;  // 0: any
   Objective objective = Objective::kEnergy;
+  bool fewest = false;  // what is minimised are the bytes moved, in place of the objective
 };
 
 // Lexicographic in spirit: a plan counts when `sound` and both excesses are 0.
@@ -34,9 +37,10 @@ struct Outcome {
   double value = 0;    // what is minimised
   double excess = 0;   // bytes over the budget, summed over the stages; storage beyond its capacity
   Seconds late = 0;    // beyond the deadline
+  Joules dear = 0;     // beyond the most energy
   Joules energy = 0;
   Seconds time = 0;  // 0 unless time matters
-  [[nodiscard]] bool fits() const { return sound && excess == 0 && late == 0; }
+  [[nodiscard]] bool fits() const { return sound && excess == 0 && late == 0 && dear == 0; }
 };
 
 // Simulates one policy and its neighbours. A neighbour costs the stages whose course it changes: the accepted run knows
@@ -193,6 +197,7 @@ class Simulator {
   std::vector<int32_t> finals_, stored_finals_;          // tensors that end in RAM, in storage
   Bytes first_load_ = 0, first_stored_ = 0;
   double tie_ = 0;
+  Prices prices_;
 
   // The accepted run.
   std::vector<std::vector<Moment>> moments_;  // by entity, by stage; the first is the start

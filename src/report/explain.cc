@@ -5,13 +5,15 @@
 #include <unordered_map>
 #include <utility>
 
+#include "plan/objective.h"
+
 namespace pantoum::report {
 namespace {
 
 constexpr double kWorth = 1e-9;  // a relative saving below this is rounding
 
 double value_of(const plan::Plan& plan, const plan::Predicted& predicted) {
-  return plan.objective == plan::Objective::kEnergy ? predicted.energy_j : predicted.time_s;
+  return plan::value_of(plan.objective, predicted);
 }
 
 bool cheaper(const plan::Plan& plan, const plan::Predicted& other) {

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "plan/objective.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -110,7 +111,7 @@ Json to_json(const Explanation& why) {
   return {
       {"name", why.plan.graph.name},
       {"device", why.plan.graph.device.name},
-      {"objective", why.plan.objective == plan::Objective::kEnergy ? "energy" : "time"},
+      {"objective", plan::name_of(why.plan.objective)},
       {"energy_source", "modelled"},
       {"binds", binds(why, names)},
       {"peak",

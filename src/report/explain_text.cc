@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "plan/objective.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -130,10 +131,10 @@ std::string stalls(const Explanation& why, const Names& names) {
 
 std::string next(const Explanation& why) {
   Section section("next bytes");
-  const bool energy = why.plan.objective == plan::Objective::kEnergy;
   const auto saved = [&](const plan::Predicted& other) {
-    return energy ? show_joules(why.plan.predicted.energy_j - other.energy_j)
-                  : show_seconds(why.plan.predicted.time_s - other.time_s);
+    const plan::Objective objective = why.plan.objective;
+    return plan::show_value(objective,
+                            plan::value_of(objective, why.plan.predicted) - plan::value_of(objective, other));
   };
   for (const Probe& probe : why.next.probes)
     section.line(probe.more == 0

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "plan/objective.h"
 
 namespace pantoum::report {
 namespace {
@@ -109,7 +110,7 @@ Json to_json(const SweepHead& head) {
           {"question", head.question},
           {"name", head.name},
           {"device", head.device},
-          {"objective", options.objective == plan::Objective::kEnergy ? "energy" : "time"},
+          {"objective", plan::name_of(options.objective)},
           {"deadline_s", or_null(options.deadline)},
           {"reserve_bytes", head.reserve},
           {"paging", options.paging},

@@ -31,8 +31,9 @@ Result<Plan> answer(const Question& question, const std::vector<Event>& events, 
   if (excess != nullptr) *excess = realized.excess;
   std::string why = fmt::format("its schedule needs {} bytes of RAM", peak);
   if (peak <= options.ram) {
-    why = realized.excess > 0 ? fmt::format("its schedule needs an arena of {} bytes", options.ram + realized.excess)
-                              : "its schedule misses the deadline, or needs more storage than there is";
+    why = realized.excess > 0
+              ? fmt::format("its schedule needs an arena of {} bytes", options.ram + realized.excess)
+              : "its schedule misses the deadline, takes more energy than it may, or more storage than there is";
   }
   Failure failure = no_schedule(question, std::move(why));
   if (!published.empty()) failure.value().notes.push_back(published);

@@ -1,0 +1,90 @@
+#include "cli/step_limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/units.h"
+
+namespace pantoum::cli {
+namespace {
+
+void set_earlier(std::optional<double>& limit, double value) {
+  limit = std::min(limit.value_or(value), value);
+}
+
+// "1.3x" or "450ms".
+Result<void> set_deadline(const std::string& text, const char* option, pipeline::Deadline& deadline) {
+  if (!text.empty() && text.back() == 'x') {
+    double factor = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, factor);
+    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0)
+      return fail("E0111", fmt::format("'{}' is no factor", text), option, "write 1.3x, or a time as in 450ms");
+    set_earlier(deadline.relative, factor);
+    return {};
+  }
+  PANTOUM_ASSIGN(const double seconds, base::parse_seconds(text, option));
+  if (seconds <= 0) return fail("E0111", "no step takes no time", option, "write a time as in 450ms, or 1.3x");
+  set_earlier(deadline.seconds, seconds);
+  return {};
+}
+
+Result<void> set_at_most(const std::string& text, pipeline::PlanRequest& request) {
+  const size_t sign = text.find('=');
+  const std::string what = text.substr(0, sign), value = sign == std::string::npos ? "" : text.substr(sign + 1);
+  if (what == "time") return set_deadline(value, "--at-most time", request.deadline);
+  if (what != "energy" || sign == std::string::npos)
+    return fail("E0115", fmt::format("'{}' is no limit", text), "--at-most", "write energy=3.2J or time=450ms");
+  PANTOUM_ASSIGN(const double joules, base::parse_joules(value, "--at-most energy"));
+  if (joules <= 0) return fail("E0121", "no step takes no energy", "--at-most energy", "write an energy as in 3.2J");
+  set_earlier(request.options.most_energy, joules);
+  return {};
+}
+
+}  // namespace
+
+void add_limit_options(CLI::App& verb, LimitWords& words) {
+  verb.add_option("--deadline", words.deadline, "of one step: 450ms, or 1.3x of the step with unlimited RAM");
+  verb.add_option("--at-most", words.at_most, "a limit that no step exceeds: energy=3.2J, time=450ms; may be repeated");
+  verb.add_option("--finish-within", words.finish_within,
+                  "deadline of the whole training: 2h, in equal parts per step");
+}
+
+void add_length_options(CLI::App& verb, TrainingLength& length) {
+  verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch")
+      ->check(CLI::PositiveNumber);
+  verb.add_option("--samples", length.samples, "of the training set")->check(CLI::PositiveNumber);
+}
+
+Result<void> set_limits(const LimitWords& words, pipeline::PlanRequest& request) {
+  if (!words.deadline.empty()) PANTOUM_TRY(set_deadline(words.deadline, "--deadline", request.deadline));
+  for (const std::string& text : words.at_most) PANTOUM_TRY(set_at_most(text, request));
+  return {};
+}
+
+Result<void> set_finish_within(const LimitWords& words, const TrainingLength& length, int64_t batch,
+                               pipeline::PlanRequest& request) {
+  if (words.finish_within.empty()) return {};
+  PANTOUM_ASSIGN(const double seconds, base::parse_seconds(words.finish_within, "--finish-within"));
+  int64_t steps = length.steps;
+  if (steps == 0 && length.epochs > 0 && length.samples > 0 && batch > 0) {
+    if (length.samples / batch > 0 && length.epochs > INT64_MAX / (length.samples / batch))
+      return fail("E0122", "the training has too many steps", "--finish-within");
+    steps = length.epochs * (length.samples / batch);
+    if (steps == 0)
+      return fail("E0122", fmt::format("{} samples are less than a batch of {}", length.samples, batch),
+                  "--finish-within", "give a smaller --batch");
+  }
+  if (steps == 0)
+    return fail("E0122", "the number of steps is not known", "--finish-within",
+                "give --steps, or --epochs, --samples and --batch");
+  if (seconds <= 0) return fail("E0111", "no training takes no time", "--finish-within", "write a time as in 2h");
+  set_earlier(request.deadline.seconds, seconds / static_cast<double>(steps));
+  return {};
+}
+
+}  // namespace pantoum::cli
