@@ -88,6 +88,8 @@ class Curve {
   void carry(const plan::Plan* fresh, const plan::PlanOptions& options) {
     last_->budget_bytes = options.ram;
     last_->bound = fresh ? fresh->bound : plan::Bound{};
+    last_->certificate = fresh ? fresh->certificate : std::nullopt;
+    last_->lines = fresh ? fresh->lines : std::vector<plan::Certificate>{};
     const double value = value_of(*last_);
     const std::optional<double> bound = bound_of(*last_);
     last_->gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;

@@ -287,6 +287,38 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   EXPECT_GT(tally.equal, tally.known / 2);
 }
 
+// Transfers that take no time and a joule per byte, computes that take no energy: among the fastest plans those that
+// move the fewest bytes spend the least.
+TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
+  int known = 0, equal = 0, moving = 0;
+  for (const auto& [seed, given, budgets] : questions()) {
+    if (seed % 2 != 0 || given.device.pager.mode == cost::PagerMode::kNone) continue;
+    CostGraph graph = given;
+    graph.device.idle_w = 0;
+    graph.device.pager.block_bytes = 1;
+    graph.device.pager.in = graph.device.pager.out = {.latency_s = 0, .bytes_per_s = 1e30, .w = 1e30};
+    for (cost::Op& op : graph.ops)
+      for (cost::Choice& choice : op.choices) choice.energy_j = 0;
+    for (const Bytes ram : {budgets[0], budgets[1]}) {
+      PlanOptions options = options_for(ram);
+      options.objective = Objective::kTime;
+      SCOPED_TRACE(told(seed, options));
+      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const Result<Plan> plan = make_plan(graph, options);
+      if (!plan || !soonest || plan->predicted.time_s > *soonest * (1 + 1e-6)) continue;
+      const auto fewest = exhaustive_optimum(graph, ram, {.deadline = plan->predicted.time_s * (1 + kRounding)});
+      if (!fewest) continue;
+      ++known;
+      EXPECT_GE(plan->predicted.energy_j, *fewest * (1 - kRounding)) << "the search misses plans";
+      equal += plan->predicted.energy_j <= *fewest * (1 + 1e-6) ? 1 : 0;
+      moving += *fewest > 0 ? 1 : 0;
+    }
+  }
+  RecordProperty("known", known), RecordProperty("equal", equal), RecordProperty("moving", moving);
+  EXPECT_GT(moving, static_cast<int>(20 / kScale));
+  EXPECT_GT(equal, known * 94 / 100);
+}
+
 // Without paging, or in a hurry, the working sets are not all: what is proved of the RAM holds, and is proved again.
 TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
   int raised = 0;

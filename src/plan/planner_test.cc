@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 
 #include "check/random_graph.h"
@@ -61,8 +62,10 @@ void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& o
 
 #ifdef PANTOUM_SANITIZER
 constexpr int kSeeds = 30;
+constexpr double kGrace = 5;
 #else
 constexpr int kSeeds = 150;
+constexpr double kGrace = 0.6;  // 0.2 where the machine has nothing else to do
 #endif
 
 TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
@@ -131,6 +134,57 @@ TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
     EXPECT_EQ(one.instructions[at].what, four.instructions[at].what);
     EXPECT_EQ(one.instructions[at].subject, four.instructions[at].subject);
     EXPECT_EQ(one.instructions[at].at, four.instructions[at].at);
+  }
+}
+
+TEST(MakePlan, GivesTheSamePlanForEnergyTimesTimeAtAnyNumberOfThreads) {
+  const CostGraph graph = residual(6);
+  PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2,
+                      .objective = Objective::kEdp,
+                      .effort = 2,
+                      .threads = 1};
+  const Plan one = make_plan(graph, options).value();
+  expect_valid(graph, one, options);
+  options.threads = 3;
+  const Plan three = make_plan(graph, options).value();
+  EXPECT_EQ(one.predicted.energy_j, three.predicted.energy_j);
+  EXPECT_EQ(one.predicted.time_s, three.predicted.time_s);
+  EXPECT_EQ(one.bound.edp_js, three.bound.edp_js);
+  EXPECT_EQ(one.instructions.size(), three.instructions.size());
+  ASSERT_TRUE(one.bound.edp_js);
+  EXPECT_LE(*one.bound.edp_js, one.predicted.energy_j * one.predicted.time_s);
+  EXPECT_GE(*one.bound.edp_js, *one.bound.energy_j * *one.bound.time_s * (1 - 1e-6)) << "the lines prove no less";
+}
+
+TEST(MakePlan, TellsWhatLimitsCanBeMet) {
+  const CostGraph graph = residual(4);
+  const Plan whole = unplanned(graph).value();
+  PlanOptions options{.ram = whole.predicted.peak_bytes, .effort = 1};
+  options.deadline = whole.predicted.time_s / 2;
+  options.most_energy = whole.predicted.energy_j / 2;
+  Infeasible why;
+  const auto plan = make_plan(graph, options, &why);
+  ASSERT_FALSE(plan);
+  EXPECT_EQ(plan.error().code, "E0301");
+  ASSERT_TRUE(why.time_s && why.energy_j && why.min_plan);
+  EXPECT_TRUE(why.without_limits);
+  EXPECT_NEAR(why.time_s->known.value(), whole.predicted.time_s, 1e-6);
+  EXPECT_NEAR(why.time_s->proved, whole.predicted.time_s, 1e-6);
+  EXPECT_NEAR(why.energy_j->proved, whole.predicted.energy_j, 1e-6);
+  EXPECT_GT(why.min_ram_bound_bytes, options.ram) << "no RAM up to the one asked for is enough";
+}
+
+TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
+  const CostGraph graph = residual(150);
+  const Plan whole = unplanned(graph).value();
+  for (const bool paging : {true, false}) {
+    PlanOptions options{.ram = whole.predicted.peak_bytes / 20, .paging = paging, .time_limit = 0.5, .threads = 2};
+    options.deadline = whole.predicted.time_s * 1.001;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto plan = make_plan(graph, options);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_FALSE(plan);
+    EXPECT_LT(took.count(), 0.5 + kGrace);
   }
 }
 

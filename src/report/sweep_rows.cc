@@ -32,6 +32,7 @@ void put_plan(const SweepRow& row, Json& json) {
   json["time_s"] = found.time_s;
   json["bound_energy_j"] = or_null(row.bound.energy_j);
   json["bound_time_s"] = or_null(row.bound.time_s);
+  json["bound_edp_js"] = or_null(row.bound.edp_js);
   json["bound_order"] = row.bound.any_order ? "any" : "plan";
   json["gap"] = row.gap;
   json["recomputed"] = found.counts.recompute;
@@ -54,6 +55,7 @@ void get_plan(const nlohmann::json& json, SweepRow& row) {
   row.found.time_s = json.at("time_s");
   if (!json.at("bound_energy_j").is_null()) row.bound.energy_j = json.at("bound_energy_j");
   if (!json.at("bound_time_s").is_null()) row.bound.time_s = json.at("bound_time_s");
+  if (!json.at("bound_edp_js").is_null()) row.bound.edp_js = json.at("bound_edp_js");
   row.bound.any_order = json.at("bound_order") == "any";
   row.gap = json.at("gap");
   row.found.counts.recompute = json.at("recomputed");
@@ -112,6 +114,7 @@ Json to_json(const SweepHead& head) {
           {"device", head.device},
           {"objective", plan::name_of(options.objective)},
           {"deadline_s", or_null(options.deadline)},
+          {"most_energy_j", or_null(options.most_energy)},
           {"reserve_bytes", head.reserve},
           {"paging", options.paging},
           {"remat", options.remat},

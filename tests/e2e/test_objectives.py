@@ -80,6 +80,18 @@ class Objectives(House):
         self.succeed("train", MODEL, "--data", data, "--batch", 16, "--ram", "4MiB", "--effort", 1, "--epochs", 2, "--finish-within", "2h", "-o", out)
         self.assertAlmostEqual(json.loads(pathlib.Path(self.path("plan.json")).read_text())["deadline_s"], 2 * 3600 / 8)
 
+    def test_a_sweep_takes_objective_and_limits(self):
+        ask = ("sweep", "--costgraph", self.graph, "--ram", f"{self.peak * 6 // 10}B,{self.peak * 7 // 10}B,{self.peak}B", "--effort", 2, "-o", self.path("sweep"))
+        self.succeed(*ask, "--objective", "edp", "--at-most", "energy=1kJ")
+        found = json.loads(pathlib.Path(self.path("sweep", "sweep.json")).read_text())
+        self.assertEqual((found["objective"], found["most_energy_j"]), ("edp", 1000))
+        products = [row["energy_j"] * row["time_s"] for row in found["rows"]]
+        self.assertEqual(products, sorted(products, reverse=True))
+        for row, product in zip(found["rows"], products):
+            self.assertLessEqual(row["bound_edp_js"], product * (1 + 1e-9))
+            self.succeed("verify", self.path("sweep", "plans", f"pantoum-{row['ram_bytes']}.plan.json"))
+        self.refuse(3, "E0280", *ask, "--objective", "edp", "--at-most", "energy=2kJ")
+
     def test_words_that_are_no_limits(self):
         ask = ("plan", "--costgraph", self.graph, "--ram", self.ram, "--at-most")
         self.assertIn("3.2J, 3.2mJ or 3.2Wh", self.refuse(2, "E0121", *ask, "energy=3.2").stderr)
