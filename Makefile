@@ -47,13 +47,15 @@ unit: build
 e2e: build
 	@$(CTEST) --test-dir $(RELEASE) -L e2e --output-on-failure
 
-# The unit and property tests once under ASan + UBSan and once under TSan.
+# The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
 sanitize: asan tsan
 
+asan: TESTS := unit
+tsan: TESTS := threaded
 asan tsan: setup
 	@$(CMAKE) --preset $@ > /dev/null
-	@$(CMAKE) --build build/$@ -j $(JOBS) --target unit_tests
-	@$(CTEST) --test-dir build/$@ -L unit -j $(JOBS) --output-on-failure
+	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
+	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
 # Every fuzzer for a minute, side by side.
 FUZZ_SECONDS := 60

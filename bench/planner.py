@@ -1,6 +1,8 @@
-"""Benchmark of the planner: reference questions, placement, large graphs; a table and out/bench/planner.json.
+"""Benchmark of the planner on two cores: reference questions, placement, large graphs, every family against every baseline,
+deadlines; a table and out/bench/planner.json, with the raw samples in planner-raw.json beside it.
 
-usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT]
+usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick]
+--quick: four rows of the families, the smallest of the large graphs, the small reference questions.
 The reference questions, their tools and the synthetic cost graphs are not part of this repository: --reference names the
 folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped and said.
 Standard library only.
@@ -13,6 +15,13 @@ import re
 import subprocess
 import sys
 import time
+
+from planner_families import families
+
+try:
+    from planner_deadlines import deadlines
+except ImportError:
+    deadlines = None
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = {"small": (1.0001, 1e-4), "sweep": (1.0001, 1e-3), "large": (1.0002, 3e-4)}  # ratio, gap
@@ -75,7 +84,7 @@ def placement(table, args, raw):
 
 def huge(table, args, raw):
     tool = os.path.join(args.reference, "tools", "gen_costgraph.py")
-    for words, gap, limit in HUGE:
+    for words, gap, limit in HUGE[:1] if args.quick else HUGE:
         for share in (0.5, 0.3):
             name = f"{words} at {share} of the unplanned peak"
             if not table.wants(name):
@@ -99,6 +108,13 @@ def huge(table, args, raw):
             table.add(f"{name}: time", seconds, "s", f"<= {limit}", seconds <= limit)
 
 
+def on_two_cores(table):
+    """Keeps this process and all that it starts on two cores."""
+    given = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, given[:2])
+    table.add("cores", min(2, len(given)), "cores", "2", len(given) >= 2, f"of {len(given)}: nothing is asked on more")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pantoum", required=True)
@@ -106,13 +122,20 @@ def main():
     parser.add_argument("--reference", default=os.path.join(ROOT, "..", "shared"))
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
     parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
     table, raw = Table(args.only), {}
+    on_two_cores(table)
     placement(table, args, raw)
-    for kind in LIMITS:
+    for kind in ("small",) if args.quick else LIMITS:
         reference(table, args, kind, raw)
     huge(table, args, raw)
+    families(table, args, raw)
+    if deadlines:
+        deadlines(table, args, raw)
+    elif table.wants("deadlines"):
+        table.skip("deadlines", "no planner_deadlines.py")
     for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
         with open(os.path.join(args.out, name), "w") as file:
             json.dump(value, file, indent=1)

@@ -4,7 +4,16 @@
 #
 # Builds every .c and .cc of the folder except *_test.cc, and a test NAME_FOO_test for every FOO_test.cc.
 
-add_custom_target(unit_tests)  # builds every unit test
+add_custom_target(unit_tests)      # builds every unit test
+add_custom_target(threaded_tests)  # those that start threads
+
+#   pantoum_threaded(ROOM tests...)  These unit tests of the room start threads: all that TSan can find something about.
+function(pantoum_threaded room)
+  foreach(test ${ARGN})
+    set_tests_properties(${room}/${test} PROPERTIES LABELS "unit;threaded")
+    add_dependencies(threaded_tests ${room}_${test})
+  endforeach()
+endfunction()
 
 #   pantoum_unit_test(ROOM FILE libraries...)
 function(pantoum_unit_test room file)

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "check/certificate.h"
 #include "cost/cost_graph_json.h"
 #include "pipeline/sweep_folder.h"
 #include "plan/objective.h"
@@ -36,6 +37,14 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .unplanned = unlimited.predicted};
 }
 
+// Gap and status, of the plan's value and bound.
+void conclude(plan::Plan& plan, double gap) {
+  const double value = value_of(plan);
+  const std::optional<double> bound = bound_of(plan);
+  plan.gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
+  plan.status = plan.gap <= gap ? plan::Status::kOptimal : plan::Status::kFeasible;
+}
+
 // The curve of one planner, from the smallest budget up.
 class Curve {
  public:
@@ -61,6 +70,29 @@ class Curve {
     return true;
   }
 
+  // A bound for more RAM is one for less: once all budgets are planned, each takes up the next larger one's where that
+  // is higher, with its certificate.
+  Result<void> carry_bounds_down() {
+    for (size_t at = head_.budgets.size(); at-- > 1;) {
+      const SweepRow *less = folder_.find(planner_.name, head_.budgets[at - 1]),
+                     *more = folder_.find(planner_.name, head_.budgets[at]);
+      if (less == nullptr || more == nullptr || !less->has_plan() || !more->has_plan()) continue;
+      PANTOUM_ASSIGN(const plan::Plan from, folder_.plan_of(*more));
+      PANTOUM_ASSIGN(plan::Plan to, folder_.plan_of(*less));
+      if ((!from.certificate && from.lines.empty()) || bound_of(from).value_or(0) <= bound_of(to).value_or(0)) continue;
+      to.certificate = from.certificate;
+      to.lines = from.lines;
+      to.bound.any_order = from.bound.any_order;
+      bound_of(to.bound, to.objective) = bound_of(from);
+      if (!check::check_bound(to, value_of(to))) continue;  // it is for another order
+      conclude(to, head_.options.gap);
+      SweepRow row = *less;
+      describe(row, to);
+      PANTOUM_TRY(folder_.add(row, &to));
+    }
+    return {};
+  }
+
  private:
   Result<void> take_up(const SweepRow& row) {
     if (row.status == SweepStatus::kInfeasible) none_ = row.none;
@@ -81,7 +113,9 @@ class Curve {
       carry(plan ? &*plan : nullptr, options);
     else
       last_ = std::move(*plan);
-    return describe(row);
+    PANTOUM_ASSIGN(row.found, checked(graph_, *last_, planner_.name));
+    describe(row, *last_);
+    return {};
   }
 
   // The last plan answers this budget too; a bound is that of this budget's own question.
@@ -90,20 +124,15 @@ class Curve {
     last_->bound = fresh ? fresh->bound : plan::Bound{};
     last_->certificate = fresh ? fresh->certificate : std::nullopt;
     last_->lines = fresh ? fresh->lines : std::vector<plan::Certificate>{};
-    const double value = value_of(*last_);
-    const std::optional<double> bound = bound_of(*last_);
-    last_->gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
-    last_->status = last_->gap <= options.gap ? plan::Status::kOptimal : plan::Status::kFeasible;
+    conclude(*last_, options.gap);
     last_->solver_seconds = fresh ? fresh->solver_seconds : 0;
   }
 
-  Result<void> describe(SweepRow& row) {
-    PANTOUM_ASSIGN(row.found, checked(graph_, *last_, planner_.name));
-    row.status = last_->status == plan::Status::kOptimal ? SweepStatus::kOptimal : SweepStatus::kFeasible;
-    row.bound = last_->bound;
-    row.gap = last_->gap;
-    row.seconds = last_->solver_seconds;
-    return {};
+  static void describe(SweepRow& row, const plan::Plan& plan) {
+    row.status = plan.status == plan::Status::kOptimal ? SweepStatus::kOptimal : SweepStatus::kFeasible;
+    row.bound = plan.bound;
+    row.gap = plan.gap;
+    row.seconds = plan.solver_seconds;
   }
 
   Result<void> refuse(const Error& error, plan::Infeasible& none, SweepRow& row) {
@@ -151,6 +180,7 @@ Result<void> draw_curves(const CostGraph& graph, const SweepRequest& request, co
       PANTOUM_ASSIGN(const bool done, curve.budget(request.budgets[at]));
       if (!done) return {};
     }
+    PANTOUM_TRY(curve.carry_bounds_down());
   }
   return {};
 }

@@ -21,7 +21,8 @@ struct SweepRequest {
 };
 
 // Plans every budget with every planner, budgets upward, each from the plan of the one before, so that no value is
-// worse than that of a smaller budget. Every plan has passed the checker. What `folder` holds of the same question is
+// worse than that of a smaller budget; then, downward, each takes up the bound of the next larger one where that is
+// higher. Every plan has passed the checker. What `folder` holds of the same question is
 // taken as it is; a row whose planning was stopped is not kept. Rows of planners that were asked for earlier are among
 // the answer's. Writes the folder's CSV, JSON and SVG, when stopped too.
 //   errors  E0280, E0281, E0901 of the folder; E0300 nothing is left of a budget; E0001 a plan that the checker rejects

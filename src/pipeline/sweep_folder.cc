@@ -99,7 +99,7 @@ Result<void> SweepFolder::read_rows(std::string_view text, const report::SweepHe
       continue;
     }
     PANTOUM_ASSIGN(report::SweepRow row, report::parse_sweep_row(line, fmt::format("{}, line {}", log_->path, number)));
-    rows_.push_back(std::move(row));
+    keep(std::move(row));
   }
   return {};
 }
@@ -113,8 +113,17 @@ const report::SweepRow* SweepFolder::find(const std::string& planner, cost::Byte
 Result<void> SweepFolder::add(const report::SweepRow& row, const plan::Plan* plan) {
   if (plan != nullptr) PANTOUM_TRY(artifact::write_plan(*plan, plan_path(row)));
   PANTOUM_TRY(log_->append(report::to_json(row).dump()));
-  rows_.push_back(row);
+  keep(row);
   return {};
+}
+
+void SweepFolder::keep(report::SweepRow row) {
+  for (report::SweepRow& old : rows_)
+    if (old.planner == row.planner && old.ram_bytes == row.ram_bytes) {
+      old = std::move(row);
+      return;
+    }
+  rows_.push_back(std::move(row));
 }
 
 Result<plan::Plan> SweepFolder::plan_of(const report::SweepRow& row) const {

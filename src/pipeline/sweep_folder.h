@@ -1,6 +1,6 @@
 // The folder of a sweep: rows that are finished stay finished, whatever ends the program.
 //
-//   sweep.jsonl   the question, then one line per finished row, appended
+//   sweep.jsonl   the question, then one line per finished row, appended; a later line of a row replaces it
 //   plans/        the plan of every row that has one: PLANNER-BYTES.plan.json
 //   sweep.csv, sweep.json, sweep.svg   made from the rows
 #pragma once
@@ -21,13 +21,14 @@ class SweepFolder {
 
   [[nodiscard]] const std::vector<report::SweepRow>& rows() const { return rows_; }
   [[nodiscard]] const report::SweepRow* find(const std::string& planner, cost::Bytes ram) const;
-  // The plan first, then the row: a row that is there has its plan.
+  // The plan first, then the row: a row that is there has its plan. In place of an older one of its planner and budget.
   [[nodiscard]] Result<void> add(const report::SweepRow& row, const plan::Plan* plan);
   [[nodiscard]] Result<plan::Plan> plan_of(const report::SweepRow& row) const;
   [[nodiscard]] Result<void> write_results(const report::Sweep& sweep) const;
 
  private:
   struct Log;
+  void keep(report::SweepRow row);
   SweepFolder(std::string path, std::shared_ptr<Log> log) : path_(std::move(path)), log_(std::move(log)) {}
   [[nodiscard]] std::string plan_path(const report::SweepRow& row) const;
   [[nodiscard]] Result<void> read_rows(std::string_view text, const report::SweepHead& head);

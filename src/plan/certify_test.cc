@@ -135,6 +135,23 @@ TEST(Certify, IsProvedAgainByTheChecker) {
     EXPECT_GT(rules[static_cast<Rule>(rule)], 0) << "rule " << rule;
 }
 
+TEST(Certify, TakesNoPathThroughWhatCannotBeComputedAgain) {
+  CostGraph graph = chain(8);
+  graph.ops[6].recompute = false;
+  for (size_t op = 8; op < graph.ops.size(); ++op)  // nobody needs tensor 5 once op 6 has run
+    std::replace(graph.ops[op].inputs.begin(), graph.ops[op].inputs.end(), int64_t{5}, int64_t{0});
+  const auto whole = unplanned(graph);
+  ASSERT_TRUE(whole);
+  const PlanOptions options{.ram = whole->predicted.arena_bytes / 2};
+  const Model model = make_model(graph, options);
+  const Relaxation relaxation(model, {.ram = options.ram}, choose_boundaries(model, options.ram, 100));
+  const std::vector<double> point(relaxation.columns().size(), -1e-10);  // a solver's zeros may be below 0
+  const std::vector<Row> cuts = path_cuts(relaxation, point, 1e-4);
+  EXPECT_FALSE(cuts.empty());
+  for (const Row& row : cuts)
+    for (size_t at = 4; at < row.of.size(); at += 2) EXPECT_NE(row.of[at - 2], 6) << "on to what op 6 reads";
+}
+
 // The question that a random plan answers: what it needs is the budget, and now and then the time it takes the
 // deadline.
 std::optional<Question> question_of(const CostGraph& graph, const check::Found& found, check::Random& random) {

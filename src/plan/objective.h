@@ -26,6 +26,9 @@ namespace pantoum::plan {
 [[nodiscard]] inline const std::optional<double>& bound_of(const Bound& bound, Objective objective) {
   return objective == Objective::kEnergy ? bound.energy_j : objective == Objective::kTime ? bound.time_s : bound.edp_js;
 }
+[[nodiscard]] inline std::optional<double>& bound_of(Bound& bound, Objective objective) {
+  return objective == Objective::kEnergy ? bound.energy_j : objective == Objective::kTime ? bound.time_s : bound.edp_js;
+}
 [[nodiscard]] inline const std::optional<double>& bound_of(const Plan& plan) {
   return bound_of(plan.bound, plan.objective);
 }

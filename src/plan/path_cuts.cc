@@ -52,7 +52,9 @@ class Separator {
   }
 
  private:
-  [[nodiscard]] double at(int32_t column) const { return column < 0 ? 0 : point_[z(column)]; }
+  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be computed again, to tensors
+  // that have no columns.
+  [[nodiscard]] double at(int32_t column) const { return column < 0 ? 0 : std::max(0.0, point_[z(column)]); }
 
   void add_epoch(int32_t epoch) {
     for (size_t tensor = 0; tensor < ins_.size(); ++tensor)

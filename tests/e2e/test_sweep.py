@@ -60,6 +60,20 @@ class Sweep(House):
                 found = json.loads(self.succeed("verify", plan, "--format", "json").stdout)
                 self.assertEqual((found["energy_j"], found["arena_bytes"]), (row["energy_j"], row["arena_bytes"]))
 
+    def test_a_bound_for_more_ram_is_one_for_less(self):
+        words = ("sweep", "--costgraph", self.graph, "--ram", f"{self.peak * 30 // 100}B:{self.peak * 33 // 100}B:9", "--effort", 1, "-o", self.path("near"))
+        self.succeed(*words)
+        rows = [row for row in self.rows("near") if "energy_j" in row]
+        lines = pathlib.Path(self.path("near", "sweep.jsonl")).read_text().splitlines()[1:]
+        self.assertGreater(len(lines), len(self.rows("near")), "none was carried down: the test wants budgets nearer to each other")
+        for less, more in zip(rows, rows[1:]):
+            self.assertGreaterEqual(less["bound_energy_j"], more["bound_energy_j"])
+            self.assertLessEqual(less["bound_energy_j"], less["energy_j"])
+            self.succeed("verify", self.path("near", "plans", f"pantoum-{less['ram_bytes']}.plan.json"))
+        before = self.contents("near")
+        self.succeed(*words)
+        self.assertEqual(self.contents("near"), before)
+
     def test_csv_json_and_svg_agree(self):
         out = self.succeed(*self.words("curve", "--format", "json")).stdout
         document = json.loads(pathlib.Path(self.path("curve", "sweep.json")).read_text())
