@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <thread>
 
 #include "plan/branch.h"
@@ -89,13 +90,17 @@ void BoundSearch::run(const Limits& limits) {
       rest.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now));
       if (!clocked) rest.iterations = std::min(rest.iterations, std::max(kLeastIterations, spent));
     }
-    if (!wait_for_value(limits, rest.until)) {
-      if (last) return;
-    } else {
-      spent += branch(limits, pressing, rest);
-      if (last && !done()) branch(limits, boundaries, {.iterations = clocked ? 0 : all - spent});
-      if (last) return;
+    const bool planned = wait_for_value(limits, rest.until);
+    if (planned) spent += branch(limits, pressing, rest);
+    // Where that left nothing to decide: beside them more and more of the others.
+    for (int32_t more = kFewest; last && planned && !done(); more *= 2) {
+      const std::vector<int32_t> others = choose_boundaries(model_, options_.ram, more);
+      std::vector<int32_t> joined;
+      std::set_union(pressing.begin(), pressing.end(), others.begin(), others.end(), std::back_inserter(joined));
+      spent += branch(limits, joined, {.iterations = clocked ? 0 : all - spent});
+      if (joined.size() >= boundaries.size()) break;
     }
+    if (last) return;
     boundaries = std::move(next);
   }
 }
