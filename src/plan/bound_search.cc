@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <thread>
 
 #include "plan/branch.h"
@@ -12,11 +11,11 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
 constexpr int32_t kFewest = 8, kMost = 256;
+constexpr double kShareOfRest = 0.34;  // for each set of boundaries that was left undone
 constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kMargin = 1 - 1e-9;        // a plan's energy is a sum with rounding of its own
-constexpr double kLeastSeconds = 0.3;       // of branching between two relaxations: as long as they took, at least this
+constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
 // Branching has no aim before the first plan is found. False: none was, until so many seconds are left.
@@ -41,9 +40,8 @@ RelaxationOptions BoundSearch::asked(const Limits& limits) const {
           .most_seconds = pays > 0 && std::isfinite(value) ? value / pays : 0};
 }
 
-LpLimits BoundSearch::share(const Limits& limits, const RelaxationOptions& asked, const Share& share) {
-  // Plans that take longer than `most_seconds` cost more than the value then, and nothing else is known of them.
-  const double most = asked.most_seconds > 0 && !options_.deadline ? limits.value() : HUGE_VAL;
+LpLimits BoundSearch::limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share) {
+  const double most = most_proved(asked);
   return {
       .seconds_left = [&limits, until = share.until] { return limits.seconds_left() - until; },
       .iterations = share.iterations,
@@ -51,57 +49,69 @@ LpLimits BoundSearch::share(const Limits& limits, const RelaxationOptions& asked
       .raised = [this, most](double bound) { bound_.store(std::max(bound_.load(), std::min(bound, most) * kMargin)); }};
 }
 
-void BoundSearch::keep(std::optional<Certificate>& certificate) {
+double BoundSearch::most_proved(const RelaxationOptions& asked) const {
+  if (asked.most_seconds <= 0 || options_.deadline) return HUGE_VAL;
+  return asked.most_seconds * (options_.objective == Objective::kTime ? 1 : model_.idle_w);
+}
+
+void BoundSearch::keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked) {
+  if (certificate) certificate->bound = std::min(certificate->bound, most_proved(asked));
   if (certificate && (!certificate_ || certificate->bound > certificate_->bound)) certificate_ = std::move(certificate);
 }
 
-int64_t BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& spent) {
+bool BoundSearch::done(const Limits& limits, int64_t spent) const {
+  if (bound_.load() >= limits.value() * (1 - std::max(options_.gap, 1e-9))) return true;
+  return limits.effort > 0 ? spent >= limits.effort * kIterationsPerEffort : limits.seconds_left() <= 0;
+}
+
+bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent) {
   if (boundaries.empty() || boundaries.back() != model_.end()) boundaries.push_back(model_.end());
   const Relaxation relaxation(model_, asked(limits), boundaries);
-  Branched found = branch_and_bound(relaxation, options_, share(limits, relaxation.options(), spent));
-  keep(found.certificate);
-  return found.iterations;
+  Branched found = branch_and_bound(relaxation, options_, limits_of(limits, relaxation.options(), share));
+  keep(found.certificate, relaxation.options());
+  spent += found.iterations;
+  return !found.whole.empty();
 }
 
 void BoundSearch::run(const Limits& limits) {
-  const bool small = model_.stages() <= kAllStages, clocked = limits.effort == 0;
+  const bool clocked = limits.effort == 0;
   const int64_t all = limits.effort * kIterationsPerEffort;
   const double begin = limits.seconds_left();
   int64_t spent = 0;
-  const auto done = [&] {
-    const double gap = std::max(options_.gap, 1e-9);
-    return bound_.load() >= limits.value() * (1 - gap) || (clocked ? limits.seconds_left() <= 0 : spent >= all);
-  };
-  std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, small ? model_.end() : kFewest);
-  for (int32_t slices = small ? kMost : kFewest;; slices *= 2) {
-    if (done()) return;
+  std::vector<std::vector<int32_t>> undone;
+  std::vector<int32_t> boundaries;
+  for (int32_t slices = kFewest; slices <= kMost; slices *= 2) {
+    std::vector<int32_t> next = choose_boundaries(model_, options_.ram, slices);
+    if (next == boundaries) break;
+    boundaries = std::move(next);
+    if (done(limits, spent)) return;
     const Relaxation relaxation(model_, asked(limits), boundaries);
-    LpBound found =
-        lp_bound(relaxation, options_, share(limits, relaxation.options(), {.iterations = clocked ? 0 : all - spent}));
+    LpBound found = lp_bound(relaxation, options_,
+                             limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : all - spent}));
     spent += found.iterations;
     const std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
-    keep(found.certificate);
-    if (done()) return;
-    std::vector<int32_t> next = slices < kMost ? choose_boundaries(model_, options_.ram, slices * 2) : boundaries;
-    const bool last = next == boundaries;
-    Share rest{.iterations = clocked ? 0 : all - spent};
-    if (!last) {
-      const double now = limits.seconds_left();
-      rest.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now));
-      if (!clocked) rest.iterations = std::min(rest.iterations, std::max(kLeastIterations, spent));
-    }
-    const bool planned = wait_for_value(limits, rest.until);
-    if (planned) spent += branch(limits, pressing, rest);
-    // Where that left nothing to decide: beside them more and more of the others.
-    for (int32_t more = kFewest; last && planned && !done(); more *= 2) {
-      const std::vector<int32_t> others = choose_boundaries(model_, options_.ram, more);
-      std::vector<int32_t> joined;
-      std::set_union(pressing.begin(), pressing.end(), others.begin(), others.end(), std::back_inserter(joined));
-      spent += branch(limits, joined, {.iterations = clocked ? 0 : all - spent});
-      if (joined.size() >= boundaries.size()) break;
-    }
-    if (last) return;
-    boundaries = std::move(next);
+    keep(found.certificate, relaxation.options());
+    if (done(limits, spent)) return;
+    const double now = limits.seconds_left();
+    const Share share{.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now)),
+                      .iterations = clocked ? 0 : std::min(all - spent, std::max(kLeastIterations, spent))};
+    if (!wait_for_value(limits, share.until) || !branch(limits, pressing, share, spent)) undone.push_back(pressing);
+  }
+  undone.push_back(boundaries);
+  if (wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
+}
+
+void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
+  const int64_t all = limits.effort * kIterationsPerEffort;
+  for (size_t set = 0; set < sets.size() && !done(limits, spent); ++set) {
+    const bool last = set + 1 == sets.size();
+    const double left = limits.seconds_left();
+    branch(limits, sets[set],
+           {.until = last ? 0 : left * (1 - kShareOfRest),
+            .iterations = limits.effort == 0 ? 0
+                          : last             ? all - spent
+                                             : std::max<int64_t>(1, (all - spent) / 3)},
+           spent);
   }
 }
 
