@@ -12,15 +12,15 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
-constexpr int32_t kSimplex = 250;   // ops up to which the simplex proves more in its time than the first-order method
+constexpr int32_t kSimplex = 250;  // ops up to which the simplex proves more in its time than the first-order method
 constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
-    100'000;  // stages times slices: more have not raised a bound in any time they were given
+    100'000;                           // stages times slices: more have not raised a bound in any time they were given
+constexpr double kShareOfRest = 0.34;  // for each set of boundaries that was left undone
 constexpr int64_t kIterationsPerEffort = 2000;
 constexpr double kFarAbove = 64;            // times what is proved: in place of a plan's value, before the first
 constexpr double kMargin = 1 - 1e-9;        // a plan's energy is a sum with rounding of its own
-constexpr double kLeastSeconds = 0.3;       // of branching between two relaxations: as long as they took, at least this
+constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
 // Branching has no aim before the first plan is found. False: none was, until so many seconds are left.
@@ -51,9 +51,8 @@ RelaxationOptions BoundSearch::asked(const Limits& limits) const {
           .most_seconds = pays() > 0 ? value / pays() : 0};
 }
 
-LpLimits BoundSearch::share(const Limits& limits, const RelaxationOptions& asked, const Share& share) {
-  // Plans that take longer than `most_seconds` cost more than this, and nothing else is known of them.
-  const double most = asked.most_seconds > 0 && !options_.deadline ? asked.most_seconds * pays() : HUGE_VAL;
+LpLimits BoundSearch::limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share) {
+  const double most = most_proved(asked);
   return {
       .seconds_left = [&limits, until = share.until] { return limits.seconds_left() - until; },
       .iterations = share.iterations,
@@ -61,55 +60,73 @@ LpLimits BoundSearch::share(const Limits& limits, const RelaxationOptions& asked
       .raised = [this, most](double bound) { bound_.store(std::max(bound_.load(), std::min(bound, most) * kMargin)); }};
 }
 
-void BoundSearch::keep(std::optional<Certificate>& certificate) {
+double BoundSearch::most_proved(const RelaxationOptions& asked) const {
+  if (asked.most_seconds <= 0 || options_.deadline) return HUGE_VAL;
+  return asked.most_seconds * pays();
+}
+
+void BoundSearch::keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked) {
+  if (certificate) certificate->bound = std::min(certificate->bound, most_proved(asked));
   if (certificate && (!certificate_ || certificate->bound > certificate_->bound)) certificate_ = std::move(certificate);
 }
 
-int64_t BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& spent) {
+bool BoundSearch::done(const Limits& limits, int64_t spent) const {
+  if (bound_.load() >= limits.value() * (1 - std::max(options_.gap, 1e-9))) return true;
+  return limits.effort > 0 ? spent >= limits.effort * kIterationsPerEffort : limits.seconds_left() <= 0;
+}
+
+bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent) {
   if (boundaries.empty() || boundaries.back() != model_.end()) boundaries.push_back(model_.end());
   const Relaxation relaxation(model_, asked(limits), boundaries);
-  Branched found = branch_and_bound(relaxation, options_, share(limits, relaxation.options(), spent));
-  keep(found.certificate);
-  return found.iterations;
+  Branched found = branch_and_bound(relaxation, options_, limits_of(limits, relaxation.options(), share));
+  keep(found.certificate, relaxation.options());
+  spent += found.iterations;
+  return !found.whole.empty();
 }
 
 void BoundSearch::run(const Limits& limits) {
-  const bool small = model_.stages() <= kAllStages, clocked = limits.effort == 0;
+  const bool clocked = limits.effort == 0;
   const int64_t all = limits.effort * kIterationsPerEffort;
   const double begin = limits.seconds_left();
   int64_t spent = 0;
-  const auto done = [&] {
-    const double gap = std::max(options_.gap, 1e-9);
-    return bound_.load() >= limits.value() * (1 - gap) || (clocked ? limits.seconds_left() <= 0 : spent >= all);
-  };
+  std::vector<std::vector<int32_t>> undone;
+  std::vector<int32_t> boundaries;
   const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
-  const auto method = simplex ? lp_bound : primal_dual_bound;
-  const int32_t first = small || !model_.uses(Switch::kLadder) ? kMost : kFewest;
-  std::vector<int32_t> boundaries = choose_boundaries(model_, options_.ram, small ? model_.end() : first);
-  for (int32_t slices = first;; slices *= 2) {
-    if (done()) return;
+  const int32_t first = model_.uses(Switch::kLadder) ? kFewest : kMost;
+  for (int32_t slices = first; slices <= kMost; slices *= 2) {
+    if (slices > first && int64_t{slices} * model_.stages() > kMostCells) break;
+    std::vector<int32_t> next = choose_boundaries(model_, options_.ram, slices);
+    if (next == boundaries) break;
+    boundaries = std::move(next);
+    if (done(limits, spent)) return;
     const Relaxation relaxation(model_, asked(limits), boundaries);
-    LpBound found =
-        method(relaxation, options_, share(limits, relaxation.options(), {.iterations = clocked ? 0 : all - spent}));
+    LpBound found = (simplex ? lp_bound : primal_dual_bound)(
+        relaxation, options_, limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : all - spent}));
     spent += found.iterations;
     const std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
-    keep(found.certificate);
-    if (done()) return;
-    const bool finer = slices < kMost && int64_t{2} * slices * model_.stages() <= kMostCells;
-    std::vector<int32_t> next = finer ? choose_boundaries(model_, options_.ram, slices * 2) : boundaries;
-    const bool last = next == boundaries;
-    Share rest{.iterations = clocked ? 0 : all - spent};
-    if (!last) {
-      const double now = limits.seconds_left();
-      rest.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now));
-      if (!clocked) rest.iterations = std::min(rest.iterations, std::max(kLeastIterations, spent));
-    }
-    if (model_.uses(Switch::kBranching) && wait_for_value(limits, rest.until)) {
-      spent += branch(limits, pressing, rest);
-      if (last && !done()) branch(limits, boundaries, {.iterations = clocked ? 0 : all - spent});
-    }
-    if (last) return;
-    boundaries = std::move(next);
+    keep(found.certificate, relaxation.options());
+    if (done(limits, spent)) return;
+    const double now = limits.seconds_left();
+    const Share share{.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now)),
+                      .iterations = clocked ? 0 : std::min(all - spent, std::max(kLeastIterations, spent))};
+    if (!model_.uses(Switch::kBranching)) continue;
+    if (!wait_for_value(limits, share.until) || !branch(limits, pressing, share, spent)) undone.push_back(pressing);
+  }
+  undone.push_back(boundaries);
+  if (model_.uses(Switch::kBranching) && wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
+}
+
+void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
+  const int64_t all = limits.effort * kIterationsPerEffort;
+  for (size_t set = 0; set < sets.size() && !done(limits, spent); ++set) {
+    const bool last = set + 1 == sets.size();
+    const double left = limits.seconds_left();
+    branch(limits, sets[set],
+           {.until = last ? 0 : left * (1 - kShareOfRest),
+            .iterations = limits.effort == 0 ? 0
+                          : last             ? all - spent
+                                             : std::max<int64_t>(1, (all - spent) / 3)},
+           spent);
   }
 }
 

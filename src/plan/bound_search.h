@@ -35,10 +35,15 @@ class BoundSearch {
   };
   [[nodiscard]] double pays() const;  // for a second, in the objective, where that caps the makespan
   [[nodiscard]] RelaxationOptions asked(const Limits& limits) const;
-  [[nodiscard]] LpLimits share(const Limits& limits, const RelaxationOptions& asked, const Share& share);
-  void keep(std::optional<Certificate>& certificate);
-  // Branches on these boundaries; returns the iterations spent.
-  int64_t branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share);
+  [[nodiscard]] LpLimits limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share);
+  // Plans that take longer than `most_seconds` cost more than this, and nothing else is known of them.
+  [[nodiscard]] double most_proved(const RelaxationOptions& asked) const;
+  void keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked);
+  // Branches on these boundaries; adds the iterations to `spent`. True: no more can come of them.
+  bool branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent);
+  // Branches on each of the sets, which were left undone, and on all boundaries last.
+  void branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent);
+  [[nodiscard]] bool done(const Limits& limits, int64_t spent) const;
 
   const Model& model_;
   const PlanOptions& options_;

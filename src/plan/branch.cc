@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <queue>
 
 #include "plan/memory_cuts.h"
@@ -14,12 +15,11 @@ namespace {
 constexpr double kWhole = 1e-5;      // so close to 0 or 1 is decided
 constexpr double kViolation = 1e-3;  // of cuts
 constexpr int kSlackRounds = 15;
-constexpr int kRootRounds = 60, kRounds = 6;  // of cuts in a case
+constexpr int kRootRounds = 60, kRounds = 2;  // of cuts in a case
 constexpr double kTail = 0.02;                // of what is missing: a round that brings less is the last
 constexpr int kTried = 10, kRootTried = 50;   // candidates of strong branching
 constexpr int kWithoutBetter = 6;             // so many in a row that are no better end it
 constexpr int64_t kTrialIterations = 50;
-constexpr int kReliable = 2;         // trials after which a column's gains are believed
 constexpr int64_t kSolve = 10;       // iterations that a solve counts for, beside its own
 constexpr size_t kMostCases = 4000;  // a certificate of more is too large for a plan file
 
@@ -46,10 +46,10 @@ struct Gains {  // of a column, for 0 and for 1: per unit of change
   double sum[2] = {0, 0};
   int count[2] = {0, 0};
 
+  void add(int side, double gain) { sum[side] += gain, ++count[side]; }
   [[nodiscard]] double mean(int side, double otherwise) const {
     return count[side] > 0 ? sum[side] / count[side] : otherwise;
   }
-  [[nodiscard]] bool reliable() const { return std::min(count[0], count[1]) >= kReliable; }
 };
 
 struct Candidate {
@@ -148,26 +148,28 @@ class Tree {
     branch(node);
   }
 
-  // What is neither 0 nor 1, by what the gains so far promise.
-  std::vector<Candidate> candidates() const {
-    double sum[2] = {0, 0}, mean[2];
-    int count[2] = {0, 0};
-    for (const Gains& gains : gains_)
-      for (const int side : {0, 1})
-        if (gains.count[side] > 0) sum[side] += gains.mean(side, 0), ++count[side];
-    for (const int side : {0, 1}) mean[side] = count[side] > 0 ? sum[side] / count[side] : 1;
+  // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other epochs, else
+  // all.
+  [[nodiscard]] std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
     for (int32_t column = 0; column < static_cast<int32_t>(gains_.size()); ++column) {
       const double value = program_.point()[static_cast<size_t>(column)];
       if (value < kWhole || value > 1 - kWhole || !relaxation_.decision(column)) continue;
-      const Gains& gains = gains_[static_cast<size_t>(column)];
-      found.push_back({.column = column,
-                       .value = value,
-                       .score = score_of(gains.mean(0, mean[0]) * value, gains.mean(1, mean[1]) * (1 - value))});
+      const Gains& own = gains_[static_cast<size_t>(column)];
+      const auto kin = kin_gains_.find(kin_of(column));
+      const auto mean = [&](int side) {
+        const double all = all_gains_.mean(side, 1);
+        return own.mean(side, kin == kin_gains_.end() ? all : kin->second.mean(side, all));
+      };
+      found.push_back({.column = column, .value = value, .score = score_of(mean(0) * value, mean(1) * (1 - value))});
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
     return found;
+  }
+
+  [[nodiscard]] std::pair<Variable, int32_t> kin_of(int32_t column) const {
+    return {relaxation_.decision(column)->variable, relaxation_.decision(column)->index};
   }
 
   struct Sides {
@@ -185,7 +187,8 @@ class Tree {
     Sides best{.candidate = {.score = -1}, .of = {}};
     int tried = 0, without_better = 0;
     for (const Candidate& candidate : all) {
-      const bool reliable = gains_[static_cast<size_t>(candidate.column)].reliable();
+      const Gains& known = gains_[static_cast<size_t>(candidate.column)];
+      const bool reliable = known.count[0] > 0 && known.count[1] > 0;
       const bool enough = tried >= (nodes_ == 1 ? kRootTried : kTried) || without_better >= kWithoutBetter;
       if (reliable || enough) {
         if (candidate.score > best.candidate.score) best = {.candidate = candidate, .of = {node, node}};
@@ -210,10 +213,11 @@ class Tree {
     program_.set_basis(basis);
     program_.set_bounds(candidate.column, side, side);
     const bool closed = solve(sides.of[side], kTrialIterations) == Solved::kClosed;
-    Gains& gains = gains_[static_cast<size_t>(candidate.column)];
-    gains.sum[side] +=
+    const double gain =
         (std::min(sides.of[side].bound, limits_.target()) - from) / (side == 1 ? 1 - candidate.value : candidate.value);
-    ++gains.count[side];
+    for (Gains* gains :
+         {&gains_[static_cast<size_t>(candidate.column)], &kin_gains_[kin_of(candidate.column)], &all_gains_})
+      gains->add(side, gain);
     return closed;
   }
   void split(const Node& node, Sides& sides, const bool (&closed)[2]) {
@@ -232,6 +236,8 @@ class Tree {
   LinearProgram program_;
   ProofTree proof_;
   std::vector<Gains> gains_;  // by column
+  std::map<std::pair<Variable, int32_t>, Gains> kin_gains_;
+  Gains all_gains_;
   std::priority_queue<Node, std::vector<Node>, Later> open_;
   std::vector<Fixing> applied_;
   std::vector<double> whole_;

@@ -2,7 +2,7 @@
 //
 // Best first. A case's program is that of the relaxation with the decided columns fixed; cuts hold for all cases and
 // are shared. The column to branch on is the one whose two cases raise the bound most (strong branching: a few simplex
-// iterations for each candidate; what a column brought so far, per unit, stands in once it was tried twice: reliability
+// iterations for each candidate; what a column brought so far, per unit, stands in once it was tried: reliability
 // branching, Achterberg, Koch and Martin, 2005). A candidate with a case that is closed at once is decided for good. A
 // case without solution is closed by its ray.
 #pragma once

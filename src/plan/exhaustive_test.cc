@@ -181,6 +181,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
     }
   report(tally);
   EXPECT_GT(tally.planned, tally.asked / 2);
+  EXPECT_GT(tally.optimal, tally.planned / 3);  // choices, above all, are wider in the relaxation than in a plan
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
   EXPECT_GT(tally.equal, tally.known * 2 / 3);
 }
