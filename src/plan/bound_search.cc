@@ -9,11 +9,11 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
-constexpr int32_t kSimplex = 250;   // ops up to which the simplex proves more in its time than the first-order method
+constexpr int32_t kSimplex = 100;   // ops up to which the simplex is as fast as the first-order method
 constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
     100'000;  // stages times slices: more have not raised a bound in any time they were given
-constexpr int64_t kIterationsPerEffort = 2000;
+constexpr int64_t kIterationsPerEffort = 2000, kStepsPerEffort = 8000;  // of the simplex; of the first-order method
 constexpr double kMargin = 1 - 1e-9;  // a plan's energy is a sum with rounding of its own
 
 }  // namespace
@@ -25,7 +25,8 @@ void BoundSearch::run(const Limits& limits) {
   const double gap = std::max(options_.gap, 1e-9);
   const auto target = [&] { return limits.value() * (1 - gap); };
   const bool small = model_.stages() <= kAllStages;
-  int64_t iterations = limits.effort * kIterationsPerEffort;
+  const bool simplex = model_.stages() <= kSimplex;
+  int64_t iterations = limits.effort * (simplex ? kIterationsPerEffort : kStepsPerEffort);
   std::vector<int32_t> last;
   for (int32_t slices = small ? model_.end() : kFewest; slices <= kMost; slices *= 2) {
     if (!small && slices > kFewest && int64_t{slices} * model_.stages() > kMostCells) return;
@@ -42,7 +43,7 @@ void BoundSearch::run(const Limits& limits) {
                                 boundaries);
     // Plans that take longer than `most_seconds` cost more than `value`, and nothing else is known of them.
     const double most = relaxation.options().most_seconds > 0 && !options_.deadline ? value : HUGE_VAL;
-    const auto method = model_.stages() <= kSimplex ? lp_bound : primal_dual_bound;
+    const auto method = simplex ? lp_bound : primal_dual_bound;
     LpBound found = method(
         relaxation, options_,
         {.seconds_left = limits.seconds_left, .iterations = iterations, .target = target, .raised = [&](double bound) {
