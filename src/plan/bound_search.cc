@@ -17,9 +17,10 @@ constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
     100'000;                           // stages times slices: more have not raised a bound in any time they were given
 constexpr double kShareOfRest = 0.34;  // for each set of boundaries that was left undone
-constexpr int64_t kIterationsPerEffort = 2000;
-constexpr double kFarAbove = 64;            // times what is proved: in place of a plan's value, before the first
-constexpr double kMargin = 1 - 1e-9;        // a plan's energy is a sum with rounding of its own
+constexpr int64_t kIterationsPerEffort = 2000;  // of the simplex
+constexpr int64_t kSteps = 4;                   // of the first-order method, for an iteration of the simplex
+constexpr double kFarAbove = 64;                // times what is proved: in place of a plan's value, before the first
+constexpr double kMargin = 1 - 1e-9;            // a plan's energy is a sum with rounding of its own
 constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
@@ -100,9 +101,11 @@ void BoundSearch::run(const Limits& limits) {
     boundaries = std::move(next);
     if (done(limits, spent)) return;
     const Relaxation relaxation(model_, asked(limits), boundaries);
+    const int64_t steps = simplex ? 1 : kSteps;
     LpBound found = (simplex ? lp_bound : primal_dual_bound)(
-        relaxation, options_, limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : all - spent}));
-    spent += found.iterations;
+        relaxation, options_,
+        limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : (all - spent) * steps}));
+    spent += (found.iterations + steps - 1) / steps;
     const std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
     keep(found.certificate, relaxation.options());
     if (done(limits, spent)) return;
