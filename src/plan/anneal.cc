@@ -31,6 +31,8 @@ class Annealer {
         twins_(model),
         simulator_(model, limit),
         random_(seed) {
+    for (size_t op = 0; op < model.ops.size(); ++op)
+      if (model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
     const double scale = std::max(1e-30, start.outcome.value);
     overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
     price_ = {start.byte_price > 0 ? start.byte_price : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),
@@ -39,10 +41,12 @@ class Annealer {
   }
 
   SearchResult run() {
-    if (neighbours_.empty() || !best_.outcome.sound) return best_;
+    if ((neighbours_.empty() && choosy_.empty()) || !best_.outcome.sound) return best_;
     simulator_.reset(best_.policy);
     while (!finished()) {
-      if (model_.uses(Switch::kExchange) && random_.one_in(kExchangeEvery))
+      if (neighbours_.empty() || random_.below(2 * (neighbours_.count() + choosy_count())) < choosy_count())
+        choose();
+      else if (model_.uses(Switch::kExchange) && random_.one_in(kExchangeEvery))
         exchange();
       else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
         adapt_price();
@@ -72,10 +76,26 @@ class Annealer {
 
   // Accepts what costs at most `slack` more.
   bool try_changes(const std::vector<Simulator::Change>& changes, double slack) {
-    ++round_;
     const double before = price_(simulator_.outcome());
-    const Outcome after = simulator_.propose(changes);
-    if (!after.sound || price_(after) > before + slack) {
+    return settled(before + slack, simulator_.propose(changes));
+  }
+
+  [[nodiscard]] int32_t choosy_count() const { return static_cast<int32_t>(choosy_.size()); }
+
+  // Another choice of an op that has several.
+  void choose() {
+    const int32_t op = choosy_[static_cast<size_t>(random_.below(choosy_count()))];
+    const auto count = static_cast<int32_t>(model_.ops[static_cast<size_t>(op)].choices.size());
+    int32_t choice = random_.below(count - 1);
+    if (choice >= simulator_.policy().choices[static_cast<size_t>(op)]) ++choice;
+    const double most = price_(simulator_.outcome()) + temperature() * random_.exponential();
+    if (settled(most, simulator_.propose_choice(op, choice))) adapt_price();
+  }
+
+  // Takes what was proposed if it costs at most `most`.
+  bool settled(double most, const Outcome& after) {
+    ++round_;
+    if (!after.sound || price_(after) > most) {
       simulator_.reject();
       return false;
     }
@@ -96,10 +116,16 @@ class Annealer {
 
   // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
   void exchange() {
-    const bool copy = model_.uses(Switch::kTwins) && !twins_.empty() && random_.one_in(2);
-    const std::vector<Simulator::Change> turned =
-        copy ? twins_.draw(simulator_.policy(), random_)
-             : std::vector<Simulator::Change>{neighbours_.turn(simulator_, random_)};
+    bool copy = true;
+    std::vector<Simulator::Change> turned;
+    if (limits_.guide != nullptr && random_.one_in(2)) {
+      turned = neighbours_.follow(simulator_, *limits_.guide, random_);
+    } else if (model_.uses(Switch::kTwins) && !twins_.empty() && random_.one_in(2)) {
+      turned = twins_.draw(simulator_.policy(), random_);
+    } else {
+      copy = false;
+      turned = {neighbours_.turn(simulator_, random_)};
+    }
     if (turned.empty()) return;
     const std::vector<GapPolicy> before = simulator_.policy().gaps;
     const double price = price_(simulator_.outcome());
@@ -138,6 +164,7 @@ class Annealer {
   Twins twins_;
   Simulator simulator_;
   Random random_;
+  std::vector<int32_t> choosy_;  // ops with several choices
   Priced price_{0, 0, 0};
   double overhead_ = 0;
   int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, accepted_ = 0;

@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
 constexpr int64_t kPerGap = 500;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
+constexpr int64_t kIdle = 2;                           // such rounds, and a chain begins anew
 constexpr int64_t kWarmGaps = 1000;                    // more gaps want it cooler: each pays a smaller share
 
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
@@ -24,11 +25,21 @@ void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   for (std::thread& thread : team) thread.join();
 }
 
+// What a chain that begins anew may do in its first round: a smaller question is searched better, and its answer is one
+// to the whole question.
+enum Means : size_t { kDropping, kPaging, kBoth, kMeans };
+
 class Chains {
  public:
   Chains(const Model& model, const Limit& limit, const SearchResult& start, const ChainLimits& limits)
       : model_(model), limit_(limit), start_(start), limits_(limits), best_(start) {
-    chains_.assign(static_cast<size_t>(limits.chains), start);
+    chains_.resize(static_cast<size_t>(limits.chains));
+    for (size_t chain = 0; chain < chains_.size(); ++chain) {
+      chains_[chain].found = start;
+      chains_[chain].alone = chain % 2 == 1;
+      chains_[chain].begins = chains_[chain].alone;
+      chains_[chain].means = static_cast<Means>(chain / 2 % kMeans);
+    }
     const auto gaps = static_cast<int64_t>(model.gaps.size());
     length_ = std::clamp(gaps * kPerGap, kShortest, kLongest);
     heat_ = static_cast<double>(kWarmGaps) / static_cast<double>(std::max(gaps, kWarmGaps));
@@ -38,12 +49,12 @@ class Chains {
     int64_t spent = 0;
     for (uint64_t round = 0; !finished(spent); ++round) {
       const int64_t length = limits_.rounds > 0 ? std::min(length_, limits_.rounds - spent) : length_;
+      choose_guides();
       on_threads(limits_.threads, limits_.chains, [&](int chain) {
         SearchLimits search = limits_.search;
         search.rounds = length;
         search.heat = kHeats[(round + static_cast<uint64_t>(chain)) % std::size(kHeats)] * heat_;
-        SearchResult& own = chains_[static_cast<size_t>(chain)];
-        own = anneal(model_, limit_, own, round * 1024 + static_cast<uint64_t>(chain) + 1, search);
+        advance(chains_[static_cast<size_t>(chain)], round * 1024 + static_cast<uint64_t>(chain) + 1, search);
       });
       spent += length;
       const bool improved = gather();
@@ -55,19 +66,64 @@ class Chains {
   }
 
  private:
+  struct Chain {
+    SearchResult found;
+    bool alone = false;   // goes its own way: the others take from it, it takes nothing from them
+    bool begins = false;  // in this round, with `means`
+    Means means = kBoth;
+    int64_t idle = 0;  // rounds in which it did not get better
+    Policy guide;
+  };
+
   [[nodiscard]] bool finished(int64_t spent) const {
     if (limits_.rounds > 0 && spent >= limits_.rounds) return true;
     if (best_.outcome.fits() && best_.outcome.value <= limits_.search.target) return true;
     return (limits_.search.stop && limits_.search.stop()) || (limits_.stagnant && limits_.stagnant());
   }
 
+  void advance(Chain& chain, uint64_t seed, SearchLimits search) const {
+    const double before = chain.found.outcome.value;
+    if (chain.begins) {
+      chain.found = begin(chain.means, seed, search);
+      chain.idle = 0;
+      return;
+    }
+    if (!chain.guide.gaps.empty()) search.guide = &chain.guide;
+    chain.found = anneal(model_, limit_, chain.found, seed, search);
+    chain.idle = chain.found.outcome.value < before * (1 - 1e-7) ? 0 : chain.idle + 1;
+  }
+
+  [[nodiscard]] SearchResult begin(Means means, uint64_t seed, const SearchLimits& search) const {
+    if (means == kBoth) return anneal(model_, limit_, start_, seed, search);
+    Model less = model_;
+    for (TensorModel& tensor : less.tensors) {
+      if (means == kDropping) tensor.can_page = false;
+      if (means == kPaging && tensor.start != cost::Home::kAux) tensor.can_drop = false;
+    }
+    SearchResult start = greedy(less, limit_, keep_all(less, start_.policy.choices), search);
+    if (!start.outcome.fits()) return anneal(model_, limit_, start_, seed, search);
+    SearchResult found = anneal(less, limit_, start, seed, search);
+    Simulator simulator(model_, limit_);
+    found.outcome = simulator.reset(found.policy);
+    return found;
+  }
+
+  // A chain that is not alone looks at the next one that is.
+  void choose_guides() {
+    for (size_t chain = 0; chain < chains_.size(); ++chain) {
+      chains_[chain].guide = {};
+      const Chain& other = chains_[(chain + 1) % chains_.size()];
+      if (!chains_[chain].alone && other.alone && !other.begins) chains_[chain].guide = other.found.policy;
+    }
+  }
+
   // The best of all into best_. Was it better by more than a rounding error?
   bool gather() {
     bool improved = false;
-    for (const SearchResult& chain : chains_) {
-      if (!better(chain.outcome, best_.outcome)) continue;
-      improved = improved || !best_.outcome.fits() || chain.outcome.value < best_.outcome.value * (1 - 1e-7);
-      best_ = chain;
+    for (const Chain& chain : chains_) {
+      if (!better(chain.found.outcome, best_.outcome)) continue;
+      improved = improved || !best_.outcome.fits() || chain.found.outcome.value < best_.outcome.value * (1 - 1e-7);
+      best_ = chain.found;
     }
     if (improved && best_.outcome.fits() && limits_.improved) limits_.improved(best_.outcome);
     return improved;
@@ -75,12 +131,12 @@ class Chains {
 
   // Where each chain goes on.
   void scatter() {
-    const bool restart = model_.uses(Switch::kRestarts) && idle_ > 0 && idle_ % 4 == 0 && start_.outcome.sound;
-    for (size_t chain = 0; chain < chains_.size(); ++chain) {
-      const bool anew = chain % 2 == 1 && idle_ > 0;
-      if (anew && restart) chains_[chain] = start_;
-      if (!anew && model_.uses(Switch::kSharing) && better(best_.outcome, chains_[chain].outcome))
-        chains_[chain] = best_;
+    for (Chain& chain : chains_) {
+      if (!chain.alone && model_.uses(Switch::kSharing) && better(best_.outcome, chain.found.outcome))
+        chain.found = best_;
+      if (!chain.alone) continue;
+      chain.begins = model_.uses(Switch::kRestarts) && chain.idle >= kIdle && start_.outcome.sound;
+      if (chain.begins) chain.means = static_cast<Means>((chain.means + 1) % kMeans);
     }
   }
 
@@ -89,7 +145,7 @@ class Chains {
   const SearchResult& start_;
   const ChainLimits& limits_;
   SearchResult best_;
-  std::vector<SearchResult> chains_;
+  std::vector<Chain> chains_;
   int64_t length_ = 0;
   double heat_ = 1;
   int64_t idle_ = 0;  // rounds in which nothing got better

@@ -16,8 +16,10 @@ struct ChainLimits {
   std::function<bool()> stagnant;                // asked between the rounds; true: that will do
 };
 
-// Anneals from `start` in all chains. A chain that fell behind goes on from the best one's plan; while nothing gets
-// better, the rounds get longer, and every second chain begins anew at `start`.
+// Every second chain goes its own way: it begins with the smaller question of a plan that only recomputes or only
+// pages, goes on with both, and begins anew, by other means, when it gets no better. The others anneal from `start`,
+// from the best of all after each round, and try parts of what their neighbour that goes its own way has found. While
+// nothing gets better, the rounds get longer.
 [[nodiscard]] SearchResult anneal_chains(const Model& model, const Limit& limit, const SearchResult& start,
                                          const ChainLimits& limits);
 

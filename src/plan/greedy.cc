@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <queue>
+#include <tuple>
 
 #include "plan/search.h"
 
@@ -9,55 +11,86 @@ size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
 
-int32_t worst_stage(const Model& model, const Simulator& simulator, Bytes ram) {
-  int32_t worst = -1;
-  for (int32_t stage = 0; stage <= model.end(); ++stage)
-    if (simulator.peak(stage) > ram && (worst < 0 || simulator.peak(stage) > simulator.peak(worst))) worst = stage;
-  return worst;
-}
-
+// A gap that is given up at once, and when last looked at the value paid per byte saved.
 struct Candidate {
-  Simulator::Change change;
-  double score = 0;  // value paid per byte saved
+  double score = 0;
+  int32_t gap = 0;
+  bool page = false;
+  // The least score first; of equals the first gap, paged.
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return std::tuple(a.score, a.gap, !a.page) > std::tuple(b.score, b.gap, !b.page);
+  }
 };
 
-// The ways to give up a gap that is kept across `stage`: at once, by page and by drop.
-std::vector<Simulator::Change> ways(const Model& model, const Simulator& simulator, int32_t gap, int32_t stage) {
-  const Gap& span = model.gaps[z(gap)];
-  std::vector<Simulator::Change> found;
-  if (span.from >= stage || span.to <= stage || span.to == model.never()) return found;
-  const GapPolicy& now = simulator.policy().gaps[z(gap)];
-  for (const bool page : {true, false}) {
-    if (page ? !may_page(model, gap) : !may_drop(model, gap)) continue;
-    const GapPolicy to{.evict = span.from, .again = span.to, .until = span.to, .fetch = span.to, .page = page};
-    if (!(to == now)) found.push_back({gap, to});
+class Giver {
+ public:
+  Giver(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits)
+      : model_(model), limits_(limits), simulator_(model, limit) {
+    simulator_.reset(std::move(start));
   }
-  return found;
-}
+
+  SearchResult run() {
+    while (pressed() && !stopped()) {
+      look_at_all();
+      if (!give_up()) break;
+    }
+    return {simulator_.policy(), simulator_.outcome()};
+  }
+
+ private:
+  [[nodiscard]] bool pressed() const { return simulator_.outcome().excess > 0 || !simulator_.outcome().sound; }
+  [[nodiscard]] bool stopped() const { return limits_.stop && limits_.stop(); }
+
+  void look_at_all() {
+    found_ = {};
+    for (int32_t gap = 0; gap < static_cast<int32_t>(model_.gaps.size()) && !stopped(); ++gap)
+      for (const bool page : {true, false}) look_at(gap, page);
+  }
+
+  void look_at(int32_t gap, bool page) {
+    const Gap& span = model_.gaps[z(gap)];
+    if (span.to == model_.never() || span.to - span.from <= 1) return;
+    if (page ? !may_page(model_, gap) : !may_drop(model_, gap)) return;
+    const GapPolicy to = way(gap, page);
+    if (to == simulator_.policy().gaps[z(gap)]) return;
+    const Outcome before = simulator_.outcome(), after = simulator_.propose({{gap, to}});
+    simulator_.reject();
+    if (!after.sound || after.excess >= before.excess) return;
+    const double paid = std::max(0.0, after.value - before.value) + 1e-12 * before.value;
+    found_.push({paid / (before.excess - after.excess), gap, page});
+  }
+
+  // What is given up changes what the others bring, mostly for the worse: only the first is looked at again.
+  bool give_up() {
+    bool any = false;
+    while (pressed() && !found_.empty() && !stopped()) {
+      const Candidate first = found_.top();
+      found_.pop();
+      look_at(first.gap, first.page);
+      if (found_.empty()) break;
+      const Candidate& best = found_.top();
+      if (best.gap != first.gap || best.page != first.page) continue;
+      found_.pop();
+      simulator_.propose({{first.gap, way(first.gap, first.page)}});
+      simulator_.accept();
+      any = true;
+    }
+    return any;
+  }
+
+  [[nodiscard]] GapPolicy way(int32_t gap, bool page) const {
+    const Gap& span = model_.gaps[z(gap)];
+    return {.evict = span.from, .again = span.to, .until = span.to, .fetch = span.to, .page = page};
+  }
+
+  const Model& model_;
+  const SearchLimits& limits_;
+  Simulator simulator_;
+  std::priority_queue<Candidate> found_;
+};
 
 SearchResult give_up(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
-  Simulator simulator(model, limit);
-  simulator.reset(std::move(start));
-  while (simulator.outcome().excess > 0 || !simulator.outcome().sound) {
-    const int32_t stage = worst_stage(model, simulator, limit.ram);
-    if (stage < 0 || (limits.stop && limits.stop())) break;
-    const Outcome before = simulator.outcome();
-    Candidate best{{-1, {}}, 0};
-    for (int32_t gap = 0; gap < static_cast<int32_t>(model.gaps.size()); ++gap) {
-      for (const Simulator::Change& change : ways(model, simulator, gap, stage)) {
-        const Outcome after = simulator.propose({change});
-        simulator.reject();
-        if (!after.sound || after.excess >= before.excess) continue;
-        const double score =
-            (std::max(0.0, after.value - before.value) + 1e-12 * before.value) / (before.excess - after.excess);
-        if (best.change.gap < 0 || score < best.score) best = {change, score};
-      }
-    }
-    if (best.change.gap < 0) break;
-    simulator.propose({best.change});
-    simulator.accept();
-  }
-  return {simulator.policy(), simulator.outcome()};
+  return Giver(model, limit, std::move(start), limits).run();
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 namespace pantoum::plan {
 namespace {
 
+constexpr int32_t kFollowTries = 32;
+
 size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
@@ -84,6 +86,21 @@ Simulator::Change Neighbours::turned(const Simulator& simulator, int32_t gap, Ra
   const Gap& span = model_.gaps[z(gap)];
   const bool is_kept = simulator.policy().gaps[z(gap)].evict >= span.to;
   return {gap, is_kept || span.to == model_.never() ? given_up(simulator, gap, random) : kept(span)};
+}
+
+std::vector<Simulator::Change> Neighbours::follow(const Simulator& simulator, const Policy& guide, Random& random) {
+  const std::vector<GapPolicy>& now = simulator.policy().gaps;
+  for (int32_t tries = 0; tries < kFollowTries; ++tries) {
+    const int32_t gap = any(random);
+    if (now[z(gap)] == guide.gaps[z(gap)]) continue;
+    std::vector<Simulator::Change> changes{{gap, guide.gaps[z(gap)]}};
+    focus(gap, 2 << random.below(7));
+    for (const int32_t other : focused_)
+      if (!(now[z(other)] == guide.gaps[z(other)])) changes.push_back({other, guide.gaps[z(other)]});
+    focus_on_all();
+    return changes;
+  }
+  return {};
 }
 
 void Neighbours::focus(int32_t gap, int32_t reach) {

@@ -27,6 +27,8 @@ class Neighbours {
   // A large change for a start: a gap that is kept is given up, or the other way round.
   Simulator::Change turn(const Simulator& simulator, Random& random) { return turned(simulator, any(random), random); }
   Simulator::Change turned(const Simulator& simulator, int32_t gap, Random& random);
+  // A gap that another policy has otherwise, and those near it that differ too, as they are there. May be empty.
+  std::vector<Simulator::Change> follow(const Simulator& simulator, const Policy& guide, Random& random);
   // From now on only gaps are drawn that overlap this one and begin or end within `reach` stages of it, itself not.
   void focus(int32_t gap, int32_t reach);
   void focus_on_all() { focused_.clear(); }

@@ -245,9 +245,9 @@ class Planner {
     return found.outcome.fits() && found.outcome.value <= fast.outcome.value ? found : fast;
   }
 
-  // Nothing better for as long as it took to come here, and a share of the limit.
+  // Nothing better for twice as long as it took to come here, and a share of the limit.
   [[nodiscard]] bool stagnant(double improved_at) const {
-    return elapsed() > 2 * improved_at + 0.08 * std::min<Seconds>(options_.time_limit, 60);
+    return elapsed() > 3 * improved_at + 0.2 * std::min<Seconds>(options_.time_limit, 60);
   }
 
   void report(double best) {

@@ -123,6 +123,49 @@ TEST(MakePlan, NeverGetsWorseWithMoreRam) {
   }
 }
 
+TEST(MakePlan, IsNoWorseThanItsOwnAblations) {
+  for (const int blocks : {6, 12, 20}) {
+    const CostGraph graph = residual(blocks);
+    const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
+    for (const int percent : {80, 60, 45}) {
+      SCOPED_TRACE(std::to_string(blocks) + " blocks, percent " + std::to_string(percent));
+      PlanOptions options{.ram = peak * percent / 100, .effort = 20};
+      const auto both = make_plan(graph, options);
+      options.paging = false;
+      const auto recomputing = make_plan(graph, options);
+      options.paging = true, options.remat = false;
+      const auto paging = make_plan(graph, options);
+      ASSERT_TRUE(both);
+      if (recomputing) {
+        EXPECT_LE(both->predicted.energy_j, recomputing->predicted.energy_j * (1 + 1e-9));
+      }
+      if (paging) {
+        EXPECT_LE(both->predicted.energy_j, paging->predicted.energy_j * (1 + 1e-9));
+      }
+    }
+  }
+}
+
+TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
+  CostGraph graph = residual(10), fast = graph, lean = graph;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    if (!graph.ops[op].name.starts_with("g")) continue;
+    cost::Choice with = graph.ops[op].choices.front(), without = with;
+    with.workspace_bytes = 600;
+    without.time_s *= 1.01, without.energy_j *= 1.01;
+    fast.ops[op].choices = {with};
+    lean.ops[op].choices = {without};
+    graph.ops[op].choices = {with, without};
+  }
+  const PlanOptions options{.ram = unplanned(lean).value().predicted.peak_bytes * 7 / 10, .effort = 200};
+  const auto chosen = make_plan(graph, options), all_fast = make_plan(fast, options),
+             all_lean = make_plan(lean, options);
+  ASSERT_TRUE(chosen && all_fast && all_lean);
+  expect_valid(graph, *chosen, options);
+  EXPECT_LT(chosen->predicted.energy_j, all_fast->predicted.energy_j);
+  EXPECT_LT(chosen->predicted.energy_j, all_lean->predicted.energy_j);
+}
+
 TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
   const CostGraph graph = residual(8);
   PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2, .effort = 5, .threads = 1};

@@ -13,6 +13,7 @@ struct SearchLimits {
   std::function<bool()> stop;  // asked now and then; true: give the best so far
   double target = 0;           // good enough: a value at or below
   double heat = 3e-4;  // the first temperature of `anneal`, as a share of what is paid beyond keeping everything
+  const Policy* guide = nullptr;  // another good policy: exchanges try parts of it
 };
 
 struct SearchResult {
@@ -30,9 +31,9 @@ struct SearchResult {
 // Fits before it does not; nearer to fitting; of less value.
 [[nodiscard]] bool better(const Outcome& a, const Outcome& b);
 
-// Simulated annealing over the gaps' policies (`neighbours`), cool from the start; the price of a byte over the budget
-// adapts. Now and then an exchange: a gap is turned over, those around it are settled anew, and the whole is taken or
-// left.
+// Simulated annealing over the gaps' policies (`neighbours`) and the ops' choices, cool from the start; the price of a
+// byte over the budget adapts. Now and then an exchange: a gap is turned over, or gaps near each other become as they
+// are elsewhere (a twin, the guide); those around are settled anew, and the whole is taken or left.
 [[nodiscard]] SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
                                   const SearchLimits& limits);
 
