@@ -51,7 +51,7 @@ void BoundSearch::run(const Limits& limits) {
          }});
     if (found.certificate && (!certificate_ || found.certificate->bound > certificate_->bound))
       certificate_ = std::move(found.certificate);
-    iterations -= found.iterations;
+    if (limits.effort > 0) iterations -= found.iterations;
     if (small || (limits.effort > 0 && iterations <= 0)) return;
     last = std::move(boundaries);
   }
