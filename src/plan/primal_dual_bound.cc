@@ -37,7 +37,7 @@ LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& optio
   PrimalDual program(relaxation.columns());
   program.add(relaxation.rows());
   const size_t base = program.rows();
-  const auto stop = [&] { return limits.iterations == 0 && limits.seconds_left() <= 0; };
+  const auto stop = [&] { return limits.iterations <= 0 && limits.seconds_left() <= 0; };
   LpBound best;
   std::set<Key> known;
   std::deque<double> history;
