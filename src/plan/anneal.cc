@@ -32,7 +32,7 @@ class Annealer {
         simulator_(model, limit),
         random_(seed) {
     for (size_t op = 0; op < model.ops.size(); ++op)
-      if (model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
+      if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
     const double scale = std::max(1e-30, start.outcome.value);
     overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
     price_ = {start.byte_price > 0 ? start.byte_price : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),

@@ -36,7 +36,7 @@ class Chains {
     chains_.resize(static_cast<size_t>(limits.chains));
     for (size_t chain = 0; chain < chains_.size(); ++chain) {
       chains_[chain].found = start;
-      chains_[chain].alone = chain % 2 == 1;
+      chains_[chain].alone = chain % 2 == 1 && model.uses(Switch::kOwnMeans);
       chains_[chain].begins = chains_[chain].alone;
       chains_[chain].means = static_cast<Means>(chain / 2 % kMeans);
     }
@@ -110,6 +110,7 @@ class Chains {
 
   // A chain that is not alone looks at the next one that is.
   void choose_guides() {
+    if (!model_.uses(Switch::kGuides)) return;
     for (size_t chain = 0; chain < chains_.size(); ++chain) {
       chains_[chain].guide = {};
       const Chain& other = chains_[(chain + 1) % chains_.size()];

@@ -50,8 +50,10 @@ CostGraph chain(int64_t length) {
 std::map<Rule, int> rows_of(const Without& without) {
   const CostGraph graph = chain(16);
   const auto whole = unplanned(graph);
-  PlanOptions options{.ram = whole->predicted.arena_bytes * 6 / 10, .without = without, .effort = 1, .threads = 1};
+  PlanOptions options{.ram = whole->predicted.arena_bytes * 6 / 10, .without = without, .effort = 2, .threads = 1};
   options.without.add(Switch::kStagePrice);  // a bound of its own, without rows
+  options.without.add(Switch::kBranching);   // its few epochs need few cuts
+  options.without.add(Switch::kLadder);
   const Result<Plan> plan = make_plan(graph, options);
   std::map<Rule, int> rows;
   if (plan && plan->certificate)
