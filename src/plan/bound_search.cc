@@ -82,6 +82,7 @@ bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, 
   Branched found = branch_and_bound(relaxation, options_, limits_of(limits, relaxation.options(), share));
   keep(found.certificate, relaxation.options());
   spent += found.iterations;
+  if (limits.solved && !found.whole.empty()) limits.solved(relaxation, found.whole);
   return !found.whole.empty();
 }
 
@@ -106,6 +107,7 @@ void BoundSearch::run(const Limits& limits) {
         relaxation, options_,
         limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : (all - spent) * steps}));
     spent += (found.iterations + steps - 1) / steps;
+    if (limits.solved && !found.point.empty()) limits.solved(relaxation, found.point);
     const std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
     keep(found.certificate, relaxation.options());
     if (done(limits, spent)) return;

@@ -20,6 +20,8 @@ class BoundSearch {
     std::function<double()> seconds_left;  // <= 0: stop
     std::function<double()> value;         // of the best plan so far; infinity before the first
     int64_t effort = 0;                    // > 0: a fixed amount of work in place of the clock
+    // Told of the solution of each relaxation, and of branching's where it leaves nothing to decide; may be empty.
+    std::function<void(const Relaxation&, const std::vector<double>& point)> solved;
   };
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);

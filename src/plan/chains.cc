@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
 constexpr int64_t kPerGap = 500;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
+constexpr double kHot = 10;                            // times that, where a chain begins anew with all it may do
 constexpr int64_t kIdle = 2;                           // such rounds, and a chain begins anew
 constexpr int64_t kWarmGaps = 1000;                    // more gaps want it cooler: each pays a smaller share
 
@@ -71,7 +72,8 @@ class Chains {
     bool alone = false;   // goes its own way: the others take from it, it takes nothing from them
     bool begins = false;  // in this round, with `means`
     Means means = kBoth;
-    int64_t idle = 0;  // rounds in which it did not get better
+    std::optional<Policy> hint;  // to begin with, over the budget perhaps
+    int64_t idle = 0;            // rounds in which it did not get better
     Policy guide;
   };
 
@@ -84,7 +86,9 @@ class Chains {
   void advance(Chain& chain, uint64_t seed, SearchLimits search) const {
     const double before = chain.found.outcome.value;
     if (chain.begins) {
-      chain.found = begin(chain.means, seed, search);
+      chain.found = chain.hint ? anneal(model_, limit_, greedy(model_, limit_, *chain.hint, search), seed, search)
+                               : begin(chain.means, seed, search);
+      chain.hint.reset();
       chain.idle = 0;
       return;
     }
@@ -94,7 +98,11 @@ class Chains {
   }
 
   [[nodiscard]] SearchResult begin(Means means, uint64_t seed, const SearchLimits& search) const {
-    if (means == kBoth) return anneal(model_, limit_, start_, seed, search);
+    if (means == kBoth) {
+      SearchLimits hot = search;
+      hot.heat *= kHot;
+      return anneal(model_, limit_, start_, seed, hot);
+    }
     Model less = model_;
     for (TensorModel& tensor : less.tensors) {
       if (means == kDropping) tensor.can_page = false;
@@ -137,7 +145,12 @@ class Chains {
         chain.found = best_;
       if (!chain.alone) continue;
       chain.begins = model_.uses(Switch::kRestarts) && chain.idle >= kIdle && start_.outcome.sound;
-      if (chain.begins) chain.means = static_cast<Means>((chain.means + 1) % kMeans);
+      if (!chain.begins && limits_.hint) {
+        chain.hint = limits_.hint();
+        chain.begins = chain.hint.has_value();
+      } else if (chain.begins) {
+        chain.means = static_cast<Means>((chain.means + 1) % kMeans);
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "plan/search.h"
 
@@ -14,12 +15,13 @@ struct ChainLimits {
   SearchLimits search;                           // stop and target of each chain
   std::function<void(const Outcome&)> improved;  // told of every better plan that fits, between the rounds
   std::function<bool()> stagnant;                // asked between the rounds; true: that will do
+  std::function<std::optional<Policy>()> hint;   // asked between the rounds: where a chain may begin anew; may be empty
 };
 
 // Every second chain goes its own way: it begins with the smaller question of a plan that only recomputes or only
 // pages, goes on with both, and begins anew, by other means, when it gets no better. The others anneal from `start`,
 // from the best of all after each round, and try parts of what their neighbour that goes its own way has found. While
-// nothing gets better, the rounds get longer.
+// nothing gets better, the rounds get longer. A hint, where there is one, is where such a chain begins anew next.
 [[nodiscard]] SearchResult anneal_chains(const Model& model, const Limit& limit, const SearchResult& start,
                                          const ChainLimits& limits);
 

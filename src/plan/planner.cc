@@ -10,11 +10,13 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "plan/bound.h"
 #include "plan/bound_search.h"
 #include "plan/chains.h"
 #include "plan/edp_bound.h"
+#include "plan/lp_start.h"
 #include "plan/objective.h"
 #include "plan/order.h"
 #include "plan/predict.h"
@@ -131,7 +133,19 @@ class Planner {
     if (by_product())
       product_.run({.seconds_left = left, .value = value, .effort = options_.effort});
     else
-      proof_.run({.seconds_left = left, .value = value, .effort = options_.effort});
+      proof_.run({.seconds_left = left,
+                  .value = value,
+                  .effort = options_.effort,
+                  .solved = [this](const Relaxation& relaxation, const std::vector<double>& point) {
+                    take_up(relaxation, point);
+                  }});
+  }
+
+  void take_up(const Relaxation& relaxation, const std::vector<double>& point) {
+    if (options_.effort > 0) return;  // when a solution comes is a matter of the clock
+    Policy near = policy_near(relaxation, point, first_choices(model_, options_.objective));
+    const std::lock_guard lock(near_mutex_);
+    near_solution_ = std::move(near);
   }
 
   [[nodiscard]] int thread_count() const {
@@ -194,6 +208,11 @@ class Planner {
       improved_at = elapsed();
       report(best.value);
     };
+    if (options_.effort == 0 && model_.uses(Switch::kLpStart))
+      chains.hint = [this] {
+        const std::lock_guard lock(near_mutex_);
+        return std::exchange(near_solution_, std::nullopt);
+      };
     return anneal_chains(model_, limit, start, chains);
   }
 
@@ -294,6 +313,8 @@ class Planner {
   std::atomic<bool> searched_for_nothing_{false};
   Bytes excess_ = 0;
   std::mutex progress_mutex_;
+  std::mutex near_mutex_;
+  std::optional<Policy> near_solution_;  // of the relaxation's last solution, not yet taken up by the search
 };
 
 // The graph with its updates behind the readers of what they update, unless another order was asked to be kept.

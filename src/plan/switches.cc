@@ -42,6 +42,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kRestarts, "restarts", "search: while nothing gets better, some chains begin anew"},
     {Switch::kOwnMeans, "own-means", "search: every second chain begins with paging or recomputing alone"},
     {Switch::kGuides, "guides", "search: parts of what such a chain found are tried by its neighbour"},
+    {Switch::kLpStart, "lp-start", "search: a chain begins near the relaxation's solution once there is one"},
     {Switch::kChoices, "choices", "search: ops' choices are changed together with what is kept"},
     {Switch::kReadBack, "read-back", "search: what was dropped is read from storage where that is cheaper"},
     {Switch::kLeanChoices, "lean-choices", "search: choices with less workspace where no policy fits"},

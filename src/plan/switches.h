@@ -47,6 +47,7 @@ enum class Switch : uint8_t {
   kRestarts,
   kOwnMeans,
   kGuides,
+  kLpStart,
   kChoices,
   kReadBack,
   kLeanChoices,
