@@ -7,18 +7,15 @@
 namespace pantoum::plan {
 namespace {
 
-// The objective with a price on every byte over the budget, and every second and joule over their limits.
-struct Priced {
-  double byte_price, second_price, joule_price;
-  [[nodiscard]] double operator()(const Outcome& outcome) const {
-    return outcome.value + byte_price * outcome.excess + second_price * outcome.late + joule_price * outcome.dear;
-  }
-};
-
 // What every plan pays: the first computations.
 double unavoidable(const Model& model, const Limit& limit) {
   Simulator simulator(model, {.ram = INT64_MAX / 4, .objective = limit.objective});
   return simulator.reset(keep_all(model, first_choices(model, limit.objective))).value;
+}
+
+// Of what is beyond a limit; 0: no limit.
+double start_price(double known, double limit, double scale) {
+  return limit <= 0 ? 0 : known > 0 ? known : 10 * scale / limit;
 }
 
 class Annealer {
@@ -35,9 +32,10 @@ class Annealer {
       if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
     const double scale = std::max(1e-30, start.outcome.value);
     overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
-    price_ = {start.byte_price > 0 ? start.byte_price : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),
-              limit.deadline > 0 ? 10 * scale / limit.deadline : 0,
-              limit.most_energy > 0 ? 10 * scale / limit.most_energy : 0};
+    price_ = {start.price.byte_price > 0 ? start.price.byte_price
+                                         : scale / static_cast<double>(std::max<Bytes>(1, limit.ram)),
+              start_price(start.price.second_price, limit.deadline, scale),
+              start_price(start.price.joule_price, limit.most_energy, scale)};
   }
 
   SearchResult run() {
@@ -51,7 +49,7 @@ class Annealer {
       else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
         adapt_price();
     }
-    best_.byte_price = price_.byte_price;
+    best_.price = price_;
     return best_;
   }
 
@@ -77,7 +75,7 @@ class Annealer {
   // Accepts what costs at most `slack` more.
   bool try_changes(const std::vector<Simulator::Change>& changes, double slack) {
     const double before = price_(simulator_.outcome());
-    return settled(before + slack, simulator_.propose(changes));
+    return settled(before + slack, simulator_.propose(changes, {price_, before + slack}));
   }
 
   [[nodiscard]] int32_t choosy_count() const { return static_cast<int32_t>(choosy_.size()); }
@@ -89,7 +87,7 @@ class Annealer {
     int32_t choice = random_.below(count - 1);
     if (choice >= simulator_.policy().choices[static_cast<size_t>(op)]) ++choice;
     const double most = price_(simulator_.outcome()) + temperature() * random_.exponential();
-    if (settled(most, simulator_.propose_choice(op, choice))) adapt_price();
+    if (settled(most, simulator_.propose_choice(op, choice, {price_, most}))) adapt_price();
   }
 
   // Takes what was proposed if it costs at most `most`.
@@ -100,18 +98,25 @@ class Annealer {
       return false;
     }
     simulator_.accept();
-    if (better(after, best_.outcome)) best_ = {simulator_.policy(), after, price_.byte_price};
+    if (better(after, best_.outcome)) best_ = {simulator_.policy(), after, price_};
     return true;
   }
 
-  // A quarter to two thirds of what is accepted should fit.
+  // Of what is accepted, a quarter to two thirds should fit, as much be in time, and as much meet the limit on energy.
   void adapt_price() {
     ++accepted_;
-    fitting_ += simulator_.outcome().fits();
+    fitting_ += simulator_.outcome().excess == 0;
+    punctual_ += simulator_.outcome().late == 0;
+    thrifty_ += simulator_.outcome().dear == 0;
     if (accepted_ < 64) return;
-    if (fitting_ < 16) price_.byte_price *= 1.5;
-    if (fitting_ > 44) price_.byte_price /= 1.5;
-    accepted_ = fitting_ = 0;
+    adapt(price_.byte_price, fitting_);
+    adapt(price_.second_price, punctual_);
+    adapt(price_.joule_price, thrifty_);
+    accepted_ = fitting_ = punctual_ = thrifty_ = 0;
+  }
+  static void adapt(double& price, int64_t met) {
+    if (met < 16) price *= 1.5;
+    if (met > 44) price /= 1.5;
   }
 
   // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
@@ -165,9 +170,9 @@ class Annealer {
   Simulator simulator_;
   Random random_;
   std::vector<int32_t> choosy_;  // ops with several choices
-  Priced price_{0, 0, 0};
+  Priced price_;
   double overhead_ = 0;
-  int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, accepted_ = 0;
+  int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, punctual_ = 0, thrifty_ = 0, accepted_ = 0;
 };
 
 }  // namespace

@@ -100,7 +100,8 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
   Simulator simulator(model, limit);
   SearchResult found{start, simulator.reset(start)};
   const auto consider = [&](const Model& how, const Limit& own) {
-    const Outcome& outcome = simulator.reset(give_up(how, own, start, limits).policy);
+    const Policy given = give_up(how, own, start, limits).policy;
+    const Outcome& outcome = simulator.reset(hoist(model, limit, given, limits));
     if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
   };
   const Limit open{.ram = limit.ram, .objective = limit.objective};

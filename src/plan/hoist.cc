@@ -7,7 +7,8 @@ namespace pantoum::plan {
 // From the last use to the first, each page-in is tried one, two, four, ... stages earlier.
 Policy hoist(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits) {
   if (!model.async || !model.uses(Switch::kHoist)) return policy;
-  Simulator simulator(model, {.ram = limit.ram, .deadline = limit.deadline, .objective = Objective::kTime});
+  Simulator simulator(model,
+                      {.ram = limit.ram, .deadline = limit.deadline, .objective = limit.objective, .clock = true});
   simulator.reset(std::move(policy));
   for (int32_t gap = static_cast<int32_t>(model.gaps.size()); gap-- > 0;) {
     const Gap& span = model.gaps[static_cast<size_t>(gap)];
@@ -18,8 +19,8 @@ Policy hoist(const Model& model, const Limit& limit, Policy policy, const Search
       GapPolicy to = simulator.policy().gaps[static_cast<size_t>(gap)];
       to.fetch = span.to - ahead;
       const Outcome before = simulator.outcome(), after = simulator.propose({{gap, to}});
-      if (after.sound && after.excess <= before.excess && after.late <= before.late && after.dear <= before.dear &&
-          after.energy <= before.energy * (1 + 1e-12) && after.value < before.value * (1 - 1e-9))
+      if (after.sound && after.excess <= before.excess && after.late <= before.late &&
+          after.energy <= before.energy * (1 + 1e-12) && after.time < before.time * (1 - 1e-9))
         simulator.accept();
       else
         simulator.reject();

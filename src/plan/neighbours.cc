@@ -147,10 +147,22 @@ GapPolicy Neighbours::given_up(const Simulator& simulator, int32_t gap, Random& 
   policy.page = page && (!drop || random.one_in(2));
   policy.evict = random.below(4) != 0 ? span.from : threshold(simulator, gap, span.from, random);
   if (policy.evict >= span.to) return kept(span);
+  if (moves_ahead(simulator) && page && random.one_in(2)) policy.fetch = ahead(gap, policy, random);
   if (random.one_in(3)) policy.again = threshold(simulator, gap, policy.evict + 1, random);
   if (policy.again >= span.to) return policy;
   if (span.to == model_.never() || random.one_in(4)) policy.until = threshold(simulator, gap, policy.again + 1, random);
   return policy;
+}
+
+bool Neighbours::moves_ahead(const Simulator& simulator) const {
+  return simulator.times() && model_.async && model_.uses(Switch::kPageAhead);
+}
+
+// A stage to page in at: mostly little before the use.
+int32_t Neighbours::ahead(int32_t gap, const GapPolicy& policy, Random& random) const {
+  const int32_t use = last_stage(gap);
+  const int32_t fetch = use - 1 - random.below(1 << random.below(7));
+  return fetch > policy.evict && use <= model_.end() ? fetch : model_.gaps[z(gap)].to;
 }
 
 GapPolicy Neighbours::redrawn(const Simulator& simulator, int32_t gap, Random& random) {
@@ -191,12 +203,14 @@ void Neighbours::shift(const Simulator& simulator, Random& random) {
     const Gap& span = model_.gaps[z(gap)];
     GapPolicy policy = simulator.policy().gaps[z(gap)];
     if (policy.evict >= span.to) continue;
-    const int32_t which = random.below(4);
+    const int32_t which = random.below(moves_ahead(simulator) ? 6 : 4);
     if (which == 0) policy.evict = random.one_in(2) ? span.from : threshold(simulator, gap, span.from, random);
     if (which == 1) policy.again = random.one_in(3) ? span.to : threshold(simulator, gap, policy.evict + 1, random);
     if (which == 2) policy.until = random.one_in(2) ? span.to : threshold(simulator, gap, policy.again + 1, random);
     if (which == 3 && may_page(model_, gap) && may_drop(model_, gap)) policy.page = !policy.page;
+    if (which >= 4) policy.fetch = random.one_in(4) ? span.to : ahead(gap, policy, random);
     if (policy.evict >= span.to) policy = kept(span);
+    if (policy.fetch <= policy.evict) policy.fetch = span.to;
     if (policy.again <= policy.evict) policy.again = policy.evict + 1;
     if (policy.again >= span.to) policy.again = policy.until = span.to;
     if (policy.until <= policy.again) policy.until = span.to;

@@ -4,7 +4,7 @@
 //   redraw   a gap is kept, or given up in a random way
 //   pair     two gaps redrawn
 //   swap     a gap that is given up is kept, and another of about the same time is given up
-//   shift    one threshold of a gap that is given up is moved
+//   shift    one threshold of a gap that is given up is moved; where transfers run beside compute, also its page-in
 //   lean     a gap is dropped, and what its recomputation reads is kept
 #pragma once
 
@@ -38,6 +38,8 @@ class Neighbours {
   [[nodiscard]] int32_t any(Random& random) const;
   [[nodiscard]] int32_t last_stage(int32_t gap) const;
   [[nodiscard]] int32_t threshold(const Simulator& simulator, int32_t gap, int32_t low, Random& random);
+  [[nodiscard]] bool moves_ahead(const Simulator& simulator) const;
+  [[nodiscard]] int32_t ahead(int32_t gap, const GapPolicy& policy, Random& random) const;
   GapPolicy redrawn(const Simulator& simulator, int32_t gap, Random& random);
   GapPolicy given_up(const Simulator& simulator, int32_t gap, Random& random);
   void add(int32_t gap, const GapPolicy& to);

@@ -90,9 +90,11 @@ class Planner {
       if (options_.objective == Objective::kTime && found.outcome.fits()) found = with_fewest_transfers(limit, found);
       best = realize(limit, found);
       if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
-      if (excess_ <= 0) break;
-      limit.ram -= std::max(excess_, options_.ram / 400);  // plan again with less: the offsets did not fit
-      if (limit.ram <= 0) break;
+      const bool earlier = late_ > 0 && model_.uses(Switch::kEarlier);
+      if (excess_ <= 0 && !earlier) break;
+      if (excess_ > 0) limit.ram -= std::max(excess_, options_.ram / 400);   // plan again: the offsets did not fit
+      if (earlier) limit.deadline -= std::max(late_, limit.deadline / 400);  // or cost time
+      if (limit.ram <= 0 || (earlier && limit.deadline <= 0)) break;
       found = greedy(model_, limit, found.policy, limits(0));
     }
     return best;
@@ -260,7 +262,7 @@ class Planner {
       chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
     }
     const SearchResult fewest = anneal_chains(model_, own, start, chains);
-    SearchResult found{fewest.policy, Simulator(model_, limit).reset(fewest.policy), fast.byte_price};
+    SearchResult found{fewest.policy, Simulator(model_, limit).reset(fewest.policy), fast.price};
     return found.outcome.fits() && found.outcome.value <= fast.outcome.value ? found : fast;
   }
 
@@ -280,7 +282,7 @@ class Planner {
   // is missed.
   std::optional<Plan> realize(const Limit& limit, const SearchResult& found,
                               std::optional<Bytes> capacity = std::nullopt) {
-    excess_ = 0;
+    excess_ = 0, late_ = 0;
     if (!found.outcome.fits()) return std::nullopt;
     const Policy hoisted = hoist(model_, limit, found.policy, limits(0));
     std::optional<Plan> plan = place_policy(limit, hoisted, capacity);
@@ -298,6 +300,7 @@ class Planner {
     }
     Realized realized = plan::realize(graph_, model_, simulator.events(), placing, capacity.value_or(options_.ram));
     excess_ = realized.excess;
+    late_ = realized.late;
     return std::move(realized.plan);
   }
 
@@ -311,7 +314,8 @@ class Planner {
   EdpBound product_;                                                    // in its place for edp
   std::atomic<double> value_{std::numeric_limits<double>::infinity()};  // of the best policy so far
   std::atomic<bool> searched_for_nothing_{false};
-  Bytes excess_ = 0;
+  Bytes excess_ = 0;  // of the last policy whose offsets were sought, where they did not fit
+  Seconds late_ = 0;  // where they cost too much time
   std::mutex progress_mutex_;
   std::mutex near_mutex_;
   std::optional<Policy> near_solution_;  // of the relaxation's last solution, not yet taken up by the search

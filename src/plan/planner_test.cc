@@ -218,7 +218,8 @@ TEST(MakePlan, TellsWhatLimitsCanBeMet) {
 }
 
 TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
-  const CostGraph graph = residual(150);
+  CostGraph graph = residual(150);
+  graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 20;  // no transfer hides behind an op
   const Plan whole = unplanned(graph).value();
   for (const bool paging : {true, false}) {
     PlanOptions options{.ram = whole.predicted.peak_bytes / 20, .paging = paging, .time_limit = 0.5, .threads = 2};
@@ -299,6 +300,22 @@ TEST(Unplanned, KeepsEverythingAndComputesItOnce) {
   ASSERT_TRUE(found) << to_text(found.error());
   EXPECT_EQ(found->counts.recompute, 0);
   EXPECT_EQ(found->counts.page_out, 0);
+}
+
+// Recomputing alone is in time here; paging alone would not be.
+TEST(MakePlan, MeetsDeadlinesThatPagingAloneMisses) {
+  const CostGraph graph = residual(6);
+  const Result<Plan> free = make_plan(graph, {.ram = 1100, .effort = 20});
+  ASSERT_TRUE(free) << to_text(free.error());
+  Seconds work = 0;
+  for (const cost::Op& op : graph.ops) work += op.choices.front().time_s;
+  for (const double factor : {1.2, 1.4, 1.7}) {
+    const PlanOptions options{.ram = 1100, .deadline = factor * work, .effort = 20};
+    const Result<Plan> plan = make_plan(graph, options);
+    ASSERT_TRUE(plan) << factor << ": " << to_text(plan.error());
+    expect_valid(graph, *plan, options);
+    EXPECT_GE(plan->predicted.energy_j, free->bound.energy_j.value() * (1 - 1e-9));
+  }
 }
 
 }  // namespace

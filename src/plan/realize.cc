@@ -82,7 +82,9 @@ Realized realize(const CostGraph& graph, const Model& model, const std::vector<E
             .graph = graph};
   write_instructions(model, events, stays, placement, plan);
   const std::optional<Predicted> predicted = predict(graph, plan);
-  if (!predicted || (options.deadline && predicted->time_s > *options.deadline)) return {};
+  if (!predicted) return {};
+  if (options.deadline && predicted->time_s > *options.deadline)
+    return {.plan = std::nullopt, .late = predicted->time_s - *options.deadline};
   if (options.most_energy && predicted->energy_j > *options.most_energy) return {};
   plan.predicted = *predicted;
   Result<std::map<int64_t, Bytes>> slots = storage_slots(model, plan);

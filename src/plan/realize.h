@@ -13,6 +13,7 @@ struct Realized {
   std::optional<Plan>
       plan;  // nothing: no offsets within `room`, a stream that cannot run, a deadline missed, or storage too small
   Bytes excess = 0;  // > 0: by how much the smallest arena found exceeds `room`
+  Seconds late = 0;  // > 0: by how much it misses the deadline
 };
 
 // `room`: bytes that the arena may take; 0: as few as can be found soon. The plan has no bound, status or method yet.

@@ -19,7 +19,7 @@ struct SearchLimits {
 struct SearchResult {
   Policy policy;
   Outcome outcome;
-  double byte_price = 0;  // that `anneal` came to; 0: none yet
+  Priced price;  // that `anneal` came to; 0: none yet
 };
 
 // Gives up, gap by gap, what costs least per byte that it saves, until the policy fits or nothing helps.

@@ -16,7 +16,7 @@ size_t z(int32_t index) {
 Simulator::Simulator(const Model& model, const Limit& limit)
     : model_(model),
       limit_(limit),
-      timed_(limit.deadline > 0 || limit.objective != Objective::kEnergy || model.idle_w > 0) {
+      timed_(limit.clock || limit.deadline > 0 || limit.objective != Objective::kEnergy || model.idle_w > 0) {
   const size_t stages = z(model.end()) + 1, entities = model.tensors.size() + model.ops.size();
   moments_.resize(entities);
   watch_.resize(entities);
@@ -28,8 +28,10 @@ Simulator::Simulator(const Model& model, const Limit& limit)
   nets_.assign(stages, 0);
   profile_.reset(static_cast<int32_t>(stages), limit.ram);
   if (timed_) {
-    clocks_.resize(stages / kCheckpointEvery + 1);
-    trial_clocks_.resize(clocks_.size());
+    checkpoints_.resize(stages / kCheckpointEvery + 1);
+    ticks_.resize(stages);
+    ready_.resize(model.tensors.size());
+    stored_.resize(model.tensors.size());
   }
   pins_.assign(model.tensors.size(), 0);
   most_work_ = 64 * static_cast<int64_t>(model.ops.size()) + 10000;
@@ -68,14 +70,17 @@ void Simulator::Cost::add(const Cost& other, int32_t sign) {
   broken += sign * other.broken;
   stored += sign * other.stored;
   work += sign * other.work;
+  compute += sign * other.compute;
+  in += sign * other.in;
+  out += sign * other.out;
 }
 
-Outcome Simulator::outcome_of(const Cost& totals) const {
+Outcome Simulator::outcome_of(const Cost& totals, Seconds time) const {
   Outcome outcome{.sound = true, .excess = static_cast<double>(totals.over + totals.broken), .energy = totals.joules};
   const Bytes stored = first_stored_ + totals.stored;
   if (model_.capacity >= 0 && stored > model_.capacity) outcome.excess += static_cast<double>(stored - model_.capacity);
   if (timed_) {
-    outcome.time = clock_.end;
+    outcome.time = time;
     outcome.energy += model_.idle_w * outcome.time;
     if (limit_.deadline > 0) outcome.late = std::max(0.0, outcome.time - limit_.deadline);
   }
@@ -226,9 +231,6 @@ bool Simulator::compute(int32_t op, int32_t choice, bool first) {
   Event event{.what = Do::kCompute, .subject = op, .choice = choice, .taken_over = {}};
   if (log_) event.taken_over.assign(how.writes.size(), -1);
   Bytes fresh = 0;
-  Seconds begin = 0;
-  if (timed_)
-    for (const int32_t tensor : how.reads) begin = std::max(begin, clock_.ready[z(tensor)]);
   for (size_t write = 0; write < how.writes.size(); ++write) {
     const int32_t tensor = how.writes[write], source = how.over[write];
     if (has(tensor, kInRam)) continue;
@@ -242,14 +244,10 @@ bool Simulator::compute(int32_t op, int32_t choice, bool first) {
     }
   }
   raise_peak(load_ + fresh + how.workspace);
-  if (timed_) {
-    begin = std::max({begin, clock_.now, wait_for_room(fresh + how.workspace)});
-    clock_.now = begin + how.seconds;
-    clock_.end = std::max(clock_.end, clock_.now);
-    for (const int32_t tensor : how.writes) clock_.ready[z(tensor)] = clock_.now;
-  }
+  tick(Do::kCompute, op, choice, fresh + how.workspace);
   load_ += fresh;
   cost_.joules += how.joules;
+  cost_.compute += how.seconds;
   if (!model_.ops[z(op)].again) flag(once_only(op), kComputed, true);
   if (log_) log_->push_back(std::move(event));
   settle_outputs(how, first);
@@ -312,11 +310,8 @@ void Simulator::release(int32_t tensor) {
   const Word home = state >> kHomeShift;
   state &= kInAux | kHomeBusy | kComputed;
   if (home > 0) flag(static_cast<int32_t>(home) - 1, kHomeBusy, false);
+  tick(Do::kFree, tensor, 0, 0);
   load_ -= model_.tensors[z(tensor)].size;
-  if (timed_ && model_.async && clock_.stored[z(tensor)] > clock_.now) {
-    clock_.flights.emplace_back(clock_.stored[z(tensor)], model_.tensors[z(tensor)].size);
-    clock_.flying += model_.tensors[z(tensor)].size;
-  }
   if (log_) log_->push_back({.what = Do::kFree, .subject = tensor, .taken_over = {}});
 }
 
@@ -329,15 +324,13 @@ bool Simulator::page_in(int32_t tensor) {
   if (!has(tensor, kInAux)) return false;
   const TensorModel& entry = model_.tensors[z(tensor)];
   raise_peak(load_ + entry.size);
-  if (timed_) {
-    const Seconds wait = std::max(wait_for_room(entry.size), clock_.stored[z(tensor)]);
-    clock_.ready[z(tensor)] = channel(false, wait, entry.in_s);
-  }
+  tick(Do::kPageIn, tensor, 0, entry.size);
   load_ += entry.size;
   flag(tensor, kInRam, true);
   begin_stay(tensor);
   if (keeps_again(tensor)) flag(tensor, kKept, true);
   cost_.joules += entry.in_j;
+  cost_.in += entry.in_s;
   cost_.traffic += static_cast<double>(entry.bytes);
   if (log_) log_->push_back({.what = Do::kPageIn, .subject = tensor, .taken_over = {}});
   return true;
@@ -345,40 +338,13 @@ bool Simulator::page_in(int32_t tensor) {
 
 void Simulator::page_out(int32_t tensor) {
   const TensorModel& entry = model_.tensors[z(tensor)];
-  if (timed_) clock_.stored[z(tensor)] = channel(true, clock_.ready[z(tensor)], entry.out_s);
+  tick(Do::kPageOut, tensor, 0, 0);
   flag(tensor, kInAux, true);
   cost_.stored += entry.slot;
   cost_.joules += entry.out_j;
+  cost_.out += entry.out_s;
   cost_.traffic += static_cast<double>(entry.bytes);
   if (log_) log_->push_back({.what = Do::kPageOut, .subject = tensor, .taken_over = {}});
-}
-
-// ---- time -----------------------------------------------------------------------------------------
-
-// When `size` more bytes can be had: writes in flight end in the order of their queue.
-Seconds Simulator::wait_for_room(Bytes size) {
-  Clock& clock = clock_;
-  Seconds wait = 0;
-  size_t done = 0;
-  while (done < clock.flights.size()) {
-    const bool over = clock.flights[done].first <= clock.now;
-    if (!over && load_ + clock.flying + size <= limit_.ram) break;
-    wait = clock.flights[done].first;
-    clock.flying -= clock.flights[done].second;
-    ++done;
-  }
-  clock.flights.erase(clock.flights.begin(), clock.flights.begin() + static_cast<std::ptrdiff_t>(done));
-  return wait;
-}
-
-Seconds Simulator::channel(bool out, Seconds earliest, Seconds seconds) {
-  Clock& clock = clock_;
-  Seconds& free_from = out && model_.full_duplex ? clock.out_free : clock.in_free;
-  const Seconds end = std::max({earliest, clock.now, free_from}) + seconds;
-  free_from = end;
-  clock.end = std::max(clock.end, end);
-  if (!model_.async) clock.now = end;
-  return end;
 }
 
 }  // namespace pantoum::plan

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Limit {
   Joules most_energy = 0;  // 0: any
   Objective objective = Objective::kEnergy;
   bool fewest = false;  // what is minimised are the bytes moved, in place of the objective
+  bool clock = false;   // the time is told even where nothing asks for it
 };
 
 // Lexicographic in spirit: a plan counts when `sound` and both excesses are 0.
@@ -43,9 +45,24 @@ struct Outcome {
   [[nodiscard]] bool fits() const { return sound && excess == 0 && late == 0 && dear == 0; }
 };
 
+// The objective with a price on every byte over the budget, and every second and joule over their limits.
+struct Priced {
+  double byte_price = 0, second_price = 0, joule_price = 0;
+  [[nodiscard]] double operator()(const Outcome& outcome) const {
+    return outcome.value + byte_price * outcome.excess + second_price * outcome.late + joule_price * outcome.dear;
+  }
+};
+
+// A neighbour that is dearer than `most` is of no interest: where that shows before its time is known, it is not timed.
+struct Interest {
+  Priced price;
+  double most = std::numeric_limits<double>::infinity();
+};
+
 // Simulates one policy and its neighbours. A neighbour costs the stages whose course it changes: the accepted run knows
 // which stages looked at which tensor, so that a stage is skipped when nothing that differs was looked at there; its
-// load is shifted. (With a clock every stage after the first change is run.)
+// load is shifted. Where time matters, what every stage does to the clock is noted, and after the first change all
+// stages' notes are read again.
 class Simulator {
  public:
   Simulator(const Model& model, const Limit& limit);
@@ -60,8 +77,8 @@ class Simulator {
     int32_t gap = 0;
     GapPolicy to;
   };
-  Outcome propose(const std::vector<Change>& changes);
-  Outcome propose_choice(int32_t op, int32_t choice);
+  Outcome propose(const std::vector<Change>& changes, const Interest& interest = {});
+  Outcome propose_choice(int32_t op, int32_t choice, const Interest& interest = {});
   void accept();
   void reject();
 
@@ -86,11 +103,27 @@ class Simulator {
     Word word = 0;
   };
 
+  struct Flight {
+    Seconds end = 0;
+    Bytes bytes = 0;
+  };
   struct Clock {
     Seconds now = 0, in_free = 0, out_free = 0, end = 0;
-    Bytes flying = 0;                                // freed, but still being written
-    std::vector<std::pair<Seconds, Bytes>> flights;  // by end
-    std::vector<Seconds> ready, stored;              // by tensor
+    Bytes flying = 0;             // freed, but still being written
+    std::vector<Flight> flights;  // by end
+  };
+  struct Pending {  // a tensor's transfers that may end after `now`
+    int32_t tensor = 0;
+    Seconds ready = 0, stored = 0;
+  };
+  struct Checkpoint {
+    Clock clock;
+    std::vector<Pending> pending;
+  };
+  struct Tick {  // what a stage asks of the clock
+    Do what = Do::kCompute;
+    int32_t subject = 0, choice = 0;
+    Bytes load = 0, size = 0;  // in RAM before it, less what was when the stage began; what it takes
   };
 
   struct Cost {  // of a stage, or the sum of all
@@ -100,6 +133,7 @@ class Simulator {
     Bytes broken = 0;                           // bytes of duties that are not met
     Bytes stored = 0;                           // storage taken
     int64_t work = 0;                           // recomputations
+    Seconds compute = 0, in = 0, out = 0;       // where time matters: of the engine, of the channel's directions
     void add(const Cost& other, int32_t sign);  // all but `over`, which shifts change too
   };
 
@@ -108,6 +142,7 @@ class Simulator {
     Cost cost;
     Bytes begin = 0, end = 0, peak = 0;  // load
     size_t touched = 0;                  // first in trial_touched_
+    size_t ticked = 0;                   // first in trial_ticks_
   };
   struct Touch {
     int32_t entity = 0;
@@ -132,7 +167,7 @@ class Simulator {
   void schedule(int32_t stage, int32_t end);
   void force(int32_t entity, int32_t from, int32_t to);
   Outcome run_all();
-  Outcome run_changed();
+  Outcome run_changed(const Interest& interest);
   bool visit(int32_t stage, Bytes begin);
   void compare(int32_t stage);
   void settle(int32_t entity, int32_t stage, Word word);
@@ -145,7 +180,7 @@ class Simulator {
   void keep_moment(int32_t entity, int32_t stage, Word word);
   void drop_moment(int32_t entity, int32_t stage);
   [[nodiscard]] size_t moment_before(int32_t entity, int32_t stage) const;
-  [[nodiscard]] Outcome outcome_of(const Cost& totals) const;
+  [[nodiscard]] Outcome outcome_of(const Cost& totals, Seconds time) const;
 
   bool stage(int32_t at);
   void fetch(int32_t at);
@@ -183,8 +218,16 @@ class Simulator {
   void raise_peak(Bytes load) {
     if (load > peak_) peak_ = load;
   }
-  Seconds wait_for_room(Bytes size);
-  Seconds channel(bool out, Seconds earliest, Seconds seconds);
+  void tick(Do what, int32_t subject, int32_t choice, Bytes size) {
+    if (timed_) trial_ticks_.push_back({what, subject, choice, load_ - begin_, size});
+  }
+  [[nodiscard]] Seconds least_time(const Cost& totals) const;
+  Seconds run_clock(int32_t from, bool keep);
+  void restore(const Checkpoint& checkpoint);
+  void keep_checkpoint(Checkpoint& checkpoint);
+  void run_tick(const Tick& tick, Bytes begin);
+  Seconds wait_for_room(Bytes load, Bytes size);
+  Seconds channel(int32_t tensor, bool out, Seconds earliest);
   [[nodiscard]] int32_t maker_choice(int32_t op, int32_t tensor) const;
 
   const Model& model_;
@@ -203,7 +246,8 @@ class Simulator {
   std::vector<std::vector<Moment>> moments_;  // by entity, by stage; the first is the start
   std::vector<std::vector<int32_t>> looked_;  // by stage: entities
   std::vector<Cost> costs_;
-  std::vector<Bytes> rises_, nets_;  // by stage: its peak, and the load at its end, less the load at its beginning
+  std::vector<Bytes> rises_, nets_;       // by stage: its peak, and the load at its end, less the load at its beginning
+  std::vector<std::vector<Tick>> ticks_;  // by stage, where time matters
   LoadProfile profile_;
   Cost totals_;
   Outcome outcome_;
@@ -211,6 +255,7 @@ class Simulator {
   // The trial.
   std::vector<Visit> visits_;
   std::vector<Touch> trial_touched_;
+  std::vector<Tick> trial_ticks_;
   std::vector<Shift> shifts_;
   std::vector<int32_t> agenda_;  // stages to be run, ascending
   size_t agenda_at_ = 0;
@@ -229,16 +274,18 @@ class Simulator {
   bool dense_ = false;  // words_ are carried on from stage to stage
   std::vector<uint16_t> pins_;
   Cost cost_;
-  Bytes load_ = 0, peak_ = 0;
+  Bytes begin_ = 0, load_ = 0, peak_ = 0;
   int32_t now_ = 0, depth_ = 0;
   int64_t most_work_ = 0;
   std::vector<Event>* log_ = nullptr;
 
-  // With a clock: its state before every few stages.
+  // The clock, and its state in the accepted run before every few stages.
   static constexpr int32_t kCheckpointEvery = 16;
   Clock clock_;
-  std::vector<Clock> clocks_, trial_clocks_;
-  int32_t clock_from_ = 0;
+  std::vector<Seconds> ready_, stored_;  // by tensor: of any meaning only where later than clock_.now
+  std::vector<int32_t> moved_;           // tensors of transfers that may be so
+  std::vector<Checkpoint> checkpoints_;
+  int32_t clock_from_ = 0;  // the first stage that the trial runs
 };
 
 }  // namespace pantoum::plan

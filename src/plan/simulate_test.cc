@@ -64,6 +64,36 @@ void wander(const Model& model, const Limit& limit, uint32_t seed) {
   }
 }
 
+// Neighbours that are given up before their time is known would have been too dear.
+TEST(Simulator, LosesNoNeighbourOfInterest) {
+  int given_up = 0, timed = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const Model model = make_model(graph, {.ram = 1});
+    if (model.gaps.empty()) continue;
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    Simulator simulator(model, {.ram = 3000, .deadline = 1});
+    simulator.reset(keep_all(model, first_choices(model, Objective::kEnergy)));
+    const Interest interest{{.byte_price = 1e-6, .second_price = 1}, simulator.outcome().value};
+    for (int step = 0; step < 30; ++step) {
+      const auto gap = static_cast<int32_t>(random() % model.gaps.size());
+      const Simulator::Change change{gap, any_policy(model, gap, random)};
+      const Outcome quick = simulator.propose({change}, interest);
+      simulator.reject();
+      const Outcome whole = simulator.propose({change});
+      simulator.reject();
+      if (!whole.sound) continue;
+      ++(quick.sound ? timed : given_up);
+      if (quick.sound) expect_same(quick, whole);
+      if (!quick.sound) {
+        EXPECT_GT(interest.price(whole), interest.most);
+      }
+    }
+  }
+  EXPECT_GT(given_up, 100);
+  EXPECT_GT(timed, 100);
+}
+
 TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);

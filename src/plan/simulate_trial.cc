@@ -58,7 +58,7 @@ void Simulator::set_gap(int32_t gap, const GapPolicy& to) {
   how = to;
 }
 
-Outcome Simulator::propose(const std::vector<Change>& changes) {
+Outcome Simulator::propose(const std::vector<Change>& changes, const Interest& interest) {
   undo_.clear();
   agenda_.clear();
   for (const Change& change : changes) {
@@ -79,17 +79,17 @@ Outcome Simulator::propose(const std::vector<Change>& changes) {
     set_gap(change.gap, change.to);
   }
   if (!outcome_.sound || !model_.uses(Switch::kIncremental)) return trial_outcome_ = run_all();
-  return trial_outcome_ = undo_.empty() ? keep_trial() : run_changed();
+  return trial_outcome_ = undo_.empty() ? keep_trial() : run_changed(interest);
 }
 
 // Nothing was changed.
 Outcome Simulator::keep_trial() {
   trial_totals_ = totals_;
-  clock_from_ = static_cast<int32_t>(clocks_.size());
+  clock_from_ = model_.never();
   return outcome_;
 }
 
-Outcome Simulator::propose_choice(int32_t op, int32_t choice) {
+Outcome Simulator::propose_choice(int32_t op, int32_t choice, const Interest& interest) {
   undo_.clear();
   agenda_.clear();
   undo_op_ = op;
@@ -105,7 +105,7 @@ Outcome Simulator::propose_choice(int32_t op, int32_t choice) {
     for (size_t other = 0; other < needed_.size(); ++other)
       if (before[other] != needed_[other]) schedule(model_.ops[other].stage, model_.end());
   }
-  return trial_outcome_ = outcome_.sound && model_.uses(Switch::kIncremental) ? run_changed() : run_all();
+  return trial_outcome_ = outcome_.sound && model_.uses(Switch::kIncremental) ? run_changed(interest) : run_all();
 }
 
 void Simulator::schedule(int32_t stage, int32_t end) {
@@ -134,14 +134,12 @@ void Simulator::accept() {
   }
   for (size_t index = 0; index < visits_.size(); ++index) keep_visit(index);
   for (const Shift& shift : shifts_) profile_.add(shift.first, shift.last, shift.delta);
-  if (timed_)
-    for (size_t point = z(clock_from_); point < clocks_.size(); ++point)
-      std::swap(clocks_[point], trial_clocks_[point]);
   totals_ = trial_totals_;
   outcome_ = trial_outcome_;
   undo_.clear();
   undo_op_ = -1;
   forget_trial();
+  if (timed_ && outcome_.sound && clock_from_ <= model_.end()) run_clock(clock_from_, true);
 }
 
 void Simulator::reject() {
@@ -159,6 +157,7 @@ void Simulator::forget_trial() {
   watched_.clear();
   visits_.clear();
   trial_touched_.clear();
+  trial_ticks_.clear();
   shifts_.clear();
   trial_whole_ = false;
 }
@@ -176,41 +175,31 @@ Outcome Simulator::run_all() {
   forget_trial();
   trial_whole_ = dense_ = true;
   for (size_t entity = 0; entity < words_.size(); ++entity) words_[entity] = first_word(static_cast<int32_t>(entity));
-  if (timed_) {
-    clock_ = {};
-    clock_.ready.assign(model_.tensors.size(), 0);
-    clock_.stored.assign(model_.tensors.size(), 0);
-    clock_from_ = 0;
-  }
+  clock_from_ = 0;
   trial_totals_ = {};
   Bytes load = first_load_;
   bool sound = true;
   for (int32_t at = 0; at <= model_.end() && sound; ++at) {
-    if (timed_ && at % kCheckpointEvery == 0) trial_clocks_[z(at / kCheckpointEvery)] = clock_;
     sound = visit(at, load) && trial_totals_.work <= most_work_;
     load = load_;
     trial_totals_.add(cost_, 1);
     trial_totals_.over += cost_.over;
   }
   dense_ = false;
-  return sound && trial_totals_.work <= most_work_ ? outcome_of(trial_totals_) : fail_trial();
+  if (!sound || trial_totals_.work > most_work_) return fail_trial();
+  return outcome_of(trial_totals_, timed_ ? run_clock(0, false) : 0);
 }
 
 // Runs the stages of the agenda and those that look at what differs; shifts the others.
-Outcome Simulator::run_changed() {
+Outcome Simulator::run_changed(const Interest& interest) {
   trial_totals_ = totals_;
   std::sort(agenda_.begin(), agenda_.end());
   agenda_at_ = 0;
   int32_t next = next_stage(-1);
   if (next > model_.end()) return keep_trial();
-  if (timed_) {
-    clock_from_ = next / kCheckpointEvery;
-    clock_ = clocks_[z(clock_from_)];
-    next = clock_from_ * kCheckpointEvery;
-  }
+  clock_from_ = next;
   Bytes delta = 0;
   for (int32_t at = next; at <= model_.end(); at = next) {
-    if (timed_ && at % kCheckpointEvery == 0) trial_clocks_[z(at / kCheckpointEvery)] = clock_;
     const Bytes before = profile_[at] - rises_[z(at)];  // the accepted run's load
     if (!visit(at, before + delta) || trial_totals_.work > most_work_) return fail_trial();
     trial_totals_.add(costs_[z(at)], -1);
@@ -218,10 +207,13 @@ Outcome Simulator::run_changed() {
     trial_totals_.add(cost_, 1);
     compare(at);
     delta = load_ - before - nets_[z(at)];
-    next = timed_ ? at + 1 : std::min(next_stage(at), model_.end() + 1);
+    next = std::min(next_stage(at), model_.end() + 1);
     if (delta != 0 && next > at + 1) skip(at + 1, next, delta);
   }
-  return outcome_of(trial_totals_);
+  if (!timed_) return outcome_of(trial_totals_, 0);
+  const Outcome least = outcome_of(trial_totals_, least_time(trial_totals_));
+  if (model_.uses(Switch::kLeastTime) && interest.price(least) > interest.most) return {};
+  return outcome_of(trial_totals_, run_clock(clock_from_, false));
 }
 
 Outcome Simulator::fail_trial() {
@@ -232,9 +224,14 @@ Outcome Simulator::fail_trial() {
 // Runs one stage that begins with `begin` bytes in RAM, and notes what it looked at.
 bool Simulator::visit(int32_t at, Bytes begin) {
   ++visit_;
-  visits_.push_back({.stage = at, .cost = {}, .begin = begin, .peak = 0, .touched = trial_touched_.size()});
+  visits_.push_back({.stage = at,
+                     .cost = {},
+                     .begin = begin,
+                     .peak = 0,
+                     .touched = trial_touched_.size(),
+                     .ticked = trial_ticks_.size()});
   cost_ = {};
-  load_ = peak_ = begin;
+  begin_ = load_ = peak_ = begin;
   depth_ = 0;
   now_ = at;
   if (!stage(at)) return false;
@@ -323,6 +320,11 @@ void Simulator::keep_visit(size_t index) {
   rises_[stage] = visit.peak - visit.begin;
   nets_[stage] = visit.end - visit.begin;
   profile_.set(visit.stage, visit.peak);
+  if (!timed_) return;
+  const auto first = trial_ticks_.begin() + static_cast<std::ptrdiff_t>(visit.ticked);
+  const bool last = index + 1 == visits_.size();
+  ticks_[stage].assign(
+      first, last ? trial_ticks_.end() : trial_ticks_.begin() + static_cast<std::ptrdiff_t>(visits_[index + 1].ticked));
 }
 
 void Simulator::keep_moment(int32_t entity, int32_t stage, Word word) {

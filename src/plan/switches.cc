@@ -35,6 +35,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kPairs, "pairs", "search: two gaps are redrawn at once"},
     {Switch::kSwap, "swap", "search: one gap is kept for another that is given up"},
     {Switch::kShift, "shift", "search: one threshold is moved"},
+    {Switch::kPageAhead, "page-ahead", "search: a page-in is moved ahead of its use, where time counts"},
     {Switch::kLean, "lean", "search: a gap is dropped, and what its recomputation reads is kept"},
     {Switch::kExchange, "exchange", "search: a large change, and the gaps around it settled anew"},
     {Switch::kTwins, "twins", "search: what is good for one part is tried for parts that are alike"},
@@ -47,6 +48,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kReadBack, "read-back", "search: what was dropped is read from storage where that is cheaper"},
     {Switch::kLeanChoices, "lean-choices", "search: choices with less workspace where no policy fits"},
     {Switch::kHoist, "hoist", "search: page-ins are moved ahead of their uses"},
+    {Switch::kLeastTime, "least-time", "search: a neighbour that is too dear even in its least time is not timed"},
+    {Switch::kEarlier, "earlier", "search: where offsets cost the deadline, a plan is sought for an earlier one"},
     {Switch::kLanding, "landing", "placement: bytes that are being written out are not taken while others are free"},
     {Switch::kSmallArena, "small-arena", "placement: an arena that exceeds the load is made smaller than it must be"},
 }};

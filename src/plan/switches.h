@@ -40,6 +40,7 @@ enum class Switch : uint8_t {
   kPairs,
   kSwap,
   kShift,
+  kPageAhead,
   kLean,
   kExchange,
   kTwins,
@@ -52,6 +53,8 @@ enum class Switch : uint8_t {
   kReadBack,
   kLeanChoices,
   kHoist,
+  kLeastTime,
+  kEarlier,
   kLanding,
   kSmallArena,
   kCount
