@@ -34,7 +34,8 @@ class Rounding {
 
  private:
   [[nodiscard]] bool stays(int32_t epoch, int32_t tensor) const {
-    return value(relaxation_.in_ram(epoch, tensor)) >= kHalf;
+    const int32_t column = relaxation_.in_ram(epoch, tensor);
+    return column < 0 || point_[z(column)] >= kHalf;  // nothing is known of what only some choices read
   }
   [[nodiscard]] double value(int32_t column) const { return column < 0 ? 0 : point_[z(column)]; }
 
