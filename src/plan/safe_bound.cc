@@ -25,7 +25,7 @@ class SafeSum {
 
 // Of the right sides, which may be far larger than their sum: whoever adds them up anew in 64 bits, a side of thousands
 // of terms among them, comes no further below.
-constexpr long double kOneByOne = 0x1p-40L;
+constexpr long double kOneByOne = 0x1p-46L;
 
 }  // namespace
 
