@@ -12,7 +12,8 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr int32_t kSimplex = 250;  // ops up to which the simplex proves more in its time than the first-order method
+constexpr int32_t kSimplex = 250;    // ops up to which the simplex proves more in its time than the first-order method
+constexpr int32_t kBranching = 300;  // ops up to which branching raises a bound in the time that it takes
 constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
     100'000;                           // stages times slices: more have not raised a bound in any time they were given
@@ -94,6 +95,7 @@ void BoundSearch::run(const Limits& limits) {
   std::vector<std::vector<int32_t>> undone;
   std::vector<int32_t> boundaries;
   const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
+  const bool branching = model_.stages() <= kBranching && model_.uses(Switch::kBranching);
   const int32_t first = model_.uses(Switch::kLadder) ? kFewest : kMost;
   for (int32_t slices = first; slices <= kMost; slices *= 2) {
     if (slices > first && int64_t{slices} * model_.stages() > kMostCells) break;
@@ -114,11 +116,11 @@ void BoundSearch::run(const Limits& limits) {
     const double now = limits.seconds_left();
     const Share share{.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now)),
                       .iterations = clocked ? 0 : std::min(all - spent, std::max(kLeastIterations, spent))};
-    if (!model_.uses(Switch::kBranching)) continue;
+    if (!branching) continue;
     if (!wait_for_value(limits, share.until) || !branch(limits, pressing, share, spent)) undone.push_back(pressing);
   }
   undone.push_back(boundaries);
-  if (model_.uses(Switch::kBranching) && wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
+  if (branching && wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
 }
 
 void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
