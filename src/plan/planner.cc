@@ -218,27 +218,34 @@ class Planner {
     return anneal_chains(model_, limit, start, chains);
   }
 
-  // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
-  // page-ins moved ahead, is often the better start.
-  SearchResult from_cheapest(const Limit& limit, const SearchResult& start) {
-    Limit cheap = limit;
-    cheap.objective = Objective::kEnergy;
-    cheap.deadline = 0;
+  // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
+  // last got better.
+  SearchResult aside(const Limit& limit, const SearchResult& start, const std::function<bool(double)>& stagnant) {
     double improved_at = elapsed();
     ChainLimits chains{.chains = kChains, .threads = thread_count(), .search = limits(0)};
     chains.search.target = 0;
     if (options_.effort > 0) {
       chains.rounds = options_.effort * kRoundsPerEffort;
     } else {
-      chains.stagnant = [&, this] {
-        return elapsed() >
-               std::min(2 * improved_at + kStartShare / 10 * options_.time_limit, kStartShare * options_.time_limit);
-      };
+      chains.stagnant = [&] { return stagnant(improved_at); };
       chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
     }
+    return anneal_chains(model_, limit, start, chains);
+  }
+
+  // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
+  // page-ins moved ahead, is often the better start.
+  SearchResult from_cheapest(const Limit& limit, const SearchResult& start) {
+    Limit cheap = limit;
+    cheap.objective = Objective::kEnergy;
+    cheap.deadline = 0;
     const SearchResult from =
         greedy(model_, cheap, keep_all(model_, first_choices(model_, options_.objective)), limits(0));
-    const Policy hoisted = hoist(model_, limit, anneal_chains(model_, cheap, from, chains).policy, limits(0));
+    const SearchResult cheapest = aside(cheap, from, [this](double improved_at) {
+      return elapsed() >
+             std::min(2 * improved_at + kStartShare / 10 * options_.time_limit, kStartShare * options_.time_limit);
+    });
+    const Policy hoisted = hoist(model_, limit, cheapest.policy, limits(0));
     SearchResult found{hoisted, Simulator(model_, limit).reset(hoisted)};
     return better(found.outcome, start.outcome) ? found : start;
   }
@@ -250,18 +257,9 @@ class Planner {
     own.fewest = true;
     const SearchResult start{fast.policy, Simulator(model_, own).reset(fast.policy)};
     if (!start.outcome.fits() || start.outcome.value <= 0) return fast;
-    double improved_at = elapsed();
-    ChainLimits chains{.chains = kChains, .threads = thread_count(), .search = limits(0)};
-    chains.search.target = 0;
-    if (options_.effort > 0) {
-      chains.rounds = options_.effort * kRoundsPerEffort;
-    } else {
-      chains.stagnant = [&, this] {
-        return elapsed() > (1 + kTransferShare) * improved_at + kTransferShare / 10 * options_.time_limit;
-      };
-      chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
-    }
-    const SearchResult fewest = anneal_chains(model_, own, start, chains);
+    const SearchResult fewest = aside(own, start, [this](double improved_at) {
+      return elapsed() > (1 + kTransferShare) * improved_at + kTransferShare / 10 * options_.time_limit;
+    });
     SearchResult found{fewest.policy, Simulator(model_, limit).reset(fewest.policy), fast.price};
     return found.outcome.fits() && found.outcome.value <= fast.outcome.value ? found : fast;
   }

@@ -8,10 +8,13 @@
 #include "check/random_case.h"
 #include "check/random_graph.h"
 #include "check/replay.h"
+#include "plan/chain_fixture.h"
 #include "plan/order.h"
 
 namespace pantoum::plan {
 namespace {
+
+using plan_test::chain;
 
 #ifdef PANTOUM_SANITIZER
 constexpr uint64_t kSeeds = 30;
@@ -62,29 +65,6 @@ TEST(PrimalDualBound, IsProvedAndNeverAboveAPlan) {
     ++compared;
   }
   EXPECT_GT(compared, static_cast<int>(kSeeds) / 4);
-}
-
-// A chain forward and back: every gradient reads two activations.
-CostGraph chain(int64_t length) {
-  CostGraph graph;
-  graph.device.align_bytes = 4;
-  graph.device.pager = {.mode = cost::PagerMode::kAsync,
-                        .in = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 5},
-                        .out = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 6}};
-  const auto add = [&](std::vector<int64_t> inputs, double cost) {
-    const auto id = static_cast<int64_t>(graph.ops.size());
-    graph.tensors.push_back({.id = id, .bytes = 90 + 7 * (id % 5)});
-    cost::Choice choice{.time_s = cost / 100, .energy_j = cost, .writes = {0}};
-    for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
-    graph.ops.push_back({.id = id, .inputs = std::move(inputs), .outputs = {id}, .choices = {choice}});
-    graph.order.push_back(id);
-    return id;
-  };
-  for (int64_t at = 0; at < length; ++at)
-    add(at == 0 ? std::vector<int64_t>{} : std::vector<int64_t>{at - 1}, 1 + static_cast<double>(at % 3) / 2);
-  int64_t gradient = length - 1;
-  for (int64_t at = length - 1; at > 0; --at) gradient = add({gradient, at, at - 1}, 2);
-  return graph;
 }
 
 TEST(PrimalDualBound, ReachesWhatTheSimplexDoes) {

@@ -6,10 +6,13 @@
 #include <set>
 #include <utility>
 
+#include "plan/chain_fixture.h"
 #include "plan/planner.h"
 
 namespace pantoum::plan {
 namespace {
+
+using plan_test::chain;
 
 TEST(Switches, HaveOneNameEachInTheOrderOfTheEnumeration) {
   std::set<std::string_view> names;
@@ -23,32 +26,9 @@ TEST(Switches, HaveOneNameEachInTheOrderOfTheEnumeration) {
   EXPECT_FALSE(switch_named("gravity"));
 }
 
-// A chain forward and back.
-CostGraph chain(int64_t length) {
-  CostGraph graph;
-  graph.device.align_bytes = 4;
-  graph.device.pager = {.mode = cost::PagerMode::kAsync,
-                        .in = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 5},
-                        .out = {.latency_s = 0.01, .bytes_per_s = 1000, .w = 6}};
-  const auto add = [&](const std::vector<int64_t>& inputs, double joules) {
-    const auto id = static_cast<int64_t>(graph.ops.size());
-    graph.tensors.push_back({.id = id, .bytes = 90 + 7 * (id % 5)});
-    cost::Choice choice{.time_s = joules / 100, .energy_j = joules, .workspace_bytes = 20 * (id % 3), .writes = {0}};
-    for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
-    graph.ops.push_back({.id = id, .inputs = inputs, .outputs = {id}, .choices = {choice}});
-    graph.order.push_back(id);
-    return id;
-  };
-  add({}, 1);
-  for (int64_t at = 1; at < length; ++at) add({at - 1}, 1 + static_cast<double>(at % 3) / 2);
-  int64_t gradient = length - 1;
-  for (int64_t at = length - 1; at > 0; --at) gradient = add({gradient, at, at - 1}, 2);
-  return graph;
-}
-
 // How many rows of each rule prove the bound of a chain at this share of its unplanned peak.
 std::map<Rule, int> rows_of(const Without& without) {
-  const CostGraph graph = chain(16);
+  const CostGraph graph = chain(16, 20);
   const auto whole = unplanned(graph);
   PlanOptions options{.ram = whole->predicted.arena_bytes * 6 / 10, .without = without, .effort = 2, .threads = 1};
   options.without.add(Switch::kStagePrice);  // a bound of its own, without rows
