@@ -2,7 +2,7 @@
 deadlines; a table and out/bench/planner.json, with the raw samples in planner-raw.json beside it.
 
 usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick]
---quick: four rows of the families, the smallest of the large graphs, the small reference questions.
+--quick: a few rows of families and deadlines, the smallest of the large graphs, the small reference questions.
 The reference questions, their tools and the synthetic cost graphs are not part of this repository: --reference names the
 folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped and said.
 Standard library only.
@@ -16,12 +16,8 @@ import subprocess
 import sys
 import time
 
+import planner_deadlines
 from planner_families import families
-
-try:
-    from planner_deadlines import deadlines
-except ImportError:
-    deadlines = None
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = {"small": (1.0001, 1e-4), "sweep": (1.0001, 1e-3), "large": (1.0002, 3e-4)}  # ratio, gap
@@ -123,7 +119,10 @@ def main():
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
+    planner_deadlines.add_arguments(parser)
     args = parser.parse_args()
+    if args.quick:
+        args.stride, args.small, args.time_limit = 36, True, 5
     os.makedirs(args.out, exist_ok=True)
     table, raw = Table(args.only), {}
     on_two_cores(table)
@@ -132,10 +131,7 @@ def main():
         reference(table, args, kind, raw)
     huge(table, args, raw)
     families(table, args, raw)
-    if deadlines:
-        deadlines(table, args, raw)
-    elif table.wants("deadlines"):
-        table.skip("deadlines", "no planner_deadlines.py")
+    planner_deadlines.deadlines(table, args, raw)
     for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
         with open(os.path.join(args.out, name), "w") as file:
             json.dump(value, file, indent=1)
