@@ -24,6 +24,7 @@ constexpr uint64_t kScale = 20;
 #else
 constexpr uint64_t kScale = 1;
 #endif
+constexpr bool kFew = kScale > 1;  // questions: what holds of each is held, shares of them are not
 
 constexpr double kRounding = 1e-9;
 
@@ -180,6 +181,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
       (void)hold_against_search(graph, options, tally);
     }
   report(tally);
+  if (kFew) return;
   EXPECT_GT(tally.planned, tally.asked / 2);
   EXPECT_GT(tally.optimal, tally.planned / 3);  // choices, above all, are wider in the relaxation than in a plan
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
@@ -202,6 +204,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
   EXPECT_GT(tally.equal, tally.known / 2);
 }
@@ -225,6 +228,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_LT(tally.missed, tally.asked / 2);
   EXPECT_GT(tally.equal, tally.known / 2);
 }
@@ -253,6 +257,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
   EXPECT_GT(tally.equal, tally.known / 2);
   EXPECT_GT(tally.optimal, tally.known / 10);
@@ -283,6 +288,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_LT(tally.missed, tally.asked * 2 / 5);
   EXPECT_GT(tally.refused, tally.asked / 10);
   EXPECT_GT(tally.equal, tally.known / 2);
@@ -316,6 +322,7 @@ TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
     }
   }
   RecordProperty("known", known), RecordProperty("equal", equal), RecordProperty("moving", moving);
+  if (kFew) return;
   EXPECT_GT(moving, static_cast<int>(20 / kScale));
   EXPECT_GT(equal, known * 94 / 100);
 }
@@ -344,6 +351,7 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
       EXPECT_GE(*proved * (1 + kRounding), static_cast<double>(why.min_ram_bound_bytes - 1));
     }
   }
+  if (kFew) return;
   EXPECT_GT(raised, static_cast<int>(10 / kScale));
 }
 
@@ -361,6 +369,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_LT(tally.missed, tally.asked * 3 / 10);
   EXPECT_GT(tally.equal, tally.known * 2 / 3);
 }
