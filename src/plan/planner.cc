@@ -344,8 +344,7 @@ bool keeps_order(const Plan& plan, const Model& model) {
 // Method, bound, gap and status of a plan that is about to be answered.
 void conclude(Plan& plan, const CostGraph& original, const Planner& planner, const PlanOptions& options) {
   plan.graph = original;
-  plan.method =
-      "policies with thresholds: greedy, annealing, exchanges; linear relaxation with path, memory and knapsack cuts";
+  plan.method = "policies with thresholds: greedy, annealing, exchanges; linear relaxation with cuts, branch and bound";
   plan.solver_seconds = options.effort > 0 ? 0 : planner.elapsed();
   plan.bound = {.energy_j = planner.bounds().energy, .time_s = planner.bounds().time, .any_order = false};
   if (plan.objective == Objective::kEdp) plan.bound.edp_js = planner.bound();

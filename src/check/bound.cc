@@ -1,0 +1,114 @@
+// The bound that a plan claims: its certificates are of its question, and prove it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "check/certificate.h"
+#include "check/certificate_faults.h"
+
+namespace pantoum::check {
+namespace {
+
+using plan::Certificate;
+
+// The certificate's question includes the plan's: no less RAM, no earlier deadline, the same objective and order.
+Result<void> check_same_question(const plan::Plan& plan, const Certificate& certificate) {
+  if (plan.objective != plan::Objective::kEdp &&
+      (certificate.objective != plan.objective || certificate.second_price > 0))
+    return broken("bounds another objective than the plan's", ".objective");
+  if (certificate.ram < plan.budget_bytes)
+    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", certificate.ram, plan.budget_bytes),
+                  ".ram_bytes");
+  if (certificate.deadline && !(plan.deadline_s && *plan.deadline_s <= *certificate.deadline))
+    return broken(fmt::format("is for plans within {} s, and the plan need not be", *certificate.deadline),
+                  ".deadline_s");
+  if (certificate.most_energy && !(plan.most_energy_j && *plan.most_energy_j <= *certificate.most_energy))
+    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *certificate.most_energy),
+                  ".most_energy_j");
+  std::set<int64_t> computed;
+  size_t next = 0;
+  for (const plan::Instruction& step : plan.instructions) {
+    if (step.what != plan::Do::kCompute || !computed.insert(step.subject).second) continue;
+    while (next < certificate.order.size() && certificate.order[next] != step.subject) ++next;
+    if (next == certificate.order.size())
+      return broken(fmt::format("the plan computes op {} first in another order", step.subject), ".order");
+  }
+  return {};
+}
+
+// energy + price * makespan >= least, for every plan.
+struct Line {
+  double price = 0, least = 0;
+};
+
+// The least product of energy and time above all lines. The makespan that the lines leave at an energy is convex in it,
+// with its kinks where two lines meet, and the product of both is least at one of these.
+double least_product(const std::vector<Line>& lines, double least_time) {
+  double least_energy = 0;
+  for (const Line& line : lines)
+    if (line.price == 0) least_energy = std::max(least_energy, line.least);
+  const auto time_at = [&](double energy) {
+    double time = least_time;
+    for (const Line& line : lines)
+      if (line.price > 0) time = std::max(time, (line.least - energy) / line.price);
+    return time;
+  };
+  double least = least_energy * time_at(least_energy);
+  const auto try_energy = [&](double energy) {
+    if (energy > least_energy) least = std::min(least, energy * time_at(energy));
+  };
+  for (const Line& line : lines) {
+    try_energy(line.least - line.price * least_time);
+    for (const Line& other : lines)
+      if (line.price > other.price && other.price > 0)
+        try_energy((line.price * other.least - other.price * line.least) / (line.price - other.price));
+  }
+  return least * (1 - kTolerance / 8);  // what the divisions may err
+}
+
+Result<double> check_lines(const plan::Plan& plan) {
+  std::vector<Line> lines;
+  double least_time = 0;
+  for (size_t at = 0; at < plan.lines.size(); ++at) {
+    const Certificate& certificate = plan.lines[at];
+    const auto proved = [&]() -> Result<double> {
+      PANTOUM_TRY(check_same_question(plan, certificate));
+      return check_certificate(plan.graph, certificate);
+    }();
+    if (!proved) {
+      Error error = proved.error();
+      error.where += fmt::format(" {}", at);
+      return Failure(std::move(error));
+    }
+    if (certificate.objective == plan::Objective::kTime)
+      least_time = std::max(least_time, *proved);
+    else if (certificate.objective == plan::Objective::kEnergy)
+      lines.push_back({certificate.second_price, *proved});
+  }
+  return least_product(lines, least_time);
+}
+
+}  // namespace
+
+Result<double> check_bound(const plan::Plan& plan, double value) {
+  const bool product = plan.objective == plan::Objective::kEdp;
+  if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
+  if (!product) PANTOUM_TRY(check_same_question(plan, *plan.certificate));
+  PANTOUM_ASSIGN(const double proved, product ? check_lines(plan) : check_certificate(plan.graph, *plan.certificate));
+  const std::optional<double>& claimed = product                                      ? plan.bound.edp_js
+                                         : plan.objective == plan::Objective::kEnergy ? plan.bound.energy_j
+                                                                                      : plan.bound.time_s;
+  if (claimed && plan.bound.any_order)
+    return fail("E0806", "the bound is claimed for any order, and the certificate proves it for one", "bound.order");
+  if (claimed && above(*claimed, proved))
+    return fail("E0806", fmt::format("the plan claims a bound of {}, and its certificate proves {}", *claimed, proved),
+                "bound");
+  if (above(proved, value))
+    return fail("E0806", fmt::format("a bound of {} is proved, and the plan takes {}", proved, value), "x-certificate");
+  return proved;
+}
+
+}  // namespace pantoum::check
