@@ -132,6 +132,12 @@ class Checker {
         return cover(numbers);
       case Rule::kSpend:
         return spend();
+      case Rule::kIssued:
+        return issued(numbers);
+      case Rule::kFlight:
+        return flight(numbers);
+      case Rule::kFlow:
+        return flow(numbers);
     }
     return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
   }
@@ -209,6 +215,52 @@ class Checker {
     return {};
   }
 
+  // When an epoch's boundary op starts, the first page-out of a tensor has ended (W), or has not and the tensor was
+  // freed (F), or neither; W or F only where it is paged out.
+  Result<void> issued(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
+    if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
+    sums_.add_paged_out(moved, y_);
+    sums_.subtract(Column::kWritten, at, moved, y_);
+    sums_.subtract(Column::kInFlight, at, moved, y_);
+    return {};
+  }
+
+  // Then, bytes that are still written out (F) are nobody else's, but of what was paged in and is not there yet: that
+  // may be on its way to them. All others are beside the op's working set.
+  Result<void> flight(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    const int32_t op = facts_.boundary_op(at);
+    ++knapsacks_;
+    for (int32_t freed = 0; freed < tensors_; ++freed)
+      if (facts_.tensor(freed).pages && !facts_.touches(op, freed) && facts_.tensor(freed).size > 0)
+        sums_.subtract(Column::kInFlight, at, freed, y_, facts_.tensor(freed).size);
+    while (numbers.more()) {
+      PANTOUM_ASSIGN(const int32_t held, item(numbers, {at, op, false, 0}));
+      const int64_t size = facts_.tensor(held).size;
+      if (size == 0) continue;
+      sums_.subtract(Column::kInRam, at + 1, held, y_, size);
+      for (int32_t before = 0; before <= at; ++before)
+        if (facts_.paged_in(before, held)) sums_.add(Column::kPagedIn, before, held, y_, size);
+    }
+    sums_.add_room(at, y_);
+    return {};
+  }
+
+  // The work up to the first epoch's boundary; then what was first computed later is written, one by one, before the
+  // other epoch's boundary op starts; then that op and the work behind it, or the page-ins behind it, one by one.
+  Result<void> flow(Numbers& numbers) {
+    PANTOUM_ASSIGN(const int32_t first, numbers.index("epoch of the work before", -1, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t at,
+                   numbers.index("epoch of the boundary", first < 0 ? 0 : first, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int64_t moves, numbers.next("mark of what follows", 0, 2));
+    if (!async_) return broken("transfers of this pager are part of the work");
+    if (first == at && moves == 0) return broken("the boundary op would count twice");
+    sums_.add_flow(first, at, moves == 1, y_);
+    return {};
+  }
+
   // The first tensor is needed in the last epoch. Each was in RAM when the first epoch opened, or was paged in since
   // (and then paged out once), or was computed again since: then all that its op reads was in RAM too.
   Result<void> path(Numbers& numbers) {
@@ -219,10 +271,10 @@ class Checker {
       sums_.spend(last - first + 1);
       if (sums_.too_large()) break;
       PANTOUM_ASSIGN(const int32_t at, tensor(numbers));
-      PANTOUM_ASSIGN(const int64_t once, numbers.next("mark of what is paged out", 0, 2));
+      PANTOUM_ASSIGN(const int64_t copy, numbers.next("mark of what is paged out", 0, first > 0 ? 3 : 2));
       if (begins ? !facts_.needed(last, at) : reader < 0 || !facts_.reads(reader, at))
         return broken(fmt::format("the path does not lead to tensor {}", at));
-      PANTOUM_TRY(step(first, last, at, once == 1));
+      PANTOUM_TRY(step(first, last, at, copy));
       reader = facts_.tensor(at).maker;
     }
     for (int32_t at = first; reader >= 0 && at <= last; ++at)
@@ -231,14 +283,20 @@ class Checker {
     return {};
   }
 
-  // S, and the sum of I or X, of one tensor of a path.
-  Result<void> step(int32_t first, int32_t last, int32_t at, bool once) {
+  // S, and the sum of I or X or the copy's W and F, of one tensor of a path. W and F: the copy that is read was
+  // written, or was being written and freed, before the first epoch; or else the tensor was in RAM since then without
+  // it.
+  Result<void> step(int32_t first, int32_t last, int32_t at, int64_t copy) {
     if (facts_.given(first, last, at))
       return broken(fmt::format("tensor {} is in RAM in epochs {} to {} at no cost", at, first, last));
     if (facts_.in_ram(first, at)) sums_.add(Column::kInRam, first, at, y_);
-    if (once) {
+    if (copy > 0) {
       if (facts_.tensor(at).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", at));
-      sums_.add_paged_out(at, y_);
+      if (copy == 1) sums_.add_paged_out(at, y_);
+      if (copy == 2 && facts_.tensor(at).pages && facts_.tensor(at).birth < first) {
+        sums_.add(Column::kWritten, first - 1, at, y_);
+        sums_.add(Column::kInFlight, first - 1, at, y_);
+      }
       return {};
     }
     for (int32_t each = first; each <= last; ++each)

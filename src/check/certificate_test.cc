@@ -269,6 +269,30 @@ TEST(CheckCertificate, RefusesRowsThatDoNotHold) {
             "E0805 the pager has one channel: its moves are one row @ x-certificate.rows[0]");
 }
 
+TEST(CheckCertificate, RefusesFlowsThatCannotBe) {
+  EXPECT_EQ(row_refusal(Rule::kIssued, {4, 5}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlight, {5}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlight, {2, 0, 0}), "E0805 tensor 0 stands twice @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlight, {1, 3}), "E0805 tensor 3 is not made before epoch 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlow, {2, 1, 0}), "E0805 1 is no epoch of the boundary @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlow, {-1, 5, 0}), "E0805 5 is no epoch of the boundary @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlow, {2, 2, 0}), "E0805 the boundary op would count twice @ x-certificate.rows[0]");
+  CostGraph sync = step_graph();
+  sync.device.pager.mode = cost::PagerMode::kSync;
+  EXPECT_EQ(refusal(asked({{Rule::kFlow, {0, 2, 1}, 1}}), sync),
+            "E0805 transfers of this pager are part of the work @ x-certificate.rows[0]");
+}
+
+// 3 s of work before epoch 3; t5 is paged in behind it, which takes 2.1 s: it is needed in the epoch after, and is
+// neither in RAM nor computed.
+TEST(CheckCertificate, BoundsTimeByTheFlowBehindWork) {
+  Certificate certificate = asked({{Rule::kFlow, {2, 2, 1}, 1}, {Rule::kPath, {3, 4, 5, 0}, 2.1}});
+  certificate.objective = plan::Objective::kTime;
+  EXPECT_LE(proved(certificate), 3 + 2.1);
+  certificate.rows.resize(1);
+  expect_just_below(proved(certificate), 3);
+}
+
 TEST(CheckCertificate, RefusesPathsThatLeadNowhere) {
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 1, 0}), "E0805 the path does not lead to tensor 1 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 1, 0, 2, 0}),
@@ -282,7 +306,7 @@ TEST(CheckCertificate, RefusesPathsThatLeadNowhere) {
             "E0805 the path does not lead to tensor 5 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {3, 2, 0, 0}), "E0805 2 is no last epoch @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 3}), "E0805 the tensor is missing @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 0, 2}), "E0805 2 is no mark of what is paged out @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 0, 3}), "E0805 3 is no mark of what is paged out @ x-certificate.rows[0]");
 }
 
 TEST(CheckCertificate, RefusesKnapsacksOfWhatIsNotThere) {

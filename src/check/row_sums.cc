@@ -58,6 +58,8 @@ void RowSums::begin_case() {
   for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
   paged_out_.assign(facts_.tensors().size(), 0);
   memory_.assign(z(facts_.epochs()), 0);
+  flow_computed_ = flow_ins_ = memory_;
+  flow_written_.assign(memory_.size(), {});
   work_ = moves_in_ = moves_out_ = spend_ = sides_ = 0;
   makespan_ = energy_ ? sum_down(idle_w_, asked_.second_price) : ram_ ? 0 : 1;
   need_ = ram_ ? 1 : 0;
@@ -72,8 +74,9 @@ void RowSums::decide(const plan::Certificate::Decision& decision, bool value) {
 }
 
 double RowSums::cost(Column column, int32_t index) const {
-  if (!energy_ || column == Column::kInRam) return 0;
-  return column == Column::kComputed ? facts_.op(index).joules : facts_.tensor(index).in_j;
+  if (!energy_) return 0;
+  if (column == Column::kComputed) return facts_.op(index).joules;
+  return column == Column::kPagedIn ? facts_.tensor(index).in_j : 0;
 }
 
 double* RowSums::cell(Column column, int32_t epoch, int32_t index) {
@@ -105,8 +108,12 @@ void RowSums::add_side(int64_t side, double multiplier) {
 }
 
 void RowSums::add_memory(int32_t epoch, double multiplier) {
-  const int32_t op = facts_.boundary_op(epoch);
   memory_[z(epoch)] = sum_down(memory_[z(epoch)], multiplier);
+  add_room(epoch, multiplier);
+}
+
+void RowSums::add_room(int32_t epoch, double multiplier) {
+  const int32_t op = facts_.boundary_op(epoch);
   add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? asked_.ram : 0), multiplier);
   if (ram_) need_ = sum_down(need_, -multiplier);
 }
@@ -125,6 +132,27 @@ void RowSums::add_moves_out(double multiplier) {
   makespan_ = sum_down(makespan_, -multiplier);
 }
 
+void RowSums::add_flow(int32_t first, int32_t epoch, bool moves, double multiplier) {
+  makespan_ = sum_down(makespan_, -multiplier);
+  const int32_t behind = facts_.boundary_op(epoch);
+  double seconds = 0;
+  for (int32_t op = 0; z(op) < facts_.ops().size(); ++op) {
+    const bool counts = (first >= 0 && op <= facts_.boundary_op(first)) || (!moves && op >= behind);
+    if (counts && !facts_.op(op).optional) seconds = sum_down(seconds, facts_.op(op).seconds);
+  }
+  sides_ = sum_down(sides_, part(multiplier, seconds));
+  for (int32_t each = 0; each < facts_.epochs(); ++each) {
+    double& computed = flow_computed_[z(each)];
+    double& ins = flow_ins_[z(each)];
+    if (each <= first || (!moves && each > epoch)) computed = sum_down(computed, multiplier);
+    if (moves && each > epoch) ins = sum_down(ins, multiplier);
+  }
+  std::vector<double>& written = flow_written_[z(epoch)];
+  written.resize(z(facts_.epochs()) + 1, 0);
+  written[z(first + 1)] = sum_down(written[z(first + 1)], multiplier);
+  spend(static_cast<int64_t>(facts_.ops().size()) + facts_.epochs());
+}
+
 // The joules of all that is paid, idle power included: at most most_energy.
 void RowSums::add_spend(double multiplier) {
   spend_ = sum_down(spend_, multiplier);
@@ -138,11 +166,13 @@ double RowSums::left(Column column, int32_t epoch, int32_t index) const {
   const double left = row.empty() ? cost(column, index) : row[z(epoch)];
   if (column == Column::kComputed) {
     const OpFacts& op = facts_.op(index);
-    return sum_down(left, sum_down(part(work_, op.seconds), part(spend_, op.joules)));
+    const double weight = sum_down(work_, flow_computed_[z(epoch)]);
+    return sum_down(left, sum_down(part(weight, op.seconds), part(spend_, op.joules)));
   }
   if (column == Column::kPagedIn) {
     const TensorFacts& tensor = facts_.tensor(index);
-    return sum_down(left, sum_down(part(sync_ ? work_ : moves_in_, tensor.in_s), part(spend_, tensor.in_j)));
+    const double weight = sync_ ? work_ : sum_down(moves_in_, flow_ins_[z(epoch)]);
+    return sum_down(left, sum_down(part(weight, tensor.in_s), part(spend_, tensor.in_j)));
   }
   if (epoch == 0 || facts_.touches(facts_.boundary_op(epoch - 1), index)) return left;
   return sum_down(left, times(memory_[z(epoch - 1)], facts_.tensor(index).size, false));
@@ -189,6 +219,33 @@ double RowSums::decided_total() const {
   return total;
 }
 
+// What a tensor takes to be written counts behind the work before it is first computed.
+double RowSums::written_total() const {
+  double total = 0;
+  const Grid& grid = grids_[static_cast<size_t>(Column::kWritten)];
+  for (size_t index = 0; index < facts_.tensors().size(); ++index) {
+    const TensorFacts& tensor = facts_.tensors()[index];
+    const int32_t latest = tensor.maker < 0 ? -1 : tensor.birth - 1;
+    for (size_t epoch = 0; epoch < grid[index].size(); ++epoch) {
+      const double left = grid[index][epoch];
+      if (left >= 0) continue;
+      double weight = 0;
+      if (!flow_written_[epoch].empty())
+        for (int32_t first = -1; first <= latest; ++first)
+          weight = sum_down(weight, flow_written_[epoch][z(first + 1)]);
+      total = sum_down(total, better(sum_down(left, part(weight, tensor.out_s))));
+    }
+  }
+  return total;
+}
+
+double RowSums::in_flight_total() const {
+  double total = 0;
+  for (const std::vector<double>& row : grids_[static_cast<size_t>(Column::kInFlight)])
+    for (const double left : row) total = sum_down(total, better(left));
+  return total;
+}
+
 double RowSums::makespan_total() const {
   if (makespan_ >= 0) return 0;
   if (asked_.deadline) return down(makespan_ * *asked_.deadline);
@@ -205,7 +262,7 @@ double RowSums::total() const {
   double total = sum_down(constant, sides_);
   for (const double sum :
        {column_total(Column::kInRam), column_total(Column::kComputed), column_total(Column::kPagedIn),
-        paged_out_total(), decided_total(), makespan_total(), need_total()})
+        paged_out_total(), written_total(), in_flight_total(), decided_total(), makespan_total(), need_total()})
     total = sum_down(total, sum);
   if (ram_) return std::min(total, at_most(asked_.ram));  // a plan that needs more than `ram`
   if (makespan_ >= 0 || asked_.deadline) return total;

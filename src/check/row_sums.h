@@ -3,8 +3,8 @@
 // A plan gives every column a value between its bounds (0 and 1 but for makespan and RAM), and meets every row, so its
 // objective is at least the sum of the right sides and, for each column, what is left of its cost times the better of
 // its bounds. Every operation is rounded down. Columns that no row lowers add nothing and are not stored; rows that
-// only raise columns (memory, work, moves, spend) are kept as one multiplier each. In a case of the certificate some
-// columns are decided: they add what is left of their cost where they are 1, and else nothing.
+// only raise columns (memory, work, moves, spend, flow) are kept as one multiplier each. In a case of the certificate
+// some columns are decided: they add what is left of their cost where they are 1, and else nothing.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace pantoum::check {
 
 class RowSums {
  public:
-  enum class Column : uint8_t { kInRam, kComputed, kPagedIn };
+  enum class Column : uint8_t { kInRam, kComputed, kPagedIn, kWritten, kInFlight };
 
   RowSums(const StepFacts& facts, const cost::Device& device, const plan::Certificate& certificate);
 
@@ -28,12 +28,14 @@ class RowSums {
   void add_paged_out(int32_t tensor, double multiplier);
   // Right sides.
   void add_side(int64_t side, double multiplier);
+  void add_room(int32_t epoch, double multiplier);  // beside the boundary op, on the lesser side
   // Whole rows.
   void add_memory(int32_t epoch, double multiplier);
   void add_work(double multiplier);
   void add_moves_in(double multiplier);
   void add_moves_out(double multiplier);
   void add_spend(double multiplier);  // most_energy is given
+  void add_flow(int32_t first, int32_t epoch, bool moves, double multiplier);
 
   // From the start again, for the case of these decisions.
   void begin_case();
@@ -54,6 +56,8 @@ class RowSums {
   [[nodiscard]] double left_paged_out(size_t tensor) const;
   [[nodiscard]] double column_total(Column column) const;
   [[nodiscard]] double paged_out_total() const;
+  [[nodiscard]] double written_total() const;
+  [[nodiscard]] double in_flight_total() const;
   [[nodiscard]] double decided_total() const;
   [[nodiscard]] double makespan_total() const;
   [[nodiscard]] double need_total() const;
@@ -62,9 +66,11 @@ class RowSums {
   const plan::Certificate& asked_;
   const bool energy_, ram_, sync_, full_duplex_;
   const double idle_w_;
-  Grid grids_[3];
-  std::vector<double> paged_out_;  // by tensor: what rows took from its cost
-  std::vector<double> memory_;     // by epoch
+  Grid grids_[5];
+  std::vector<double> paged_out_;                  // by tensor: what rows took from its cost
+  std::vector<double> memory_;                     // by epoch
+  std::vector<double> flow_computed_, flow_ins_;   // by epoch
+  std::vector<std::vector<double>> flow_written_;  // by epoch, by one more than the epoch of the work before; or empty
   double work_ = 0, moves_in_ = 0, moves_out_ = 0, spend_ = 0;
   double joules_ = 0, seconds_ = 0;             // of the first computations
   double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective

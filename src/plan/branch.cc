@@ -5,6 +5,7 @@
 #include <map>
 #include <queue>
 
+#include "plan/flow_cuts.h"
 #include "plan/memory_cuts.h"
 #include "plan/path_cuts.h"
 #include "plan/proof_tree.h"
@@ -141,6 +142,7 @@ class Tree {
       last = node.bound;
       std::vector<Row> cuts = path_cuts(relaxation_, program_.point(), kViolation);
       for (Row& row : memory_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
+      for (Row& row : flow_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
       if (cuts.empty()) break;
       program_.forget_slack(relaxation_.rows().size(), kSlackRounds);
       program_.add(std::move(cuts));

@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "plan/certify.h"
+#include "plan/flow_cuts.h"
 #include "plan/memory_cuts.h"
 #include "plan/path_cuts.h"
 
@@ -18,6 +19,7 @@ constexpr double kTailGain = 3e-5;
 std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double>& point) {
   std::vector<Row> cuts = path_cuts(relaxation, point, kViolation);
   for (Row& row : memory_cuts(relaxation, point, kMemoryViolation)) cuts.push_back(std::move(row));
+  for (Row& row : flow_cuts(relaxation, point, kViolation)) cuts.push_back(std::move(row));
   return cuts;
 }
 
@@ -57,7 +59,8 @@ LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const
     const auto violated = [&](const Row& row) {
       double sum = -row.lower;
       for (const Term& term : row.terms) sum += term.factor * best.point[static_cast<size_t>(term.column)];
-      return sum < -kViolation;
+      const bool seconds = row.rule == Rule::kFlow;
+      return sum < -kViolation * (seconds ? relaxation.columns()[static_cast<size_t>(relaxation.makespan())].upper : 1);
     };
     std::erase_if(cuts, [&](const Row& row) { return !violated(row); });
     if (cuts.empty()) cuts = separate(relaxation, best.point);

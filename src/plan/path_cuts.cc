@@ -67,9 +67,13 @@ class Separator {
   [[nodiscard]] bool by_writing(int32_t tensor) const {
     return model_.tensors[z(tensor)].start != cost::Home::kAux && model_.uses(Switch::kStoredOnce);
   }
+  [[nodiscard]] bool flows(int32_t first) const { return first > 0 && relaxation_.flows(first - 1); }
+  [[nodiscard]] double copied(int32_t tensor, int32_t first) const {
+    if (!flows(first)) return at(relaxation_.paged_out(tensor));
+    return at(relaxation_.written(first - 1, tensor)) + at(relaxation_.in_flight(first - 1, tensor));
+  }
   [[nodiscard]] double own(int32_t tensor, int32_t first) const {
-    const double paged =
-        !by_writing(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], at(relaxation_.paged_out(tensor)));
+    const double paged = !by_writing(tensor) ? ins_[z(tensor)] : std::min(ins_[z(tensor)], copied(tensor, first));
     return at(relaxation_.in_ram(first, tensor)) + paged;
   }
 
@@ -98,9 +102,11 @@ class Separator {
     for (;; tensor = via_[z(tensor)]) {
       add(relaxation_.in_ram(first, tensor));
       const int32_t out = relaxation_.paged_out(tensor);
-      const bool once = by_writing(tensor) && out >= 0 && at(out) < ins_[z(tensor)];
-      row.of.insert(row.of.end(), {tensor, once ? 1 : 0});
-      if (once)
+      const bool once = by_writing(tensor) && out >= 0 && copied(tensor, first) < ins_[z(tensor)];
+      row.of.insert(row.of.end(), {tensor, !once ? 0 : flows(first) ? 2 : 1});
+      if (once && flows(first))
+        add(relaxation_.written(first - 1, tensor)), add(relaxation_.in_flight(first - 1, tensor));
+      else if (once)
         add(out);
       else
         for (int32_t epoch = first; epoch <= last; ++epoch) add(relaxation_.paged_in(epoch, tensor));

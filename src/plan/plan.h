@@ -46,19 +46,23 @@ struct Bound {  // proved lower bounds; absent: none proved
 // How a row of the relaxation (plan/relaxation.h) is made, for whoever wants to make it again. Ops are positions in the
 // certificate's order, tensors positions in the cost graph, epochs count from 0.
 enum class Rule : uint8_t {
-  kNeed,      // epoch, tensor
-  kDep,       // epoch, op, tensor
-  kCarry,     // epoch, tensor: into the next one
-  kStored,    // epoch, tensor
-  kMemory,    // epoch
-  kWork,      //
-  kMoveIn,    // (with the moves out on a half-duplex channel)
-  kMoveOut,   //
-  kPath,      // first epoch, last epoch, then for each tensor of the path: tensor, 1 where X stands for the sum of I
+  kNeed,     // epoch, tensor
+  kDep,      // epoch, op, tensor
+  kCarry,    // epoch, tensor: into the next one
+  kStored,   // epoch, tensor
+  kMemory,   // epoch
+  kWork,     //
+  kMoveIn,   // (with the moves out on a half-duplex channel)
+  kMoveOut,  //
+  kPath,     // first epoch, last epoch, then for each tensor of the path: tensor, and 1 where X, 2 where W and F of the
+             // epoch before the first stand for the sum of I
   kRounding,  // epoch, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
   kCover,     // epoch, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
               // cover, these, then those that extend it
   kSpend,     //
+  kIssued,    // epoch, tensor
+  kFlight,    // epoch, then the tensors whose S it counts
+  kFlow,      // epoch or -1, a later epoch, 0 work or 1 page-ins behind its boundary
 };
 
 // What a plan decides, 0 or 1 (a column of the relaxation).

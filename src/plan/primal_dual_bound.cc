@@ -5,6 +5,7 @@
 #include <set>
 
 #include "plan/certify.h"
+#include "plan/flow_cuts.h"
 #include "plan/memory_cuts.h"
 #include "plan/path_cuts.h"
 #include "plan/primal_dual.h"
@@ -27,6 +28,7 @@ std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double
   std::vector<Row> cuts = path_cuts(relaxation, point, kViolation, stop);
   if (relaxation.model().ops.size() <= kKnapsackOps)
     for (Row& row : memory_cuts(relaxation, point, kMemoryViolation, stop)) cuts.push_back(std::move(row));
+  for (Row& row : flow_cuts(relaxation, point, kViolation)) cuts.push_back(std::move(row));
   std::erase_if(cuts, [&](const Row& row) { return !known.insert({row.rule, row.of}).second; });
   return cuts;
 }

@@ -8,6 +8,8 @@
 namespace pantoum::plan {
 namespace {
 
+constexpr int32_t kFlowEpochs = 16;  // with columns W and F, at most
+
 size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
@@ -105,6 +107,7 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
       tensors_(static_cast<int32_t>(model.tensors.size())),
       ops_(static_cast<int32_t>(model.ops.size())),
       boundaries_(boundaries) {
+  flows_ = model.async && model.paging && model.uses(Switch::kFlowCuts) && timed();
   read_model();
   find_last_uses();
   add_columns();
@@ -112,6 +115,8 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
   add_memory_rows();
   add_time_rows();
   add_energy_row();
+  add_flow_columns();
+  add_flow_rows();
 }
 
 int32_t Relaxation::add_column(double cost, std::optional<Certificate::Decision> decision) {
@@ -197,10 +202,10 @@ void Relaxation::add_columns() {
       x_[z(tensor)] = add_column(energy ? entry.out_j : 0, {{Variable::kPagedOut, 0, tensor}});
       if (entry.ends_in_aux) columns_.back().lower = 1;
     }
-    for (int32_t epoch = std::max(0, birth(tensor) + (born(tensor) ? 1 : 0)); epoch <= last_[z(tensor)]; ++epoch) {
+    for (int32_t epoch = std::max(0, birth(tensor)); epoch <= last_[z(tensor)]; ++epoch) {
       if (epoch > std::max(0, birth(tensor)))
         s_[z(epoch) * z(tensors_) + z(tensor)] = add_column(0, {{Variable::kInRam, epoch, tensor}});
-      if (pages && !(epoch == 0 && given(0, tensor)))
+      if (pages && (!given(epoch, tensor) || flows_))
         i_[z(epoch) * z(tensors_) + z(tensor)] =
             add_column(energy ? entry.in_j : 0, {{Variable::kPagedIn, epoch, tensor}});
     }
@@ -284,13 +289,21 @@ void Relaxation::add_memory_rows() {
   }
 }
 
+// Of the objective, for a second of the makespan.
+double Relaxation::second_cost() const {
+  if (options_.objective == Objective::kTime) return 1;
+  return options_.objective == Objective::kEnergy ? model_.idle_w + options_.second_price : 0;
+}
+
+// Is there a column of the makespan?
+bool Relaxation::timed() const {
+  const bool wanted = second_cost() > 0 || options_.deadline > 0 || (options_.most_energy > 0 && model_.idle_w > 0);
+  return wanted && (options_.deadline > 0 || options_.most_seconds > 0);
+}
+
 void Relaxation::add_time_rows() {
-  const double second = options_.objective == Objective::kTime     ? 1
-                        : options_.objective == Objective::kEnergy ? model_.idle_w + options_.second_price
-                                                                   : 0;
-  const bool wanted = second > 0 || options_.deadline > 0 || (options_.most_energy > 0 && model_.idle_w > 0);
-  if (!wanted || (options_.deadline <= 0 && options_.most_seconds <= 0)) return;
-  const int32_t whole = whole_ = add_column(second, {});
+  if (!timed()) return;
+  const int32_t whole = whole_ = add_column(second_cost(), {});
   columns_.back().upper = options_.deadline > 0 ? options_.deadline : options_.most_seconds;
   Row work{.terms = {{whole, 1}}, .rule = Rule::kWork}, in{.terms = {{whole, 1}}, .rule = Rule::kMoveIn},
       out{.terms = {{whole, 1}}, .rule = Rule::kMoveOut};
@@ -327,6 +340,45 @@ void Relaxation::add_energy_row() {
   for (int32_t tensor = 0; tensor < tensors_; ++tensor) add(paged_out(tensor), model_.tensors[z(tensor)].out_j);
   add(whole_, model_.idle_w);
   rows_.push_back(std::move(row));
+}
+
+void Relaxation::add_flow_columns() {
+  w_.assign(s_.size(), -1), f_.assign(s_.size(), -1);
+  if (!flows_) return;
+  const int32_t stride = (epochs() + kFlowEpochs - 1) / kFlowEpochs;
+  for (int32_t epoch = stride / 2; epoch + 1 < epochs(); epoch += stride) {
+    flow_epochs_.push_back(epoch);
+    for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
+      if (paged_out(tensor) < 0 || birth(tensor) > epoch || last_[z(tensor)] <= epoch) continue;
+      w_[z(epoch) * z(tensors_) + z(tensor)] = add_column(0, {});
+      f_[z(epoch) * z(tensors_) + z(tensor)] = add_column(0, {});
+    }
+  }
+}
+
+void Relaxation::add_flow_rows() {
+  for (const int32_t epoch : flow_epochs()) {
+    const int32_t op = boundary(epoch) - 1;
+    const Bytes room = room_beside(epoch, op) - (need_ >= 0 ? options_.ram : 0);
+    Row flight{.lower = -static_cast<double>(room), .rule = Rule::kFlight, .of = {epoch}};
+    if (need_ >= 0) flight.terms.push_back({need_, 1});
+    for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
+      const auto size = static_cast<double>(model_.tensors[z(tensor)].size);
+      if (written(epoch, tensor) >= 0)
+        rows_.push_back(
+            {.terms = {{paged_out(tensor), 1}, {written(epoch, tensor), -1}, {in_flight(epoch, tensor), -1}},
+             .rule = Rule::kIssued,
+             .of = {epoch, tensor}});
+      if (size == 0 || touches(op, tensor)) continue;
+      if (in_flight(epoch, tensor) >= 0) flight.terms.push_back({in_flight(epoch, tensor), -size});
+      if (in_ram(epoch + 1, tensor) < 0) continue;
+      flight.of.push_back(tensor);
+      flight.terms.push_back({in_ram(epoch + 1, tensor), -size});
+      for (int32_t before = 0; before <= epoch; ++before)
+        if (paged_in(before, tensor) >= 0) flight.terms.push_back({paged_in(before, tensor), size});
+    }
+    rows_.push_back(std::move(flight));
+  }
 }
 
 }  // namespace pantoum::plan

@@ -13,9 +13,16 @@
 //   time    T - sum of seconds of R (and of I, X where the pager is synchronous)  >=  the first computations'
 //   move    T >= the seconds of I and X on one channel
 //   spend   the joules of R, I, X, the first computations and of being idle for T  <=  most_energy
+// Where transfers run beside compute, for some epochs e, at the moment when e's boundary op starts:
+//   W[e,i]  i is written to storage          F[e,i]  i was freed, and is still being written or waits for that
+//   issued  W[e,i] + F[e,i] <= X[i]
+//   flight  the memory row, with m_i F[e,i] added for all i, and m_i I[e',i] taken off for e' <= e (what is paged in
+//           may be on the way still, to bytes that are being written out)
+//   flow    (flow_cuts.h) transfers take the time that there is for them
 // i first computed in e itself counts as there (1). Choices: the cheapest, the leanest; what all of them read.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -77,6 +84,14 @@ class Relaxation {
   [[nodiscard]] int32_t again(int32_t epoch, int32_t op) const { return find(r_, epoch, op, ops_); }
   [[nodiscard]] int32_t paged_in(int32_t epoch, int32_t tensor) const { return find(i_, epoch, tensor, tensors_); }
   [[nodiscard]] int32_t paged_out(int32_t tensor) const { return x_[static_cast<size_t>(tensor)]; }
+  [[nodiscard]] int32_t written(int32_t epoch, int32_t tensor) const { return find(w_, epoch, tensor, tensors_); }
+  [[nodiscard]] int32_t in_flight(int32_t epoch, int32_t tensor) const { return find(f_, epoch, tensor, tensors_); }
+  [[nodiscard]] int32_t makespan() const { return whole_; }
+  // Epochs of W and F.
+  [[nodiscard]] const std::vector<int32_t>& flow_epochs() const { return flow_epochs_; }
+  [[nodiscard]] bool flows(int32_t epoch) const {
+    return std::binary_search(flow_epochs_.begin(), flow_epochs_.end(), epoch);
+  }
   // What every choice of the op reads.
   [[nodiscard]] const std::vector<int32_t>& reads(int32_t op) const {
     return reads_[static_cast<size_t>(op)];
@@ -108,6 +123,10 @@ class Relaxation {
   void add_memory_rows();
   void add_time_rows();
   void add_energy_row();
+  [[nodiscard]] double second_cost() const;
+  [[nodiscard]] bool timed() const;
+  void add_flow_columns();
+  void add_flow_rows();
   bool available(int32_t epoch, int32_t tensor, std::vector<Term>& terms) const;
 
   const Model& model_;
@@ -115,7 +134,8 @@ class Relaxation {
   const int32_t tensors_, ops_;
   std::vector<int32_t> boundaries_, epoch_of_, birth_, last_;
   std::vector<char> born_;
-  std::vector<int32_t> s_, r_, i_, x_;
+  std::vector<int32_t> s_, r_, i_, x_, w_, f_, flow_epochs_;
+  bool flows_ = false;
   std::vector<std::vector<int32_t>> reads_, needs_;
   std::vector<std::set<int32_t>> touched_;  // by op
   std::vector<int32_t> pinned_;             // pinned tensors that start in RAM

@@ -16,6 +16,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kRounding, "rounding", "bound: Chvatal-Gomory rounding of knapsacks"},
     {Switch::kCovers, "covers", "bound: minimal covers of knapsacks"},
     {Switch::kCoverExtension, "cover-extension", "bound: covers are extended by what is as heavy as their heaviest"},
+    {Switch::kFlowCuts, "flow-cuts", "bound: what an asynchronous pager moves takes its bytes and its time"},
     {Switch::kInOut, "in-out", "bound: cuts are sought halfway between the solution and a running mean"},
     {Switch::kForgetSlack, "forget-slack", "bound: cuts that were slack for some rounds are forgotten"},
     {Switch::kTail, "tail", "bound: rounds that bring little end it"},

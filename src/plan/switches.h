@@ -22,6 +22,7 @@ enum class Switch : uint8_t {
   kRounding,
   kCovers,
   kCoverExtension,
+  kFlowCuts,
   kInOut,
   kForgetSlack,
   kTail,
