@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/budget_range.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/planning.h"
 #include "cost/cost_graph_json.h"
+#include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
 
 namespace pantoum::cli {
@@ -40,7 +40,7 @@ Result<cost::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& 
 
 Result<pipeline::SweepRequest> sweep_request(const Options& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
-  PANTOUM_ASSIGN(request.budgets, parse_budgets(options.plan.ram, "--ram"));
+  PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.plan.ram, "--ram"));
   PANTOUM_ASSIGN(request.planners, pipeline::planners_named(options.planners));
   PlanWords words = options.plan;
   words.ram.clear();

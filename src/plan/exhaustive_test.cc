@@ -268,7 +268,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
 TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions()) {
-    if (seed % 3 != 2 || !exact(graph, Objective::kTime)) continue;
+    if (seed % 6 != 2 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
       const auto cheapest = exhaustive_optimum(graph, ram);
       if (!cheapest || std::isinf(*cheapest)) continue;
@@ -386,8 +386,9 @@ class WithoutARule : public ::testing::TestWithParam<SwitchInfo> {};
 TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
   Tally tally;
   const auto own = static_cast<uint64_t>(GetParam().rule);
+  const uint64_t turns = kFew ? 4 : all_switches().size();
   for (const auto& [seed, graph, budgets] : questions()) {
-    if (kScale == 1 && seed % all_switches().size() != own) continue;
+    if (seed % turns != own % turns) continue;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
       PlanOptions options = options_for(ram);
       options.without.add(GetParam().rule);
@@ -401,6 +402,7 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
     }
   }
   report(tally);
+  if (kFew) return;
   EXPECT_GT(tally.planned, tally.asked / 3);
 }
 

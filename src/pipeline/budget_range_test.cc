@@ -1,8 +1,8 @@
-#include "cli/budget_range.h"
+#include "pipeline/budget_range.h"
 
 #include <gtest/gtest.h>
 
-namespace pantoum::cli {
+namespace pantoum::pipeline {
 namespace {
 
 std::vector<int64_t> budgets(const std::string& text) {
@@ -37,4 +37,4 @@ TEST(Budgets, AreRefusedWithoutUnitsOrSense) {
 }
 
 }  // namespace
-}  // namespace pantoum::cli
+}  // namespace pantoum::pipeline

@@ -1,4 +1,4 @@
-#include "cli/budget_range.h"
+#include "pipeline/budget_range.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-namespace pantoum::cli {
+namespace pantoum::pipeline {
 namespace {
 
 constexpr int64_t kMostBudgets = 10000;
@@ -71,4 +71,4 @@ Result<std::vector<int64_t>> parse_budgets(const std::string& text, const std::s
   return budgets;
 }
 
-}  // namespace pantoum::cli
+}  // namespace pantoum::pipeline

@@ -1,0 +1,21 @@
+// What is said of a plan that is about to be answered, and which plans answer a question.
+#pragma once
+
+#include <optional>
+
+#include "plan/planner.h"
+#include "plan/solver.h"
+
+namespace pantoum::plan {
+
+// Method, bound with its certificates, gap and status: what `solver` has proved of the plan's question. `original`: the
+// user's graph, of which the solver's may be another order.
+void conclude(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
+
+// Is a plan that was made for another question an answer to this one?
+[[nodiscard]] bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
+
+// options.warm_start in place of `best`, where it answers the question and is no worse.
+void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options);
+
+}  // namespace pantoum::plan
