@@ -18,11 +18,10 @@ constexpr int32_t kFewest = 8, kMost = 256;
 constexpr int64_t kMostCells =
     100'000;                           // stages times slices: more have not raised a bound in any time they were given
 constexpr double kShareOfRest = 0.34;  // for each set of boundaries that was left undone
-constexpr int64_t kIterationsPerEffort = 2000;  // of the simplex
-constexpr int64_t kSteps = 4;                   // of the first-order method, for an iteration of the simplex
-constexpr double kFarAbove = 64;                // times what is proved: in place of a plan's value, before the first
-constexpr double kMargin = 1 - 1e-9;            // a plan's energy is a sum with rounding of its own
-constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
+constexpr int64_t kSteps = 4;          // of the first-order method, for an iteration of the simplex
+constexpr double kFarAbove = 64;       // times what is proved: in place of a plan's value, before the first
+constexpr double kMargin = 1 - 1e-9;   // a plan's energy is a sum with rounding of its own
+constexpr double kLeastSeconds = 1;    // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
 // Branching has no aim before the first plan is found. False: none was, until so many seconds are left.
@@ -74,7 +73,7 @@ void BoundSearch::keep(std::optional<Certificate>& certificate, const Relaxation
 
 bool BoundSearch::done(const Limits& limits, int64_t spent) const {
   if (bound_.load() >= limits.value() * (1 - std::max(options_.gap, 1e-9))) return true;
-  return limits.effort > 0 ? spent >= limits.effort * kIterationsPerEffort : limits.seconds_left() <= 0;
+  return limits.effort > 0 ? spent >= iterations_for(limits.effort, model_) : limits.seconds_left() <= 0;
 }
 
 bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent) {
@@ -89,7 +88,7 @@ bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, 
 
 void BoundSearch::run(const Limits& limits) {
   const bool clocked = limits.effort == 0;
-  const int64_t all = limits.effort * kIterationsPerEffort;
+  const int64_t all = iterations_for(limits.effort, model_);
   const double begin = limits.seconds_left();
   int64_t spent = 0;
   std::vector<std::vector<int32_t>> undone;
@@ -124,7 +123,7 @@ void BoundSearch::run(const Limits& limits) {
 }
 
 void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
-  const int64_t all = limits.effort * kIterationsPerEffort;
+  const int64_t all = iterations_for(limits.effort, model_);
   for (size_t set = 0; set < sets.size() && !done(limits, spent); ++set) {
     const bool last = set + 1 == sets.size();
     const double left = limits.seconds_left();

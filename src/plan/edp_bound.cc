@@ -8,10 +8,10 @@ namespace {
 
 constexpr int32_t kAllStages = 60;  // ops up to which every pressed stage is a boundary at once
 constexpr int32_t kFewest = 8, kMost = 256;
-constexpr int kMostLines = 8;                                // of one set of boundaries
-constexpr int64_t kIterationsPerEffort = 4000, kShares = 4;  // a line takes at most one share
-constexpr double kMargin = 1 - 1e-9;                         // a plan's figures are sums with rounding of their own
-constexpr double kGain = 1e-6;                               // a line that cuts off less is the last one
+constexpr int kMostLines = 8;          // of one set of boundaries
+constexpr int64_t kShares = 4;         // a line takes at most one share of the iterations
+constexpr double kMargin = 1 - 1e-9;   // a plan's figures are sums with rounding of their own
+constexpr double kGain = 1e-6;         // a line that cuts off less is the last one
 constexpr double kLongest = 64;        // times the least makespan: what takes longer is far above every line
 constexpr double kLongestByValue = 4;  // times the makespan at which the least energy alone exceeds the value
 
@@ -52,7 +52,7 @@ Corner EdpBound::corner() const {
 
 bool EdpBound::finished(const Limits& limits) const {
   if (bound() >= limits.value() * (1 - std::max(options_.gap, 1e-9))) return true;
-  return limits.effort > 0 ? iterations_ >= limits.effort * kIterationsPerEffort : limits.seconds_left() <= 0;
+  return limits.effort > 0 ? iterations_ >= iterations_for(limits.effort, model_) : limits.seconds_left() <= 0;
 }
 
 RelaxationOptions EdpBound::question(const Limits& limits) const {
@@ -100,7 +100,7 @@ void EdpBound::lay_through(const Corner& corner, const std::vector<int32_t>& bou
 
 void EdpBound::lay(RelaxationOptions asked, const std::vector<int32_t>& boundaries, const Limits& limits) {
   const Relaxation relaxation(model_, asked, boundaries);
-  const int64_t most = limits.effort * kIterationsPerEffort;
+  const int64_t most = iterations_for(limits.effort, model_);
   const int64_t left = limits.effort > 0 ? std::clamp<int64_t>(most - iterations_, 1, most / kShares) : 0;
   LpBound found = lp_bound(relaxation, options_,
                            {.seconds_left = limits.seconds_left,

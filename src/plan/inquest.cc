@@ -14,7 +14,7 @@ namespace pantoum::plan {
 namespace {
 
 constexpr double kShare = 0.3;  // of the time that is left, for one question
-constexpr int64_t kEffort = 4, kIterationsPerEffort = 1000;
+constexpr int64_t kEffort = 1;  // for each budget that is tried
 constexpr int kSteps = 10;
 
 }  // namespace
@@ -65,7 +65,7 @@ Seconds Inquest::seconds_left() const {
 void Inquest::raise_ram_bound(const Model& model) {
   if (options_.paging && model.paging && !options_.deadline && !options_.most_energy) return;
   RamBound bound =
-      ram_bound(model, options_, until_ ? kShare * seconds_left() : 0, options_.effort * kIterationsPerEffort);
+      ram_bound(model, options_, until_ ? kShare * seconds_left() : 0, iterations_for(options_.effort, model));
   if (bound.bytes <= known_.min_ram_bound_bytes) return;
   known_.min_ram_bound_bytes = bound.bytes;
   if (!bound.why.empty()) known_.why = std::move(bound.why);

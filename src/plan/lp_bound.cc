@@ -15,6 +15,7 @@ constexpr double kViolation = 1e-4, kMemoryViolation = 1e-3;
 constexpr int kSlackRounds = 4;  // a cut that was slack for so long is forgotten
 constexpr size_t kTail = 8;      // stop when so many rounds bring less than kTailGain of the overhead
 constexpr double kTailGain = 3e-5;
+constexpr int64_t kFewestPerEffort = 8, kIterationsPerEffort = 600, kSmall = 64;  // stages
 
 std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double>& point) {
   std::vector<Row> cuts = path_cuts(relaxation, point, kViolation);
@@ -24,6 +25,10 @@ std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double
 }
 
 }  // namespace
+
+int64_t iterations_for(int64_t effort, const Model& model) {
+  return effort * std::max(kFewestPerEffort, kIterationsPerEffort * kSmall / (kSmall + model.stages()));
+}
 
 LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
   const Model& model = relaxation.model();

@@ -17,6 +17,9 @@ struct LpLimits {
   std::function<void(double)> raised;    // told of every better bound
 };
 
+// What `effort` > 0 buys: fewer where an iteration costs more. About as long as the search for a plan takes by it.
+[[nodiscard]] int64_t iterations_for(int64_t effort, const Model& model);
+
 struct LpBound {
   double bound = 0;                        // proved; of the objective
   std::optional<Certificate> certificate;  // of the bound

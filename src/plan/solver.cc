@@ -13,7 +13,7 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int kChains = 4;  // independent searches; whatever the number of threads
-constexpr int64_t kRoundsPerEffort = 250;
+constexpr int64_t kRoundsPerEffort = 1000;
 constexpr double kPlacementShare = 0.1;   // of the time limit
 constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's sums and the plan's differ by rounding
 
