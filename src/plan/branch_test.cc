@@ -14,7 +14,7 @@ namespace pantoum::plan {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr uint64_t kSeeds = 60;
+constexpr uint64_t kSeeds = 25;
 #else
 constexpr uint64_t kSeeds = 400;
 #endif

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
 #include <thread>
 
@@ -10,6 +11,9 @@ namespace {
 
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
 constexpr int64_t kPerGap = 500;
+constexpr int64_t kTurns = 6,
+                  kLeast = 500;  // where rounds count, chains learn from each other so often; a round's least
+constexpr double kMostPatience = 4, kMostGrowth = 8;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
 constexpr double kHot = 10;                            // times that, where a chain begins anew with all it may do
 constexpr int64_t kIdle = 2;                           // such rounds, and a chain begins anew
@@ -43,14 +47,17 @@ class Chains {
     }
     const auto gaps = static_cast<int64_t>(model.gaps.size());
     length_ = std::clamp(gaps * kPerGap, kShortest, kLongest);
+    if (limits.round.count() > 0) affordable_ = kShortest;
+    if (limits.rounds > 0) length_ = std::min(length_, std::max(kLeast, limits.rounds / kTurns));
     heat_ = static_cast<double>(kWarmGaps) / static_cast<double>(std::max(gaps, kWarmGaps));
   }
 
   SearchResult run() {
     int64_t spent = 0;
     for (uint64_t round = 0; !finished(spent); ++round) {
-      const int64_t length = limits_.rounds > 0 ? std::min(length_, limits_.rounds - spent) : length_;
+      const int64_t length = std::min({length_, affordable_, limits_.rounds > 0 ? limits_.rounds - spent : kLongest});
       choose_guides();
+      const auto begin = std::chrono::steady_clock::now();
       on_threads(limits_.threads, limits_.chains, [&](int chain) {
         SearchLimits search = limits_.search;
         search.rounds = length;
@@ -58,9 +65,13 @@ class Chains {
         advance(chains_[static_cast<size_t>(chain)], round * 1024 + static_cast<uint64_t>(chain) + 1, search);
       });
       spent += length;
+      if (limits_.round.count() > 0) afford(length, std::chrono::steady_clock::now() - begin);
       const bool improved = gather();
       idle_ = improved ? 0 : idle_ + 1;
-      if (idle_ > 0 && idle_ % 2 == 0) length_ = std::min(kLongest, length_ * 2);
+      if (idle_ > 0 && idle_ % 2 == 0) {
+        length_ = std::min(kLongest, length_ * 2);
+        patience_ = std::min(kMostPatience, patience_ * 2);
+      }
       scatter();
     }
     return best_;
@@ -81,6 +92,12 @@ class Chains {
     if (limits_.rounds > 0 && spent >= limits_.rounds) return true;
     if (best_.outcome.fits() && best_.outcome.value <= limits_.search.target) return true;
     return (limits_.search.stop && limits_.search.stop()) || (limits_.stagnant && limits_.stagnant());
+  }
+
+  // An annealing that the clock cuts off does not cool down: a round is as long as its time allows.
+  void afford(int64_t length, std::chrono::duration<double> took) {
+    const double most = patience_ * limits_.round / std::max(took, std::chrono::duration<double>(1e-6));
+    affordable_ = std::max(kLeast, static_cast<int64_t>(static_cast<double>(length) * std::min(most, kMostGrowth)));
   }
 
   void advance(Chain& chain, uint64_t seed, SearchLimits search) const {
@@ -160,7 +177,8 @@ class Chains {
   const ChainLimits& limits_;
   SearchResult best_;
   std::vector<Chain> chains_;
-  int64_t length_ = 0;
+  int64_t length_ = 0, affordable_ = kLongest;  // of a round
+  double patience_ = 1;
   double heat_ = 1;
   int64_t idle_ = 0;  // rounds in which nothing got better
 };

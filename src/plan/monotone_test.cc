@@ -14,7 +14,7 @@ namespace pantoum::plan {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr uint64_t kSeeds = 5;
+constexpr uint64_t kSeeds = 3;
 #else
 constexpr uint64_t kSeeds = 40;
 #endif

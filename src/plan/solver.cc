@@ -7,6 +7,7 @@
 
 #include "plan/chains.h"
 #include "plan/lp_start.h"
+#include "plan/objective.h"
 #include "plan/realize.h"
 
 namespace pantoum::plan {
@@ -20,10 +21,19 @@ constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's 
 constexpr double kStartShare = 0.2;     // of the time limit, for the search for a start where time counts
 constexpr double kTransferShare = 0.1;  // of the time taken so far, for fewer transfers among the fastest plans
 constexpr double kHopeShare = 0.75;     // of the time limit, for a search that finds nothing
+constexpr double kFirstShare = 0.6;     // of the time limit, for the first search, where offsets can cost time
+constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the chains
+constexpr double kMostLost = 1e-4;      // of the value that the search found, by offsets
+constexpr int kMostLosses = 2;
+constexpr Bytes kRoomPart = 50;
 
 void forbid_recomputing(Model& model) {
   for (TensorModel& tensor : model.tensors)
     if (tensor.start != cost::Home::kAux) tensor.can_drop = false;
+}
+
+void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
+  if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
 }
 
 }  // namespace
@@ -64,18 +74,32 @@ std::optional<Plan> Solver::solve() {
   SearchResult found = greedy(model_, limit, keep, limits(0));
   lean_choices(limit, found);
   if (options_.objective != Objective::kEnergy) found = from_cheapest(limit, found);
+  const SearchResult start = found;
   std::optional<Plan> best;
+  int losses = 0;
   for (int attempt = 0; attempt < 8; ++attempt) {
+    first_ = attempt == 0;
     found = best_chain(limit, found);
     if (!found.outcome.fits() && attempt > 0) break;
     if (found.outcome.fits()) value_ = std::min(value_.load(), found.outcome.value);
     if (options_.objective == Objective::kTime && found.outcome.fits()) found = with_fewest_transfers(limit, found);
-    best = realize(limit, found);
+    std::optional<Plan> plan = realize(limit, found);
+    const bool waits = plan && value_of(*plan) > found.outcome.value * (1 + kMostLost) && model_.uses(Switch::kRoomier);
+    const Bytes excess = excess_;
+    const Seconds late = late_;
+    keep_better(best, std::move(plan));
+    if (waits && ++losses <= kMostLosses) {  // for bytes that are being written out: plan again with more room for them
+      if (losses == 1) keep_better(best, realize(limit, start));
+      limit.ram -= options_.ram / kRoomPart;
+      found = greedy(model_, limit, start.policy, limits(0));
+      if (out_of_time()) break;
+      continue;
+    }
     if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
-    const bool earlier = late_ > 0 && model_.uses(Switch::kEarlier);
-    if (excess_ <= 0 && !earlier) break;
-    if (excess_ > 0) limit.ram -= std::max(excess_, options_.ram / 400);   // plan again: the offsets did not fit
-    if (earlier) limit.deadline -= std::max(late_, limit.deadline / 400);  // or cost time
+    const bool earlier = late > 0 && model_.uses(Switch::kEarlier);
+    if (excess <= 0 && !earlier) break;
+    if (excess > 0) limit.ram -= std::max(excess, options_.ram / 400);    // plan again: the offsets did not fit
+    if (earlier) limit.deadline -= std::max(late, limit.deadline / 400);  // or cost time
     if (limit.ram <= 0 || (earlier && limit.deadline <= 0)) break;
     found = greedy(model_, limit, found.policy, limits(0));
   }
@@ -142,7 +166,8 @@ double Solver::seconds_left() const {
 bool Solver::out_of_time() const {
   if (options_.stop.stop_requested() || (until_ && Clock::now() >= *until_)) return true;
   if (options_.effort > 0) return false;
-  const double share = std::isfinite(value_.load()) ? 1 - kPlacementShare : kHopeShare;
+  const bool times = model_.async && (options_.objective != Objective::kEnergy || model_.idle_w > 0);
+  const double share = !std::isfinite(value_.load()) ? kHopeShare : first_ && times ? kFirstShare : 1 - kPlacementShare;
   return elapsed() > options_.time_limit * share - 0.05;
 }
 
@@ -181,6 +206,7 @@ SearchResult Solver::best_chain(const Limit& limit, const SearchResult& start) {
     chains.rounds = options_.effort * kRoundsPerEffort;
   } else {
     chains.chains = std::clamp(threads, 2, kChains);
+    chains.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
     chains.stagnant = [&, this] { return stagnant(improved_at); };
     chains.search.stop = [this] { return out_of_time() || value_.load() <= target(); };  // the bound rises meanwhile
   }
@@ -205,6 +231,7 @@ SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const 
   if (options_.effort > 0) {
     chains.rounds = options_.effort * kRoundsPerEffort;
   } else {
+    chains.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
     chains.stagnant = [&] { return stagnant(improved_at); };
     chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
   }

@@ -77,8 +77,9 @@ class Solver {
   EdpBound product_;                                                    // in its place for edp
   std::atomic<double> value_{std::numeric_limits<double>::infinity()};  // of the best policy so far
   std::atomic<bool> searched_for_nothing_{false};
-  Bytes excess_ = 0;  // of the last policy whose offsets were sought, where they did not fit
-  Seconds late_ = 0;  // where they cost too much time
+  std::atomic<bool> first_{false};  // attempt
+  Bytes excess_ = 0;                // of the last policy whose offsets were sought, where they did not fit
+  Seconds late_ = 0;                // where they cost too much time
   std::mutex progress_mutex_;
   std::mutex near_mutex_;
   std::optional<Policy> near_solution_;  // of the relaxation's last solution, not yet taken up by the search

@@ -51,6 +51,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kHoist, "hoist", "search: page-ins are moved ahead of their uses"},
     {Switch::kLeastTime, "least-time", "search: a neighbour that is too dear even in its least time is not timed"},
     {Switch::kEarlier, "earlier", "search: where offsets cost the deadline, a plan is sought for an earlier one"},
+    {Switch::kRoomier, "roomier", "search: where offsets cost time, a plan is sought for less RAM"},
     {Switch::kLanding, "landing", "placement: bytes that are being written out are not taken while others are free"},
     {Switch::kSmallArena, "small-arena", "placement: an arena that exceeds the load is made smaller than it must be"},
 }};

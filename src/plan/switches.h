@@ -56,6 +56,7 @@ enum class Switch : uint8_t {
   kHoist,
   kLeastTime,
   kEarlier,
+  kRoomier,
   kLanding,
   kSmallArena,
   kCount
