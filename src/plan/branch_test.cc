@@ -80,7 +80,7 @@ TEST(BranchAndBound, NeverBoundsAboveAPlanOfItsQuestion) {
     cases += static_cast<int>(tree.certificate->cases.size());
     ++compared;
   }
-  EXPECT_GT(compared, static_cast<int>(kSeeds) / 6);
+  EXPECT_GT(compared, static_cast<int>(kSeeds) / 8);
   EXPECT_GT(cases, 2 * compared);
   EXPECT_EQ(decided.size(), kSeeds > 100 ? 4U : decided.size());
 }

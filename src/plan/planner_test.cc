@@ -147,6 +147,29 @@ TEST(MakePlan, IsNoWorseThanItsOwnAblations) {
   }
 }
 
+// What offsets cost in time, where bytes are taken that are being written out, is part of what a plan is chosen by.
+TEST(MakePlan, IsNoSlowerForItsTimeThanForItsEnergy) {
+  int compared = 0;
+  for (uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 10, .most_ops = 30});
+    const auto whole = unplanned(graph);
+    if (!whole || graph.device.pager.mode != cost::PagerMode::kAsync) continue;
+    for (const int percent : {80, 60}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", percent " + std::to_string(percent));
+      PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100), .effort = 10};
+      const auto cheap = make_plan(graph, options);
+      if (!cheap) continue;
+      options.objective = Objective::kTime;
+      const auto fast = make_plan(graph, options);
+      ASSERT_TRUE(fast) << to_text(fast.error());
+      expect_valid(graph, *fast, options);
+      EXPECT_LE(fast->predicted.time_s, cheap->predicted.time_s * (1 + 1e-9));
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, kSeeds / 3);
+}
+
 TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
   CostGraph graph = residual(std::min(10, kMostBlocks)), fast = graph, lean = graph;
   for (size_t op = 0; op < graph.ops.size(); ++op) {

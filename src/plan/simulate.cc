@@ -6,6 +6,7 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int32_t kMostDepth = 1500;  // of a chain of recomputations: bounds the stack
+constexpr int32_t kMostSteps = 256;
 
 size_t z(int32_t index) {
   return static_cast<size_t>(index);
@@ -179,8 +180,22 @@ bool Simulator::rather_recompute(int32_t tensor) {
   const int32_t gap = gap_before(tensor);
   if (entry.producer < 0 || !model_.ops[z(entry.producer)].again || gap < 0 || policy_.gaps[z(gap)].page) return false;
   const ChoiceModel& how = model_.ops[z(entry.producer)].choices[z(maker_choice(entry.producer, tensor))];
-  if (!model_.uses(Switch::kReadBack)) return true;
-  return prices_(how.joules, how.seconds) < prices_(entry.in_j, entry.in_s);
+  if (model_.uses(Switch::kReadBack) && prices_(how.joules, how.seconds) >= prices_(entry.in_j, entry.in_s))
+    return false;
+  int32_t steps = kMostSteps;
+  return can_recompute(tensor, steps);
+}
+
+// Can all that it takes still be had? Looks at no more than so many tensors: false where that is not enough.
+bool Simulator::can_recompute(int32_t tensor, int32_t& steps) {
+  const int32_t op = model_.tensors[z(tensor)].producer;
+  if (op < 0 || model_.ops[z(op)].stage > now_ || (!model_.ops[z(op)].again && has(once_only(op), kComputed)))
+    return false;
+  const int32_t choice = maker_choice(op, tensor);
+  if (choice < 0) return false;
+  for (const int32_t read : model_.ops[z(op)].choices[z(choice)].reads)
+    if (--steps < 0 || (!has(read, kInRam) && !has(read, kInAux) && !can_recompute(read, steps))) return false;
+  return true;
 }
 
 // The op's own choice if it writes the tensor, else the first that does.

@@ -191,6 +191,7 @@ class Simulator {
   void evictions(int32_t at);
   bool require(const std::vector<int32_t>& reads);
   [[nodiscard]] bool rather_recompute(int32_t tensor);
+  [[nodiscard]] bool can_recompute(int32_t tensor, int32_t& steps);
   bool recompute(int32_t tensor);
   bool compute(int32_t op, int32_t choice, bool first);
   void take_over(int32_t tensor, int32_t source);

@@ -73,7 +73,13 @@ std::optional<Plan> Solver::solve() {
   const Policy keep = keep_all(model_, first_choices(model_, options_.objective));
   SearchResult found = greedy(model_, limit, keep, limits(0));
   lean_choices(limit, found);
-  if (options_.objective != Objective::kEnergy) found = from_cheapest(limit, found);
+  std::vector<SearchResult> starts;
+  if (options_.objective != Objective::kEnergy) {
+    starts.push_back(cheapest(limit));
+    const Policy hoisted = hoist(model_, limit, starts.front().policy, limits(0));
+    starts.push_back({hoisted, Simulator(model_, limit).reset(hoisted)});
+    if (better(starts.back().outcome, found.outcome)) found = starts.back();
+  }
   const SearchResult start = found;
   std::optional<Plan> best;
   int losses = 0;
@@ -89,7 +95,6 @@ std::optional<Plan> Solver::solve() {
     const Seconds late = late_;
     keep_better(best, std::move(plan));
     if (waits && ++losses <= kMostLosses) {  // for bytes that are being written out: plan again with more room for them
-      if (losses == 1) keep_better(best, realize(limit, start));
       limit.ram -= options_.ram / kRoomPart;
       found = greedy(model_, limit, start.policy, limits(0));
       if (out_of_time()) break;
@@ -103,6 +108,8 @@ std::optional<Plan> Solver::solve() {
     if (limit.ram <= 0 || (earlier && limit.deadline <= 0)) break;
     found = greedy(model_, limit, found.policy, limits(0));
   }
+  if (!best || losses > 0)
+    for (const SearchResult& each : starts) keep_better(best, realize(limit, each));
   return best;
 }
 
@@ -240,19 +247,18 @@ SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const 
 
 // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
 // page-ins moved ahead, is often the better start.
-SearchResult Solver::from_cheapest(const Limit& limit, const SearchResult& start) {
+SearchResult Solver::cheapest(const Limit& limit) {
   Limit cheap = limit;
   cheap.objective = Objective::kEnergy;
   cheap.deadline = 0;
-  const SearchResult from =
-      greedy(model_, cheap, keep_all(model_, first_choices(model_, options_.objective)), limits(0));
-  const SearchResult cheapest = aside(cheap, from, [this](double improved_at) {
+  SearchResult from = greedy(model_, cheap, keep_all(model_, first_choices(model_, Objective::kEnergy)), limits(0));
+  lean_choices(cheap, from);
+  SearchResult found = aside(cheap, from, [this](double improved_at) {
     return elapsed() >
            std::min(2 * improved_at + kStartShare / 10 * options_.time_limit, kStartShare * options_.time_limit);
   });
-  const Policy hoisted = hoist(model_, limit, cheapest.policy, limits(0));
-  SearchResult found{hoisted, Simulator(model_, limit).reset(hoisted)};
-  return better(found.outcome, start.outcome) ? found : start;
+  found.outcome = Simulator(model_, limit).reset(found.policy);
+  return found;
 }
 
 // Among the plans that are as fast, one that moves fewer bytes.

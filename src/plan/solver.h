@@ -58,7 +58,7 @@ class Solver {
   void lean_choices(const Limit& limit, SearchResult& found);
   SearchResult best_chain(const Limit& limit, const SearchResult& start);
   SearchResult aside(const Limit& limit, const SearchResult& start, const std::function<bool(double)>& stagnant);
-  SearchResult from_cheapest(const Limit& limit, const SearchResult& start);
+  SearchResult cheapest(const Limit& limit);
   SearchResult with_fewest_transfers(const Limit& limit, const SearchResult& fast);
   [[nodiscard]] bool stagnant(Seconds improved_at) const;
   void report(double best);
