@@ -17,7 +17,6 @@ SHARES = (0.6, 0.4, 0.3)
 UNETS = ("unet 20", "unet 40", "unet 60")
 OTHERS = ("resnet 8", "resnet 24", "transformer 4", "transformer 12", "chain 50", "chain 200")
 QUICK = {("unet 20", "jet", 0.4), ("resnet 8", "m4", 0.4), ("transformer 4", "a72", 0.6), ("chain 50", "m0", 0.3)}
-SECONDS = 30
 ROUNDING = 1 + 1e-9  # energies are sums in another order
 
 
@@ -37,7 +36,7 @@ def baselines(pantoum):
 
 class Asker:
     def __init__(self, args, graph):
-        self.pantoum, self.graph = args.pantoum, graph
+        self.pantoum, self.graph, self.seconds = args.pantoum, graph, args.time_limit
         self.checker = os.path.join(args.reference, "tools", "check_plan.py")
 
     def peak(self):
@@ -49,10 +48,10 @@ class Asker:
         """What the checker says of the planner's plan, with the plan's proved gap; or {"why": ...}."""
         with tempfile.TemporaryDirectory() as folder:
             plan = os.path.join(folder, "plan.json")
-            words = [self.pantoum, "plan", "--costgraph", self.graph, "--ram", f"{ram}B", "--time-limit", f"{SECONDS}s", "--format", "json",
+            words = [self.pantoum, "plan", "--costgraph", self.graph, "--ram", f"{ram}B", "--time-limit", f"{self.seconds}s", "--format", "json",
                      "--gap", "0%", "--threads", str(threads), "--planner", planner, "-o", plan]
             try:
-                done = subprocess.run(words, capture_output=True, text=True, timeout=4 * SECONDS)
+                done = subprocess.run(words, capture_output=True, text=True, timeout=4 * self.seconds)
             except subprocess.TimeoutExpired:
                 return {"why": "late", "failed": True}
             if done.returncode:

@@ -202,7 +202,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pantoum", required=True)
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
-    parser.add_argument("--effort", type=int, default=40, help="of every plan: the same figures everywhere")
+    parser.add_argument("--effort", type=int, default=60, help="of every plan: the same figures everywhere")
     parser.add_argument("--points", type=int, default=9, help="budgets per curve")
     parser.add_argument("--models", nargs="*", choices=MODELS, default=list(MODELS))
     parser.add_argument("--devices", nargs="*", choices=DEVICES, default=list(DEVICES))
