@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
 constexpr int64_t kPerGap = 500;
-constexpr int64_t kTurns = 6,
-                  kLeast = 500;  // where rounds count, chains learn from each other so often; a round's least
+constexpr int64_t kTurns = 6;    // where rounds count, chains learn from each other so often
+constexpr int64_t kLeast = 500;  // proposals of such a round
 constexpr double kMostPatience = 4, kMostGrowth = 8;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
 constexpr double kHot = 10;                            // times that, where a chain begins anew with all it may do
