@@ -95,9 +95,9 @@ std::optional<Plan> Solver::solve() {
     const Seconds late = late_;
     keep_better(best, std::move(plan));
     if (waits && ++losses <= kMostLosses) {  // for bytes that are being written out: plan again with more room for them
+      if (out_of_time()) break;
       limit.ram -= options_.ram / kRoomPart;
       found = greedy(model_, limit, start.policy, limits(0));
-      if (out_of_time()) break;
       continue;
     }
     if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
