@@ -31,13 +31,16 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
-  std::string data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize, cache;
+  std::string data, test_data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize,
+      cache;
+  std::vector<std::string> label_columns;
   int64_t epochs = 1, checkpoint_every = 0;
 };
 
 // What remains of the compiler once training starts: everything else is given back first.
 struct Prepared {
   std::vector<std::byte> binary;
+  artifact::TrainTest data;
   std::vector<std::string> inputs;  // the model's, in its order
   std::string plan_hash;
   double energy_j = 0;
@@ -60,7 +63,26 @@ Result<train::Normalization> parse_normalization(const std::string& text) {
   return normalization;
 }
 
-Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, const std::string& weights_path) {
+// One sample of what the training step reads.
+artifact::Wanted wanted_of(const ir::Graph& training) {
+  const auto sample = [&](ir::ValueId id) {
+    const ir::Value& value = training.value(id);
+    return artifact::WantedTensor{value.name, value.type.dtype, {value.type.shape.begin() + 1, value.type.shape.end()}};
+  };
+  artifact::Wanted wanted;
+  for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
+  wanted.label = sample(training.labels.front());
+  return wanted;
+}
+
+Result<artifact::TrainTest> open_data(const Options& options, const ir::Graph& training) {
+  return artifact::open_data(options.data, wanted_of(training),
+                             {.cache_folder = options.cache.empty() ? beside(options.output, ".cache") : options.cache,
+                              .label_columns = options.label_columns,
+                              .test_path = options.test_data});
+}
+
+Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
@@ -74,7 +96,8 @@ Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, c
   attach(request.options, line);
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = samples},
+  PANTOUM_ASSIGN(artifact::TrainTest data, open_data(options, compiled.training));
+  PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = data.train.count()},
                                 pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
   Result<pipeline::Planned> planned =
@@ -90,7 +113,8 @@ Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, c
   Json event = to_json(summary);
   event["event"] = "plan";
   PANTOUM_TRY(log.write(event));
-  Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
+  Prepared prepared{.data = std::move(data),
+                    .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
   prepared.budget_bytes = planned->training.budget_bytes;
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
@@ -213,17 +237,14 @@ Result<int> train_model(Options options) {
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
   PANTOUM_TRY(parse_normalization(options.normalize));
-  PANTOUM_ASSIGN(
-      const artifact::TrainTest data,
-      artifact::open_folder(options.data, options.cache.empty() ? beside(options.output, ".cache") : options.cache));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(options.output + ".initial");
-  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, data.train.count(), log, weights.path()));
+  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
   if (interrupted().stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
-  std::vector<uint32_t> indices(static_cast<size_t>(data.train.count()), 0);
+  std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
   Narrator narrator(options, prepared, *trainer, log);
@@ -234,7 +255,7 @@ Result<int> train_model(Options options) {
                         .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
   run.log = [&](const train::RunEvent& event) { narrator.event(event); };
-  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, prepared.data, run));
   const Json end = end_event(prepared, *trainer, summary);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
@@ -265,7 +286,14 @@ void add_train(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("train", "trains a model inside a RAM budget");
   verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
-  verb->add_option("--data", options->data, "folder with the data set: IDX or NPY files")->required();
+  verb->add_option("--data", options->data,
+                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
+      ->required();
+  verb->add_option("--test-data", options->test_data, "the test set, where --data does not hold it");
+  verb->add_option("--label-column", options->label_columns,
+                   "CSV: the labels' columns, by name or number from 0; the last without it")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
   verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
   verb->add_option("--normalize", options->normalize, "MEAN,DEVIATION of byte inputs scaled to 0..1");
