@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "artifact/dataset.h"
 #include "artifact/plan_json.h"
 #include "base/files.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
@@ -31,9 +31,8 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
-  std::string data, test_data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize,
-      cache;
-  std::vector<std::string> label_columns;
+  DataWords data;
+  std::string output, plan_input, plan_output, log, report, page_file, resume, checkpoint;
   int64_t epochs = 1, checkpoint_every = 0;
 };
 
@@ -52,36 +51,6 @@ std::string beside(const std::string& output, const char* name) {
   return (std::filesystem::path(output).parent_path() / name).string();
 }
 
-Result<train::Normalization> parse_normalization(const std::string& text) {
-  train::Normalization normalization;
-  if (text.empty()) return normalization;
-  char rest = 0;
-  if (std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest) != 2 ||
-      !(normalization.deviation > 0))
-    return fail("E0120", fmt::format("'{}' is no mean and deviation", text), "--normalize",
-                "write both, as in 0.286,0.353");
-  return normalization;
-}
-
-// One sample of what the training step reads.
-artifact::Wanted wanted_of(const ir::Graph& training) {
-  const auto sample = [&](ir::ValueId id) {
-    const ir::Value& value = training.value(id);
-    return artifact::WantedTensor{value.name, value.type.dtype, {value.type.shape.begin() + 1, value.type.shape.end()}};
-  };
-  artifact::Wanted wanted;
-  for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
-  wanted.label = sample(training.labels.front());
-  return wanted;
-}
-
-Result<artifact::TrainTest> open_data(const Options& options, const ir::Graph& training) {
-  return artifact::open_data(options.data, wanted_of(training),
-                             {.cache_folder = options.cache.empty() ? beside(options.output, ".cache") : options.cache,
-                              .label_columns = options.label_columns,
-                              .test_path = options.test_data});
-}
-
 Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
@@ -96,7 +65,9 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   attach(request.options, line);
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  PANTOUM_ASSIGN(artifact::TrainTest data, open_data(options, compiled.training));
+  PANTOUM_ASSIGN(artifact::TrainTest data,
+                 open_data(options.data, beside(options.output, ".cache"), compiled.training));
+  request.reserve += prefetch_bytes(options.data, compiled.training);
   PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = data.train.count()},
                                 pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
@@ -197,6 +168,7 @@ Json end_event(const Prepared& prepared, const train::Trainer& trainer, const tr
   event["steps"] = trainer.steps_done();
   event["budget_bytes"] = prepared.budget_bytes;
   event["arena_bytes"] = usage.arena_bytes;
+  event["queue_bytes"] = usage.queue_bytes;
   event["unplanned_peak_bytes"] = prepared.unplanned_peak_bytes;
   event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
   event["bytes_paged_in"] = usage.bytes_paged_in;
@@ -224,10 +196,10 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .seed = options.model.seed,
                                  .lr = options.model.lr,
                                  .plan_hash = prepared.plan_hash,
-                                 .inputs = prepared.inputs};
+                                 .inputs = prepared.inputs,
+                                 .prefetch = options.data.prefetch};
+  PANTOUM_ASSIGN(settings.preparation, preparation_of(options.data));
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
-  PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));
-  trainer->set_normalization(normalization);
   if (!options.resume.empty()) PANTOUM_TRY(trainer->resume(options.resume));
   return trainer;
 }
@@ -236,7 +208,7 @@ Result<int> train_model(Options options) {
   if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
-  PANTOUM_TRY(parse_normalization(options.normalize));
+  PANTOUM_TRY(preparation_of(options.data));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.
@@ -286,29 +258,20 @@ void add_train(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("train", "trains a model inside a RAM budget");
   verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
-  verb->add_option("--data", options->data,
-                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
-      ->required();
-  verb->add_option("--test-data", options->test_data, "the test set, where --data does not hold it");
-  verb->add_option("--label-column", options->label_columns,
-                   "CSV: the labels' columns, by name or number from 0; the last without it")
-      ->delimiter(',')
-      ->allow_extra_args(false);
   verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
   verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
-  verb->add_option("--normalize", options->normalize, "MEAN,DEVIATION of byte inputs scaled to 0..1");
   verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
   verb->add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
   verb->add_option("--report", options->report, "an HTML page about plan and run");
   verb->add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
-  verb->add_option("--cache", options->cache, "folder for unpacked data (beside the weights without it)");
   verb->add_option("--resume", options->resume, "a checkpoint to go on from");
   verb->add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
   verb->add_option("--checkpoint-every", options->checkpoint_every,
                    "steps between checkpoints; 0: only when interrupted")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
+  add_data_options(*verb, options->data);
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);
   add_common(*verb, options->common);

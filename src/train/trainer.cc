@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "train/batch_loader.h"
+#include "train/batch_queue.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
+#include "train/epoch_batches.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/tensor_table.h"
@@ -25,34 +27,63 @@ class PlanTrainer final : public Trainer {
       : engine_(std::move(engine)),
         table_(std::move(table)),
         progress_{.seed = options.seed, .lr = options.lr, .plan_hash = options.plan_hash, .batch = table_.batch},
+        preparation_(options.preparation),
         piece_(kPieceBytes),
-        inputs_(table_.inputs.size()),
-        conversions_(table_.inputs.size()) {
-    set_normalization({});
+        loader_(options.preparation, table_.inputs.size() + 1) {
+    for (const PlanTensor& input : table_.inputs) batch_.push_back(view_of(input));
+    batch_.push_back(view_of(table_.label));
   }
+  ~PlanTrainer() override { end_feed(); }
+  PlanTrainer(const PlanTrainer&) = delete;
+  PlanTrainer& operator=(const PlanTrainer&) = delete;
 
   // Maps the arena and fills it.
-  Result<void> start(const artifact::SafetensorFile& weights) {
+  Result<void> start(const artifact::SafetensorFile& weights, int64_t prefetch) {
+    if (prefetch > 0) {
+      PANTOUM_ASSIGN(queue_, BatchQueue::create(batch_, prefetch));
+    }
     PANTOUM_TRY(engine_->start());
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      inputs_[input] = {&table_.inputs[input], engine_->data(table_.inputs[input].index)};
-    label_ = {&table_.label, engine_->data(table_.label.index)};
+    for (size_t input = 0; input < table_.inputs.size(); ++input) attach(batch_[input], table_.inputs[input]);
+    attach(batch_.back(), table_.label);
+    if (queue_) PANTOUM_TRY(queue_->map());
     return load_tensors(weights, table_, *engine_, piece_);
   }
 
+  void feed(BatchProducer producer, uint64_t last, int64_t samples) override {
+    end_feed();
+    producer_ = std::move(producer);
+    progress_.samples = samples;
+    if (queue_) queue_->begin(producer_, progress_.step + 1, last);
+  }
+
+  void end_feed() override {
+    if (queue_) queue_->end();
+    producer_ = nullptr;
+  }
+
+  Result<StepStats> step() override {
+    if (!producer_) return fail("E0001", "internal: a step without a feed");
+    if (queue_) {
+      PANTOUM_TRY(queue_->take(batch_));
+    } else {
+      PANTOUM_TRY(producer_(progress_.step + 1, batch_));
+    }
+    return run_step();
+  }
+
+  Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
+    auto loader = std::make_shared<BatchLoader>(preparation_, batch_.size());
+    PANTOUM_TRY(loader->bind(data, batch_));
+    return epoch_batches(std::move(loader), progress_.seed, table_.batch, indices);
+  }
+
   Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
-    PANTOUM_TRY(check_data(data));
+    PANTOUM_TRY(loader_.bind(data, batch_));
     if (indices.size() != static_cast<size_t>(table_.batch))
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), table_.batch));
-    for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(data, indices[row], static_cast<int64_t>(row)));
-    const uint64_t step = progress_.step + 1;
-    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, progress_.lr});
-    if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
-    progress_.step = step;
+    for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(indices[row], static_cast<int64_t>(row)));
     progress_.samples = data.count();
-    const double loss = scalar(*table_.loss, 0);
-    if (!std::isfinite(loss)) return diverged(step);
-    return StepStats{step, loss};
+    return run_step();
   }
 
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
@@ -80,9 +111,6 @@ class PlanTrainer final : public Trainer {
   uint64_t steps_done() const override { return progress_.step; }
   int64_t batch() const override { return table_.batch; }
   uint64_t seed() const override { return progress_.seed; }
-  void set_normalization(const Normalization& normalization) override {
-    normalize_ = make_normalize_table(normalization);
-  }
   void set_lr(double lr) override { progress_.lr = lr; }
 
   Usage usage() const override {
@@ -91,6 +119,7 @@ class PlanTrainer final : public Trainer {
     return {.arena_bytes = engine_->plan().arena_bytes,
             .rss_before_arena = engine_->rss_before_arena(),
             .high_water = read_resident_set().peak_bytes,
+            .queue_bytes = queue_ ? queue_->bytes() : 0,
             .bytes_paged_in = counters.bytes_paged_in,
             .bytes_paged_out = counters.bytes_paged_out,
             .direct_io = pager != nullptr && pager->direct_io(),
@@ -101,35 +130,32 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<Engine> engine_;
   TensorTable table_;
   Progress progress_;
+  Preparation preparation_;
   std::vector<std::byte> piece_;
-  std::vector<BatchTensor> inputs_;
-  std::vector<Conversion> conversions_;
-  BatchTensor label_;
-  Conversion label_conversion_ = Conversion::kNone;
-  NormalizeTable normalize_{};
+  std::vector<BatchView> batch_;  // in the arena: the inputs, then the label
+  BatchLoader loader_;
+  BatchProducer producer_;
+  std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
 
-  // Cheap enough for every step: data sets may change between calls.
-  Result<void> check_data(const artifact::Dataset& data) {
-    if (data.inputs.size() != inputs_.size())
-      return fail("E0262", fmt::format("the data have {} inputs, the model {}", data.inputs.size(), inputs_.size()), {},
-                  "give one array of samples for each input of the model");
-    if (data.labels == nullptr) return fail("E0262", "the data have no labels", {}, "give an array of labels");
-    for (size_t input = 0; input < inputs_.size(); ++input) {
-      PANTOUM_ASSIGN(conversions_[input], check_fit(*data.inputs[input], table_.inputs[input], true));
-      if (data.inputs[input]->count() != data.labels->count())
-        return fail(
-            "E0262",
-            fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
-            table_.inputs[input].name, "make both from the same data");
-    }
-    PANTOUM_ASSIGN(label_conversion_, check_fit(*data.labels, table_.label, false));
-    return {};
+  // The bytes come with the arena.
+  static BatchView view_of(const PlanTensor& tensor) {
+    return {tensor.name, tensor.dtype, tensor.shape, std::span(static_cast<std::byte*>(nullptr), tensor.bytes)};
+  }
+  void attach(BatchView& view, const PlanTensor& tensor) {
+    view.data = std::span(engine_->data(tensor.index), tensor.bytes);
   }
 
-  Result<void> load(const artifact::Dataset& data, int64_t index, int64_t row) {
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      PANTOUM_TRY(load_row(*data.inputs[input], index, inputs_[input], row, conversions_[input], normalize_));
-    return load_row(*data.labels, index, label_, row, label_conversion_, normalize_);
+  Result<void> load(int64_t index, int64_t row) { return loader_.load(index, batch_, row); }
+
+  // On what the batch holds.
+  Result<StepStats> run_step() {
+    const uint64_t step = progress_.step + 1;
+    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, progress_.lr});
+    if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
+    progress_.step = step;
+    const double loss = scalar(*table_.loss, 0);
+    if (!std::isfinite(loss)) return diverged(step);
+    return StepStats{step, loss};
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -154,13 +180,13 @@ class PlanTrainer final : public Trainer {
   void mask_row(int64_t row);
   double unmasked_labels() const;
   Result<void> run_eval();
-  Result<void> evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums);
-  Result<double> loss_of_padding(const artifact::Dataset& data);
+  Result<void> evaluate_batch(int64_t begin, int64_t real, Sums& sums);
+  Result<double> loss_of_padding();
 };
 
 // Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
 void PlanTrainer::mask_row(int64_t row) {
-  std::memset(label_.data + static_cast<size_t>(row) * table_.label.row_bytes(), 0xFF, table_.label.row_bytes());
+  std::memset(batch_.back().row(row).data(), 0xFF, table_.label.row_bytes());
 }
 
 // A batch's loss is a mean over its labels that are not ignored; for targets, over all.
@@ -168,7 +194,7 @@ double PlanTrainer::unmasked_labels() const {
   const size_t width = static_cast<size_t>(ir::size_of(table_.label.dtype)), elements = table_.label.bytes / width;
   size_t counted = 0;
   for (size_t element = 0; element < elements; ++element)  // little-endian: the sign is in the last byte
-    if ((std::to_integer<unsigned>(label_.data[element * width + width - 1]) & 0x80U) == 0) ++counted;
+    if ((std::to_integer<unsigned>(batch_.back().data[element * width + width - 1]) & 0x80U) == 0) ++counted;
   return static_cast<double>(counted);
 }
 
@@ -179,16 +205,16 @@ Result<void> PlanTrainer::run_eval() {
 }
 
 // The mean loss of the first sample alone, which fills every row.
-Result<double> PlanTrainer::loss_of_padding(const artifact::Dataset& data) {
-  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(data, 0, row));
+Result<double> PlanTrainer::loss_of_padding() {
+  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(0, row));
   PANTOUM_TRY(run_eval());
   return scalar(*table_.eval_loss, 0);
 }
 
-Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums) {
+Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, Sums& sums) {
   const bool masks = labels_can_be_masked();
   for (int64_t row = 0; row < table_.batch; ++row) {
-    PANTOUM_TRY(load(data, row < real ? begin + row : 0, row));
+    PANTOUM_TRY(load(row < real ? begin + row : 0, row));
     if (row >= real && masks) mask_row(row);
   }
   const double weight = masks ? unmasked_labels() : static_cast<double>(table_.batch);
@@ -201,7 +227,7 @@ Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t 
   double loss = scalar(*table_.eval_loss, 0) * weight;
   const auto padding = static_cast<double>(table_.batch - real);
   if (!masks && padding > 0) {
-    PANTOUM_ASSIGN(const double padded, loss_of_padding(data));
+    PANTOUM_ASSIGN(const double padded, loss_of_padding());
     loss -= padding * padded;
   }
   sums.loss += loss;
@@ -213,12 +239,12 @@ Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
   if (!table_.eval_program || !table_.eval_loss)
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
-  PANTOUM_TRY(check_data(data));
+  PANTOUM_TRY(loader_.bind(data, batch_));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
   Sums sums;
   for (int64_t begin = 0; begin < count; begin += table_.batch)
-    PANTOUM_TRY(evaluate_batch(data, begin, std::min(table_.batch, count - begin), sums));
+    PANTOUM_TRY(evaluate_batch(begin, std::min(table_.batch, count - begin), sums));
   Evaluation evaluation{.samples = count, .has_accuracy = table_.eval_correct.has_value()};
   if (sums.loss_weight > 0) evaluation.loss = sums.loss / sums.loss_weight;
   if (sums.counted > 0) evaluation.accuracy = sums.correct / sums.counted;
@@ -240,7 +266,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
-  PANTOUM_TRY(trainer->start(file));
+  PANTOUM_TRY(trainer->start(file, options.prefetch));
   return trainer;
 }
 

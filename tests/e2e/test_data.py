@@ -89,6 +89,24 @@ class Data(House):
             idx(self.path("sorted", f"{prefix}-labels-idx1-ubyte"), (len(order),), [present.index(labels[row]) for row in order])
         self.assertEqual(self.train(self.path("pictures"), "pictures"), self.train(self.path("sorted"), "sorted"))
 
+    def test_prefetching_changes_nothing_and_is_part_of_the_budget(self):
+        words = ("--augment", "flip,vflip,crop:3", "--normalize", "0.3,0.4", "--epochs", 3)
+        expected = self.train(self.path("idx"), "augmented", *words)
+        self.assertNotEqual(expected, self.train(self.path("idx"), "plain", "--normalize", "0.3,0.4", "--epochs", 3))
+        for depth in (1, 4):
+            self.assertEqual(self.train(self.path("idx"), "ahead", *words, "--prefetch", depth), expected)
+            end = self.log_of(self.path("ahead.jsonl"))[-1]
+            self.assertEqual(end["queue_bytes"], -(-depth * (BATCH * 784 * 4 + 64) // 4096) * 4096)
+            self.assertEqual(end["budget_bytes"] + end["queue_bytes"], 8 << 20)
+            self.assertLessEqual(end["rss_growth_bytes"], end["arena_bytes"] + end["queue_bytes"] + (1 << 20))
+
+    def test_a_resume_with_augmentation_is_exact(self):
+        words = ("--augment", "flip,crop:2", "--prefetch", 2, "--checkpoint-every", 4)
+        expected = self.train(self.path("idx"), "straight", *words, "--epochs", 3)
+        self.train(self.path("idx"), "begun", *words, "--epochs", 1)
+        point = self.path("begun.safetensors.checkpoint")  # of step 4 of 6
+        self.assertEqual(self.train(self.path("idx"), "resumed", *words, "--epochs", 3, "--resume", point), expected)
+
     def test_what_does_not_fit_is_refused(self):
         with open(self.path("narrow.csv"), "w") as file:
             file.write("1,2,3\n")
@@ -98,6 +116,10 @@ class Data(House):
         with open(self.path("text.npz"), "w") as file:
             file.write("no archive")
         self.refuse(3, "E0261", *words, self.path("text.npz"))
+        for more in (("--augment", "spin"), ("--augment", "crop:0"), ("--augment", "crop:"), ("--normalize", "1"), ("--normalize", "0,0")):
+            self.refuse(2, "E0120", *words, self.path("idx"), *more)
+        self.assertIn("2 normalizations for the 1 channels", self.refuse(3, "E0262", *words, self.path("idx"), "--normalize", "0,1", "--normalize", "1,2").stderr)
+        self.assertIn("out of sight", self.refuse(3, "E0262", *words, self.path("idx"), "--augment", "crop:28").stderr)
 
 
 if __name__ == "__main__":
