@@ -58,6 +58,7 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
   verb.add_option("--weight-decay", words.weight_decay, "L2 penalty, as in PyTorch's optimizers");
   verb.add_option("--seed", words.seed, "shuffling and dropout");
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
+  verb.add_option("--keep-init", words.keep_init, "globs of parameters that --weights leaves alone: a new head");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
   verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
       ->check(CLI::IsMember({"ram", "aux", "auto"}));

@@ -16,7 +16,7 @@ struct ModelWords {
   int64_t batch = 0;
   double lr = 0.01, momentum = 0, weight_decay = 0;
   uint64_t seed = 0;
-  std::vector<std::string> freeze;
+  std::vector<std::string> freeze, keep_init;
 };
 
 struct PlanWords {

@@ -93,7 +93,10 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   prepared.planned_out_bytes = planned->found.bytes_out;
   for (ir::ValueId input : compiled.training.inputs) prepared.inputs.push_back(compiled.training.value(input).name);
   PANTOUM_ASSIGN(prepared.binary, pipeline::encode_programs(compiled, *planned));
-  PANTOUM_TRY(pipeline::write_initial_weights(compiled.training, options.model.weights, weights_path));
+  PANTOUM_ASSIGN(const std::vector<std::string> notes,
+                 pipeline::write_initial_weights(compiled.training, {options.model.weights, options.model.keep_init},
+                                                 weights_path));
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   PANTOUM_TRY(artifact::write_plan(planned->training, options.plan_output));
   return prepared;
 }

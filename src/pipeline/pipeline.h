@@ -97,9 +97,15 @@ struct PlannedGraph {
 // The binary twin of both programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned);
 
-// Writes the first contents of parameters and buffers: those of `weights` (safetensors, by name) where it has them, the
-// model's own otherwise. E0242 a tensor of another shape; E0901.
-[[nodiscard]] Result<void> write_initial_weights(const ir::Graph& training, const std::string& weights,
-                                                 const std::string& path);
+struct InitialWeights {
+  std::string path;                    // safetensors; "": the model's own contents
+  std::vector<std::string> keep_init;  // globs: these keep the model's own in any case
+};
+
+// Writes the first contents of parameters and buffers: those of the weights where they have them
+// (artifact::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
+[[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
+                                                                     const InitialWeights& from,
+                                                                     const std::string& path);
 
 }  // namespace pantoum::pipeline
