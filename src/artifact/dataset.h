@@ -38,6 +38,7 @@ class SampleFile {
 struct Dataset {
   std::vector<std::unique_ptr<SampleFile>> inputs;  // one per model input
   std::unique_ptr<SampleFile> labels;
+  std::vector<std::unique_ptr<SampleFile>> more_labels;  // of the second and later losses
   [[nodiscard]] int64_t count() const { return labels ? labels->count() : 0; }
 };
 

@@ -69,7 +69,7 @@ TEST(MakeEvaluation, CountsRightAnswersForCrossEntropyAlone) {
   ASSERT_EQ(classes->results.size(), 2u);
   EXPECT_EQ(classes->value(classes->results[0]).type, f32({}));
   EXPECT_EQ(classes->value(classes->results[1]).type, f32({2}));
-  const Result<Graph> numbers = make_evaluation(Network().graph, {.loss = Loss::kMse});
+  const Result<Graph> numbers = make_evaluation(Network().graph, {.losses = {{Loss::kMse}}});
   ASSERT_TRUE(numbers);
   EXPECT_EQ(numbers->results.size(), 1u);
 }

@@ -46,11 +46,14 @@ Result<Graph> make_training(const Graph& forward, const TrainingOptions& options
   Graph graph = forward;
   PANTOUM_TRY(freeze(graph, options.freeze));
   ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const LossSite site, add_loss(builder, options.loss));
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
   graph.outputs.clear();
-  graph.results = {site.loss};
+  graph.output_names.clear();
+  graph.results = {losses.sum};
+  std::vector<WeightedLoss> minimized;
+  for (const LossSite& site : losses.sites) minimized.push_back({site.loss, site.term.weight});
   std::vector<char> trained(graph.values.size(), 0);
-  PANTOUM_TRY(append_backward(builder, site.loss, [&](ValueId parameter, ValueId gradient) {
+  PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId gradient) {
     trained[static_cast<size_t>(parameter)] = 1;
     append_update(builder, options.optimizer, parameter, gradient);
   }));

@@ -95,7 +95,7 @@ TEST(MakeTraining, NamesSuccessorsAndGradients) {
 }
 
 TEST(MakeTraining, ReadsAParameterForTheLastTimeInItsUpdate) {
-  const Graph graph = trained(TwoLayers().graph, {.loss = Loss::kCrossEntropy, .optimizer = Adam{}, .freeze = {}});
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = Adam{}});
   const auto users = ir::users_of(graph);
   for (size_t id = 0; id < graph.values.size(); ++id) {
     const ir::Value& value = graph.values[id];
@@ -215,7 +215,7 @@ TEST(MakeTraining, AsksForLabelsThatFitTheLoss) {
   ASSERT_EQ(classes.labels.size(), 1u);
   EXPECT_EQ(classes.value(classes.labels[0]).name, "label");
   EXPECT_EQ(classes.value(classes.labels[0]).type, (ir::TensorType{ir::DType::kI64, {4}}));
-  const Graph numbers = trained(TwoLayers().graph, {.loss = Loss::kMse});
+  const Graph numbers = trained(TwoLayers().graph, {.losses = {{Loss::kMse}}});
   EXPECT_EQ(numbers.value(numbers.labels[0]).type, f32({4, 2}));
   EXPECT_EQ(numbers.results, (std::vector<ValueId>{numbers.op(find_op(numbers, "loss")).outputs[0]}));
 }
@@ -274,7 +274,7 @@ TEST(MakeTraining, RefusesOutputsThatDoNotFitTheLoss) {
   net.graph.outputs = {net.builder.reshape(net.y2, {8, 1})};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
   net.graph.outputs = {net.builder.op(Kind::k_cast, "rounded", {net.y2}, {}, {{ir::DType::kI64, {4, 2}}})};
-  EXPECT_EQ(code_of(net.graph, {.loss = Loss::kMse}), "E0403");
+  EXPECT_EQ(code_of(net.graph, {.losses = {{Loss::kMse}}}), "E0403");
   net.graph.outputs = {};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
 }

@@ -55,6 +55,12 @@ bool parse(const artifact::SafetensorFile& file, const std::string& key, Number&
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+Result<Schedule> read_schedule(const std::string& text, const std::string& path) {
+  Result<Schedule> schedule = parse_schedule(text, path);
+  if (!schedule) return fail("E0243", "the resume point's schedule is damaged: " + schedule.error().message, path);
+  return schedule;
+}
+
 }  // namespace
 
 Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
@@ -94,6 +100,11 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
       {{"step", std::to_string(progress.step)},
        {"seed", std::to_string(progress.seed)},
        {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
+       {"schedule", to_text(progress.schedule)},
+       {"best", fmt::format("{}", progress.standing.best)},
+       {"best_step", std::to_string(progress.standing.best_step)},
+       {"judged_step", std::to_string(progress.standing.judged_step)},
+       {"stale", std::to_string(progress.standing.stale)},
        {"plan_hash", progress.plan_hash},
        {"batch", std::to_string(progress.batch)},
        {"samples", std::to_string(progress.samples)},
@@ -111,6 +122,13 @@ Result<Progress> read_progress(const artifact::SafetensorFile& file) {
     return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash",
                 file.path, "to begin with these weights, use --weights");
   progress.plan_hash = hash->second;
+  if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
+    PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
+  }
+  Standing standing;  // of a run that judges nothing, or an older one's: none
+  if (parse(file, "best", standing.best) && parse(file, "best_step", standing.best_step) &&
+      parse(file, "judged_step", standing.judged_step) && parse(file, "stale", standing.stale))
+    progress.standing = standing;
   return progress;
 }
 

@@ -8,7 +8,9 @@
 #include "artifact/safetensors.h"
 #include "pantoum/result.h"
 #include "train/engine.h"
+#include "train/schedule.h"
 #include "train/tensor_table.h"
+#include "train/trainer.h"
 
 namespace pantoum::train {
 
@@ -16,6 +18,8 @@ namespace pantoum::train {
 struct Progress {
   uint64_t step = 0, seed = 0;
   double lr = 0;
+  Schedule schedule;
+  Standing standing;
   std::string plan_hash;
   int64_t batch = 0;
   int64_t samples =

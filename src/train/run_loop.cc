@@ -22,8 +22,11 @@ class Run {
 
   Result<RunSummary> go() {
     PANTOUM_TRY(prepare());
-    for (uint64_t epoch = trainer_.steps_done() / per_epoch_; epoch < options_.epochs && !stopped(); ++epoch)
+    PANTOUM_TRY(catch_up());
+    for (uint64_t epoch = trainer_.steps_done() / per_epoch_; epoch < options_.epochs && !stopped(); ++epoch) {
+      if (patience_is_over()) break;
       PANTOUM_TRY(run_epoch(epoch));
+    }
     PANTOUM_TRY(finish());
     summary_.steps = trainer_.steps_done();
     summary_.seconds = seconds_since(start_);
@@ -51,7 +54,11 @@ class Run {
                   "use a smaller --batch or more data");
     if (count > int64_t{UINT32_MAX})
       return fail("E0262", fmt::format("{} samples are more than 2^32", count), {}, "split the data");
+    if (options_.judge.judges() && (data_.test.count() == 0 || !options_.evaluate_every_epoch))
+      return fail("E0262", "there is no test set to judge the epochs by", {},
+                  "give a test set, or leave --early-stop and --keep-best out");
     per_epoch_ = static_cast<uint64_t>(count / batch);
+    trainer_.set_total_steps(per_epoch_ * options_.epochs);
     if (indices_.size() != static_cast<size_t>(count)) {
       own_indices_.resize(static_cast<size_t>(count));
       indices_ = own_indices_;
@@ -96,6 +103,7 @@ class Run {
                        .total_steps = per_epoch_ * options_.epochs,
                        .epoch = epoch,
                        .loss = stats.loss,
+                       .lr = stats.lr,
                        .samples_per_s = step_seconds_ > 0 ? samples / step_seconds_ : 0,
                        .seconds = seconds_since(start_)});
   }
@@ -123,12 +131,14 @@ class Run {
 
   Result<void> end_epoch(uint64_t epoch, double mean_loss) {
     if (options_.evaluate_every_epoch) PANTOUM_TRY(evaluate());
+    PANTOUM_TRY(judge());
     if (options_.log)
       options_.log({.kind = RunEvent::Kind::kEpoch,
                     .step = trainer_.steps_done(),
                     .epoch = epoch,
                     .mean_loss = mean_loss,
                     .evaluation = options_.evaluate_every_epoch ? summary_.evaluation : std::nullopt,
+                    .best = options_.judge.judges() && trainer_.standing().best_step == trainer_.steps_done(),
                     .seconds = seconds_since(start_)});
     return {};
   }
@@ -140,6 +150,36 @@ class Run {
     summary_.evaluation = *evaluation;
     last_evaluated_ = trainer_.steps_done();
     return {};
+  }
+
+  // The epoch that just ended, once.
+  Result<void> judge() {
+    const uint64_t step = trainer_.steps_done();
+    Standing standing = trainer_.standing();
+    if (!options_.judge.judges() || standing.judged_step == step) return {};
+    if (options_.judge.by_accuracy && !summary_.evaluation->has_accuracy)
+      return fail("E0262", "the model has no accuracy to judge the epochs by", {}, "judge by the loss");
+    const double value = options_.judge.by_accuracy ? summary_.evaluation->accuracy : summary_.evaluation->loss;
+    const bool better = options_.judge.by_accuracy ? value > standing.best : value < standing.best;
+    standing.judged_step = step;
+    ++standing.stale;
+    if (better || standing.best_step == 0) standing = {.best = value, .best_step = step, .judged_step = step};
+    trainer_.set_standing(standing);
+    return standing.best_step == step && !options_.judge.best.empty() ? trainer_.save(options_.judge.best)
+                                                                      : Result<void>{};
+  }
+
+  // A checkpoint written by the last step of an epoch does not know the evaluation that followed.
+  Result<void> catch_up() {
+    if (!options_.judge.judges() || trainer_.steps_done() == 0 || trainer_.steps_done() % per_epoch_ != 0) return {};
+    if (trainer_.standing().judged_step == trainer_.steps_done()) return {};
+    PANTOUM_TRY(evaluate());
+    return judge();
+  }
+
+  bool patience_is_over() {
+    summary_.stopped_early = options_.judge.patience > 0 && trainer_.standing().stale >= options_.judge.patience;
+    return summary_.stopped_early;
   }
 
   Result<void> finish() {

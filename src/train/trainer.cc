@@ -10,6 +10,7 @@
 #include "train/batch_loader.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
+#include "train/evaluation_sums.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/tensor_table.h"
@@ -24,10 +25,16 @@ class PlanTrainer final : public Trainer {
   PlanTrainer(std::unique_ptr<Engine> engine, TensorTable table, const TrainerOptions& options)
       : engine_(std::move(engine)),
         table_(std::move(table)),
-        progress_{.seed = options.seed, .lr = options.lr, .plan_hash = options.plan_hash, .batch = table_.batch},
+        progress_{.seed = options.seed,
+                  .lr = options.lr,
+                  .schedule = options.schedule,
+                  .plan_hash = options.plan_hash,
+                  .batch = table_.batch},
         piece_(kPieceBytes),
         inputs_(table_.inputs.size()),
-        conversions_(table_.inputs.size()) {
+        labels_(table_.terms.size()),
+        conversions_(table_.inputs.size()),
+        label_conversions_(table_.terms.size()) {
     set_normalization({});
   }
 
@@ -36,7 +43,8 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(engine_->start());
     for (size_t input = 0; input < inputs_.size(); ++input)
       inputs_[input] = {&table_.inputs[input], engine_->data(table_.inputs[input].index)};
-    label_ = {&table_.label, engine_->data(table_.label.index)};
+    for (size_t term = 0; term < labels_.size(); ++term)
+      labels_[term] = {&table_.terms[term].label, engine_->data(table_.terms[term].label.index)};
     return load_tensors(weights, table_, *engine_, piece_);
   }
 
@@ -46,13 +54,14 @@ class PlanTrainer final : public Trainer {
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), table_.batch));
     for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(data, indices[row], static_cast<int64_t>(row)));
     const uint64_t step = progress_.step + 1;
-    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, progress_.lr});
+    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, lr});
     if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
     progress_.step = step;
     progress_.samples = data.count();
     const double loss = scalar(*table_.loss, 0);
     if (!std::isfinite(loss)) return diverged(step);
-    return StepStats{step, loss};
+    return StepStats{step, loss, lr};
   }
 
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
@@ -84,6 +93,9 @@ class PlanTrainer final : public Trainer {
     normalize_ = make_normalize_table(normalization);
   }
   void set_lr(double lr) override { progress_.lr = lr; }
+  void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
+  Standing standing() const override { return progress_.standing; }
+  void set_standing(const Standing& standing) override { progress_.standing = standing; }
 
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
@@ -102,10 +114,9 @@ class PlanTrainer final : public Trainer {
   TensorTable table_;
   Progress progress_;
   std::vector<std::byte> piece_;
-  std::vector<BatchTensor> inputs_;
-  std::vector<Conversion> conversions_;
-  BatchTensor label_;
-  Conversion label_conversion_ = Conversion::kNone;
+  std::vector<BatchTensor> inputs_, labels_;
+  std::vector<Conversion> conversions_, label_conversions_;
+  uint64_t total_steps_ = 0;
   NormalizeTable normalize_{};
 
   // Cheap enough for every step: data sets may change between calls.
@@ -114,6 +125,11 @@ class PlanTrainer final : public Trainer {
       return fail("E0262", fmt::format("the data have {} inputs, the model {}", data.inputs.size(), inputs_.size()), {},
                   "give one array of samples for each input of the model");
     if (data.labels == nullptr) return fail("E0262", "the data have no labels", {}, "give an array of labels");
+    if (data.more_labels.size() + 1 != labels_.size())
+      return fail(
+          "E0262",
+          fmt::format("the data have targets for {} losses, there are {}", data.more_labels.size() + 1, labels_.size()),
+          {}, "give an array of targets for each --loss");
     for (size_t input = 0; input < inputs_.size(); ++input) {
       PANTOUM_ASSIGN(conversions_[input], check_fit(*data.inputs[input], table_.inputs[input], true));
       if (data.inputs[input]->count() != data.labels->count())
@@ -122,14 +138,27 @@ class PlanTrainer final : public Trainer {
             fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
             table_.inputs[input].name, "make both from the same data");
     }
-    PANTOUM_ASSIGN(label_conversion_, check_fit(*data.labels, table_.label, false));
+    for (size_t term = 0; term < labels_.size(); ++term) {
+      const artifact::SampleFile& targets = targets_of(data, term);
+      PANTOUM_ASSIGN(label_conversions_[term], check_fit(targets, table_.terms[term].label, false));
+      if (targets.count() != data.labels->count())
+        return fail("E0262",
+                    fmt::format("there are {} targets here and {} elsewhere", targets.count(), data.labels->count()),
+                    table_.terms[term].label.name, "make all from the same data");
+    }
     return {};
+  }
+
+  static const artifact::SampleFile& targets_of(const artifact::Dataset& data, size_t term) {
+    return term == 0 ? *data.labels : *data.more_labels[term - 1];
   }
 
   Result<void> load(const artifact::Dataset& data, int64_t index, int64_t row) {
     for (size_t input = 0; input < inputs_.size(); ++input)
       PANTOUM_TRY(load_row(*data.inputs[input], index, inputs_[input], row, conversions_[input], normalize_));
-    return load_row(*data.labels, index, label_, row, label_conversion_, normalize_);
+    for (size_t term = 0; term < labels_.size(); ++term)
+      PANTOUM_TRY(load_row(targets_of(data, term), index, labels_[term], row, label_conversions_[term], normalize_));
+    return {};
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -145,32 +174,11 @@ class PlanTrainer final : public Trainer {
   }
 
   // Evaluation.
-  struct Sums {
-    double loss = 0, loss_weight = 0, correct = 0, counted = 0;
-  };
-  [[nodiscard]] bool labels_can_be_masked() const {
-    return table_.label.dtype == ir::DType::kI64 || table_.label.dtype == ir::DType::kI32;
-  }
-  void mask_row(int64_t row);
-  double unmasked_labels() const;
   Result<void> run_eval();
-  Result<void> evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums);
-  Result<double> loss_of_padding(const artifact::Dataset& data);
+  Result<void> evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, EvaluationSums& sums);
+  [[nodiscard]] BatchMeasures measured(size_t term);
+  Result<void> take_off_padding(const artifact::Dataset& data, double rows, EvaluationSums& sums);
 };
-
-// Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
-void PlanTrainer::mask_row(int64_t row) {
-  std::memset(label_.data + static_cast<size_t>(row) * table_.label.row_bytes(), 0xFF, table_.label.row_bytes());
-}
-
-// A batch's loss is a mean over its labels that are not ignored; for targets, over all.
-double PlanTrainer::unmasked_labels() const {
-  const size_t width = static_cast<size_t>(ir::size_of(table_.label.dtype)), elements = table_.label.bytes / width;
-  size_t counted = 0;
-  for (size_t element = 0; element < elements; ++element)  // little-endian: the sign is in the last byte
-    if ((std::to_integer<unsigned>(label_.data[element * width + width - 1]) & 0x80U) == 0) ++counted;
-  return static_cast<double>(counted);
-}
 
 Result<void> PlanTrainer::run_eval() {
   const pt_status status = engine_->run(*table_.eval_program, {progress_.step, progress_.seed, progress_.lr});
@@ -178,50 +186,59 @@ Result<void> PlanTrainer::run_eval() {
   return {};
 }
 
-// The mean loss of the first sample alone, which fills every row.
-Result<double> PlanTrainer::loss_of_padding(const artifact::Dataset& data) {
-  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(data, 0, row));
-  PANTOUM_TRY(run_eval());
-  return scalar(*table_.eval_loss, 0);
+BatchMeasures PlanTrainer::measured(size_t term) {
+  const LossTensors& tensors = table_.terms[term];
+  const auto read = [&](const std::optional<PlanTensor>& tensor) { return tensor ? scalar(*tensor, 0) : 0; };
+  BatchMeasures measures{.loss = read(tensors.loss),
+                         .correct = read(tensors.correct),
+                         .top5 = read(tensors.top5),
+                         .absolute_error = read(tensors.absolute_error)};
+  if (tensors.correct) measures.counted = scalar(*tensors.correct, 1);
+  return measures;
 }
 
-Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums) {
-  const bool masks = labels_can_be_masked();
-  for (int64_t row = 0; row < table_.batch; ++row) {
-    PANTOUM_TRY(load(data, row < real ? begin + row : 0, row));
-    if (row >= real && masks) mask_row(row);
-  }
-  const double weight = masks ? unmasked_labels() : static_cast<double>(table_.batch);
+// What rows that only fill the batch have added, where they cannot be masked: the means of the first sample alone,
+// which fills every row.
+Result<void> PlanTrainer::take_off_padding(const artifact::Dataset& data, double rows, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(data, 0, row));
   PANTOUM_TRY(run_eval());
-  if (table_.eval_correct) {
-    sums.correct += scalar(*table_.eval_correct, 0);
-    sums.counted += scalar(*table_.eval_correct, 1);
-  }
-  if (weight == 0) return {};
-  double loss = scalar(*table_.eval_loss, 0) * weight;
-  const auto padding = static_cast<double>(table_.batch - real);
-  if (!masks && padding > 0) {
-    PANTOUM_ASSIGN(const double padded, loss_of_padding(data));
-    loss -= padding * padded;
-  }
-  sums.loss += loss;
-  sums.loss_weight += masks ? weight : static_cast<double>(real);
+  for (size_t term = 0; term < table_.terms.size(); ++term)
+    if (!table_.terms[term].correct) sums[term].add_means(measured(term), -rows);
   return {};
 }
 
+Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real,
+                                         EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) {
+    PANTOUM_TRY(load(data, row < real ? begin + row : 0, row));
+    if (row >= real) mask_labels(table_, labels_, row);
+  }
+  PANTOUM_TRY(run_eval());
+  bool unmasked = false;
+  for (size_t term = 0; term < table_.terms.size(); ++term) {
+    if (table_.terms[term].correct) {
+      sums[term].add_counted(measured(term));
+    } else {
+      sums[term].add_means(measured(term), static_cast<double>(table_.batch));
+      unmasked = true;
+    }
+  }
+  if (!unmasked || real == table_.batch) return {};
+  return take_off_padding(data, static_cast<double>(table_.batch - real), sums);
+}
+
 Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
-  if (!table_.eval_program || !table_.eval_loss)
+  const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
+  if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
   PANTOUM_TRY(check_data(data));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
-  Sums sums;
+  EvaluationSums sums;
   for (int64_t begin = 0; begin < count; begin += table_.batch)
     PANTOUM_TRY(evaluate_batch(data, begin, std::min(table_.batch, count - begin), sums));
-  Evaluation evaluation{.samples = count, .has_accuracy = table_.eval_correct.has_value()};
-  if (sums.loss_weight > 0) evaluation.loss = sums.loss / sums.loss_weight;
-  if (sums.counted > 0) evaluation.accuracy = sums.correct / sums.counted;
+  const Evaluation evaluation = evaluation_of(sums, table_, count);
   if (!std::isfinite(evaluation.loss))
     return fail("E0701", "the loss of the evaluation is not finite", {},
                 "use a smaller --lr, and go on from the last checkpoint with --resume");
