@@ -100,6 +100,12 @@
   PT_OPERATOR(rmsprop, 123) /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                          \
                             /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                        \
   PT_OPERATOR(adagrad, 124) /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */               \
+  /* gradients on their way to the update */                                                                           \
+  PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
+  PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
+  PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
+  PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
+  PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
   PT_OPERATOR(alias, 200)
 

@@ -63,6 +63,8 @@ struct TrainingOptions {
   std::vector<LossTerm> losses = {LossTerm{}};  // at least one; each of another output
   Optimizer optimizer = Sgd{};
   std::vector<std::string> freeze = {};  // globs over parameter names (fnmatch)
+  double clip_value = 0, clip_norm = 0;  // limits of gradients: each element's size, the norm of all together; 0: none
+  int64_t accumulate = 1;                // micro-batches whose mean gradient makes a step
   Metrics metrics = {};
 };
 
@@ -73,9 +75,16 @@ struct TrainingOptions {
 //   need not live together.
 //   * The backward stops where nothing below it trains. Ops outside the step's results and updates are dropped.
 //   * batch_norm gets batch_norm_stats (recompute = false) for its running statistics; updates have recompute = false.
+//   * With `accumulate` micro-batches every trained parameter has a state "accumulated.<p>", which make_accumulation's
+//   steps fill and this one empties: the update sees the mean of all gradients. The parts of a clipped norm are the
+//   gradients' norms, so that the norm of all is one of few numbers.
 // Errors: E0402 an op on the way has no gradient (all of them as notes); E0403 the output does not fit the loss, or is
 // not there; E0104 a glob that names no parameter; E0405 nothing trains.
 [[nodiscard]] Result<ir::Graph> make_training(const ir::Graph& forward, const TrainingOptions& options);
+
+// The step of all micro-batches but the last: adds the gradients to "accumulated.<p>". Results: [loss]. Errors as
+// above.
+[[nodiscard]] Result<ir::Graph> make_accumulation(const ir::Graph& forward, const TrainingOptions& options);
 
 // The evaluation step, same parameters and buffers by name: batch norm by its running statistics, no dropout. Results:
 // "loss", the weighted sum; with several terms each one's weighted "loss.<output>"; for every term with labels

@@ -11,12 +11,6 @@ using ir::Builder;
 using ir::Kind;
 using ir::ValueId;
 
-// `made` follows `value` from the next step on.
-void succeed(Builder& builder, ValueId value, ValueId made) {
-  builder.rename(made, builder.graph().value(value).name + "'");
-  builder.graph().value(value).next = made;
-}
-
 ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter) {
   const ir::Value& value = builder.graph().value(parameter);
   const std::string name = prefix + value.name;
@@ -75,6 +69,11 @@ struct Append {
 };
 
 }  // namespace
+
+void succeed(Builder& builder, ValueId value, ValueId made) {
+  builder.rename(made, builder.graph().value(value).name + "'");
+  builder.graph().value(value).next = made;
+}
 
 void append_update(Builder& builder, const Optimizer& optimizer, ValueId parameter, ValueId gradient) {
   std::visit(Append{builder, parameter, gradient, builder.graph().value(parameter).name}, optimizer);

@@ -82,6 +82,9 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   PANTOUM_ASSIGN(options.training.losses, losses_of(words.loss));
   PANTOUM_ASSIGN(options.training.metrics, metrics_of(words.loss));
   options.training.freeze = words.freeze;
+  options.training.clip_value = words.optimizer.clip_value;
+  options.training.clip_norm = words.optimizer.clip_norm;
+  options.training.accumulate = words.optimizer.accumulate;
   PANTOUM_ASSIGN(options.training.optimizer, optimizer_of(words.optimizer));
   options.params_in = words.params_in == "aux"    ? cost::ParamsIn::kAux
                       : words.params_in == "auto" ? cost::ParamsIn::kAuto

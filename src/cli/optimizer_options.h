@@ -1,4 +1,4 @@
-// The optimizer as users word it: --optimizer and the options that belong to it.
+// The step as users word it: --optimizer and the options that belong to it, what happens to gradients before.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,6 +15,8 @@ struct OptimizerWords {
   double lr = 0.01;
   std::optional<double> momentum, weight_decay, beta1, beta2, eps, alpha, lr_decay;
   bool nesterov = false, centered = false;
+  double clip_value = 0, clip_norm = 0;  // 0: none
+  int64_t accumulate = 1;
 };
 
 void add_optimizer_options(CLI::App& verb, OptimizerWords& words);

@@ -206,6 +206,7 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .seed = options.model.seed,
                                  .lr = options.model.optimizer.lr,
                                  .schedule = schedule,
+                                 .micro_batches = options.model.optimizer.accumulate,
                                  .plan_hash = prepared.plan_hash,
                                  .inputs = prepared.inputs};
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));

@@ -334,6 +334,15 @@ static int soft_loss_grad(const pt_op_view* view) {
   return all_same(view) && in(view, 0)->rank >= 2;
 }
 
+/* ---- gradients ---- */
+
+static int scalar_result(const pt_op_view* view) {
+  return pt_type_elements(out(view, 0)) == 1;
+}
+static int clip_norm(const pt_op_view* view) {
+  return same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
+}
+
 static const op_rule rules[] = {
     /* op, inputs (least, most), outputs (least, most), ints, reals, dtypes, shapes */
     {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
@@ -410,6 +419,11 @@ static const op_rule rules[] = {
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
     {PT_OP_adamw, 4, 4, 3, 3, 0, 4, REAL, all_same},
+    {PT_OP_clip_value, 1, 1, 1, 1, 0, 1, REAL, all_same},
+    {PT_OP_norm, 1, PT_MAX_OPERANDS - 1, 1, 1, 0, 0, REAL, scalar_result},
+    {PT_OP_clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm},
+    {PT_OP_accumulate, 2, 2, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_accumulated, 2, 2, 2, 2, 0, 1, REAL, all_same},
     {PT_OP_rmsprop, 3, 5, 2, 4, 1, 4, REAL, rmsprop},
     {PT_OP_adagrad, 3, 3, 2, 2, 0, 3, REAL, all_same},
 };

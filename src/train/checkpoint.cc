@@ -84,6 +84,15 @@ Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTabl
                           std::span<std::byte> piece) {
   for (const PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (const PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  return clear_sums(table, engine, piece);
+}
+
+Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std::byte> piece) {
+  std::fill(piece.begin(), piece.end(), std::byte{0});
+  for (const PlanTensor& tensor : table.sums)
+    for (uint64_t at = 0; at < tensor.bytes; at += piece.size())
+      PANTOUM_TRY(engine.write(tensor.index, at,
+                               piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)))));
   return {};
 }
 
@@ -93,7 +102,8 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
-  const int64_t per_epoch = progress.batch > 0 ? progress.samples / progress.batch : 0;
+  const int64_t per_step = progress.batch * progress.micro_batches;
+  const int64_t per_epoch = per_step > 0 ? progress.samples / per_step : 0;
   const uint64_t steps_per_epoch = static_cast<uint64_t>(std::max<int64_t>(per_epoch, 1));
   return artifact::write_safetensors(
       path, sources,
@@ -107,6 +117,7 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
        {"stale", std::to_string(progress.standing.stale)},
        {"plan_hash", progress.plan_hash},
        {"batch", std::to_string(progress.batch)},
+       {"micro_batches", std::to_string(progress.micro_batches)},
        {"samples", std::to_string(progress.samples)},
        {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
        {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
@@ -122,6 +133,8 @@ Result<Progress> read_progress(const artifact::SafetensorFile& file) {
     return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash",
                 file.path, "to begin with these weights, use --weights");
   progress.plan_hash = hash->second;
+  if (file.metadata.contains("micro_batches") && !parse(file, "micro_batches", progress.micro_batches))
+    return fail("E0243", "the resume point's number of micro-batches is damaged", file.path);
   if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
     PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
   }

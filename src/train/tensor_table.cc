@@ -58,6 +58,8 @@ class TableMaker {
     if (train < 0) return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
     table_.train_program = static_cast<uint32_t>(train);
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
+    if (const int32_t accumulate = pt_plan_program(&plan, "accumulate"); accumulate >= 0)
+      table_.accumulate_program = static_cast<uint32_t>(accumulate);
     return {};
   }
 
@@ -82,8 +84,9 @@ class TableMaker {
   void sort_in(const Named& entry) {
     const std::string& name = entry.tensor.name;
     if (is_label(entry)) return;
-    if (name == "loss" || name.starts_with("eval.")) return result(entry);
+    if (name == "loss" || name.starts_with("eval.") || name == "accumulate.loss") return result(entry);
     if (name.starts_with("optim.")) return table_.states.push_back(entry.tensor);
+    if (name.starts_with("accumulated.")) return table_.sums.push_back(entry.tensor);
     const auto input = std::find(input_names_.begin(), input_names_.end(), name);
     if (input != input_names_.end() && entry.in_ram) {
       table_.inputs[static_cast<size_t>(input - input_names_.begin())] = entry.tensor;
@@ -97,6 +100,7 @@ class TableMaker {
   void result(const Named& entry) {
     if (!entry.in_ram || entry.tensor.dtype != ir::DType::kF32) return;
     if (entry.tensor.name == "loss" && entry.tensor.bytes == 4) table_.loss = entry.tensor;
+    if (entry.tensor.name == "accumulate.loss" && entry.tensor.bytes == 4) table_.accumulate_loss = entry.tensor;
     for (LossTensors& term : table_.terms) {
       const std::string suffix = term.label.name.substr(std::string("label").size());
       const auto take = [&](const char* what, uint64_t bytes, std::optional<PlanTensor>& into) {
@@ -116,6 +120,8 @@ class TableMaker {
 
   Result<void> check() const {
     if (!table_.loss) return fail("E0253", "the plan holds no result 'loss' (one f32 in RAM)", {}, kHelp);
+    if (table_.accumulate_program.has_value() != table_.accumulate_loss.has_value())
+      return fail("E0253", "the plan holds no result 'accumulate.loss' (one f32 in RAM)", {}, kHelp);
     if (table_.inputs.empty()) return fail("E0253", "the plan holds no input", {}, kHelp);
     for (size_t input = 0; input < table_.inputs.size(); ++input) {
       const PlanTensor& tensor = table_.inputs[input];

@@ -4,7 +4,8 @@
 //   "loss"                               the result of a step
 //   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
 //   "eval.count_top5", ...               with ".<output>" behind them
-//   "optim..."                           optimizer state
+//   "accumulate.loss"                    the result of a micro-batch
+//   "optim...", "accumulated..."         optimizer state, sums of gradients
 //   TrainerOptions::inputs               the model's inputs
 //   every other name                     a parameter, buffer or constant
 #pragma once
@@ -42,11 +43,13 @@ struct LossTensors {
 struct TensorTable {
   std::vector<PlanTensor> weights;  // parameters, buffers, constants
   std::vector<PlanTensor> states;   // "optim..."
+  std::vector<PlanTensor> sums;     // "accumulated...": zeros between steps
   std::vector<PlanTensor> inputs;   // in the model's order; their first dimension is the batch
   std::vector<LossTensors> terms;   // in the order of the losses
   std::optional<PlanTensor> loss;   // f32 []
   uint32_t train_program = 0;
-  std::optional<uint32_t> eval_program;
+  std::optional<uint32_t> eval_program, accumulate_program;
+  std::optional<PlanTensor> accumulate_loss;  // f32 []; there with the program
   int64_t batch = 0;
 };
 

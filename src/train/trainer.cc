@@ -29,7 +29,8 @@ class PlanTrainer final : public Trainer {
                   .lr = options.lr,
                   .schedule = options.schedule,
                   .plan_hash = options.plan_hash,
-                  .batch = table_.batch},
+                  .batch = table_.batch,
+                  .micro_batches = options.micro_batches},
         piece_(kPieceBytes),
         inputs_(table_.inputs.size()),
         labels_(table_.terms.size()),
@@ -50,18 +51,18 @@ class PlanTrainer final : public Trainer {
 
   Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
     PANTOUM_TRY(check_data(data));
-    if (indices.size() != static_cast<size_t>(table_.batch))
-      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), table_.batch));
-    for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(data, indices[row], static_cast<int64_t>(row)));
-    const uint64_t step = progress_.step + 1;
+    if (indices.size() != static_cast<size_t>(batch()))
+      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
     const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
-    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, lr});
-    if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
-    progress_.step = step;
+    Result<double> loss = run_micro_batches(data, indices, lr);
+    if (!loss) {  // what was added up belongs to no step
+      if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
+      return tl::make_unexpected(std::move(loss).error());
+    }
     progress_.samples = data.count();
-    const double loss = scalar(*table_.loss, 0);
-    if (!std::isfinite(loss)) return diverged(step);
-    return StepStats{step, loss, lr};
+    ++progress_.step;
+    if (!std::isfinite(*loss)) return diverged(progress_.step);
+    return StepStats{progress_.step, *loss, lr};
   }
 
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
@@ -80,6 +81,11 @@ class PlanTrainer final : public Trainer {
           "E0243",
           fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch),
           path, fmt::format("resume with --batch {}", progress.batch));
+    if (progress.micro_batches != progress_.micro_batches)
+      return fail("E0243",
+                  fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
+                              progress.micro_batches, progress_.micro_batches),
+                  path, fmt::format("resume with --accumulate {}", progress.micro_batches));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress_ = std::move(progress);
@@ -87,7 +93,7 @@ class PlanTrainer final : public Trainer {
   }
 
   uint64_t steps_done() const override { return progress_.step; }
-  int64_t batch() const override { return table_.batch; }
+  int64_t batch() const override { return table_.batch * progress_.micro_batches; }
   uint64_t seed() const override { return progress_.seed; }
   void set_normalization(const Normalization& normalization) override {
     normalize_ = make_normalize_table(normalization);
@@ -159,6 +165,23 @@ class PlanTrainer final : public Trainer {
     for (size_t term = 0; term < labels_.size(); ++term)
       PANTOUM_TRY(load_row(targets_of(data, term), index, labels_[term], row, label_conversions_[term], normalize_));
     return {};
+  }
+
+  // The mean loss of the batches of a step, the last of which updates.
+  Result<double> run_micro_batches(const artifact::Dataset& data, std::span<const uint32_t> indices, double lr) {
+    constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
+    const auto rows = static_cast<size_t>(table_.batch), count = static_cast<size_t>(progress_.micro_batches);
+    double sum = 0;
+    for (size_t batch = 0; batch < count; ++batch) {
+      const bool last = batch + 1 == count;
+      for (size_t row = 0; row < rows; ++row)
+        PANTOUM_TRY(load(data, indices[batch * rows + row], static_cast<int64_t>(row)));
+      const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
+                                            {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
+      if (status != PT_OK) return status_failure(status, "step " + std::to_string(progress_.step + 1));
+      sum += scalar(last ? *table_.loss : *table_.accumulate_loss, 0);
+    }
+    return sum / static_cast<double>(count);
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -256,6 +279,9 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                                                 .kernels = options.kernels}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
+  if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))
+    return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
+                {}, "plan the model again with --accumulate");
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
   PANTOUM_TRY(trainer->start(file));
   return trainer;

@@ -26,8 +26,9 @@ struct TrainerOptions {
   bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
   uint64_t seed = 0;
   double lr = 0.01;
-  Schedule schedule = {};                    // of lr
-  std::string plan_hash;                     // kept in checkpoints; a resume with another model is refused
+  Schedule schedule = {};     // of lr
+  int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
+  std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   std::vector<std::string>
       inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
@@ -87,9 +88,11 @@ class Trainer {
                                                                const TrainerOptions& options);
   virtual ~Trainer() = default;
 
-  // One step on samples chosen by `indices` (batch of them). E0260 a sample cannot be read; E0262 data do not fit the
-  // model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is not finite (the parameters have
-  // been updated with it: go back to the last checkpoint). After E0903 and an E0262 of a label, every later call fails.
+  // One step on samples chosen by `indices` (batch() of them). With micro-batches, all but the last add their gradients
+  // up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be read; E0262
+  // data do not fit the model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is not finite
+  // (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of a label,
+  // every later call fails.
   [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
@@ -103,7 +106,7 @@ class Trainer {
   // (nothing is changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   [[nodiscard]] virtual uint64_t steps_done() const = 0;
-  [[nodiscard]] virtual int64_t batch() const = 0;
+  [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
   virtual void set_normalization(const Normalization& normalization) = 0;
