@@ -74,6 +74,20 @@ TEST(MakeEvaluation, CountsRightAnswersForCrossEntropyAlone) {
   EXPECT_EQ(numbers->results.size(), 1u);
 }
 
+TEST(MakeEvaluation, MeasuresEveryOutputUnderItsName) {
+  Network net;
+  net.graph.outputs.push_back(net.y);
+  net.graph.output_names = {"chances", "scores"};
+  const Result<Graph> graph = make_evaluation(
+      net.graph, {.losses = {{.output = "chances"}, {.loss = Loss::kMse, .output = "scores", .weight = 2}},
+                  .metrics = {.top5 = true, .mean_absolute_error = true}});
+  ASSERT_TRUE(graph) << to_text(graph.error());
+  std::vector<std::string> names;
+  for (const ir::ValueId result : graph->results) names.push_back(graph->value(result).name);
+  EXPECT_THAT(names, testing::ElementsAre("loss", "loss.chances", "count_correct.chances", "count_top5.chances",
+                                          "loss.scores", "mean_absolute_error.scores"));
+}
+
 TEST(MakeEvaluation, UsesTheNamesAndLabelsOfTraining) {
   const Network net;
   const Result<Graph> training = make_training(net.graph, {}), evaluation = make_evaluation(net.graph, {});

@@ -131,8 +131,10 @@ Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
   PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, term.loss));
   site.label = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
   const LossOp op = op_of(term, builder.type(site.prediction));
-  const std::string name = alone && term.weight != 1 ? "loss.plain" : "loss" + site.suffix;
-  site.loss = builder.op(op.kind, name, {site.prediction, site.label}, op.attrs);
+  const std::string name = "loss" + site.suffix;
+  const bool whole = term.weight == 1;
+  site.loss = builder.op(op.kind, whole ? name : name + ".plain", {site.prediction, site.label}, op.attrs);
+  site.weighted = whole ? site.loss : builder.op(Kind::k_scale, name, {site.loss}, {{}, {term.weight, 0}});
   return site;
 }
 
@@ -155,11 +157,6 @@ bool has_labels(Loss loss) {
   return loss == Loss::kCrossEntropy || loss == Loss::kNll;
 }
 
-ValueId weighted(Builder& builder, const LossSite& site, const std::string& name) {
-  if (site.term.weight == 1) return site.loss;
-  return builder.op(Kind::k_scale, name, {site.loss}, {{}, {site.term.weight, 0}});
-}
-
 Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) {
   Graph& graph = builder.graph();
   PANTOUM_TRY(check_terms(graph, terms));
@@ -172,10 +169,8 @@ Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) 
     PANTOUM_ASSIGN(LossSite site, add_loss(builder, term, terms.size() == 1));
     losses.sites.push_back(std::move(site));
   }
-  for (const LossSite& site : losses.sites) {
-    const ValueId part = weighted(builder, site, "loss.weighted" + site.suffix);
-    losses.sum = losses.sum == ir::kNone ? part : builder.op(Kind::k_add, "loss.sum", {losses.sum, part});
-  }
+  for (const LossSite& site : losses.sites)
+    losses.sum = losses.sum == ir::kNone ? site.weighted : builder.op(Kind::k_add, "loss", {losses.sum, site.weighted});
   builder.rename(losses.sum, "loss");
   if (builder.error()) return Failure(*builder.error());
   return losses;

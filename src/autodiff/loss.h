@@ -14,7 +14,7 @@ struct LossSite {
   std::string suffix;                  // of names that belong to it: "", or ".<output>" beside others
   ir::ValueId prediction = ir::kNone;  // what the loss op reads
   ir::ValueId label = ir::kNone;  // the input "label": i64 [N,..] where classes are told, else of the prediction's type
-  ir::ValueId loss = ir::kNone;   // not weighted
+  ir::ValueId loss = ir::kNone, weighted = ir::kNone;
 };
 
 struct Losses {
@@ -26,8 +26,5 @@ struct Losses {
 // or LogSoftmax over the classes (a final Sigmoid for binary ones) is passed over, and graph.notes says so; classes on
 // the last of several dimensions are moved to dimension 1. Errors: E0403.
 [[nodiscard]] Result<Losses> add_losses(ir::Builder& builder, const std::vector<LossTerm>& terms);
-
-// A term's loss, weighted.
-[[nodiscard]] ir::ValueId weighted(ir::Builder& builder, const LossSite& site, const std::string& name);
 
 }  // namespace pantoum::autodiff
