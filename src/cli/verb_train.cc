@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "artifact/dataset.h"
 #include "artifact/plan_json.h"
 #include "base/files.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
@@ -34,13 +34,15 @@ struct Options {
   ModelWords model;
   PlanWords plan;
   RunWords run;
-  std::string data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize, cache;
+  DataWords data;
+  std::string output, plan_input, plan_output, log, report, page_file, resume, checkpoint;
   int64_t epochs = 1, checkpoint_every = 0;
 };
 
 // What remains of the compiler once training starts: everything else is given back first.
 struct Prepared {
   std::vector<std::byte> binary;
+  artifact::TrainTest data;
   std::vector<std::string> inputs;  // the model's, in its order
   ToldLosses told;
   std::string plan_hash;
@@ -53,18 +55,7 @@ std::string beside(const std::string& output, const char* name) {
   return (std::filesystem::path(output).parent_path() / name).string();
 }
 
-Result<train::Normalization> parse_normalization(const std::string& text) {
-  train::Normalization normalization;
-  if (text.empty()) return normalization;
-  char rest = 0;
-  if (std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest) != 2 ||
-      !(normalization.deviation > 0))
-    return fail("E0120", fmt::format("'{}' is no mean and deviation", text), "--normalize",
-                "write both, as in 0.286,0.353");
-  return normalization;
-}
-
-Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, const std::string& weights_path) {
+Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
@@ -78,7 +69,10 @@ Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, c
   attach(request.options, line);
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = samples},
+  PANTOUM_ASSIGN(artifact::TrainTest data,
+                 open_data(options.data, beside(options.output, ".cache"), compiled.training));
+  request.reserve += prefetch_bytes(options.data, compiled.training);
+  PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = data.train.count()},
                                 pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
   Result<pipeline::Planned> planned =
@@ -94,7 +88,8 @@ Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, c
   Json event = to_json(summary);
   event["event"] = "plan";
   PANTOUM_TRY(log.write(event));
-  Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
+  Prepared prepared{.data = std::move(data),
+                    .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
   prepared.told = {.terms = model.training.losses, .perplexity = options.model.loss.perplexity()};
   prepared.budget_bytes = planned->training.budget_bytes;
@@ -178,6 +173,7 @@ Json end_event(const Prepared& prepared, const train::Trainer& trainer, const tr
   event["steps"] = trainer.steps_done();
   event["budget_bytes"] = prepared.budget_bytes;
   event["arena_bytes"] = usage.arena_bytes;
+  event["queue_bytes"] = usage.queue_bytes;
   event["unplanned_peak_bytes"] = prepared.unplanned_peak_bytes;
   event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
   event["bytes_paged_in"] = usage.bytes_paged_in;
@@ -208,10 +204,10 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .schedule = schedule,
                                  .micro_batches = options.model.optimizer.accumulate,
                                  .plan_hash = prepared.plan_hash,
-                                 .inputs = prepared.inputs};
+                                 .inputs = prepared.inputs,
+                                 .prefetch = options.data.prefetch};
+  PANTOUM_ASSIGN(settings.preparation, preparation_of(options.data));
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
-  PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));
-  trainer->set_normalization(normalization);
   if (!options.resume.empty()) PANTOUM_TRY(trainer->resume(options.resume));
   return trainer;
 }
@@ -220,19 +216,16 @@ Result<int> train_model(Options options) {
   if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
-  PANTOUM_TRY(parse_normalization(options.normalize));
+  PANTOUM_TRY(preparation_of(options.data));
   PANTOUM_TRY(schedule_of(options.run));
-  PANTOUM_ASSIGN(
-      const artifact::TrainTest data,
-      artifact::open_folder(options.data, options.cache.empty() ? beside(options.output, ".cache") : options.cache));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(options.output + ".initial");
-  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, data.train.count(), log, weights.path()));
+  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
   if (interrupted().stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
-  std::vector<uint32_t> indices(static_cast<size_t>(data.train.count()), 0);
+  std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
   Narrator narrator(options, prepared, *trainer, log);
@@ -244,7 +237,7 @@ Result<int> train_model(Options options) {
                         .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
   run.log = [&](const train::RunEvent& event) { narrator.event(event); };
-  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, prepared.data, run));
   const Json end = end_event(prepared, *trainer, summary);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
@@ -274,16 +267,13 @@ void add_train(CLI::App& app, Action& chosen) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("train", "trains a model inside a RAM budget");
   verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
-  verb->add_option("--data", options->data, "folder with the data set: IDX or NPY files")->required();
   verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
   verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
-  verb->add_option("--normalize", options->normalize, "MEAN,DEVIATION of byte inputs scaled to 0..1");
   verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
   verb->add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
   verb->add_option("--report", options->report, "an HTML page about plan and run");
   verb->add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
-  verb->add_option("--cache", options->cache, "folder for unpacked data (beside the weights without it)");
   verb->add_option("--resume", options->resume, "a checkpoint to go on from");
   verb->add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
   verb->add_option("--checkpoint-every", options->checkpoint_every,
@@ -291,6 +281,7 @@ void add_train(CLI::App& app, Action& chosen) {
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
   add_run_options(*verb, options->run);
+  add_data_options(*verb, options->data);
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);
   add_common(*verb, options->common);

@@ -5,11 +5,11 @@
 namespace pantoum::train {
 
 // Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
-void mask_labels(const TensorTable& table, std::span<const BatchTensor> labels, int64_t row) {
+void mask_labels(const TensorTable& table, std::span<const BatchView> labels, int64_t row) {
   for (size_t term = 0; term < labels.size(); ++term) {
     if (!table.terms[term].correct) continue;
-    const uint64_t bytes = table.terms[term].label.row_bytes();
-    std::memset(labels[term].data + static_cast<size_t>(row) * bytes, 0xFF, bytes);
+    const std::span<std::byte> bytes = labels[term].row(row);
+    std::memset(bytes.data(), 0xFF, bytes.size());
   }
 }
 

@@ -38,6 +38,14 @@ struct JudgeOptions {
   [[nodiscard]] bool judges() const { return patience > 0 || !best.empty(); }
 };
 
+// Batches that a function makes, in place of a data set.
+struct ProducedData {
+  BatchProducer produce;
+  uint64_t steps_per_epoch = 0;
+  const artifact::Dataset* test = nullptr;  // outlives the run; null: no evaluation
+  int64_t samples = 0;                      // of an epoch, for checkpoints; 0: those of its steps
+};
+
 struct RunOptions {
   uint64_t epochs = 1;            // in all, those before a resume included
   uint64_t checkpoint_every = 0;  // steps; 0: only when interrupted or out of time
@@ -70,5 +78,9 @@ struct RunSummary {
 // carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32; nothing to judge by.
 [[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data,
                                               const RunOptions& options);
+
+// The same on batches that a function makes; a resumed run equals the one that was not if they follow from the step.
+// E0120 an epoch of no steps.
+[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, const RunOptions& options);
 
 }  // namespace pantoum::train

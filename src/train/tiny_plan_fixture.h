@@ -264,9 +264,16 @@ class TrainFolder : public ::testing::Test {
             }};
   }
 
-  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7) const {
+  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7, const Preparation& preparation = {},
+                                   int64_t prefetch = 0) const {
     auto made = Trainer::create(TinyPlan(tiny).encoded(), path("weights"),
-                                {.page_file = folder_, .threads = 2, .seed = seed, .lr = 0.05, .plan_hash = "tiny"});
+                                {.page_file = folder_,
+                                 .threads = 2,
+                                 .seed = seed,
+                                 .lr = 0.05,
+                                 .plan_hash = "tiny",
+                                 .prefetch = prefetch,
+                                 .preparation = preparation});
     EXPECT_TRUE(made) << to_text(made.error());
     return made ? std::move(*made) : nullptr;
   }

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "train/batch_loader.h"
+#include "train/batch_queue.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
+#include "train/epoch_batches.h"
 #include "train/evaluation_sums.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
@@ -31,38 +33,64 @@ class PlanTrainer final : public Trainer {
                   .plan_hash = options.plan_hash,
                   .batch = table_.batch,
                   .micro_batches = options.micro_batches},
+        preparation_(options.preparation),
         piece_(kPieceBytes),
-        inputs_(table_.inputs.size()),
-        labels_(table_.terms.size()),
-        conversions_(table_.inputs.size()),
-        label_conversions_(table_.terms.size()) {
-    set_normalization({});
+        loader_(options.preparation, table_.inputs.size(), table_.terms.size()) {
+    for (const PlanTensor& input : table_.inputs) batch_.push_back(view_of(input));
+    for (const LossTensors& term : table_.terms) batch_.push_back(view_of(term.label));
   }
+  ~PlanTrainer() override { end_feed(); }
+  PlanTrainer(const PlanTrainer&) = delete;
+  PlanTrainer& operator=(const PlanTrainer&) = delete;
 
   // Maps the arena and fills it.
-  Result<void> start(const artifact::SafetensorFile& weights) {
+  Result<void> start(const artifact::SafetensorFile& weights, int64_t prefetch) {
+    if (prefetch > 0) {
+      PANTOUM_ASSIGN(queue_, BatchQueue::create(batch_, prefetch));
+    }
     PANTOUM_TRY(engine_->start());
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      inputs_[input] = {&table_.inputs[input], engine_->data(table_.inputs[input].index)};
-    for (size_t term = 0; term < labels_.size(); ++term)
-      labels_[term] = {&table_.terms[term].label, engine_->data(table_.terms[term].label.index)};
+    for (size_t input = 0; input < table_.inputs.size(); ++input) attach(batch_[input], table_.inputs[input]);
+    for (size_t term = 0; term < table_.terms.size(); ++term) attach(label(term), table_.terms[term].label);
+    if (queue_) PANTOUM_TRY(queue_->map());
     return load_tensors(weights, table_, *engine_, piece_);
   }
 
+  void feed(BatchProducer producer, uint64_t last, int64_t samples) override {
+    end_feed();
+    producer_ = std::move(producer);
+    progress_.samples = samples;
+    if (queue_) queue_->begin(producer_, batches_done() + 1, last * static_cast<uint64_t>(progress_.micro_batches));
+  }
+
+  void end_feed() override {
+    if (queue_) queue_->end();
+    producer_ = nullptr;
+  }
+
+  Result<StepStats> step() override {
+    if (!producer_) return fail("E0001", "internal: a step without a feed");
+    return run_step([&](uint64_t micro_batch) {
+      return queue_ ? queue_->take(batch_) : producer_(batches_done() + micro_batch + 1, batch_);
+    });
+  }
+
+  Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
+    auto loader = std::make_shared<BatchLoader>(preparation_, table_.inputs.size(), table_.terms.size());
+    PANTOUM_TRY(loader->bind(data, batch_));
+    return epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
+  }
+
   Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
-    PANTOUM_TRY(check_data(data));
+    PANTOUM_TRY(loader_.bind(data, batch_));
     if (indices.size() != static_cast<size_t>(batch()))
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
-    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
-    Result<double> loss = run_micro_batches(data, indices, lr);
-    if (!loss) {  // what was added up belongs to no step
-      if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
-      return tl::make_unexpected(std::move(loss).error());
-    }
     progress_.samples = data.count();
-    ++progress_.step;
-    if (!std::isfinite(*loss)) return diverged(progress_.step);
-    return StepStats{progress_.step, *loss, lr};
+    const auto rows = static_cast<size_t>(table_.batch);
+    return run_step([&](uint64_t micro_batch) -> Result<void> {
+      for (size_t row = 0; row < rows; ++row)
+        PANTOUM_TRY(load(indices[micro_batch * rows + row], static_cast<int64_t>(row)));
+      return {};
+    });
   }
 
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
@@ -95,9 +123,6 @@ class PlanTrainer final : public Trainer {
   uint64_t steps_done() const override { return progress_.step; }
   int64_t batch() const override { return table_.batch * progress_.micro_batches; }
   uint64_t seed() const override { return progress_.seed; }
-  void set_normalization(const Normalization& normalization) override {
-    normalize_ = make_normalize_table(normalization);
-  }
   void set_lr(double lr) override { progress_.lr = lr; }
   void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
   Standing standing() const override { return progress_.standing; }
@@ -109,6 +134,7 @@ class PlanTrainer final : public Trainer {
     return {.arena_bytes = engine_->plan().arena_bytes,
             .rss_before_arena = engine_->rss_before_arena(),
             .high_water = read_resident_set().peak_bytes,
+            .queue_bytes = queue_ ? queue_->bytes() : 0,
             .bytes_paged_in = counters.bytes_paged_in,
             .bytes_paged_out = counters.bytes_paged_out,
             .direct_io = pager != nullptr && pager->direct_io(),
@@ -119,63 +145,53 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<Engine> engine_;
   TensorTable table_;
   Progress progress_;
+  Preparation preparation_;
   std::vector<std::byte> piece_;
-  std::vector<BatchTensor> inputs_, labels_;
-  std::vector<Conversion> conversions_, label_conversions_;
+  std::vector<BatchView> batch_;  // in the arena: the inputs, then the labels of each loss
+  BatchLoader loader_;
+  BatchProducer producer_;
+  std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
   uint64_t total_steps_ = 0;
-  NormalizeTable normalize_{};
 
-  // Cheap enough for every step: data sets may change between calls.
-  Result<void> check_data(const artifact::Dataset& data) {
-    if (data.inputs.size() != inputs_.size())
-      return fail("E0262", fmt::format("the data have {} inputs, the model {}", data.inputs.size(), inputs_.size()), {},
-                  "give one array of samples for each input of the model");
-    if (data.labels == nullptr) return fail("E0262", "the data have no labels", {}, "give an array of labels");
-    if (data.more_labels.size() + 1 != labels_.size())
-      return fail(
-          "E0262",
-          fmt::format("the data have targets for {} losses, there are {}", data.more_labels.size() + 1, labels_.size()),
-          {}, "give an array of targets for each --loss");
-    for (size_t input = 0; input < inputs_.size(); ++input) {
-      PANTOUM_ASSIGN(conversions_[input], check_fit(*data.inputs[input], table_.inputs[input], true));
-      if (data.inputs[input]->count() != data.labels->count())
-        return fail(
-            "E0262",
-            fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
-            table_.inputs[input].name, "make both from the same data");
-    }
-    for (size_t term = 0; term < labels_.size(); ++term) {
-      const artifact::SampleFile& targets = targets_of(data, term);
-      PANTOUM_ASSIGN(label_conversions_[term], check_fit(targets, table_.terms[term].label, false));
-      if (targets.count() != data.labels->count())
-        return fail("E0262",
-                    fmt::format("there are {} targets here and {} elsewhere", targets.count(), data.labels->count()),
-                    table_.terms[term].label.name, "make all from the same data");
-    }
-    return {};
+  // The bytes come with the arena.
+  static BatchView view_of(const PlanTensor& tensor) {
+    return {tensor.name, tensor.dtype, tensor.shape, std::span(static_cast<std::byte*>(nullptr), tensor.bytes)};
+  }
+  void attach(BatchView& view, const PlanTensor& tensor) {
+    view.data = std::span(engine_->data(tensor.index), tensor.bytes);
+  }
+  BatchView& label(size_t term) { return batch_[table_.inputs.size() + term]; }
+
+  Result<void> load(int64_t index, int64_t row) { return loader_.load(index, batch_, row); }
+
+  // Batches are numbered from 1 on, as a producer is asked for them.
+  [[nodiscard]] uint64_t batches_done() const {
+    return progress_.step * static_cast<uint64_t>(progress_.micro_batches);
   }
 
-  static const artifact::SampleFile& targets_of(const artifact::Dataset& data, size_t term) {
-    return term == 0 ? *data.labels : *data.more_labels[term - 1];
-  }
-
-  Result<void> load(const artifact::Dataset& data, int64_t index, int64_t row) {
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      PANTOUM_TRY(load_row(*data.inputs[input], index, inputs_[input], row, conversions_[input], normalize_));
-    for (size_t term = 0; term < labels_.size(); ++term)
-      PANTOUM_TRY(load_row(targets_of(data, term), index, labels_[term], row, label_conversions_[term], normalize_));
-    return {};
+  // `fetch` fills the batch with each micro-batch in turn.
+  template <class Fetch>
+  Result<StepStats> run_step(const Fetch& fetch) {
+    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    Result<double> loss = run_micro_batches(fetch, lr);
+    if (!loss) {  // what was added up belongs to no step
+      if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
+      return tl::make_unexpected(std::move(loss).error());
+    }
+    ++progress_.step;
+    if (!std::isfinite(*loss)) return diverged(progress_.step);
+    return StepStats{progress_.step, *loss, lr};
   }
 
   // The mean loss of the batches of a step, the last of which updates.
-  Result<double> run_micro_batches(const artifact::Dataset& data, std::span<const uint32_t> indices, double lr) {
+  template <class Fetch>
+  Result<double> run_micro_batches(const Fetch& fetch, double lr) {
     constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
-    const auto rows = static_cast<size_t>(table_.batch), count = static_cast<size_t>(progress_.micro_batches);
+    const auto count = static_cast<uint64_t>(progress_.micro_batches);
     double sum = 0;
-    for (size_t batch = 0; batch < count; ++batch) {
+    for (uint64_t batch = 0; batch < count; ++batch) {
       const bool last = batch + 1 == count;
-      for (size_t row = 0; row < rows; ++row)
-        PANTOUM_TRY(load(data, indices[batch * rows + row], static_cast<int64_t>(row)));
+      PANTOUM_TRY(fetch(batch));
       const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
                                             {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
       if (status != PT_OK) return status_failure(status, "step " + std::to_string(progress_.step + 1));
@@ -198,9 +214,9 @@ class PlanTrainer final : public Trainer {
 
   // Evaluation.
   Result<void> run_eval();
-  Result<void> evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, EvaluationSums& sums);
+  Result<void> evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums);
   [[nodiscard]] BatchMeasures measured(size_t term);
-  Result<void> take_off_padding(const artifact::Dataset& data, double rows, EvaluationSums& sums);
+  Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
 
 Result<void> PlanTrainer::run_eval() {
@@ -222,19 +238,18 @@ BatchMeasures PlanTrainer::measured(size_t term) {
 
 // What rows that only fill the batch have added, where they cannot be masked: the means of the first sample alone,
 // which fills every row.
-Result<void> PlanTrainer::take_off_padding(const artifact::Dataset& data, double rows, EvaluationSums& sums) {
-  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(data, 0, row));
+Result<void> PlanTrainer::take_off_padding(double rows, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(0, row));
   PANTOUM_TRY(run_eval());
   for (size_t term = 0; term < table_.terms.size(); ++term)
     if (!table_.terms[term].correct) sums[term].add_means(measured(term), -rows);
   return {};
 }
 
-Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real,
-                                         EvaluationSums& sums) {
+Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums) {
   for (int64_t row = 0; row < table_.batch; ++row) {
-    PANTOUM_TRY(load(data, row < real ? begin + row : 0, row));
-    if (row >= real) mask_labels(table_, labels_, row);
+    PANTOUM_TRY(load(row < real ? begin + row : 0, row));
+    if (row >= real) mask_labels(table_, std::span(batch_).subspan(table_.inputs.size()), row);
   }
   PANTOUM_TRY(run_eval());
   bool unmasked = false;
@@ -247,7 +262,7 @@ Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t 
     }
   }
   if (!unmasked || real == table_.batch) return {};
-  return take_off_padding(data, static_cast<double>(table_.batch - real), sums);
+  return take_off_padding(static_cast<double>(table_.batch - real), sums);
 }
 
 Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
@@ -255,12 +270,12 @@ Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
   if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
-  PANTOUM_TRY(check_data(data));
+  PANTOUM_TRY(loader_.bind(data, batch_));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
   EvaluationSums sums;
   for (int64_t begin = 0; begin < count; begin += table_.batch)
-    PANTOUM_TRY(evaluate_batch(data, begin, std::min(table_.batch, count - begin), sums));
+    PANTOUM_TRY(evaluate_batch(begin, std::min(table_.batch, count - begin), sums));
   const Evaluation evaluation = evaluation_of(sums, table_, count);
   if (!std::isfinite(evaluation.loss))
     return fail("E0701", "the loss of the evaluation is not finite", {},
@@ -283,7 +298,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
     return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
                 {}, "plan the model again with --accumulate");
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
-  PANTOUM_TRY(trainer->start(file));
+  PANTOUM_TRY(trainer->start(file, options.prefetch));
   return trainer;
 }
 

@@ -15,6 +15,8 @@
 #include "artifact/safetensors.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
+#include "train/batch.h"
+#include "train/preparation.h"
 #include "train/schedule.h"
 
 namespace pantoum::train {
@@ -31,14 +33,12 @@ struct TrainerOptions {
   std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   std::vector<std::string>
-      inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+      inputs;            // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+  int64_t prefetch = 0;  // batches that a feed makes ahead of their steps, beside the arena (batch_queue.h)
+  Preparation preparation;
 };
 
 enum { kMaxLosses = 8 };
-
-struct Normalization {  // stored u8 x -> (x / 255 - mean) / deviation; other dtypes are taken as they are
-  float mean = 0, deviation = 1;
-};
 
 struct StepStats {
   uint64_t step = 0;  // 1 for the first
@@ -71,6 +71,7 @@ struct Standing {
 
 struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
+  uint64_t queue_bytes = 0;                                        // of the batches made ahead
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
   std::string io_backend;  // "io_uring", "threads"; "": nothing is paged
@@ -88,11 +89,22 @@ class Trainer {
                                                                const TrainerOptions& options);
   virtual ~Trainer() = default;
 
-  // One step on samples chosen by `indices` (batch() of them). With micro-batches, all but the last add their gradients
-  // up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be read; E0262
-  // data do not fit the model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is not finite
-  // (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of a label,
-  // every later call fails.
+  // Batches for the steps that follow, up to step `last`: made by `producer`, as many ahead as options.prefetch says.
+  // It is called no more after end_feed(), a new feed, or the trainer's end. `samples`: of an epoch, for checkpoints.
+  virtual void feed(BatchProducer producer, uint64_t last, int64_t samples) = 0;
+  virtual void end_feed() = 0;
+  // One step on the feed's next batches; what the producer refuses, and the errors of the other step().
+  [[nodiscard]] virtual Result<StepStats> step() = 0;
+  // A producer of epochs over `data`: whole batches, shuffled by (seed, epoch), augmented. `data` and `indices` (as
+  // many as samples: room for an epoch's order) outlive it. Ask after a resume, which may change the seed. E0262 as
+  // step().
+  [[nodiscard]] virtual Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) = 0;
+
+  // One step on samples chosen by `indices` (batch() of them), not augmented. With micro-batches, all but the last add
+  // their gradients up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be
+  // read; E0262 data do not fit the model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is
+  // not finite (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of
+  // a label, every later call fails.
   [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
@@ -109,7 +121,6 @@ class Trainer {
   [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
-  virtual void set_normalization(const Normalization& normalization) = 0;
   virtual void set_lr(double lr) = 0;
   // Of the whole training: what schedules and shares of it refer to. 0: not known.
   virtual void set_total_steps(uint64_t steps) = 0;

@@ -154,8 +154,7 @@ TEST_F(TrainerTest, NormalizesStoredBytes) {
   artifact::Dataset floats_data = tiny_data(4);
   floats_data.inputs[0] = samples(ir::DType::kF32, {1, 2, 3}, normalized);
   const std::vector<uint32_t> indices{3, 1, 0, 2};
-  const auto from_bytes = trainer(), from_floats = trainer();
-  from_bytes->set_normalization({0.5F, 0.25F});
+  const auto from_bytes = trainer({}, 7, {.normalization = {{0.5F, 0.25F}}}), from_floats = trainer();
   const auto stats = from_floats->step(floats_data, indices);
   ASSERT_TRUE(stats) << to_text(stats.error());
   EXPECT_EQ(from_bytes->step(data, indices)->loss, stats->loss);

@@ -6,7 +6,7 @@ import random
 import struct
 import unittest
 
-from house import MODEL, House, make_data, onnx_model, onnx_node, onnx_tensor, tensors
+from house import MODEL, House, make_data, npy, onnx_model, onnx_node, onnx_tensor, tensors
 
 
 def floats(data):
@@ -100,6 +100,46 @@ class Training(House):
         words = ("--batch", 16, "--ram", "4MiB", "--effort", 1, "--optimizer", "sgd")
         plain, clipped = self.plan_json(self.model, *words), self.plan_json(self.model, *words, "--clip-norm", "1")
         self.assertGreater(clipped["unplanned_peak_bytes"], plain["unplanned_peak_bytes"], "all gradients live until their norm is known")
+
+    def two_heads(self):
+        """28x28 -> 24 -> 10 classes and 3 numbers; with arrays for both."""
+        draw, folder = random.Random(8), self.path("heads")
+        os.makedirs(folder, exist_ok=True)
+        weights = [onnx_tensor(name, dims, [draw.uniform(-.1, .1) for _ in range(dims[0] * dims[1])])
+                   for name, dims in (("w1", (784, 24)), ("w2", (24, 10)), ("w3", (24, 3)))]
+        nodes = [onnx_node("Flatten", ["x"], ["flat"], "flatten"), onnx_node("MatMul", ["flat", "w1"], ["h"], "first"), onnx_node("Tanh", ["h"], ["t"], "tanh"),
+                 onnx_node("MatMul", ["t", "w2"], ["kind"], "second"), onnx_node("MatMul", ["t", "w3"], ["place"], "third")]
+        with open(os.path.join(folder, "model.onnx"), "wb") as file:
+            file.write(onnx_model(nodes, ["N", 28, 28], weights, ("kind", "place")))
+        for split, count in (("train", 64), ("test", 22)):
+            kinds = [draw.randrange(10) for _ in range(count)]
+            arrays = {"x": npy("|u1", (count, 28, 28), b"".join(bytes([25 * kind] * 392) + draw.randbytes(392) for kind in kinds)),
+                      "kind": npy("<i8", (count,), struct.pack(f"<{count}q", *kinds)),
+                      "place": npy("<f4", (count, 3), struct.pack(f"<{3 * count}f", *(value for kind in kinds for value in (kind / 10, -kind / 10, 0.5))))}
+            for name, data in arrays.items():
+                with open(os.path.join(folder, f"{name}_{split}.npy"), "wb") as file:
+                    file.write(data)
+        return os.path.join(folder, "model.onnx"), folder
+
+    def test_several_outputs_are_trained_together(self):
+        model, data = self.two_heads()
+        words = ("train", model, "--data", data, "--ram", "4MiB", "--effort", 1, "--seed", 2, "--log", self.path("heads.jsonl"), "-o", self.path("heads.safetensors"),
+                 "--loss", "kind=cross_entropy,smoothing=0.1", "--loss", "place=smooth_l1,beta=0.5,weight=2", "--metrics", "mae")
+        def ends(*more):
+            self.succeed(*words, *more)
+            return [line for line in self.log_of(self.path("heads.jsonl")) if line["event"] == "epoch"]
+        log = ends("--batch", 16, "--epochs", 6, "--lr", "0.05", "--prefetch", 2, "--accumulate", 2)
+        for name, measure in (("kind", "loss"), ("place", "loss"), ("place", "mae")):
+            self.assertLess(log[-1]["outputs"][name][measure], log[0]["outputs"][name][measure], name)
+        self.assertGreater(log[-1]["outputs"]["kind"]["accuracy"], log[0]["outputs"]["kind"]["accuracy"] - 0.01)
+        self.assertAlmostEqual(log[-1]["test_loss"], sum(output["loss"] for output in log[-1]["outputs"].values()))
+        whole, parts = (ends("--batch", batch, "--lr", "0")[0] for batch in (22, 7))  # 22 samples: 7 leaves rows to fill
+        self.assertAlmostEqual(whole["test_loss"], parts["test_loss"], 5)
+        for name in ("kind", "place"):
+            for measure, value in whole["outputs"][name].items():
+                self.assertAlmostEqual(value, parts["outputs"][name][measure], 5, (name, measure))
+        os.remove(os.path.join(data, "place_test.npy"))
+        self.assertIn("place_test.npy or y2_test.npy", self.refuse(3, "E0262", *words, "--batch", 16).stderr)
 
     def test_words_that_do_not_fit_are_refused(self):
         def refuse(code, *words):
