@@ -37,8 +37,9 @@ class SampleFile {
 struct Dataset {
   std::vector<std::unique_ptr<SampleFile>> inputs;  // one per model input
   std::unique_ptr<SampleFile> labels;
-  std::string format;                // "IDX", "image folder", ...
-  std::vector<std::string> classes;  // an image folder's, in the order of their labels; else empty
+  std::vector<std::unique_ptr<SampleFile>> more_labels;  // of the second and later losses
+  std::string format;                                    // "IDX", "image folder", ...
+  std::vector<std::string> classes;                      // an image folder's, in the order of their labels; else empty
   [[nodiscard]] int64_t count() const { return labels ? labels->count() : 0; }
 };
 
@@ -55,6 +56,7 @@ struct WantedTensor {
 struct Wanted {
   std::vector<WantedTensor> inputs;  // in the model's order
   WantedTensor label;
+  std::vector<WantedTensor> more_labels;  // of the second and later losses; then all labels are found by their names
 };
 
 struct DataOptions {

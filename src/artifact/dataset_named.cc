@@ -40,6 +40,14 @@ std::vector<std::string> names_of(const Wanted& wanted, size_t input) {
   return names;
 }
 
+// The names of one of several labels: its output's, and y1, y2, ...
+std::vector<std::string> label_names(const WantedTensor& label, size_t number) {
+  std::vector<std::string> names;
+  if (label.name.find('/') == std::string::npos) names.push_back(label.name);
+  names.push_back(fmt::format("y{}", number));
+  return names;
+}
+
 // "a_train.npy or x_train.npy".
 std::string shown(const std::vector<std::string>& names, const std::string& pattern) {
   std::string text;
@@ -78,7 +86,11 @@ constexpr std::array kRawTypes{std::pair{".u8", ir::DType::kU8}, std::pair{".i32
 const WantedTensor& tensor_named(const Wanted& wanted, const std::string& name) {
   for (const WantedTensor& input : wanted.inputs)
     if (input.name == name) return input;
-  return name == "y" ? wanted.label : wanted.inputs.front();
+  const std::vector<WantedTensor>& more = wanted.more_labels;
+  for (size_t label = 0; label < more.size(); ++label)
+    if (more[label].name == name || name == fmt::format("y{}", label + 2)) return more[label];
+  const bool is_label = name == "y" || (!more.empty() && (name == "y1" || name == wanted.label.name));
+  return is_label ? wanted.label : wanted.inputs.front();
 }
 
 }  // namespace
@@ -96,7 +108,12 @@ FoundSamples find_named(const Place& place, const std::vector<std::string>& labe
     PANTOUM_ASSIGN(std::unique_ptr<SampleFile> samples, look(names_of(place.wanted, input)));
     data.inputs.push_back(std::move(samples));
   }
-  PANTOUM_ASSIGN(data.labels, look(labels));
+  const std::vector<WantedTensor>& more = place.wanted.more_labels;
+  PANTOUM_ASSIGN(data.labels, look(more.empty() ? labels : label_names(place.wanted.label, 1)));
+  for (size_t label = 0; label < more.size(); ++label) {
+    PANTOUM_ASSIGN(std::unique_ptr<SampleFile> samples, look(label_names(more[label], label + 2)));
+    data.more_labels.push_back(std::move(samples));
+  }
   if (missing.empty()) return std::optional(std::move(data));
   if (!found.empty())
     return fail("E0262", fmt::format("the data lack {}", fmt::join(missing, " and ")), place.path,

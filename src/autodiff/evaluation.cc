@@ -24,6 +24,26 @@ void skip_dropout(Graph& graph) {
   for (ValueId& output : graph.outputs) output = instead[static_cast<size_t>(output)];
 }
 
+// What is told of one term beside the sum. Results have names of their own, whatever op made them.
+void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& metrics) {
+  const auto tell = [&](const std::string& name, ValueId value) {
+    builder.rename(value, name + site.suffix);
+    builder.graph().results.push_back(value);
+  };
+  const std::vector<ValueId> operands{site.prediction, site.label};
+  if (!site.suffix.empty()) tell("loss", site.weighted);
+  if (has_labels(site.term.loss)) {
+    const auto count = [&](const std::string& name, int64_t highest) {
+      tell(name,
+           builder.op(Kind::k_count_correct, name + site.suffix, operands, {{site.term.ignore_index, highest}, {}}));
+    };
+    count("count_correct", 1);
+    if (metrics.top5) count("count_top5", 5);
+  } else if (metrics.mean_absolute_error) {
+    tell("mean_absolute_error", builder.op(Kind::k_l1, "mean_absolute_error" + site.suffix, operands));
+  }
+}
+
 }  // namespace
 
 Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options) {
@@ -36,13 +56,12 @@ Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& optio
   }
   for (ir::Value& value : graph.values) value.next = ir::kNone;
   ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const LossSite site, add_loss(builder, options.loss));
-  graph.results = {site.loss};
-  if (options.loss == Loss::kCrossEntropy) {
-    graph.results.push_back(builder.op(Kind::k_count_correct, "count_correct", {site.prediction, site.label}));
-  }
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
+  graph.results = {losses.sum};
+  for (const LossSite& site : losses.sites) add_measures(builder, site, options.metrics);
   if (builder.error()) return Failure(*builder.error());
   graph.outputs.clear();
+  graph.output_names.clear();
   ir::drop_dead_ops(graph);
   return graph;
 }

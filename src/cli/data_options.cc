@@ -48,6 +48,13 @@ artifact::Wanted wanted_of(const ir::Graph& training) {
   artifact::Wanted wanted;
   for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
   wanted.label = sample(training.labels.front());
+  if (training.labels.size() == 1) return wanted;
+  const auto output_of = [](const std::string& label) { return label.substr(std::string("label.").size()); };
+  wanted.label.name = output_of(wanted.label.name);
+  for (auto label = training.labels.begin() + 1; label != training.labels.end(); ++label) {
+    wanted.more_labels.push_back(sample(*label));
+    wanted.more_labels.back().name = output_of(wanted.more_labels.back().name);
+  }
   return wanted;
 }
 

@@ -17,6 +17,8 @@
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/run_log.h"
+#include "cli/run_options.h"
+#include "cli/told_evaluation.h"
 #include "report/report.h"
 #include "train/memory_meter.h"
 #include "train/run_loop.h"
@@ -31,6 +33,7 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
+  RunWords run;
   DataWords data;
   std::string output, plan_input, plan_output, log, report, page_file, resume, checkpoint;
   int64_t epochs = 1, checkpoint_every = 0;
@@ -41,6 +44,7 @@ struct Prepared {
   std::vector<std::byte> binary;
   artifact::TrainTest data;
   std::vector<std::string> inputs;  // the model's, in its order
+  ToldLosses told;
   std::string plan_hash;
   double energy_j = 0;
   int64_t budget_bytes = 0, unplanned_peak_bytes = 0, planned_out_bytes = 0, planned_in_bytes = 0;
@@ -87,6 +91,7 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   Prepared prepared{.data = std::move(data),
                     .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
+  prepared.told = {.terms = model.training.losses, .perplexity = options.model.loss.perplexity()};
   prepared.budget_bytes = planned->training.budget_bytes;
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
@@ -113,8 +118,11 @@ class Narrator {
 
   void step(const train::RunProgress& progress) {
     if (progress.step % kLogEvery == 0 || progress.step == 1)
-      keep(log_.write(
-          {{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
+      keep(log_.write({{"event", "step"},
+                       {"step", progress.step},
+                       {"loss", progress.loss},
+                       {"lr", progress.lr},
+                       {"seconds", progress.seconds}}));
     if (!line_.due()) return;
     const double rate = progress.samples_per_s / static_cast<double>(batch_);
     const double left = static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9);
@@ -135,13 +143,10 @@ class Narrator {
               {"seconds", event.seconds}};
     std::string text = fmt::format("epoch {}  train loss {:.4f}", event.epoch + 1, event.mean_loss);
     if (event.evaluation) {
-      line["test_loss"] = event.evaluation->loss;
-      text += fmt::format("  test loss {:.4f}", event.evaluation->loss);
-      if (event.evaluation->has_accuracy) {
-        line["test_accuracy"] = event.evaluation->accuracy;
-        text += fmt::format("  test accuracy {:.4f}", event.evaluation->accuracy);
-      }
+      line.update(to_json(*event.evaluation, prepared_.told));
+      text += to_text(*event.evaluation, prepared_.told);
     }
+    if (event.best) line["best"] = true;
     keep(log_.write(line));
     line_.finish(text);
   }
@@ -166,8 +171,8 @@ class Narrator {
 Json end_event(const Prepared& prepared, const train::Trainer& trainer, const train::RunSummary& summary) {
   const train::Usage usage = trainer.usage();
   Json event{{"event", summary.interrupted ? "interrupted" : "end"}};
-  if (summary.evaluation && summary.evaluation->has_accuracy) event["test_accuracy"] = summary.evaluation->accuracy;
-  if (summary.evaluation) event["test_loss"] = summary.evaluation->loss;
+  if (summary.evaluation) event.update(to_json(*summary.evaluation, prepared.told));
+  if (summary.stopped_early) event["stopped_early"] = true;
   event["steps"] = trainer.steps_done();
   event["budget_bytes"] = prepared.budget_bytes;
   event["arena_bytes"] = usage.arena_bytes;
@@ -194,10 +199,13 @@ Result<void> write_report(const Options& options) {
 
 Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared,
                                               const std::string& weights) {
+  PANTOUM_ASSIGN(const train::Schedule schedule, schedule_of(options.run));
   train::TrainerOptions settings{.page_file = options.page_file,
                                  .threads = thread_count(options.plan),
                                  .seed = options.model.seed,
-                                 .lr = options.model.lr,
+                                 .lr = options.model.optimizer.lr,
+                                 .schedule = schedule,
+                                 .micro_batches = options.model.optimizer.accumulate,
                                  .plan_hash = prepared.plan_hash,
                                  .inputs = prepared.inputs,
                                  .prefetch = options.data.prefetch};
@@ -212,6 +220,7 @@ Result<int> train_model(Options options) {
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
   PANTOUM_TRY(preparation_of(options.data));
+  PANTOUM_TRY(schedule_of(options.run));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.
@@ -226,6 +235,7 @@ Result<int> train_model(Options options) {
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
                         .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
                         .checkpoint = options.checkpoint,
+                        .judge = judge_of(options.run),
                         .stop = interrupted(),
                         .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
@@ -241,17 +251,16 @@ Result<int> train_model(Options options) {
   PANTOUM_TRY(narrator.status());
   PANTOUM_TRY(log.write(end));
   PANTOUM_TRY(write_report(options));
-  std::printf(
-      "%s\n",
-      options.common.json()
-          ? end.dump().c_str()
-          : fmt::format(
-                "trained  {} steps in {}, test accuracy {:.4f}; RAM grew by {} beside an arena of {}; weights in {}",
-                trainer->steps_done(), base::show_seconds(summary.seconds),
-                summary.evaluation ? summary.evaluation->accuracy : 0.0,
-                base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
-                base::show_bytes(end["arena_bytes"].get<int64_t>()), options.output)
-                .c_str());
+  std::printf("%s\n",
+              options.common.json()
+                  ? end.dump().c_str()
+                  : fmt::format("trained  {} steps in {}{};{} RAM grew by {} beside an arena of {}; weights in {}",
+                                trainer->steps_done(), base::show_seconds(summary.seconds),
+                                summary.stopped_early ? ", stopped early" : "",
+                                summary.evaluation ? to_text(*summary.evaluation, prepared.told) + ";" : "",
+                                base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
+                                base::show_bytes(end["arena_bytes"].get<int64_t>()), options.output)
+                        .c_str());
   return 0;
 }
 
@@ -274,6 +283,7 @@ void add_train(CLI::App& app, Action& chosen) {
                    "steps between checkpoints; 0: only when interrupted")
       ->check(CLI::NonNegativeNumber);
   verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
+  add_run_options(*verb, options->run);
   add_data_options(*verb, options->data);
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);

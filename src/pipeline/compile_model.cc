@@ -12,10 +12,10 @@
 namespace pantoum::pipeline {
 namespace {
 
-// Evaluation keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
-void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
+// Every program keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
+void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   std::map<std::string, char> known;
-  for (const ir::Value& value : evaluation.values)
+  for (const ir::Value& value : program.values)
     if (value.producer == ir::kNone) known[value.name] = 1;
   for (const ir::Value& value : training.values) {
     const bool persistent = value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer ||
@@ -23,7 +23,7 @@ void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
     if (!persistent || value.producer != ir::kNone || known.contains(value.name)) continue;
     ir::Value kept = value;
     kept.next = ir::kNone;
-    evaluation.values.push_back(std::move(kept));
+    program.values.push_back(std::move(kept));
   }
 }
 
@@ -64,6 +64,12 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, model.training));
   PANTOUM_ASSIGN(compiled.evaluation, autodiff::make_evaluation(imported.graph, model.training));
   keep_persistent(compiled.training, compiled.evaluation);
+
+  // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
+  if (model.training.accumulate > 1) {
+    PANTOUM_ASSIGN(compiled.accumulation, autodiff::make_accumulation(imported.graph, model.training));
+    keep_persistent(compiled.training, *compiled.accumulation);
+  }
   tell("autodiff", ir::to_text(compiled.training));
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
@@ -76,6 +82,9 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
                                        .timer = measuring.timer.get()};
   PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
   PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
+  if (compiled.accumulation) {
+    PANTOUM_ASSIGN(compiled.accumulation_cost, cost::build_cost_graph(*compiled.accumulation, device, options));
+  }
   tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));
   return compiled;
 }

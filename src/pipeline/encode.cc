@@ -32,10 +32,13 @@ bool has_first_contents(const ir::Value& value) {
 }  // namespace
 
 Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned) {
-  PANTOUM_ASSIGN(const artifact::BinaryPlan binary,
-                 artifact::compile_programs(
-                     {{"train", "", compiled.training, compiled.training_cost, planned.training},
-                      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}}));
+  std::vector<artifact::PlannedProgram> programs{
+      {"train", "", compiled.training, compiled.training_cost, planned.training},
+      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}};
+  if (planned.accumulation)
+    programs.push_back(
+        {"accumulate", "accumulate.", *compiled.accumulation, compiled.accumulation_cost, *planned.accumulation});
+  PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(programs));
   return artifact::encode(binary);
 }
 

@@ -53,10 +53,14 @@ using Dump = std::function<void(const std::string& pass, const std::string& text
 struct Compiled {
   ir::Graph training, evaluation;
   cost::BuiltCostGraph training_cost, evaluation_cost;
+  // With micro-batches: the step of all but the last.
+  std::optional<ir::Graph> accumulation;
+  cost::BuiltCostGraph accumulation_cost;
 };
 
 struct Planned {
   plan::Plan training, evaluation;
+  std::optional<plan::Plan> accumulation;
   check::Found found, evaluation_found;  // the independent replay's figures
   cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
@@ -69,8 +73,9 @@ struct Planned {
 // Samples of a training step.
 [[nodiscard]] int64_t batch_of(const Compiled& compiled);
 
-// Plans the training step and, in the same arena, the evaluation; both are replayed by the checker before they are
-// returned. `reuse`, when given, is taken as the training plan if it is of the same structure (E0231 otherwise).
+// Plans the training step and, in the same arena, the evaluation and the step of a micro-batch; all are replayed by the
+// checker before they are returned. `reuse`, when given, is taken as the training plan if it is of the same structure
+// (E0231 otherwise).
 [[nodiscard]] Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
                                          const plan::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
                                          const Dump& dump = {});
@@ -94,7 +99,7 @@ struct PlannedGraph {
 [[nodiscard]] Result<check::Found> checked(const cost::CostGraph& graph, const plan::Plan& plan,
                                            const std::string& what);
 
-// The binary twin of both programs.
+// The binary twin of all programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned);
 
 struct InitialWeights {

@@ -25,10 +25,11 @@ struct BatchView {
   }
 };
 
-// Fills the batch of step `step` (1 for the first): the model's inputs in its order, then the label, every byte. What
-// it fills must follow from `step` alone where a run that is resumed is to equal the one that was not interrupted.
-// Steps are asked for in their order, one at a time, by one thread: with a queue of batches not the one that runs the
-// steps. What it allocates is RAM beside the budget. An error ends the run.
-using BatchProducer = std::function<Result<void>(uint64_t step, std::span<const BatchView> batch)>;
+// Fills batch `number` (1 for the first; a step takes as many as it has micro-batches): the model's inputs in its
+// order, then the targets of each loss, every byte. What it fills must follow from `number` alone where a run that is
+// resumed is to equal the one that was not interrupted. Batches are asked for in their order, one at a time, by one
+// thread: with a queue of batches not the one that runs the steps. What it allocates is RAM beside the budget. An error
+// ends the run.
+using BatchProducer = std::function<Result<void>(uint64_t number, std::span<const BatchView> batch)>;
 
 }  // namespace pantoum::train

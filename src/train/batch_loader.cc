@@ -51,10 +51,15 @@ ImageSize image_size(const BatchView& tensor) {
           static_cast<size_t>(tensor.shape[3])};
 }
 
+// Of the second and later losses as of the first.
+const artifact::SampleFile& targets_of(const artifact::Dataset& data, size_t label) {
+  return label == 0 ? *data.labels : *data.more_labels[label - 1];
+}
+
 }  // namespace
 
-BatchLoader::BatchLoader(Preparation preparation, size_t tensors)
-    : preparation_(std::move(preparation)), conversions_(tensors) {
+BatchLoader::BatchLoader(Preparation preparation, size_t inputs, size_t labels)
+    : preparation_(std::move(preparation)), inputs_(inputs), conversions_(inputs + labels) {
   const std::vector<Normalization> plain(1);
   for (const Normalization& each : preparation_.normalization.empty() ? plain : preparation_.normalization) {
     Table& table = tables_.emplace_back();
@@ -96,11 +101,12 @@ Result<void> BatchLoader::check_channels(const BatchView& tensor, Conversion con
 
 Result<void> BatchLoader::check_images(std::span<const BatchView> batch) const {
   if (!preparation_.augmentation.any()) return {};
-  if (batch.back().shape.size() > 2)
+  const std::span<const BatchView> inputs = batch.first(inputs_), labels = batch.subspan(inputs_);
+  if (std::any_of(labels.begin(), labels.end(), [](const BatchView& label) { return label.shape.size() > 2; }))
     return fail("E0262", "labels that are images would not move with them", "--augment", "leave it out");
-  if (std::none_of(batch.begin(), batch.end() - 1, is_image))
+  if (std::none_of(inputs.begin(), inputs.end(), is_image))
     return fail("E0262", "the model has no input of images [N, channels, height, width]", "--augment", "leave it out");
-  for (const BatchView& tensor : batch.first(batch.size() - 1))
+  for (const BatchView& tensor : inputs)
     if (is_image(tensor) && preparation_.augmentation.crop >= std::min(tensor.shape[2], tensor.shape[3]))
       return fail("E0262",
                   fmt::format("a crop with {} pixels of padding moves '{}' {} out of sight",
@@ -110,11 +116,16 @@ Result<void> BatchLoader::check_images(std::span<const BatchView> batch) const {
 }
 
 Result<void> BatchLoader::bind(const artifact::Dataset& data, std::span<const BatchView> batch) {
-  const std::span<const BatchView> inputs = batch.first(batch.size() - 1);
+  const std::span<const BatchView> inputs = batch.first(inputs_), labels = batch.subspan(inputs_);
   if (data.inputs.size() != inputs.size() || batch.size() != conversions_.size())
     return fail("E0262", fmt::format("the data have {} inputs, the model {}", data.inputs.size(), inputs.size()), {},
                 "give one array of samples for each input of the model");
   if (data.labels == nullptr) return fail("E0262", "the data have no labels", {}, "give an array of labels");
+  if (data.more_labels.size() + 1 != labels.size())
+    return fail(
+        "E0262",
+        fmt::format("the data have targets for {} losses, there are {}", data.more_labels.size() + 1, labels.size()),
+        {}, "give an array of targets for each --loss");
   for (size_t input = 0; input < inputs.size(); ++input) {
     PANTOUM_ASSIGN(conversions_[input], fit(*data.inputs[input], inputs[input], true));
     PANTOUM_TRY(check_channels(inputs[input], conversions_[input]));
@@ -123,7 +134,14 @@ Result<void> BatchLoader::bind(const artifact::Dataset& data, std::span<const Ba
                   fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
                   std::string(inputs[input].name), "make both from the same data");
   }
-  PANTOUM_ASSIGN(conversions_.back(), fit(*data.labels, batch.back(), false));
+  for (size_t label = 0; label < labels.size(); ++label) {
+    const artifact::SampleFile& targets = targets_of(data, label);
+    PANTOUM_ASSIGN(conversions_[inputs_ + label], fit(targets, labels[label], false));
+    if (targets.count() != data.labels->count())
+      return fail("E0262",
+                  fmt::format("there are {} targets here and {} elsewhere", targets.count(), data.labels->count()),
+                  std::string(labels[label].name), "make all from the same data");
+  }
   PANTOUM_TRY(check_images(batch));
   data_ = &data;
   return {};
@@ -131,9 +149,11 @@ Result<void> BatchLoader::bind(const artifact::Dataset& data, std::span<const Ba
 
 Result<void> BatchLoader::load(int64_t index, std::span<const BatchView> batch, int64_t row,
                                const Change* change) const {
-  for (size_t input = 0; input + 1 < batch.size(); ++input)
+  for (size_t input = 0; input < inputs_; ++input)
     PANTOUM_TRY(load_tensor(*data_->inputs[input], index, batch[input], row, conversions_[input], change));
-  return load_tensor(*data_->labels, index, batch.back(), row, conversions_.back(), nullptr);
+  for (size_t at = inputs_; at < batch.size(); ++at)
+    PANTOUM_TRY(load_tensor(targets_of(*data_, at - inputs_), index, batch[at], row, conversions_[at], nullptr));
+  return {};
 }
 
 Result<void> BatchLoader::load_tensor(const artifact::SampleFile& file, int64_t index, const BatchView& tensor,

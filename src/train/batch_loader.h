@@ -19,10 +19,10 @@ enum class Conversion : uint8_t { kNone, kNormalizeU8, kNormalizeF32, kU8ToF32, 
 // Loads rows of batches from one data set after the other.
 class BatchLoader {
  public:
-  // For batches of `tensors` tensors, the label among them.
-  BatchLoader(Preparation preparation, size_t tensors);
+  // For batches of so many inputs and, behind them, labels.
+  BatchLoader(Preparation preparation, size_t inputs, size_t labels);
 
-  // Fits `data` to the batch (inputs, then the label); `data` outlives the loads. No allocation. E0262 unless the
+  // Fits `data` to the batch; `data` outlives the loads. No allocation. E0262 unless the
   // samples can be rows: the same shape up to extents of 1, the same dtype or one that widens (u8 to f32, i64, i32; i32
   // to i64), a normalization for every channel, images where there are augmentations.
   [[nodiscard]] Result<void> bind(const artifact::Dataset& data, std::span<const BatchView> batch);
@@ -41,7 +41,8 @@ class BatchLoader {
   Preparation preparation_;
   std::vector<Table> tables_;  // one for each normalization; one where none is asked for
   const artifact::Dataset* data_ = nullptr;
-  std::vector<Conversion> conversions_;  // of the inputs, then the label
+  size_t inputs_;
+  std::vector<Conversion> conversions_;  // of the inputs, then the labels
 
   [[nodiscard]] Result<Conversion> fit(const artifact::SampleFile& file, const BatchView& tensor, bool is_input) const;
   [[nodiscard]] Result<void> check_channels(const BatchView& tensor, Conversion conversion) const;

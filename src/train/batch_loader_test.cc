@@ -52,7 +52,7 @@ std::vector<To> load_all(ir::DType to, ir::DType from, const std::vector<From>& 
   const artifact::Dataset data = dataset(from, row, stored);
   row.insert(row.begin(), data.count());
   const TestBatch batch(to, row);
-  BatchLoader loader(preparation, 2);
+  BatchLoader loader(preparation, 1, 1);
   const auto bound = loader.bind(data, batch.views());
   EXPECT_TRUE(bound) << to_text(bound.error());
   if (!bound) return {};
@@ -112,7 +112,7 @@ TEST(BatchLoader, RefusesWhatDoesNotFitThePreparation) {
   const artifact::Dataset flat = dataset(ir::DType::kU8, {2, 4}, std::vector<uint8_t>(8)),
                           image = dataset(ir::DType::kU8, {2, 4, 3}, std::vector<uint8_t>(24));
   const auto refusal = [](const artifact::Dataset& data, const TestBatch& batch, const Preparation& preparation) {
-    const auto bound = BatchLoader(preparation, 2).bind(data, batch.views());
+    const auto bound = BatchLoader(preparation, 1, 1).bind(data, batch.views());
     return bound ? "accepted" : to_text(bound.error());
   };
   const TestBatch of_rows(ir::DType::kF32, {1, 2, 4}), of_images(ir::DType::kF32, {1, 2, 4, 3});
@@ -127,7 +127,7 @@ TEST(BatchLoader, RefusesWhatDoesNotFitThePreparation) {
 TEST(BatchLoader, ChangesImagesBeforeTheyAreWidened) {
   const artifact::Dataset data = dataset(ir::DType::kU8, {2, 1, 3}, std::vector<uint8_t>{0, 51, 102, 153, 204, 255});
   const TestBatch batch(ir::DType::kF32, {1, 2, 1, 3});
-  BatchLoader loader({}, 2);
+  BatchLoader loader({}, 1, 1);
   ASSERT_TRUE(loader.bind(data, batch.views()));
   const Change change{.flip = true, .right = 1};
   ASSERT_TRUE(loader.load(0, batch.views(), 0, &change));
@@ -138,7 +138,7 @@ TEST(BatchLoader, LeavesOutExtentsOfOneAndNothingElse) {
   const artifact::Dataset image = dataset(ir::DType::kF32, {28, 28}, std::vector<float>(784));
   const auto fits = [&](ir::Shape shape) {
     const TestBatch batch(ir::DType::kF32, std::move(shape));
-    return BatchLoader({}, 2).bind(image, batch.views()).has_value();
+    return BatchLoader({}, 1, 1).bind(image, batch.views()).has_value();
   };
   EXPECT_TRUE(fits({8, 1, 28, 28}));
   EXPECT_TRUE(fits({8, 28, 28, 1, 1}));

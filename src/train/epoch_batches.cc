@@ -9,16 +9,16 @@ namespace {
 
 class EpochBatches {
  public:
-  EpochBatches(std::shared_ptr<const BatchLoader> loader, uint64_t seed, int64_t batch, std::span<uint32_t> indices)
+  EpochBatches(std::shared_ptr<const BatchLoader> loader, const EpochOptions& options, std::span<uint32_t> indices)
       : loader_(std::move(loader)),
-        seed_(seed),
-        batch_(static_cast<uint64_t>(batch)),
+        seed_(options.seed),
+        batch_(static_cast<uint64_t>(options.batch)),
         indices_(indices),
-        per_epoch_(indices.size() / batch_) {}
+        per_epoch_(whole_steps(options, indices.size())) {}
 
-  Result<void> fill(uint64_t step, std::span<const BatchView> batch) {
+  Result<void> fill(uint64_t number, std::span<const BatchView> batch) {
     if (per_epoch_ == 0) return fail("E0262", "the data hold fewer samples than a batch", {}, "use a smaller --batch");
-    const uint64_t epoch = (step - 1) / per_epoch_, position = (step - 1) % per_epoch_;
+    const uint64_t epoch = (number - 1) / per_epoch_, position = (number - 1) % per_epoch_;
     if (epoch != epoch_) shuffle_epoch(seed_, epoch, indices_);
     epoch_ = epoch;
     const Augmentation& augmentation = loader_->augmentation();
@@ -31,6 +31,12 @@ class EpochBatches {
   }
 
  private:
+  // In batches.
+  static uint64_t whole_steps(const EpochOptions& options, size_t samples) {
+    const auto micro_batches = static_cast<uint64_t>(options.micro_batches);
+    return samples / (static_cast<uint64_t>(options.batch) * micro_batches) * micro_batches;
+  }
+
   std::shared_ptr<const BatchLoader> loader_;
   uint64_t seed_, batch_;
   std::span<uint32_t> indices_;
@@ -39,10 +45,10 @@ class EpochBatches {
 
 }  // namespace
 
-BatchProducer epoch_batches(std::shared_ptr<const BatchLoader> loader, uint64_t seed, int64_t batch,
+BatchProducer epoch_batches(std::shared_ptr<const BatchLoader> loader, const EpochOptions& options,
                             std::span<uint32_t> indices) {
-  return [batches = std::make_shared<EpochBatches>(std::move(loader), seed, batch, indices)](
-             uint64_t step, std::span<const BatchView> tensors) { return batches->fill(step, tensors); };
+  return [batches = std::make_shared<EpochBatches>(std::move(loader), options, indices)](
+             uint64_t number, std::span<const BatchView> tensors) { return batches->fill(number, tensors); };
 }
 
 }  // namespace pantoum::train

@@ -9,9 +9,14 @@
 
 namespace pantoum::train {
 
-// The batches of steps 1, 2, ...: batch size `batch`, an epoch's short last one dropped. `loader` is bound; `indices`,
-// one for each sample, outlives the producer. Allocates nothing when it is called.
-[[nodiscard]] BatchProducer epoch_batches(std::shared_ptr<const BatchLoader> loader, uint64_t seed, int64_t batch,
+struct EpochOptions {
+  uint64_t seed = 0;
+  int64_t batch = 0, micro_batches = 1;  // samples of a batch, batches of a step
+};
+
+// The batches 1, 2, ... of all epochs; of an epoch only whole steps. `loader` is bound; `indices`, one for each sample,
+// outlives the producer. Allocates nothing when it is called.
+[[nodiscard]] BatchProducer epoch_batches(std::shared_ptr<const BatchLoader> loader, const EpochOptions& options,
                                           std::span<uint32_t> indices);
 
 }  // namespace pantoum::train

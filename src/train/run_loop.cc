@@ -24,10 +24,17 @@ class Run {
   Run& operator=(const Run&) = delete;
 
   Result<RunSummary> go() {
+    if (options_.judge.judges() && (!tests() || !options_.evaluate_every_epoch))
+      return fail("E0262", "there is no test set to judge the epochs by", {},
+                  "give a test set, or leave --early-stop and --keep-best out");
+    trainer_.set_total_steps(per_epoch_ * options_.epochs);
+    PANTOUM_TRY(catch_up());
     const int64_t samples = data_.samples > 0 ? data_.samples : static_cast<int64_t>(per_epoch_) * trainer_.batch();
     trainer_.feed(data_.produce, per_epoch_ * options_.epochs, samples);
-    for (uint64_t epoch = trainer_.steps_done() / per_epoch_; epoch < options_.epochs && !stopped(); ++epoch)
+    for (uint64_t epoch = trainer_.steps_done() / per_epoch_; epoch < options_.epochs && !stopped(); ++epoch) {
+      if (patience_is_over()) break;
       PANTOUM_TRY(run_epoch(epoch));
+    }
     PANTOUM_TRY(finish());
     summary_.steps = trainer_.steps_done();
     summary_.seconds = seconds_since(start_);
@@ -44,6 +51,7 @@ class Run {
   double step_seconds_ = 0;
   uint64_t last_evaluated_ = UINT64_MAX;
 
+  bool tests() const { return data_.test != nullptr && data_.test->count() > 0; }
   bool stopped() const { return summary_.interrupted || summary_.out_of_time; }
 
   Result<void> run_epoch(uint64_t epoch) {
@@ -81,6 +89,7 @@ class Run {
                        .total_steps = per_epoch_ * options_.epochs,
                        .epoch = epoch,
                        .loss = stats.loss,
+                       .lr = stats.lr,
                        .samples_per_s = step_seconds_ > 0 ? samples / step_seconds_ : 0,
                        .seconds = seconds_since(start_)});
   }
@@ -108,12 +117,14 @@ class Run {
 
   Result<void> end_epoch(uint64_t epoch, double mean_loss) {
     if (options_.evaluate_every_epoch) PANTOUM_TRY(evaluate());
+    PANTOUM_TRY(judge());
     if (options_.log)
       options_.log({.kind = RunEvent::Kind::kEpoch,
                     .step = trainer_.steps_done(),
                     .epoch = epoch,
                     .mean_loss = mean_loss,
                     .evaluation = options_.evaluate_every_epoch ? summary_.evaluation : std::nullopt,
+                    .best = options_.judge.judges() && trainer_.standing().best_step == trainer_.steps_done(),
                     .seconds = seconds_since(start_)});
     return {};
   }
@@ -125,6 +136,36 @@ class Run {
     summary_.evaluation = *evaluation;
     last_evaluated_ = trainer_.steps_done();
     return {};
+  }
+
+  // The epoch that just ended, once.
+  Result<void> judge() {
+    const uint64_t step = trainer_.steps_done();
+    Standing standing = trainer_.standing();
+    if (!options_.judge.judges() || standing.judged_step == step) return {};
+    if (options_.judge.by_accuracy && !summary_.evaluation->has_accuracy)
+      return fail("E0262", "the model has no accuracy to judge the epochs by", {}, "judge by the loss");
+    const double value = options_.judge.by_accuracy ? summary_.evaluation->accuracy : summary_.evaluation->loss;
+    const bool better = options_.judge.by_accuracy ? value > standing.best : value < standing.best;
+    standing.judged_step = step;
+    ++standing.stale;
+    if (better || standing.best_step == 0) standing = {.best = value, .best_step = step, .judged_step = step};
+    trainer_.set_standing(standing);
+    return standing.best_step == step && !options_.judge.best.empty() ? trainer_.save(options_.judge.best)
+                                                                      : Result<void>{};
+  }
+
+  // A checkpoint written by the last step of an epoch does not know the evaluation that followed.
+  Result<void> catch_up() {
+    if (!options_.judge.judges() || trainer_.steps_done() == 0 || trainer_.steps_done() % per_epoch_ != 0) return {};
+    if (trainer_.standing().judged_step == trainer_.steps_done()) return {};
+    PANTOUM_TRY(evaluate());
+    return judge();
+  }
+
+  bool patience_is_over() {
+    summary_.stopped_early = options_.judge.patience > 0 && trainer_.standing().stale >= options_.judge.patience;
+    return summary_.stopped_early;
   }
 
   Result<void> finish() {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <csignal>
 #include <ctime>
 
@@ -153,6 +154,40 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
     ASSERT_TRUE(second->save(path("resumed")));
     EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << at;
   }
+}
+
+TEST_F(RunTraining, KeepsTheBestAndEndsWhenNothingBecomesBetter) {
+  for (const bool by_accuracy : {false, true}) {
+    const auto trained = trainer();
+    trained->set_lr(0);
+    const auto summary = run_training(
+        *trained, data(), {.epochs = 9, .judge = {.by_accuracy = by_accuracy, .patience = 3, .best = path("best")}});
+    ASSERT_TRUE(summary) << to_text(summary.error());
+    EXPECT_TRUE(summary->stopped_early);
+    EXPECT_EQ(summary->steps, 4 * 7U) << "the first epoch and three that are not better";
+    EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), "7");
+    EXPECT_EQ(trained->standing().stale, 3U);
+  }
+}
+
+TEST_F(RunTraining, KeepsEveryEpochThatIsBetter) {
+  const auto trained = trainer();
+  uint64_t best = 0;
+  double least = HUGE_VAL;
+  ASSERT_TRUE(run_training(*trained, data(300, 100),
+                           {.epochs = 6, .judge = {.best = path("best")}, .log = [&](const RunEvent& event) {
+                              const bool better = event.evaluation->loss < least;
+                              EXPECT_EQ(event.best, better);
+                              if (better) least = event.evaluation->loss, best = event.step;
+                            }}));
+  EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), std::to_string(best));
+  EXPECT_EQ(trained->standing().best, least);
+}
+
+TEST_F(RunTraining, NeedsATestSetToJudgeBy) {
+  const auto summary = run_training(*trainer(), data(30, 0), {.judge = {.patience = 1}});
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code, "E0262");
 }
 
 TEST_F(RunTraining, OutOfTimeItEvaluatesAndKeepsACheckpoint) {

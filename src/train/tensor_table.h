@@ -1,9 +1,13 @@
 // Which tensor of a binary plan is what to the Trainer, told by its name.
 //
-//   "label"                             the batch's targets            "optim..."             optimizer state
-//   "loss", "eval.loss",                results                        the model's inputs     named by
-//   TrainerOptions::inputs "eval.count_correct"                                               every other name       a
-//   parameter, buffer or constant
+//   "label", "label.<output>"            the batch's targets, one for each loss
+//   "loss"                               the result of a step
+//   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
+//   "eval.count_top5", ...               with ".<output>" behind them
+//   "accumulate.loss"                    the result of a micro-batch
+//   "optim...", "accumulated..."         optimizer state, sums of gradients
+//   TrainerOptions::inputs               the model's inputs
+//   every other name                     a parameter, buffer or constant
 #pragma once
 
 #include <optional>
@@ -30,14 +34,22 @@ struct PlanTensor {
   [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(ir::size_of(dtype)); }
 };
 
+// One loss: its targets, and where the evaluation tells what it measures (f32).
+struct LossTensors {
+  PlanTensor label;
+  std::optional<PlanTensor> loss, correct, top5, absolute_error;  // [], [2], [2], []
+};
+
 struct TensorTable {
   std::vector<PlanTensor> weights;  // parameters, buffers, constants
   std::vector<PlanTensor> states;   // "optim..."
+  std::vector<PlanTensor> sums;     // "accumulated...": zeros between steps
   std::vector<PlanTensor> inputs;   // in the model's order; their first dimension is the batch
-  PlanTensor label;
-  std::optional<PlanTensor> loss, eval_loss, eval_correct;  // f32: [], [], [2]
+  std::vector<LossTensors> terms;   // in the order of the losses
+  std::optional<PlanTensor> loss;   // f32 []
   uint32_t train_program = 0;
-  std::optional<uint32_t> eval_program;
+  std::optional<uint32_t> eval_program, accumulate_program;
+  std::optional<PlanTensor> accumulate_loss;  // f32 []; there with the program
   int64_t batch = 0;
 };
 

@@ -157,6 +157,8 @@ class TinyPlan {
     code.push_back(std::move(instruction));
   }
 
+  ir::Attrs loss_attrs() const { return options_.targets ? ir::Attrs{} : ir::Attrs{{-1}, {0}}; }
+
   void add_train() {
     std::vector<Instruction> code;
     const uint32_t loss = tensor("loss", DType::kF32, {}),
@@ -167,9 +169,9 @@ class TinyPlan {
     page(code, plan::Do::kPageIn, vw_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
     compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
-            {operand(loss)});
+            {operand(loss)}, loss_attrs());
     compute(code, options_.targets ? Kind::k_mse_grad : Kind::k_cross_entropy_grad, {operand(logits_), operand(label_)},
-            {operand(dlogits)});
+            {operand(dlogits)}, loss_attrs());
     compute(code, Kind::k_matmul, {flat_x(), operand(dlogits)}, {operand(dw)}, {{1, 0}, {}});
     compute(code, Kind::k_reduce_sum, {operand(dlogits)}, {operand(db)}, {{1}, {}});
     compute(code, Kind::k_sgd, {operand(w_), operand(dw), operand(vw_)}, {operand(heir(w_)), operand(heir(vw_))},
@@ -187,10 +189,10 @@ class TinyPlan {
     page(code, plan::Do::kPageIn, w_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
     compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
-            {operand(loss)});
+            {operand(loss)}, loss_attrs());
     if (!options_.targets) {
       const uint32_t correct = tensor("eval.count_correct", DType::kF32, {2});
-      compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)});
+      compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)}, {{-1, 1}, {}});
     }
     plan_.programs.push_back({"eval", std::move(code)});
   }

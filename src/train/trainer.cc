@@ -12,6 +12,7 @@
 #include "train/checkpoint.h"
 #include "train/engine.h"
 #include "train/epoch_batches.h"
+#include "train/evaluation_sums.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/tensor_table.h"
@@ -26,12 +27,17 @@ class PlanTrainer final : public Trainer {
   PlanTrainer(std::unique_ptr<Engine> engine, TensorTable table, const TrainerOptions& options)
       : engine_(std::move(engine)),
         table_(std::move(table)),
-        progress_{.seed = options.seed, .lr = options.lr, .plan_hash = options.plan_hash, .batch = table_.batch},
+        progress_{.seed = options.seed,
+                  .lr = options.lr,
+                  .schedule = options.schedule,
+                  .plan_hash = options.plan_hash,
+                  .batch = table_.batch,
+                  .micro_batches = options.micro_batches},
         preparation_(options.preparation),
         piece_(kPieceBytes),
-        loader_(options.preparation, table_.inputs.size() + 1) {
+        loader_(options.preparation, table_.inputs.size(), table_.terms.size()) {
     for (const PlanTensor& input : table_.inputs) batch_.push_back(view_of(input));
-    batch_.push_back(view_of(table_.label));
+    for (const LossTensors& term : table_.terms) batch_.push_back(view_of(term.label));
   }
   ~PlanTrainer() override { end_feed(); }
   PlanTrainer(const PlanTrainer&) = delete;
@@ -44,7 +50,7 @@ class PlanTrainer final : public Trainer {
     }
     PANTOUM_TRY(engine_->start());
     for (size_t input = 0; input < table_.inputs.size(); ++input) attach(batch_[input], table_.inputs[input]);
-    attach(batch_.back(), table_.label);
+    for (size_t term = 0; term < table_.terms.size(); ++term) attach(label(term), table_.terms[term].label);
     if (queue_) PANTOUM_TRY(queue_->map());
     return load_tensors(weights, table_, *engine_, piece_);
   }
@@ -53,7 +59,7 @@ class PlanTrainer final : public Trainer {
     end_feed();
     producer_ = std::move(producer);
     progress_.samples = samples;
-    if (queue_) queue_->begin(producer_, progress_.step + 1, last);
+    if (queue_) queue_->begin(producer_, batches_done() + 1, last * static_cast<uint64_t>(progress_.micro_batches));
   }
 
   void end_feed() override {
@@ -63,27 +69,28 @@ class PlanTrainer final : public Trainer {
 
   Result<StepStats> step() override {
     if (!producer_) return fail("E0001", "internal: a step without a feed");
-    if (queue_) {
-      PANTOUM_TRY(queue_->take(batch_));
-    } else {
-      PANTOUM_TRY(producer_(progress_.step + 1, batch_));
-    }
-    return run_step();
+    return run_step([&](uint64_t micro_batch) {
+      return queue_ ? queue_->take(batch_) : producer_(batches_done() + micro_batch + 1, batch_);
+    });
   }
 
   Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
-    auto loader = std::make_shared<BatchLoader>(preparation_, batch_.size());
+    auto loader = std::make_shared<BatchLoader>(preparation_, table_.inputs.size(), table_.terms.size());
     PANTOUM_TRY(loader->bind(data, batch_));
-    return epoch_batches(std::move(loader), progress_.seed, table_.batch, indices);
+    return epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
   }
 
   Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
     PANTOUM_TRY(loader_.bind(data, batch_));
-    if (indices.size() != static_cast<size_t>(table_.batch))
-      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), table_.batch));
-    for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(indices[row], static_cast<int64_t>(row)));
+    if (indices.size() != static_cast<size_t>(batch()))
+      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
     progress_.samples = data.count();
-    return run_step();
+    const auto rows = static_cast<size_t>(table_.batch);
+    return run_step([&](uint64_t micro_batch) -> Result<void> {
+      for (size_t row = 0; row < rows; ++row)
+        PANTOUM_TRY(load(indices[micro_batch * rows + row], static_cast<int64_t>(row)));
+      return {};
+    });
   }
 
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
@@ -102,6 +109,11 @@ class PlanTrainer final : public Trainer {
           "E0243",
           fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch),
           path, fmt::format("resume with --batch {}", progress.batch));
+    if (progress.micro_batches != progress_.micro_batches)
+      return fail("E0243",
+                  fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
+                              progress.micro_batches, progress_.micro_batches),
+                  path, fmt::format("resume with --accumulate {}", progress.micro_batches));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress_ = std::move(progress);
@@ -109,9 +121,12 @@ class PlanTrainer final : public Trainer {
   }
 
   uint64_t steps_done() const override { return progress_.step; }
-  int64_t batch() const override { return table_.batch; }
+  int64_t batch() const override { return table_.batch * progress_.micro_batches; }
   uint64_t seed() const override { return progress_.seed; }
   void set_lr(double lr) override { progress_.lr = lr; }
+  void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
+  Standing standing() const override { return progress_.standing; }
+  void set_standing(const Standing& standing) override { progress_.standing = standing; }
 
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
@@ -132,10 +147,11 @@ class PlanTrainer final : public Trainer {
   Progress progress_;
   Preparation preparation_;
   std::vector<std::byte> piece_;
-  std::vector<BatchView> batch_;  // in the arena: the inputs, then the label
+  std::vector<BatchView> batch_;  // in the arena: the inputs, then the labels of each loss
   BatchLoader loader_;
   BatchProducer producer_;
   std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
+  uint64_t total_steps_ = 0;
 
   // The bytes come with the arena.
   static BatchView view_of(const PlanTensor& tensor) {
@@ -144,18 +160,44 @@ class PlanTrainer final : public Trainer {
   void attach(BatchView& view, const PlanTensor& tensor) {
     view.data = std::span(engine_->data(tensor.index), tensor.bytes);
   }
+  BatchView& label(size_t term) { return batch_[table_.inputs.size() + term]; }
 
   Result<void> load(int64_t index, int64_t row) { return loader_.load(index, batch_, row); }
 
-  // On what the batch holds.
-  Result<StepStats> run_step() {
-    const uint64_t step = progress_.step + 1;
-    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, progress_.lr});
-    if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
-    progress_.step = step;
-    const double loss = scalar(*table_.loss, 0);
-    if (!std::isfinite(loss)) return diverged(step);
-    return StepStats{step, loss};
+  // Batches are numbered from 1 on, as a producer is asked for them.
+  [[nodiscard]] uint64_t batches_done() const {
+    return progress_.step * static_cast<uint64_t>(progress_.micro_batches);
+  }
+
+  // `fetch` fills the batch with each micro-batch in turn.
+  template <class Fetch>
+  Result<StepStats> run_step(const Fetch& fetch) {
+    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    Result<double> loss = run_micro_batches(fetch, lr);
+    if (!loss) {  // what was added up belongs to no step
+      if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
+      return tl::make_unexpected(std::move(loss).error());
+    }
+    ++progress_.step;
+    if (!std::isfinite(*loss)) return diverged(progress_.step);
+    return StepStats{progress_.step, *loss, lr};
+  }
+
+  // The mean loss of the batches of a step, the last of which updates.
+  template <class Fetch>
+  Result<double> run_micro_batches(const Fetch& fetch, double lr) {
+    constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
+    const auto count = static_cast<uint64_t>(progress_.micro_batches);
+    double sum = 0;
+    for (uint64_t batch = 0; batch < count; ++batch) {
+      const bool last = batch + 1 == count;
+      PANTOUM_TRY(fetch(batch));
+      const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
+                                            {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
+      if (status != PT_OK) return status_failure(status, "step " + std::to_string(progress_.step + 1));
+      sum += scalar(last ? *table_.loss : *table_.accumulate_loss, 0);
+    }
+    return sum / static_cast<double>(count);
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -171,32 +213,11 @@ class PlanTrainer final : public Trainer {
   }
 
   // Evaluation.
-  struct Sums {
-    double loss = 0, loss_weight = 0, correct = 0, counted = 0;
-  };
-  [[nodiscard]] bool labels_can_be_masked() const {
-    return table_.label.dtype == ir::DType::kI64 || table_.label.dtype == ir::DType::kI32;
-  }
-  void mask_row(int64_t row);
-  double unmasked_labels() const;
   Result<void> run_eval();
-  Result<void> evaluate_batch(int64_t begin, int64_t real, Sums& sums);
-  Result<double> loss_of_padding();
+  Result<void> evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums);
+  [[nodiscard]] BatchMeasures measured(size_t term);
+  Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
-
-// Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
-void PlanTrainer::mask_row(int64_t row) {
-  std::memset(batch_.back().row(row).data(), 0xFF, table_.label.row_bytes());
-}
-
-// A batch's loss is a mean over its labels that are not ignored; for targets, over all.
-double PlanTrainer::unmasked_labels() const {
-  const size_t width = static_cast<size_t>(ir::size_of(table_.label.dtype)), elements = table_.label.bytes / width;
-  size_t counted = 0;
-  for (size_t element = 0; element < elements; ++element)  // little-endian: the sign is in the last byte
-    if ((std::to_integer<unsigned>(batch_.back().data[element * width + width - 1]) & 0x80U) == 0) ++counted;
-  return static_cast<double>(counted);
-}
 
 Result<void> PlanTrainer::run_eval() {
   const pt_status status = engine_->run(*table_.eval_program, {progress_.step, progress_.seed, progress_.lr});
@@ -204,50 +225,58 @@ Result<void> PlanTrainer::run_eval() {
   return {};
 }
 
-// The mean loss of the first sample alone, which fills every row.
-Result<double> PlanTrainer::loss_of_padding() {
-  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(0, row));
-  PANTOUM_TRY(run_eval());
-  return scalar(*table_.eval_loss, 0);
+BatchMeasures PlanTrainer::measured(size_t term) {
+  const LossTensors& tensors = table_.terms[term];
+  const auto read = [&](const std::optional<PlanTensor>& tensor) { return tensor ? scalar(*tensor, 0) : 0; };
+  BatchMeasures measures{.loss = read(tensors.loss),
+                         .correct = read(tensors.correct),
+                         .top5 = read(tensors.top5),
+                         .absolute_error = read(tensors.absolute_error)};
+  if (tensors.correct) measures.counted = scalar(*tensors.correct, 1);
+  return measures;
 }
 
-Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, Sums& sums) {
-  const bool masks = labels_can_be_masked();
-  for (int64_t row = 0; row < table_.batch; ++row) {
-    PANTOUM_TRY(load(row < real ? begin + row : 0, row));
-    if (row >= real && masks) mask_row(row);
-  }
-  const double weight = masks ? unmasked_labels() : static_cast<double>(table_.batch);
+// What rows that only fill the batch have added, where they cannot be masked: the means of the first sample alone,
+// which fills every row.
+Result<void> PlanTrainer::take_off_padding(double rows, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(0, row));
   PANTOUM_TRY(run_eval());
-  if (table_.eval_correct) {
-    sums.correct += scalar(*table_.eval_correct, 0);
-    sums.counted += scalar(*table_.eval_correct, 1);
-  }
-  if (weight == 0) return {};
-  double loss = scalar(*table_.eval_loss, 0) * weight;
-  const auto padding = static_cast<double>(table_.batch - real);
-  if (!masks && padding > 0) {
-    PANTOUM_ASSIGN(const double padded, loss_of_padding());
-    loss -= padding * padded;
-  }
-  sums.loss += loss;
-  sums.loss_weight += masks ? weight : static_cast<double>(real);
+  for (size_t term = 0; term < table_.terms.size(); ++term)
+    if (!table_.terms[term].correct) sums[term].add_means(measured(term), -rows);
   return {};
 }
 
+Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) {
+    PANTOUM_TRY(load(row < real ? begin + row : 0, row));
+    if (row >= real) mask_labels(table_, std::span(batch_).subspan(table_.inputs.size()), row);
+  }
+  PANTOUM_TRY(run_eval());
+  bool unmasked = false;
+  for (size_t term = 0; term < table_.terms.size(); ++term) {
+    if (table_.terms[term].correct) {
+      sums[term].add_counted(measured(term));
+    } else {
+      sums[term].add_means(measured(term), static_cast<double>(table_.batch));
+      unmasked = true;
+    }
+  }
+  if (!unmasked || real == table_.batch) return {};
+  return take_off_padding(static_cast<double>(table_.batch - real), sums);
+}
+
 Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
-  if (!table_.eval_program || !table_.eval_loss)
+  const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
+  if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
   PANTOUM_TRY(loader_.bind(data, batch_));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
-  Sums sums;
+  EvaluationSums sums;
   for (int64_t begin = 0; begin < count; begin += table_.batch)
     PANTOUM_TRY(evaluate_batch(begin, std::min(table_.batch, count - begin), sums));
-  Evaluation evaluation{.samples = count, .has_accuracy = table_.eval_correct.has_value()};
-  if (sums.loss_weight > 0) evaluation.loss = sums.loss / sums.loss_weight;
-  if (sums.counted > 0) evaluation.accuracy = sums.correct / sums.counted;
+  const Evaluation evaluation = evaluation_of(sums, table_, count);
   if (!std::isfinite(evaluation.loss))
     return fail("E0701", "the loss of the evaluation is not finite", {},
                 "use a smaller --lr, and go on from the last checkpoint with --resume");
@@ -265,6 +294,9 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                                                 .kernels = options.kernels}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
+  if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))
+    return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
+                {}, "plan the model again with --accumulate");
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
   PANTOUM_TRY(trainer->start(file, options.prefetch));
   return trainer;

@@ -5,7 +5,7 @@ import unittest
 import zipfile
 import zlib
 
-from house import MODEL, House, idx, make_data, tensors
+from house import MODEL, House, idx, make_data, npy, tensors
 
 BATCH = 8
 
@@ -18,11 +18,6 @@ def png(path, width, height, pixels):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
-
-
-def npy(descr, shape, data):
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}".ljust(117) + "\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + data
 
 
 class Data(House):
