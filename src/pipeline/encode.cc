@@ -38,6 +38,8 @@ Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const P
   if (planned.accumulation)
     programs.push_back(
         {"accumulate", "accumulate.", *compiled.accumulation, compiled.accumulation_cost, *planned.accumulation});
+  if (planned.features)
+    programs.push_back({"features", "features.", *compiled.features, compiled.features_cost, *planned.features});
   PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(programs));
   return artifact::encode(binary);
 }

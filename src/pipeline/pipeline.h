@@ -20,9 +20,11 @@
 namespace pantoum::pipeline {
 
 struct ModelOptions {
-  std::string path;                    // .onnx
-  int64_t batch = 0;                   // 0: the model's own if static, else refused (E0113)
-  autodiff::TrainingOptions training;  // loss, optimizer, frozen parameters
+  std::string path;                            // .onnx
+  int64_t batch = 0;                           // 0: the model's own if static, else refused (E0113)
+  autodiff::TrainingOptions training;          // loss, optimizer, frozen parameters
+  std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
+  bool cut_features = false;                   // train the head alone, on what the frozen backbone gives
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
 };
 
@@ -53,6 +55,9 @@ using Dump = std::function<void(const std::string& pass, const std::string& text
 struct Compiled {
   ir::Graph training, evaluation;
   cost::BuiltCostGraph training_cost, evaluation_cost;
+  // With features: what makes them; `training` is the head's step then, and reads them.
+  std::optional<ir::Graph> features;
+  cost::BuiltCostGraph features_cost;
   // With micro-batches: the step of all but the last.
   std::optional<ir::Graph> accumulation;
   cost::BuiltCostGraph accumulation_cost;
@@ -60,7 +65,7 @@ struct Compiled {
 
 struct Planned {
   plan::Plan training, evaluation;
-  std::optional<plan::Plan> accumulation;
+  std::optional<plan::Plan> accumulation, features;
   check::Found found, evaluation_found;  // the independent replay's figures
   cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
