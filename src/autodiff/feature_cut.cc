@@ -42,7 +42,8 @@ Reach reach_of(const Graph& graph, int64_t batch) {
     const Value& value = graph.values[id];
     if (value.producer != kNone) continue;
     reach.changes[id] = value.role == ir::Role::kInput;
-    reach.fixed[id] = !value.trainable && value.next == kNone;
+    const bool has_rows = !value.type.shape.empty() && value.type.shape[0] == batch;
+    reach.fixed[id] = !value.trainable && value.next == kNone && (has_rows || !reach.changes[id]);
   }
   for (const Op& op : graph.ops) {
     const auto all = [&](const std::vector<char>& property) {

@@ -44,7 +44,9 @@ Result<void> parse_augmentation(const std::string& text, train::Augmentation& au
 artifact::Wanted wanted_of(const ir::Graph& training) {
   const auto sample = [&](ir::ValueId id) {
     const ir::Value& value = training.value(id);
-    return artifact::WantedTensor{value.name, value.type.dtype, {value.type.shape.begin() + 1, value.type.shape.end()}};
+    ir::Shape shape = value.type.shape;  // a shape without a batch is refused by the trainer
+    if (!shape.empty()) shape.erase(shape.begin());
+    return artifact::WantedTensor{value.name, value.type.dtype, std::move(shape)};
   };
   artifact::Wanted wanted;
   for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));

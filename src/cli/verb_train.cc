@@ -114,6 +114,11 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   Json event = to_json(summary);
   event["event"] = "plan";
   PANTOUM_TRY(log.write(event));
+  PANTOUM_TRY(log.write({{"event", "data"},
+                         {"format", data.train.format},
+                         {"train_samples", data.train.count()},
+                         {"test_samples", data.test.count()},
+                         {"classes", data.train.classes}}));
   Prepared prepared{.data = std::move(data),
                     .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};

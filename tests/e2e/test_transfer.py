@@ -47,7 +47,7 @@ class Transfer(House):
     def test_features_change_nothing(self):
         words = (*FROZEN, "--epochs", 3)
         expected, log, _ = self.train("whole", *words)
-        for name, more in (("kept", ()), ("ahead", ("--prefetch", 2))):
+        for name, more in (("kept", ("--report", self.path("report.html"))), ("ahead", ("--prefetch", 2))):
             found, kept, notes = self.train(name, *words, "--feature-cache", "64MiB", *more)
             self.assertEqual(found.keys(), expected.keys())
             for tensor in expected:
