@@ -84,6 +84,7 @@ Graph backbone_of(const Graph& forward, const std::set<ValueId>& features) {
   Graph graph = forward;
   graph.name += ".features";
   graph.outputs.clear();
+  graph.output_names.clear();
   graph.notes.clear();
   for (const ValueId feature : features)
     if (graph.value(feature).producer != kNone) graph.results.push_back(feature);

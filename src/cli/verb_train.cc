@@ -42,6 +42,7 @@ struct Options {
 
 // What remains of the compiler once training starts: everything else is given back first.
 struct Prepared {
+  std::shared_ptr<const train::KernelSet> kernels;
   std::vector<std::byte> binary;
   artifact::TrainTest data;
   std::vector<std::string> inputs;    // the model's, in its order
@@ -123,6 +124,7 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
                     .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
   prepared.told = {.terms = model.training.losses, .perplexity = options.model.loss.perplexity()};
+  prepared.kernels = compiled.kernels;
   prepared.budget_bytes = planned->training.budget_bytes;
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
@@ -214,6 +216,9 @@ Json end_event(const Prepared& prepared, const train::Trainer& trainer, const tr
   event["queue_bytes"] = usage.queue_bytes;
   event["unplanned_peak_bytes"] = prepared.unplanned_peak_bytes;
   event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
+  event["kernels"] = prepared.kernels->name();
+  event["back_end_bytes"] = usage.back_end_bytes;
+  event["resident_bytes"] = usage.high_water;
   event["bytes_paged_in"] = usage.bytes_paged_in;
   event["bytes_paged_out"] = usage.bytes_paged_out;
   event["seconds"] = summary.seconds;
@@ -242,6 +247,8 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .schedule = schedule,
                                  .micro_batches = options.model.optimizer.accumulate,
                                  .plan_hash = prepared.plan_hash,
+                                 .kernels = prepared.kernels->table(),
+                                 .pool = prepared.kernels->pool(),
                                  .inputs = prepared.inputs,
                                  .features = prepared.features,
                                  .prefetch = options.data.prefetch};

@@ -69,14 +69,16 @@ TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {
       const size_t rank = (operand < inputs ? of.inputs[operand] : of.outputs[operand - inputs]).shape.size();
       for (size_t dim = 0; dim < rank; ++dim) change([&](ir::TensorType& type) { ++type.shape[dim]; });
       const bool any_shape = of.kind == ir::Kind::k_norm && operand < inputs;
-      EXPECT_EQ(change([](ir::TensorType& type) { type.shape.push_back(9); }), any_shape ? PT_OK : PT_E_PLAN)
-          << name(of) << " " << operand;
+      if (rank < PT_MAX_RANK) {
+        EXPECT_EQ(change([](ir::TensorType& type) { type.shape.push_back(9); }), any_shape ? PT_OK : PT_E_PLAN)
+            << name(of) << " " << operand;
+      }
       if (of.kind == ir::Kind::k_cast) continue;
       EXPECT_EQ(change([](ir::TensorType& type) { type.dtype = ir::DType::kBool; }), PT_E_PLAN)
           << name(of) << " " << operand;
     }
   }
-  EXPECT_LT(accepted, 40U);
+  EXPECT_LT(accepted, 50U);
   EXPECT_GT(refused, 400U);
 }
 
@@ -107,8 +109,7 @@ TEST(OpShapes, RefusesAttributesThatLeadOutside) {
       for (const int64_t value : {int64_t{-1} << 62, int64_t{1} << 62, INT64_MAX, INT64_MIN, int64_t{1} << 32}) {
         const bool is_free = of.kind == ir::Kind::k_dropout || of.kind == ir::Kind::k_batch_norm_stats ||
                              is_class_loss(of.kind) ||
-                             (static_cast<int>(of.kind) >= PT_OP_max_pool &&
-                              static_cast<int>(of.kind) <= PT_OP_avg_pool_grad && attr == PT_POOL_COUNT_INCLUDE_PAD);
+                             (of.attrs.ints.size() == PT_POOL_ATTRS && attr == PT_POOL_COUNT_INCLUDE_PAD);
         if (is_free) continue;
         artifact::BinaryPlan plan = plan_of(of);
         plan.ops[0].attrs.ints[attr] = value;

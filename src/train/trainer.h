@@ -32,6 +32,7 @@ struct TrainerOptions {
   int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
   std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
       inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
   // Inputs of the plan's step that its program "features" makes of the model's inputs; empty: it has none.
@@ -74,6 +75,7 @@ struct Standing {
 struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
   uint64_t queue_bytes = 0;                                        // of the batches made ahead
+  uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
   std::string io_backend;  // "io_uring", "threads"; "": nothing is paged
