@@ -8,6 +8,7 @@
 #include "cost/measure.h"
 #include "pipeline/pipeline.h"
 #include "rewrite/channel_blocks.h"
+#include "rewrite/fusions.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,6 +69,9 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // ONNX operators become Pantoum's, with batch norm and dropout in their training form.
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
   tell("import", ir::to_text(imported.graph));
+
+  // What exporters write as several ops and is one.
+  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
 
   // What is frozen is known before anything else: evaluation is a graph of its own, of the whole model.
   PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
