@@ -199,8 +199,10 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
-  if (planned.accumulation)
-    PANTOUM_TRY(checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
+  if (planned.accumulation) {
+    PANTOUM_ASSIGN(planned.accumulation_found,
+                   checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
+  }
   return planned;
 }
 
