@@ -41,23 +41,32 @@ class Inflater {
       const int status = inflate(&stream_, Z_NO_FLUSH);
       if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) return false;
       ended_ = status == Z_STREAM_END;
-      PANTOUM_TRY(out.append(room.first(room.size() - stream_.avail_out)));
+      const auto made = room.first(room.size() - stream_.avail_out);
+      crc_ = static_cast<uint32_t>(
+          crc32(crc_, reinterpret_cast<const Bytef*>(made.data()), static_cast<uInt>(made.size())));
+      bytes_ += made.size();
+      PANTOUM_TRY(out.append(made));
     } while (stream_.avail_in > 0 || stream_.avail_out == 0);
     return true;
   }
   [[nodiscard]] bool ended() const { return ended_; }
+  [[nodiscard]] uint32_t crc() const { return crc_; }
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
   [[nodiscard]] bool ready() const { return ready_; }
 
  private:
   z_stream stream_{};
   bool ready_ = false, ended_ = false;
+  uint32_t crc_ = 0;
+  uint64_t bytes_ = 0;
 };
 
-// Inflates bytes [begin, end) of `packed`.
-Result<void> inflate_file(const OwnedFile& packed, uint64_t begin, uint64_t end, Frame frame, AtomicFile& out) {
+// Inflates bytes [begin, end) of `packed`; `member`, where given, is what must come out.
+Result<void> inflate_file(const OwnedFile& packed, uint64_t begin, uint64_t end, const PackedMember* member,
+                          AtomicFile& out) {
   const Failure damaged =
       fail("E0261", "the compressed data are damaged or cut short", packed.path(), "copy or download the file again");
-  Inflater inflater(frame);
+  Inflater inflater(member == nullptr ? Frame::kGzip : Frame::kNone);
   if (!inflater.ready()) return fail("E0001", "zlib could not be started", packed.path());
   const auto in = std::make_unique<std::array<std::byte, kPiece>>();
   const auto room = std::make_unique<std::array<std::byte, kPiece>>();
@@ -68,6 +77,7 @@ Result<void> inflate_file(const OwnedFile& packed, uint64_t begin, uint64_t end,
     if (!understood) return damaged;
   }
   if (!inflater.ended()) return damaged;
+  if (member != nullptr && (inflater.crc() != member->crc || inflater.bytes() != member->bytes)) return damaged;
   return {};
 }
 
@@ -107,14 +117,14 @@ Result<std::string> unpack_gzip(const std::string& path, const std::string& cach
   PANTOUM_ASSIGN(const OwnedFile packed, OwnedFile::open_to_read(path));
   PANTOUM_ASSIGN(const std::string key, identity_of(path));
   return cached_file(cache_folder, std::filesystem::path(path).stem().string(), key,
-                     [&](AtomicFile& out) { return inflate_file(packed, 0, packed.size(), Frame::kGzip, out); });
+                     [&](AtomicFile& out) { return inflate_file(packed, 0, packed.size(), nullptr, out); });
 }
 
-Result<std::string> unpack_member(const OwnedFile& file, uint64_t at, uint64_t bytes, const std::string& name,
-                                  const std::string& cache_folder) {
+Result<std::string> unpack_member(const OwnedFile& file, const PackedMember& member, const std::string& cache_folder) {
   PANTOUM_ASSIGN(const std::string key, identity_of(file.path()));
-  return cached_file(cache_folder, std::filesystem::path(file.path()).stem().string(), key + "\n" + name,
-                     [&](AtomicFile& out) { return inflate_file(file, at, at + bytes, Frame::kNone, out); });
+  return cached_file(
+      cache_folder, std::filesystem::path(file.path()).stem().string(), key + "\n" + member.name,
+      [&](AtomicFile& out) { return inflate_file(file, member.at, member.at + member.packed_bytes, &member, out); });
 }
 
 Result<void> PieceWriter::put(std::span<const std::byte> data) {

@@ -26,9 +26,16 @@ namespace pantoum::artifact {
 // The cached file of what a gzip file holds. Memory: 128 KiB. E0201 cannot be read; E0261 damaged gzip; E0901.
 [[nodiscard]] Result<std::string> unpack_gzip(const std::string& path, const std::string& cache_folder);
 
-// The same for `bytes` bytes of deflate data at `at` of a file, which are `name` in it (a member of a zip file).
-[[nodiscard]] Result<std::string> unpack_member(const OwnedFile& file, uint64_t at, uint64_t bytes,
-                                                const std::string& name, const std::string& cache_folder);
+// Deflate data inside a file: a member of a zip file.
+struct PackedMember {
+  std::string name;
+  uint64_t at = 0, packed_bytes = 0, bytes = 0;
+  uint32_t crc = 0;  // CRC-32 of the unpacked bytes
+};
+
+// The same for such a member; E0261 also when size or checksum are others than it says.
+[[nodiscard]] Result<std::string> unpack_member(const OwnedFile& file, const PackedMember& member,
+                                                const std::string& cache_folder);
 
 // Appends through a buffer of 64 KiB.
 class PieceWriter {

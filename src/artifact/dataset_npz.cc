@@ -32,7 +32,8 @@ Result<std::unique_ptr<SampleFile>> open_member(const std::shared_ptr<OwnedFile>
   if (member.method != 8)
     return fail("E0261", fmt::format("the ZIP method {} is not supported", member.method), where,
                 "save it with numpy.savez or numpy.savez_compressed");
-  PANTOUM_ASSIGN(const std::string path, unpack_member(*file, at, member.packed_bytes, member.name, cache_folder));
+  PANTOUM_ASSIGN(const std::string path,
+                 unpack_member(*file, {member.name, at, member.packed_bytes, member.bytes, member.crc}, cache_folder));
   PANTOUM_ASSIGN(OwnedFile unpacked, OwnedFile::open_to_read(path));
   const uint64_t bytes = unpacked.size();
   auto samples = open_part(std::make_shared<OwnedFile>(std::move(unpacked)), 0, bytes, where);

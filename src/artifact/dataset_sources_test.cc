@@ -89,6 +89,14 @@ TEST_F(Sources, NpzThatIsDamagedIsRefused) {
   }
 }
 
+TEST_F(Sources, CompressedNpzIsHeldToItsChecksum) {
+  std::string whole = picture("deflated.npz");
+  const size_t entry = whole.find("PK\1\2");
+  whole[entry + 16] = static_cast<char>(whole[entry + 16] ^ 1);
+  put("data.npz", whole);
+  EXPECT_THAT(refusal("data.npz"), HasSubstr("the compressed data are damaged"));
+}
+
 TEST_F(Sources, NpzWithoutLabelsSaysWhichArraysItLacks) {
   wanted.inputs[0].name = "z";
   std::filesystem::copy(kTestdata + "deflated.npz", path("data.npz"));

@@ -80,6 +80,7 @@ Result<std::vector<ZipMember>> parse_zip_directory(std::span<const std::byte> di
     ZipMember member{.header_at = number(directory, 42, 4),
                      .packed_bytes = number(directory, 20, 4),
                      .bytes = number(directory, 24, 4),
+                     .crc = static_cast<uint32_t>(number(directory, 16, 4)),
                      .method = static_cast<uint16_t>(number(directory, 10, 2))};
     member.name.assign(reinterpret_cast<const char*>(directory.data()) + kEntryBytes, name);
     if (!widen(directory.subspan(kEntryBytes + name, extra), member)) return damaged(where);

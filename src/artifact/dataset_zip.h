@@ -15,6 +15,7 @@ struct ZipMember {
   std::string name;
   uint64_t header_at = 0;  // of its local header
   uint64_t packed_bytes = 0, bytes = 0;
+  uint32_t crc = 0;     // of the unpacked bytes
   uint16_t method = 0;  // 0 stored, 8 deflate
 };
 

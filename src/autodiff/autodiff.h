@@ -69,6 +69,9 @@ struct TrainingOptions {
   Metrics metrics = {};
 };
 
+// Freezes the parameters that the globs name. E0104 with all globs that name none.
+[[nodiscard]] Result<void> freeze(ir::Graph& forward, const std::vector<std::string>& globs);
+
 // The training step. Results: [loss]. The targets are the inputs "label", or with several terms "label.<output>". Every
 // trained parameter p gets p.next and its optimizer state "optim.<what>.<p>", what being momentum; adam_m, adam_v;
 // square, mean, momentum; sum. With NoOptimizer the gradients are outputs named "grad.<p>".

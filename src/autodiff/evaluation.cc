@@ -1,8 +1,8 @@
 #include <numeric>
-#include <unordered_map>
 
 #include "autodiff/autodiff.h"
 #include "autodiff/loss.h"
+#include "autodiff/running_statistics.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -12,30 +12,6 @@ using ir::Graph;
 using ir::Kind;
 using ir::Op;
 using ir::ValueId;
-
-// The op that keeps the running statistics made of each mean.
-using StatsOf = std::unordered_map<ValueId, ir::OpId>;
-
-StatsOf stats_of_means(const Graph& graph) {
-  StatsOf stats;
-  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-    if (graph.op(op).kind == Kind::k_batch_norm_stats) stats.emplace(graph.op(op).inputs[2], op);
-  }
-  return stats;
-}
-
-Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_of) {
-  const auto found = stats_of.find(op.outputs[1]);
-  if (found == stats_of.end() || graph.op(found->second).inputs[3] != op.outputs[2]) {
-    return fail("E0299", "a batch norm has no running statistics to evaluate it with", op.name);
-  }
-  const std::vector<ValueId>& stats = graph.op(found->second).inputs;
-  graph.value(op.outputs[1]).producer = graph.value(op.outputs[2]).producer = ir::kNone;
-  op.kind = Kind::k_batch_norm_eval;
-  op.inputs = {op.inputs[0], op.inputs[1], op.inputs[2], stats[0], stats[1]};
-  op.outputs.resize(1);
-  return {};
-}
 
 // Every reader of a dropout's output reads its input.
 void skip_dropout(Graph& graph) {

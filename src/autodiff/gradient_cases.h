@@ -151,6 +151,16 @@ inline void append_normalization_cases(std::vector<GradientCase>& cases) {
                                     {{}, {1e-2}})[0];
                      }});
   }
+  for (const ir::Shape& shape : {ir::Shape{5, 3}, ir::Shape{3, 2, 4, 3}}) {
+    cases.push_back(
+        {"batch_norm_eval of " + ir::to_text(shape), [=](CaseBuilder& c) {
+           const ir::Shape channels{shape[1]};
+           const ir::ValueId variance = c.op(Kind::k_exp, {c.frozen(channels)});
+           return c.op(Kind::k_batch_norm_eval,
+                       {c.parameter(shape), c.parameter(channels), c.parameter(channels), c.frozen(channels), variance},
+                       {{}, {1e-2}});
+         }});
+  }
   for (const int64_t axis : {1, 2}) {
     cases.push_back({"layer_norm from axis " + std::to_string(axis), [=](CaseBuilder& c) {
                        const ir::Shape shape{3, 2, 5}, rows(shape.begin() + axis, shape.end());

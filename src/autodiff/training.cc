@@ -15,23 +15,6 @@ namespace {
 using ir::Graph;
 using ir::ValueId;
 
-// Freezes what the globs name. All globs without a match are told at once.
-Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
-  std::vector<std::string> unmatched;
-  for (const std::string& glob : globs) {
-    bool matched = false;
-    for (ir::Value& value : graph.values) {
-      if (value.role != ir::Role::kParameter || fnmatch(glob.c_str(), value.name.c_str(), 0) != 0) continue;
-      matched = true;
-      value.trainable = false;
-    }
-    if (!matched) unmatched.push_back(fmt::format("'{}'", glob));
-  }
-  if (unmatched.empty()) return {};
-  return fail("E0104", "--freeze names no parameter", graph.name, "see the names with: pantoum inspect",
-              std::move(unmatched));
-}
-
 void note_untouched(Graph& graph, const std::vector<char>& trained) {
   for (size_t id = 0; id < trained.size(); ++id) {
     const ir::Value& value = graph.values[id];
@@ -82,6 +65,22 @@ class Accumulation {
 };
 
 }  // namespace
+
+Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
+  std::vector<std::string> unmatched;
+  for (const std::string& glob : globs) {
+    bool matched = false;
+    for (ir::Value& value : graph.values) {
+      if (value.role != ir::Role::kParameter || fnmatch(glob.c_str(), value.name.c_str(), 0) != 0) continue;
+      matched = true;
+      value.trainable = false;
+    }
+    if (!matched) unmatched.push_back(fmt::format("'{}'", glob));
+  }
+  if (unmatched.empty()) return {};
+  return fail("E0104", "--freeze names no parameter", graph.name, "see the names with: pantoum inspect",
+              std::move(unmatched));
+}
 
 Result<Graph> make_training(const Graph& forward, const TrainingOptions& options) {
   return make_step<GradientChain>(forward, options);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/units.h"
 #include "train/batch_queue.h"
 
 namespace pantoum::cli {
@@ -43,7 +44,9 @@ Result<void> parse_augmentation(const std::string& text, train::Augmentation& au
 artifact::Wanted wanted_of(const ir::Graph& training) {
   const auto sample = [&](ir::ValueId id) {
     const ir::Value& value = training.value(id);
-    return artifact::WantedTensor{value.name, value.type.dtype, {value.type.shape.begin() + 1, value.type.shape.end()}};
+    ir::Shape shape = value.type.shape;  // a shape without a batch is refused by the trainer
+    if (!shape.empty()) shape.erase(shape.begin());
+    return artifact::WantedTensor{value.name, value.type.dtype, std::move(shape)};
   };
   artifact::Wanted wanted;
   for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
@@ -78,6 +81,9 @@ void add_data_options(CLI::App& verb, DataWords& words) {
   verb.add_option("--prefetch", words.prefetch,
                   "batches made ahead on a thread of their own; their bytes are part of --ram")
       ->check(CLI::Range(0, 64));
+  verb.add_option(
+      "--feature-cache", words.feature_cache,
+      "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
   verb.add_option("--cache", words.cache,
                   "folder for data that cannot be read in place (beside the weights without it)");
 }
@@ -92,11 +98,26 @@ Result<train::Preparation> preparation_of(const DataWords& words) {
   return preparation;
 }
 
-Result<artifact::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& training) {
-  return artifact::open_data(words.data, wanted_of(training),
+Result<artifact::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& model) {
+  return artifact::open_data(words.data, wanted_of(model),
                              {.cache_folder = words.cache.empty() ? cache : words.cache,
                               .label_columns = words.label_columns,
                               .test_path = words.test_data});
+}
+
+Result<bool> wants_features(const DataWords& words) {
+  if (words.feature_cache.empty()) return false;
+  PANTOUM_TRY(base::parse_bytes(words.feature_cache, "--feature-cache"));
+  if (words.augment.empty()) return true;
+  std::fprintf(stderr, "note: --augment changes the samples in every epoch: no features are kept\n");
+  return false;
+}
+
+int64_t feature_bytes(const ir::Graph& training, int64_t samples) {
+  int64_t row_bytes = 0;
+  for (const ir::ValueId input : training.inputs)
+    row_bytes += training.value(input).type.bytes() / training.value(input).type.shape.front();
+  return samples * row_bytes;
 }
 
 int64_t prefetch_bytes(const DataWords& words, const ir::Graph& training) {

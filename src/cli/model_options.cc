@@ -49,7 +49,10 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
   add_optimizer_options(verb, words.optimizer);
   verb.add_option("--seed", words.seed, "shuffling and dropout");
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
+  verb.add_option("--keep-init", words.keep_init, "globs of parameters that --weights leaves alone: a new head");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
+  verb.add_option("--freeze-stats", words.freeze_stats,
+                  "globs of running statistics: these batch norms use them as they are, in training too");
   verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
       ->check(CLI::IsMember({"ram", "aux", "auto"}));
 }
@@ -84,6 +87,7 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   PANTOUM_ASSIGN(options.training.losses, losses_of(words.loss));
   PANTOUM_ASSIGN(options.training.metrics, metrics_of(words.loss));
   options.training.freeze = words.freeze;
+  options.freeze_stats = words.freeze_stats;
   options.training.clip_value = words.optimizer.clip_value;
   options.training.clip_norm = words.optimizer.clip_norm;
   options.training.accumulate = words.optimizer.accumulate;

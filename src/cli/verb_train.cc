@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -44,7 +45,9 @@ struct Prepared {
   std::shared_ptr<const train::KernelSet> kernels;
   std::vector<std::byte> binary;
   artifact::TrainTest data;
-  std::vector<std::string> inputs;  // the model's, in its order
+  std::vector<std::string> inputs;    // the model's, in its order
+  std::vector<std::string> features;  // what a step reads instead, where they are kept
+  int64_t feature_bytes = 0;
   ToldLosses told;
   std::string plan_hash;
   double energy_j = 0;
@@ -56,9 +59,27 @@ std::string beside(const std::string& output, const char* name) {
   return (std::filesystem::path(output).parent_path() / name).string();
 }
 
+std::vector<std::string> names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::vector<std::string> names;
+  for (const ir::ValueId value : values) names.push_back(graph.value(value).name);
+  return names;
+}
+
+// Whether what the compiled backbone gives is more than --feature-cache allows; stderr says so.
+Result<bool> is_too_much(const Options& options, const pipeline::Compiled& compiled, int64_t samples) {
+  if (!compiled.features) return false;
+  PANTOUM_ASSIGN(const int64_t limit, base::parse_bytes(options.data.feature_cache, "--feature-cache"));
+  const int64_t bytes = feature_bytes(compiled.training, samples);
+  if (bytes <= limit) return false;
+  std::fprintf(stderr, "note: the features take %s, more than --feature-cache: none are kept\n",
+               base::show_bytes(bytes).c_str());
+  return true;
+}
+
 Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_TRY(check_judge(options.run, model.training));
+  PANTOUM_ASSIGN(model.cut_features, wants_features(options.data));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   request.measure.page_folder = options.page_file;
@@ -69,10 +90,15 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   }
   ProgressLine line(options.common.json());
   attach(request.options, line);
-  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
-  for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   PANTOUM_ASSIGN(artifact::TrainTest data,
-                 open_data(options.data, beside(options.output, ".cache"), compiled.training));
+                 open_data(options.data, beside(options.output, ".cache"), compiled.evaluation));
+  PANTOUM_ASSIGN(const bool too_much, is_too_much(options, compiled, data.train.count()));
+  if (too_much) {
+    model.cut_features = false;
+    PANTOUM_ASSIGN(compiled, pipeline::compile_model(model, request, dump));
+  }
+  for (const std::string& note : compiled.training.notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   request.reserve += prefetch_bytes(options.data, compiled.training);
   PANTOUM_TRY(set_finish_within(options.plan.limits, {.epochs = options.epochs, .samples = data.train.count()},
                                 pipeline::batch_of(compiled), request));
@@ -95,6 +121,11 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   Json event = to_json(summary);
   event["event"] = "plan";
   PANTOUM_TRY(log.write(event));
+  PANTOUM_TRY(log.write({{"event", "data"},
+                         {"format", data.train.format},
+                         {"train_samples", data.train.count()},
+                         {"test_samples", data.test.count()},
+                         {"classes", data.train.classes}}));
   Prepared prepared{.data = std::move(data),
                     .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
@@ -106,9 +137,16 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
   prepared.planned_out_bytes = planned->found.bytes_out;
-  for (ir::ValueId input : compiled.training.inputs) prepared.inputs.push_back(compiled.training.value(input).name);
+  prepared.inputs = names_of(compiled.evaluation, compiled.evaluation.inputs);
+  if (compiled.features) {
+    prepared.features = names_of(compiled.training, compiled.training.inputs);
+    prepared.feature_bytes = feature_bytes(compiled.training, prepared.data.train.count());
+  }
   PANTOUM_ASSIGN(prepared.binary, pipeline::encode_programs(compiled, *planned));
-  PANTOUM_TRY(pipeline::write_initial_weights(compiled.training, options.model.weights, weights_path));
+  PANTOUM_ASSIGN(const std::vector<std::string> notes,
+                 pipeline::write_initial_weights(compiled.training, {options.model.weights, options.model.keep_init},
+                                                 weights_path));
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   PANTOUM_TRY(artifact::write_plan(planned->training, options.plan_output));
   return prepared;
 }
@@ -221,11 +259,28 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .kernels = prepared.kernels->table(),
                                  .pool = prepared.kernels->pool(),
                                  .inputs = prepared.inputs,
+                                 .features = prepared.features,
                                  .prefetch = options.data.prefetch};
   PANTOUM_ASSIGN(settings.preparation, preparation_of(options.data));
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
   if (!options.resume.empty()) PANTOUM_TRY(trainer->resume(options.resume));
   return trainer;
+}
+
+// The data that steps and evaluations read; the features stand for the training set where they are kept.
+Result<artifact::TrainTest> data_of_run(const Options& options, Prepared& prepared, train::Trainer& trainer,
+                                        RunLog& log) {
+  if (prepared.features.empty()) return std::move(prepared.data);
+  const auto begun = std::chrono::steady_clock::now();
+  artifact::TrainTest data;
+  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.page_file, interrupted()));
+  data.test = std::move(prepared.data.test);
+  PANTOUM_TRY(
+      log.write({{"event", "features"},
+                 {"samples", data.train.count()},
+                 {"bytes", prepared.feature_bytes},
+                 {"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count()}}));
+  return data;
 }
 
 Result<int> train_model(Options options) {
@@ -238,12 +293,13 @@ Result<int> train_model(Options options) {
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(options.output + ".initial");
-  PANTOUM_ASSIGN(const Prepared prepared, prepare(options, log, weights.path()));
+  PANTOUM_ASSIGN(Prepared prepared, prepare(options, log, weights.path()));
   if (interrupted().stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
+  PANTOUM_ASSIGN(const artifact::TrainTest data, data_of_run(options, prepared, *trainer, log));
   Narrator narrator(options, prepared, *trainer, log);
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
                         .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
@@ -253,7 +309,7 @@ Result<int> train_model(Options options) {
                         .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { narrator.step(progress); };
   run.log = [&](const train::RunEvent& event) { narrator.event(event); };
-  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, prepared.data, run));
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*trainer, data, run));
   const Json end = end_event(prepared, *trainer, summary);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));

@@ -83,13 +83,13 @@ class Patience {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The evaluation and the step of a micro-batch find parameters and batch where training leaves them.
+// The evaluation, the step of a micro-batch and the backbone find parameters and batch where training leaves them.
 Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
                       const Patience& patience, const plan::Plan* reuse, plan::Infeasible* infeasible,
                       Planned& planned) {
   options.time_limit = patience.next();
   PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
-  const std::map<std::string, Bytes> places = by_name(compiled.training_cost.graph, planned.training.initial);
+  std::map<std::string, Bytes> places = by_name(compiled.training_cost.graph, planned.training.initial);
   options.warm_start = nullptr;
   options.ram = planned.training.budget_bytes;
   if (compiled.accumulation) {
@@ -102,6 +102,11 @@ Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan
   options.most_energy.reset();
   options.fixed_initial = inherited(compiled.evaluation_cost.graph, places);
   PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(compiled.evaluation_cost.graph, options));
+  if (!compiled.features) return {};
+  places.merge(by_name(compiled.evaluation_cost.graph, planned.evaluation.initial));  // the model's inputs
+  options.time_limit = patience.next();
+  options.fixed_initial = inherited(compiled.features_cost.graph, places);
+  PANTOUM_ASSIGN(planned.features, plan::make_plan(compiled.features_cost.graph, options));
   return {};
 }
 
@@ -199,6 +204,7 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
+  if (planned.features) PANTOUM_TRY(checked(compiled.features_cost.graph, *planned.features, "features"));
   if (planned.accumulation) {
     PANTOUM_ASSIGN(planned.accumulation_found,
                    checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));

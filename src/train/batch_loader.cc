@@ -70,11 +70,15 @@ BatchLoader::BatchLoader(Preparation preparation, size_t inputs, size_t labels)
 Result<Conversion> BatchLoader::fit(const artifact::SampleFile& file, const BatchView& tensor, bool is_input) const {
   const std::span<const int64_t> row = tensor.shape.subspan(1);
   const std::string name(tensor.name);
+  const ir::Shape& stored = file.sample_shape();
+  const bool channels_last = stored.size() == 3 && same_up_to_ones(std::array{stored[2], stored[0], stored[1]}, row);
   if (!same_up_to_ones(file.sample_shape(), row))
     return fail("E0262",
                 fmt::format("the data do not fit the model: samples have the shape {}, '{}' wants {}",
                             show(file.sample_shape()), name, show(row)),
-                name, "give data of the model's input shape, or export the model for this data");
+                name,
+                channels_last ? "move the channels to the front: numpy.transpose(x, (0, 3, 1, 2))"
+                              : "give data of the model's input shape, or export the model for this data");
   using ir::DType;
   const DType from = file.dtype(), to = tensor.dtype;
   if (is_input && from == DType::kF32 && to == DType::kF32 && !preparation_.normalization.empty())

@@ -146,6 +146,9 @@ TEST(BatchLoader, LeavesOutExtentsOfOneAndNothingElse) {
   EXPECT_FALSE(fits({8, 28}));
   EXPECT_FALSE(fits({8, 28, 28, 2}));
   EXPECT_FALSE(fits({8, 27, 28}));
+  const artifact::Dataset last = dataset(ir::DType::kU8, {4, 5, 3}, std::vector<uint8_t>(60));
+  const TestBatch first(ir::DType::kF32, {1, 3, 4, 5});
+  EXPECT_THAT(BatchLoader({}, 1, 1).bind(last, first.views()).error().help, HasSubstr("(0, 3, 1, 2)"));
 }
 
 }  // namespace

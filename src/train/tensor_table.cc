@@ -35,21 +35,23 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
 
 class TableMaker {
  public:
-  TableMaker(const std::vector<std::string>& inputs, const artifact::SafetensorFile& weights)
-      : input_names_(inputs), weights_(weights) {}
+  TableMaker(const InputNames& names, const artifact::SafetensorFile& weights)
+      : input_names_(names.inputs), feature_names_(names.features), weights_(weights) {}
 
   Result<TensorTable> make(const pt_plan& plan) {
     const std::vector<Named> named = named_tensors(plan);
     PANTOUM_TRY(find_programs(plan));
     PANTOUM_TRY(find_labels(named));
     table_.inputs.resize(input_names_.size());
+    table_.features.resize(feature_names_.size());
+    table_.made_features.resize(feature_names_.size());
     for (const Named& entry : named) sort_in(entry);
     PANTOUM_TRY(check());
     return std::move(table_);
   }
 
  private:
-  const std::vector<std::string>& input_names_;
+  const std::vector<std::string>&input_names_, &feature_names_;
   const artifact::SafetensorFile& weights_;
   TensorTable table_;
 
@@ -58,6 +60,8 @@ class TableMaker {
     if (train < 0) return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
     table_.train_program = static_cast<uint32_t>(train);
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
+    if (const int32_t features = pt_plan_program(&plan, "features"); features >= 0)
+      table_.features_program = static_cast<uint32_t>(features);
     if (const int32_t accumulate = pt_plan_program(&plan, "accumulate"); accumulate >= 0)
       table_.accumulate_program = static_cast<uint32_t>(accumulate);
     return {};
@@ -87,6 +91,7 @@ class TableMaker {
     if (name == "loss" || name.starts_with("eval.") || name == "accumulate.loss") return result(entry);
     if (name.starts_with("optim.")) return table_.states.push_back(entry.tensor);
     if (name.starts_with("accumulated.")) return table_.sums.push_back(entry.tensor);
+    if (is_feature(entry)) return;
     const auto input = std::find(input_names_.begin(), input_names_.end(), name);
     if (input != input_names_.end() && entry.in_ram) {
       table_.inputs[static_cast<size_t>(input - input_names_.begin())] = entry.tensor;
@@ -95,6 +100,19 @@ class TableMaker {
     } else {
       table_.weights.push_back(entry.tensor);
     }
+  }
+
+  // One that is an input of the model too is not taken here.
+  bool is_feature(const Named& entry) {
+    bool taken = false;
+    for (size_t feature = 0; feature < feature_names_.size(); ++feature) {
+      const std::string& name = feature_names_[feature];
+      const bool is_input = std::find(input_names_.begin(), input_names_.end(), name) != input_names_.end();
+      if (entry.tensor.name == name) table_.features[feature] = entry.tensor;
+      if (entry.tensor.name == (is_input ? name : "features." + name)) table_.made_features[feature] = entry.tensor;
+      taken = taken || (!is_input && (entry.tensor.name == name || entry.tensor.name == "features." + name));
+    }
+    return taken;
   }
 
   void result(const Named& entry) {
@@ -131,6 +149,10 @@ class TableMaker {
         return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {},
                     kHelp);
     }
+    for (size_t feature = 0; feature < feature_names_.size(); ++feature)
+      if (!table_.features_program || table_.features[feature].bytes == 0 ||
+          table_.features[feature].bytes != table_.made_features[feature].bytes)
+        return fail("E0253", "the plan does not make the feature '" + feature_names_[feature] + "'", {}, kHelp);
     for (const LossTensors& term : table_.terms)
       if (table_.batch <= 0 || term.label.shape[0] != table_.batch || term.label.bytes == 0)
         return fail("E0253", "the plan's batch is empty, or not the same for every loss", {}, kHelp);
@@ -140,9 +162,9 @@ class TableMaker {
 
 }  // namespace
 
-Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
+Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                       const artifact::SafetensorFile& weights) {
-  return TableMaker(inputs, weights).make(plan);
+  return TableMaker(names, weights).make(plan);
 }
 
 }  // namespace pantoum::train

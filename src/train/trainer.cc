@@ -13,6 +13,7 @@
 #include "train/engine.h"
 #include "train/epoch_batches.h"
 #include "train/evaluation_sums.h"
+#include "train/feature_cache.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/tensor_table.h"
@@ -35,9 +36,14 @@ class PlanTrainer final : public Trainer {
                   .micro_batches = options.micro_batches},
         preparation_(options.preparation),
         piece_(kPieceBytes),
-        loader_(options.preparation, table_.inputs.size(), table_.terms.size()) {
-    for (const PlanTensor& input : table_.inputs) batch_.push_back(view_of(input));
-    for (const LossTensors& term : table_.terms) batch_.push_back(view_of(term.label));
+        loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
+        step_loader_(step_preparation(), step_inputs().size(), table_.terms.size()) {
+    for (const PlanTensor& input : table_.inputs) model_batch_.push_back(view_of(input));
+    for (const PlanTensor& input : step_inputs()) batch_.push_back(view_of(input));
+    for (const LossTensors& term : table_.terms) {
+      model_batch_.push_back(view_of(term.label));
+      batch_.push_back(view_of(term.label));
+    }
   }
   ~PlanTrainer() override { end_feed(); }
   PlanTrainer(const PlanTrainer&) = delete;
@@ -49,8 +55,8 @@ class PlanTrainer final : public Trainer {
       PANTOUM_ASSIGN(queue_, BatchQueue::create(batch_, prefetch));
     }
     PANTOUM_TRY(engine_->start());
-    for (size_t input = 0; input < table_.inputs.size(); ++input) attach(batch_[input], table_.inputs[input]);
-    for (size_t term = 0; term < table_.terms.size(); ++term) attach(label(term), table_.terms[term].label);
+    attach(batch_, step_inputs());
+    attach(model_batch_, table_.inputs);
     if (queue_) PANTOUM_TRY(queue_->map());
     return load_tensors(weights, table_, *engine_, piece_);
   }
@@ -75,24 +81,26 @@ class PlanTrainer final : public Trainer {
   }
 
   Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
-    auto loader = std::make_shared<BatchLoader>(preparation_, table_.inputs.size(), table_.terms.size());
+    auto loader = std::make_shared<BatchLoader>(step_preparation(), step_inputs().size(), table_.terms.size());
     PANTOUM_TRY(loader->bind(data, batch_));
     return epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
   }
 
   Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
-    PANTOUM_TRY(loader_.bind(data, batch_));
+    PANTOUM_TRY(step_loader_.bind(data, batch_));
     if (indices.size() != static_cast<size_t>(batch()))
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
     progress_.samples = data.count();
     const auto rows = static_cast<size_t>(table_.batch);
     return run_step([&](uint64_t micro_batch) -> Result<void> {
       for (size_t row = 0; row < rows; ++row)
-        PANTOUM_TRY(load(indices[micro_batch * rows + row], static_cast<int64_t>(row)));
+        PANTOUM_TRY(step_loader_.load(indices[micro_batch * rows + row], batch_, static_cast<int64_t>(row)));
       return {};
     });
   }
 
+  Result<artifact::Dataset> make_features(const artifact::Dataset& data, const std::string& folder,
+                                          std::stop_token stop) override;
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
 
   Result<void> save(const std::string& path) override { return save_checkpoint(path, table_, *engine_, progress_); }
@@ -148,8 +156,9 @@ class PlanTrainer final : public Trainer {
   Progress progress_;
   Preparation preparation_;
   std::vector<std::byte> piece_;
-  std::vector<BatchView> batch_;  // in the arena: the inputs, then the labels of each loss
-  BatchLoader loader_;
+  // In the arena: the inputs, then the labels of each loss. What a step reads, and what the model reads.
+  std::vector<BatchView> batch_, model_batch_;
+  BatchLoader loader_, step_loader_;  // of the model's batches, of a step's
   BatchProducer producer_;
   std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
   uint64_t total_steps_ = 0;
@@ -158,12 +167,22 @@ class PlanTrainer final : public Trainer {
   static BatchView view_of(const PlanTensor& tensor) {
     return {tensor.name, tensor.dtype, tensor.shape, std::span(static_cast<std::byte*>(nullptr), tensor.bytes)};
   }
-  void attach(BatchView& view, const PlanTensor& tensor) {
-    view.data = std::span(engine_->data(tensor.index), tensor.bytes);
+  std::span<std::byte> bytes_of(const PlanTensor& tensor) {
+    return std::span(engine_->data(tensor.index), tensor.bytes);
   }
-  BatchView& label(size_t term) { return batch_[table_.inputs.size() + term]; }
+  void attach(std::vector<BatchView>& batch, const std::vector<PlanTensor>& inputs) {
+    for (size_t input = 0; input < inputs.size(); ++input) batch[input].data = bytes_of(inputs[input]);
+    for (size_t term = 0; term < table_.terms.size(); ++term)
+      batch[inputs.size() + term].data = bytes_of(table_.terms[term].label);
+  }
 
-  Result<void> load(int64_t index, int64_t row) { return loader_.load(index, batch_, row); }
+  [[nodiscard]] const std::vector<PlanTensor>& step_inputs() const {
+    return table_.features.empty() ? table_.inputs : table_.features;
+  }
+  // Features are as the backbone made them.
+  [[nodiscard]] Preparation step_preparation() const { return table_.features.empty() ? preparation_ : Preparation{}; }
+
+  Result<void> load(int64_t index, int64_t row) { return loader_.load(index, model_batch_, row); }
 
   // Batches are numbered from 1 on, as a producer is asked for them.
   [[nodiscard]] uint64_t batches_done() const {
@@ -220,6 +239,27 @@ class PlanTrainer final : public Trainer {
   Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
 
+Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& data, const std::string& folder,
+                                                     std::stop_token stop) {
+  if (table_.features.empty()) return fail("E0105", "the plan holds no program 'features'", {}, "plan the model again");
+  PANTOUM_TRY(loader_.bind(data, model_batch_));
+  std::vector<BatchView> made;  // the types that a step reads, where the program leaves them
+  for (size_t feature = 0; feature < table_.features.size(); ++feature) {
+    made.push_back(view_of(table_.features[feature]));
+    made.back().data = bytes_of(table_.made_features[feature]);
+  }
+  PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache, FeatureCache::create(folder, data.count(), made));
+  for (int64_t begin = 0; begin < data.count(); begin += table_.batch) {
+    if (stop.stop_requested()) return fail("E0999", "interrupted while features were made; nothing was trained yet");
+    const int64_t real = std::min(table_.batch, data.count() - begin);
+    for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(row < real ? begin + row : begin, row));
+    const pt_status status = engine_->run(*table_.features_program, {0, progress_.seed, 0});
+    if (status != PT_OK) return status_failure(status, "making features");
+    for (int64_t row = 0; row < real; ++row) PANTOUM_TRY(cache->put(begin + row, made, row));
+  }
+  return FeatureCache::as_dataset(cache, data);
+}
+
 Result<void> PlanTrainer::run_eval() {
   const pt_status status = engine_->run(*table_.eval_program, {progress_.step, progress_.seed, progress_.lr});
   if (status != PT_OK) return status_failure(status, "evaluation");
@@ -250,7 +290,7 @@ Result<void> PlanTrainer::take_off_padding(double rows, EvaluationSums& sums) {
 Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums) {
   for (int64_t row = 0; row < table_.batch; ++row) {
     PANTOUM_TRY(load(row < real ? begin + row : 0, row));
-    if (row >= real) mask_labels(table_, std::span(batch_).subspan(table_.inputs.size()), row);
+    if (row >= real) mask_labels(table_, std::span(model_batch_).subspan(table_.inputs.size()), row);
   }
   PANTOUM_TRY(run_eval());
   bool unmasked = false;
@@ -271,7 +311,7 @@ Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
   if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
-  PANTOUM_TRY(loader_.bind(data, batch_));
+  PANTOUM_TRY(loader_.bind(data, model_batch_));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
   EvaluationSums sums;
@@ -294,7 +334,7 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                                                 .direct_io = options.direct_io,
                                                                                 .kernels = options.kernels,
                                                                                 .pool = options.pool}));
-  PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
+  PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
   if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))
     return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),

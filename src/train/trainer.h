@@ -34,7 +34,9 @@ struct TrainerOptions {
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
-      inputs;            // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+      inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+  // Inputs of the plan's step that its program "features" makes of the model's inputs; empty: it has none.
+  std::vector<std::string> features = {};
   int64_t prefetch = 0;  // batches that a feed makes ahead of their steps, beside the arena (batch_queue.h)
   Preparation preparation;
 };
@@ -101,6 +103,12 @@ class Trainer {
   // many as samples: room for an epoch's order) outlive it. Ask after a resume, which may change the seed. E0262 as
   // step().
   [[nodiscard]] virtual Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) = 0;
+
+  // Runs the frozen backbone once on every sample of `data` and keeps what it gives, for steps on that in place of
+  // `data`, which outlives it. The file is made in `folder` ("": where page files are); it goes with the data set.
+  // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902 the file; E0999 `stop`.
+  [[nodiscard]] virtual Result<artifact::Dataset> make_features(const artifact::Dataset& data,
+                                                                const std::string& folder, std::stop_token stop) = 0;
 
   // One step on samples chosen by `indices` (batch() of them), not augmented. With micro-batches, all but the last add
   // their gradients up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be

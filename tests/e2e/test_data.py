@@ -83,6 +83,9 @@ class Data(House):
             idx(self.path("sorted", f"{prefix}-images-idx3-ubyte"), (len(order), 28, 28), b"".join(images[784 * row:784 * row + 784] for row in order))
             idx(self.path("sorted", f"{prefix}-labels-idx1-ubyte"), (len(order),), [present.index(labels[row]) for row in order])
         self.assertEqual(self.train(self.path("pictures"), "pictures"), self.train(self.path("sorted"), "sorted"))
+        event = next(line for line in self.log_of(self.path("pictures.jsonl")) if line["event"] == "data")
+        self.assertEqual((event["format"], event["train_samples"]), ("image folder", 6 * BATCH))
+        self.assertEqual(event["classes"], [str(label) for label in present])
 
     def test_prefetching_changes_nothing_and_is_part_of_the_budget(self):
         words = ("--augment", "flip,vflip,crop:3", "--normalize", "0.3,0.4", "--epochs", 3)
