@@ -82,6 +82,11 @@
   /* updates; lr and step are runtime scalars */                                                                       \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
   PT_OPERATOR(adam, 121) /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */            \
+  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b */                      \
+  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: gates i o f c, activated */              \
+  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC */                                                 \
+  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] (gates z r h) V[N,H] (P of gate h) */       \
+  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P) */                          \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
   PT_OPERATOR(alias, 200)
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "autodiff/shared_products.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -85,6 +86,7 @@ class Sweep {
       : builder_(builder),
         reach_(std::move(reach)),
         on_gradient_(on_gradient),
+        shared_(builder.graph(), reach_.ops, reach_.active),
         first_new_(builder.graph().values.size()),
         gradient_(first_new_, kNone),
         readers_(first_new_, 0) {
@@ -112,6 +114,7 @@ class Sweep {
   ir::Builder& builder_;
   Reach reach_;
   const OnGradient& on_gradient_;
+  SharedProducts shared_;
   size_t first_new_;
   std::vector<ValueId> gradient_;  // by forward value: the sum so far
   std::set<ValueId> named_;        // gradients under their final name; a + b shares one: the first keeps it
@@ -135,6 +138,7 @@ class Sweep {
   }
 
   void complete(ValueId value) {
+    if (const ValueId stacked = shared_.gradient(builder_, value); stacked != kNone) accumulate(value, stacked);
     const ValueId gradient = gradient_[at(value)];
     const std::string name = builder_.graph().value(value).name;
     const OpId producer = builder_.graph().value(value).producer;
@@ -151,8 +155,10 @@ class Sweep {
     if (!flows && !is_loss) return;
     std::vector<char> wanted;
     for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
+    shared_.claim(op, wanted);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
     ir::op_def(op.kind).gradient(backward);
+    shared_.add(op, d_outputs[0]);
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       if (wanted[input] && backward.d_inputs[input] != kNone) accumulate(op.inputs[input], backward.d_inputs[input]);
     }

@@ -7,7 +7,6 @@
 
 #include "import/operators.h"
 #include "import/shapes.h"
-#include "pantoum/pantoum.h"
 
 namespace pantoum::import {
 namespace {
@@ -15,8 +14,6 @@ namespace {
 using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
-
-constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat or split
 
 bool swaps_last_two(const std::vector<int64_t>& perm) {
   std::vector<int64_t> swapped(perm.size());
@@ -40,7 +37,6 @@ Result<void> lower_transpose(Node& node) {
   return {};
 }
 
-// More parts than an op may have operands are joined in rounds.
 Result<void> lower_concat(Node& node) {
   std::vector<ValueId> parts;
   for (size_t input = 0; input < node.input_count(); ++input) {
@@ -49,21 +45,13 @@ Result<void> lower_concat(Node& node) {
   }
   if (parts.empty() || !node.attributes().has("axis")) return fail("E0211", "it has no inputs or no axis");
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
-  while (parts.size() > 1) {
-    std::vector<ValueId> joined;
-    for (size_t first = 0; first < parts.size(); first += kMostParts) {
-      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostParts, parts.size() - first));
-      if (end - begin == 1) {
-        joined.push_back(*begin);
-        continue;
-      }
-      PANTOUM_ASSIGN(const ValueId whole, node.op(Kind::k_concat, {begin, end}, {{axis}, {}}));
-      joined.push_back(whole);
-    }
-    parts = std::move(joined);
+  ir::TensorType whole = node.builder().type(parts[0]);
+  for (size_t part = 1; part < parts.size(); ++part) {
+    const std::vector<ir::TensorType> pair = {whole, node.builder().type(parts[part])};
+    PANTOUM_ASSIGN(const std::vector<ir::TensorType> joined, ir::infer_types(Kind::k_concat, {pair, {}, {{axis}, {}}}));
+    whole = joined[0];
   }
-  node.set(0, parts[0]);
+  node.set(0, node.builder().concat(node.label(), parts, axis));
   return {};
 }
 
@@ -109,28 +97,9 @@ Result<void> lower_split(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
   const ir::TensorType from = node.type(0);
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), from.shape.size()));
-  const auto along = static_cast<size_t>(axis);
-  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, from.shape[along]));
-  if (extents.size() == 1) {
-    node.set(0, x);
-    return {};
-  }
-  if (extents.size() <= kMostParts) {
-    std::vector<ir::TensorType> parts(extents.size(), from);
-    for (size_t part = 0; part < parts.size(); ++part) parts[part].shape[along] = extents[part];
-    PANTOUM_ASSIGN(const std::vector<ValueId> outputs, node.add(Kind::k_split, {x}, {{axis}, {}}, parts));
-    for (size_t part = 0; part < parts.size(); ++part) node.set(part, outputs[part]);
-    return {};
-  }
-  std::vector<SlicePiece> pieces;
-  for (const int64_t extent : from.shape) pieces.push_back({0, 1, extent});
-  pieces[along].count = 0;
-  for (size_t part = 0; part < extents.size(); ++part) {
-    pieces[along].start += pieces[along].count;
-    pieces[along].count = extents[part];
-    PANTOUM_ASSIGN(const ValueId piece, slice(node, x, pieces));
-    node.set(part, piece);
-  }
+  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, from.shape[static_cast<size_t>(axis)]));
+  const std::vector<ValueId> parts = node.builder().split(node.label(), x, axis, extents);
+  for (size_t part = 0; part < parts.size(); ++part) node.set(part, parts[part]);
   return {};
 }
 

@@ -20,6 +20,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> index_ops();
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
+[[nodiscard]] std::vector<OpDef> recurrent_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
 [[nodiscard]] std::vector<OpDef> alias_ops();
 

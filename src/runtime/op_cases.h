@@ -23,6 +23,7 @@ inline std::vector<OpCase> op_cases() {
   const std::vector<int64_t> conv = {2, 1, 1, 0, 1, 2, 1, 2, 2};        // strides, pads, dilations, groups
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
+  const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});  // a recurrent state and its gates
   std::vector<OpCase> cases = {
       {k_matmul, {f({3, 1, 4, 5}), f({2, 5, 7}), f({7})}, {f({3, 2, 4, 7})}, {{0, 0}, {}}},
       {k_matmul, {f({5, 4}), f({7, 5})}, {f({4, 7})}, {{1, 1}, {}}},
@@ -65,6 +66,11 @@ inline std::vector<OpCase> op_cases() {
       {k_count_correct, {f({2, 5}), i({2})}, {f({2})}, {}},
       {k_mse, {image, image}, {f({})}, {}},
       {k_mse_grad, {image, image}, {image}, {}},
+      {k_lstm_cell, {g4, g4, h}, {h, h, g4}, {}},
+      {k_lstm_cell_grad, {h, g4, h, h}, {g4, h}, {}},
+      {k_lstm_cell_grad, {h, g4, h, h, h}, {g4, h}, {}},
+      {k_gru_cell, {g3, g3, h}, {h, g3, h}, {}},
+      {k_gru_cell_grad, {h, g3, h, h}, {g3, g3, h}, {}},
       {k_sgd, {image, image, image}, {image, image}, {{1}, {0.9, 1e-4}}},
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},
