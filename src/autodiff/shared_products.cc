@@ -18,6 +18,12 @@ bool is_thin_product(const ir::Graph& graph, const Op& op) {
   return 2 * rows * (inner + columns) < 4 * inner * columns;
 }
 
+// The weight's gradient of y = a b, or y = a b'.
+ValueId product(ir::Builder& builder, const std::string& weight, bool trans_b, ValueId a, ValueId dy) {
+  const std::vector<ValueId> factors = trans_b ? std::vector{dy, a} : std::vector{a, dy};
+  return builder.op(Kind::k_matmul, weight + ".dw", factors, {{1, 0}, {}});
+}
+
 }  // namespace
 
 SharedProducts::SharedProducts(const ir::Graph& forward, const std::vector<char>& takes_part,
@@ -54,18 +60,21 @@ ValueId SharedProducts::gradient(ir::Builder& builder, ValueId value) const {
   const bool is_weight = weights_.contains(value);
   if (!is_weight && !biases_.contains(value)) return kNone;
   const Stack& stack = is_weight ? weights_.at(value) : biases_.at(value);
-  if (stack.parts.empty()) return kNone;
-  std::vector<ValueId> lefts, gradients;
-  for (const auto& [output, part] : stack.parts) {
-    lefts.push_back(part.first);
-    gradients.push_back(part.second);
+  ValueId sum = kNone;
+  for (auto part = stack.parts.begin(); part != stack.parts.end();) {
+    std::vector<ValueId> lefts, gradients;
+    for (int64_t rows = 0; part != stack.parts.end() && rows < ir::kTallRows; ++part) {
+      lefts.push_back(part->second.first);
+      gradients.push_back(part->second.second);
+      rows += builder.type(gradients.back()).shape[0];
+    }
+    const std::string name = builder.graph().value(value).name;
+    const ValueId d = builder.concat(name + ".dy", gradients, 0);
+    const ValueId made = is_weight ? product(builder, name, stack.trans_b, builder.concat(name + ".a", lefts, 0), d)
+                                   : builder.sum_to(d, builder.type(value).shape);
+    sum = sum == kNone ? made : builder.op(Kind::k_add, "grad." + name, {sum, made});
   }
-  const std::string name = builder.graph().value(value).name;
-  const ValueId d = builder.concat(name + ".dy", gradients, 0);
-  if (!is_weight) return builder.sum_to(d, builder.type(value).shape);
-  const ValueId a = builder.concat(name + ".a", lefts, 0);
-  const std::vector<ValueId> factors = stack.trans_b ? std::vector{d, a} : std::vector{a, d};
-  return builder.op(Kind::k_matmul, name + ".dw", factors, {{1, 0}, {}});
+  return sum;
 }
 
 }  // namespace pantoum::autodiff

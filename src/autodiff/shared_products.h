@@ -1,9 +1,9 @@
-// One weight in many products (a recurrent network's time steps): its gradient as one product over stacked factors.
+// One weight in many products (a recurrent network's time steps): its gradient as few products over stacked factors.
 //
 //   dW = dy_1' a_1 + ... + dy_T' a_T = [dy_1; ...; dy_T]' [a_1; ...; a_T]
 //
 // T thin products and their sum read and write the weight's size T times; the stacks move the factors once. Stacked is
-// what moves fewer bytes that way. Rows stand in the order of the forward ops.
+// what moves fewer bytes that way, up to ir::kTallRows, in the order of the forward ops.
 #pragma once
 
 #include <map>

@@ -5,6 +5,7 @@
 #include <array>
 #include <numeric>
 
+#include "import/concat_part.h"
 #include "import/operators.h"
 #include "import/shapes.h"
 
@@ -78,7 +79,21 @@ Result<std::vector<int64_t>> split_extents(Node& node, int64_t extent) {
   return extents;
 }
 
+// Where one index of one axis is taken, and all of the others: that part, if x was concatenated from it.
+ValueId known_part(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  const Shape from = node.builder().type(x).shape;
+  size_t axis = pieces.size();
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const bool whole = pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from[d];
+    if (whole) continue;
+    if (axis != pieces.size() || pieces[d].count != 1) return ir::kNone;
+    axis = d;
+  }
+  return axis == pieces.size() ? ir::kNone : concat_part(node.builder(), x, axis, pieces[axis].start);
+}
+
 Result<ValueId> slice(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  if (const ValueId part = known_part(node, x, pieces); part != ir::kNone) return part;
   const ir::TensorType from = node.builder().type(x);
   ir::Attrs attrs;
   Shape shape;

@@ -1,11 +1,12 @@
-// LSTM, GRU and RNN, unrolled over time: one product with the inputs of all time steps, then for each step a product
-// with the state and a cell.
+// LSTM, GRU and RNN, unrolled over time: tall products with the inputs of several time steps, then for each step a
+// product with the state and a cell.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 
+#include "import/concat_part.h"
 #include "import/operators.h"
 
 namespace pantoum::import {
@@ -185,53 +186,99 @@ std::vector<ValueId> factors(ValueId a, ValueId b, ValueId bias) {
   return bias == ir::kNone ? std::vector{a, b} : std::vector{a, b, bias};
 }
 
-Result<Sequence> unroll(Node& node, const Sizes& sizes, ValueId x, Direction state, Cell cell) {
-  const ir::Attrs transposed{{0, 1}, {}};
-  PANTOUM_ASSIGN(const ValueId z, node.op(Kind::k_matmul, factors(x, state.w, state.x_bias), transposed));
-  const std::vector<int64_t> each(static_cast<size_t>(sizes.steps), sizes.batch);
-  const std::vector<ValueId> parts = node.builder().split(node.label() + ".steps", z, 0, each);
+// The inputs of all time steps in pieces of `steps` time steps each, as matrices.
+struct Pieces {
+  std::vector<ValueId> x;
+  int64_t steps;
+};
+
+// The input of every time step where it was concatenated from them (by the layer below); else empty.
+std::vector<ValueId> known_steps(Node& node, const Sizes& sizes, ValueId x) {
+  std::vector<ValueId> known;
+  for (int64_t time = 0; time < sizes.steps; ++time) {
+    const ValueId part = concat_part(node.builder(), x, 0, time);
+    if (part == ir::kNone) return {};
+    known.push_back(node.builder().reshape(part, {sizes.batch, sizes.inputs}));
+  }
+  return known;
+}
+
+Result<Pieces> pieces_of(Node& node, const Sizes& sizes) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(kX));
+  Pieces pieces{{}, (ir::kTallRows + sizes.batch - 1) / sizes.batch};
+  const std::vector<ValueId> known = known_steps(node, sizes, x);
+  std::vector<int64_t> extents;
+  for (int64_t first = 0; first < sizes.steps; first += pieces.steps) {
+    const int64_t count = std::min(pieces.steps, sizes.steps - first);
+    extents.push_back(count * sizes.batch);
+    if (known.empty()) continue;
+    const auto begin = known.begin() + static_cast<std::ptrdiff_t>(first);
+    pieces.x.push_back(
+        node.builder().concat(node.label() + ".x", {begin, begin + static_cast<std::ptrdiff_t>(count)}, 0));
+  }
+  if (!known.empty()) return pieces;
+  PANTOUM_ASSIGN(const ValueId rows, node.reshape(x, {sizes.steps * sizes.batch, sizes.inputs}));
+  pieces.x = node.builder().split(node.label() + ".x", rows, 0, extents);
+  return pieces;
+}
+
+const ir::Attrs kTransposedB{{0, 1}, {}};
+
+// The products of a piece's time steps with W.
+Result<std::vector<ValueId>> step_products(Node& node, const Sizes& sizes, ValueId piece, const Direction& direction) {
+  PANTOUM_ASSIGN(const ValueId z, node.op(Kind::k_matmul, factors(piece, direction.w, direction.x_bias), kTransposedB));
+  const int64_t steps = node.builder().type(z).shape[0] / sizes.batch;
+  return node.builder().split(node.label() + ".z", z, 0, std::vector(static_cast<size_t>(steps), sizes.batch));
+}
+
+Result<Sequence> unroll(Node& node, const Sizes& sizes, const Pieces& pieces, Direction state, Cell cell) {
   Sequence made;
-  made.h.resize(parts.size());
-  for (size_t count = 0; count < parts.size(); ++count) {
-    const size_t time = state.reverse ? parts.size() - 1 - count : count;
+  made.h.resize(static_cast<size_t>(sizes.steps));
+  std::vector<std::vector<ValueId>> products(pieces.x.size());
+  for (int64_t count = 0; count < sizes.steps; ++count) {
+    const int64_t time = state.reverse ? sizes.steps - 1 - count : count;
+    const auto piece = static_cast<size_t>(time / pieces.steps);
+    if (products[piece].empty()) {
+      PANTOUM_ASSIGN(products[piece], step_products(node, sizes, pieces.x[piece], state));
+    }
     const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", time);
     const ValueId p =
-        node.builder().op(Kind::k_matmul, name + ".h", factors(state.h, state.r, state.h_bias), transposed);
-    cell(node, name, parts[time], p, state);
-    made.h[time] = state.h;
+        node.builder().op(Kind::k_matmul, name + ".h", factors(state.h, state.r, state.h_bias), kTransposedB);
+    cell(node, name, products[piece][static_cast<size_t>(time % pieces.steps)], p, state);
+    made.h[static_cast<size_t>(time)] = state.h;
   }
   made.last_h = state.h;
   made.last_c = state.c;
   return made;
 }
 
-// Every direction's value under a new first dimension `axis` of extent D.
-ValueId side_by_side(Node& node, std::vector<ValueId> parts, const Shape& each, int64_t axis) {
+// Values joined along a dimension that each has with extent 1 in the shape `each`.
+ValueId side_by_side(Node& node, const char* suffix, std::vector<ValueId> parts, const Shape& each, int64_t axis) {
   for (ValueId& part : parts) part = node.builder().reshape(part, each);
-  return node.builder().concat(node.label() + ".directions", std::move(parts), axis);
+  return node.builder().concat(node.label() + suffix, std::move(parts), axis);
 }
 
 void set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& sequences) {
+  const Shape step{1, 1, sizes.batch, sizes.hidden}, whole{sizes.steps, 1, sizes.batch, sizes.hidden};
+  const Shape state{1, sizes.batch, sizes.hidden};
   std::vector<ValueId> y, h, c;
   for (const Sequence& sequence : sequences) {
-    if (node.wants(0)) y.push_back(node.builder().concat(node.label() + ".y", sequence.h, 0));
+    if (node.wants(0)) y.push_back(side_by_side(node, ".y", sequence.h, step, 0));
     h.push_back(sequence.last_h);
     c.push_back(sequence.last_c);
   }
-  const Shape state{1, sizes.batch, sizes.hidden};
-  if (node.wants(0)) node.set(0, side_by_side(node, y, {sizes.steps, 1, sizes.batch, sizes.hidden}, 1));
-  if (node.wants(1)) node.set(1, side_by_side(node, h, state, 0));
-  if (node.wants(2) && c[0] != ir::kNone) node.set(2, side_by_side(node, c, state, 0));
+  if (node.wants(0)) node.set(0, side_by_side(node, ".directions", y, whole, 1));
+  if (node.wants(1)) node.set(1, side_by_side(node, ".h", h, state, 0));
+  if (node.wants(2) && c[0] != ir::kNone) node.set(2, side_by_side(node, ".c", c, state, 0));
 }
 
 Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state, Cell cell) {
   PANTOUM_TRY(check_form(node, sizes));
-  PANTOUM_ASSIGN(ValueId x, node.real(kX));
-  PANTOUM_ASSIGN(x, node.reshape(x, {sizes.steps * sizes.batch, sizes.inputs}));
   PANTOUM_ASSIGN(const std::vector<Direction> directions, directions_of(node, sizes, biases_apart, has_cell_state));
+  PANTOUM_ASSIGN(const Pieces pieces, pieces_of(node, sizes));
   std::vector<Sequence> sequences;
   for (const Direction& direction : directions) {
-    PANTOUM_ASSIGN(Sequence made, unroll(node, sizes, x, direction, cell));
+    PANTOUM_ASSIGN(Sequence made, unroll(node, sizes, pieces, direction, cell));
     sequences.push_back(std::move(made));
   }
   set_outputs(node, sizes, sequences);
