@@ -138,7 +138,6 @@ class Sweep {
   }
 
   void complete(ValueId value) {
-    if (const ValueId stacked = shared_.gradient(builder_, value); stacked != kNone) accumulate(value, stacked);
     const ValueId gradient = gradient_[at(value)];
     const std::string name = builder_.graph().value(value).name;
     const OpId producer = builder_.graph().value(value).producer;
@@ -152,16 +151,20 @@ class Sweep {
     for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[at(output)]);
     const bool is_loss = op.kind == ir::Kind::k_cross_entropy || op.kind == ir::Kind::k_mse;
     const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
-    if (!flows && !is_loss) return;
+    if (!flows && !is_loss) return add_shared(op, kNone);
     std::vector<char> wanted;
     for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
     shared_.claim(op, wanted);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
     ir::op_def(op.kind).gradient(backward);
-    shared_.add(op, d_outputs[0]);
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       if (wanted[input] && backward.d_inputs[input] != kNone) accumulate(op.inputs[input], backward.d_inputs[input]);
     }
+    add_shared(op, d_outputs[0]);
+  }
+
+  void add_shared(const Op& op, ValueId d_output) {
+    for (const auto& [value, part] : shared_.add(builder_, op, d_output)) accumulate(value, part);
   }
 
   void accumulate(ValueId value, ValueId part) {

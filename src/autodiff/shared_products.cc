@@ -1,5 +1,7 @@
 #include "autodiff/shared_products.h"
 
+#include <algorithm>
+
 namespace pantoum::autodiff {
 namespace {
 
@@ -7,6 +9,9 @@ using ir::Kind;
 using ir::kNone;
 using ir::Op;
 using ir::ValueId;
+
+// A product of so many rows gains little from more.
+constexpr int64_t kTallRows = 128;
 
 // A product of matrices whose rows can be stacked, and whose factors move for less than the weight's gradient is
 // written, read beside a sum, and that sum written.
@@ -18,63 +23,61 @@ bool is_thin_product(const ir::Graph& graph, const Op& op) {
   return 2 * rows * (inner + columns) < 4 * inner * columns;
 }
 
-// The weight's gradient of y = a b, or y = a b'.
-ValueId product(ir::Builder& builder, const std::string& weight, bool trans_b, ValueId a, ValueId dy) {
-  const std::vector<ValueId> factors = trans_b ? std::vector{dy, a} : std::vector{a, dy};
-  return builder.op(Kind::k_matmul, weight + ".dw", factors, {{1, 0}, {}});
-}
-
 }  // namespace
 
 SharedProducts::SharedProducts(const ir::Graph& forward, const std::vector<char>& takes_part,
-                               const std::vector<char>& active) {
-  std::map<std::pair<ValueId, bool>, std::vector<const Op*>> sharing;  // by weight and whether it is transposed
+                               const std::vector<char>& active)
+    : active_(active) {
+  std::map<std::vector<ValueId>, std::vector<const Op*>> sharing;  // by weight, whether it is transposed, and bias
   for (size_t id = 0; id < forward.ops.size(); ++id) {
     const Op& op = forward.ops[id];
     if (!takes_part[id] || !is_thin_product(forward, op) || !active[static_cast<size_t>(op.inputs[1])]) continue;
-    sharing[{op.inputs[1], op.attrs.ints[1] != 0}].push_back(&op);
+    const ValueId bias = op.inputs.size() == 3 ? op.inputs[2] : kNone;
+    sharing[{op.inputs[1], static_cast<ValueId>(op.attrs.ints[1] != 0), bias}].push_back(&op);
   }
   for (const auto& [key, ops] : sharing) {
-    if (ops.size() < 2 || !weights_.try_emplace(key.first, Stack{key.second, {}}).second) continue;
+    if (ops.size() < 2) continue;
+    int64_t rows = kTallRows;
     for (const Op* op : ops) {
-      claimed_.insert(op->outputs[0]);
-      if (op->inputs.size() == 3 && active[static_cast<size_t>(op->inputs[2])]) biases_[op->inputs[2]];
+      if (rows >= kTallRows) {
+        stacks_.emplace_back();
+        rows = 0;
+      }
+      rows += forward.value(op->outputs[0]).type.shape[0];
+      stacks_.back().waiting.insert(op->outputs[0]);
+      stack_of_[op->outputs[0]] = stacks_.size() - 1;
     }
   }
 }
 
 void SharedProducts::claim(const Op& op, std::vector<char>& wanted) const {
-  if (!claimed_.contains(op.outputs[0])) return;
-  wanted[1] = 0;
-  if (op.inputs.size() == 3) wanted[2] = 0;
+  if (stack_of_.contains(op.outputs[0])) std::fill(wanted.begin() + 1, wanted.end(), char{0});
 }
 
-void SharedProducts::add(const Op& op, ValueId d_output) {
-  if (!claimed_.contains(op.outputs[0])) return;
-  weights_.at(op.inputs[1]).parts[op.outputs[0]] = {op.inputs[0], d_output};
-  if (op.inputs.size() == 3 && biases_.contains(op.inputs[2]))
-    biases_.at(op.inputs[2]).parts[op.outputs[0]] = {op.inputs[0], d_output};
-}
-
-ValueId SharedProducts::gradient(ir::Builder& builder, ValueId value) const {
-  const bool is_weight = weights_.contains(value);
-  if (!is_weight && !biases_.contains(value)) return kNone;
-  const Stack& stack = is_weight ? weights_.at(value) : biases_.at(value);
-  ValueId sum = kNone;
-  for (auto part = stack.parts.begin(); part != stack.parts.end();) {
-    std::vector<ValueId> lefts, gradients;
-    for (int64_t rows = 0; part != stack.parts.end() && rows < ir::kTallRows; ++part) {
-      lefts.push_back(part->second.first);
-      gradients.push_back(part->second.second);
-      rows += builder.type(gradients.back()).shape[0];
-    }
-    const std::string name = builder.graph().value(value).name;
-    const ValueId d = builder.concat(name + ".dy", gradients, 0);
-    const ValueId made = is_weight ? product(builder, name, stack.trans_b, builder.concat(name + ".a", lefts, 0), d)
-                                   : builder.sum_to(d, builder.type(value).shape);
-    sum = sum == kNone ? made : builder.op(Kind::k_add, "grad." + name, {sum, made});
+std::vector<SharedProducts::Contribution> SharedProducts::add(ir::Builder& builder, const Op& op, ValueId d_output) {
+  const auto found = stack_of_.find(op.outputs[0]);
+  if (found == stack_of_.end()) return {};
+  Stack& stack = stacks_[found->second];
+  stack.waiting.erase(op.outputs[0]);
+  if (d_output != kNone) stack.parts[op.outputs[0]] = {op.inputs[0], d_output};
+  if (!stack.waiting.empty() || stack.parts.empty()) return {};
+  std::vector<ValueId> lefts, gradients;
+  for (const auto& [output, part] : stack.parts) {
+    lefts.push_back(part.first);
+    gradients.push_back(part.second);
   }
-  return sum;
+  return contributions(builder, op, builder.concat(op.name + ".a", lefts, 0),
+                       builder.concat(op.name + ".dy", gradients, 0));
+}
+
+// y = a b + bias, or y = a b' + bias
+std::vector<SharedProducts::Contribution> SharedProducts::contributions(ir::Builder& builder, const Op& op, ValueId a,
+                                                                        ValueId dy) const {
+  const std::vector<ValueId> factors = op.attrs.ints[1] != 0 ? std::vector{dy, a} : std::vector{a, dy};
+  std::vector<Contribution> made = {{op.inputs[1], builder.op(Kind::k_matmul, op.name + ".dw", factors, {{1, 0}, {}})}};
+  if (op.inputs.size() == 3 && active_[static_cast<size_t>(op.inputs[2])])
+    made.push_back({op.inputs[2], builder.sum_to(dy, builder.type(op.inputs[2]).shape)});
+  return made;
 }
 
 }  // namespace pantoum::autodiff

@@ -3,7 +3,8 @@
 //   dW = dy_1' a_1 + ... + dy_T' a_T = [dy_1; ...; dy_T]' [a_1; ...; a_T]
 //
 // T thin products and their sum read and write the weight's size T times; the stacks move the factors once. Stacked is
-// what moves fewer bytes that way, up to ir::kTallRows, in the order of the forward ops.
+// what moves fewer bytes that way, in the order of the forward ops, up to ir::kTallRows, so that the factors of few
+// steps are in RAM together.
 #pragma once
 
 #include <map>
@@ -21,18 +22,26 @@ class SharedProducts {
 
   // Clears in `wanted` the op's inputs whose gradients come from a stack.
   void claim(const ir::Op& op, std::vector<char>& wanted) const;
-  // The op was differentiated with this gradient of its first output.
-  void add(const ir::Op& op, ir::ValueId d_output);
-  // What the stacks of a weight or a bias give once every op that reads it was added; kNone: nothing.
-  [[nodiscard]] ir::ValueId gradient(ir::Builder& builder, ir::ValueId value) const;
+
+  // A contribution to the gradient of a weight or a bias.
+  struct Contribution {
+    ir::ValueId value, part;
+  };
+  // The op was differentiated, with this gradient of its output (kNone: none flows); what its stack gives once it is
+  // the last of it.
+  [[nodiscard]] std::vector<Contribution> add(ir::Builder& builder, const ir::Op& op, ir::ValueId d_output);
 
  private:
   struct Stack {
-    bool trans_b = false;
+    std::set<ir::ValueId> waiting;                                     // outputs of products not differentiated yet
     std::map<ir::ValueId, std::pair<ir::ValueId, ir::ValueId>> parts;  // output -> (left factor, output's gradient)
   };
-  std::map<ir::ValueId, Stack> weights_, biases_;
-  std::set<ir::ValueId> claimed_;  // outputs of the products that are stacked
+  std::vector<char> active_;
+  std::vector<Stack> stacks_;
+  std::map<ir::ValueId, size_t> stack_of_;  // by a product's output
+
+  [[nodiscard]] std::vector<Contribution> contributions(ir::Builder& builder, const ir::Op& op, ir::ValueId a,
+                                                        ir::ValueId dy) const;
 };
 
 }  // namespace pantoum::autodiff

@@ -1,5 +1,4 @@
-// LSTM, GRU and RNN, unrolled over time: tall products with the inputs of several time steps, then for each step a
-// product with the state and a cell.
+// LSTM, GRU and RNN, unrolled over time: for each step a product with its input, one with the state, and a cell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -186,66 +185,36 @@ std::vector<ValueId> factors(ValueId a, ValueId b, ValueId bias) {
   return bias == ir::kNone ? std::vector{a, b} : std::vector{a, b, bias};
 }
 
-// The inputs of all time steps in pieces of `steps` time steps each, as matrices.
-struct Pieces {
-  std::vector<ValueId> x;
-  int64_t steps;
-};
-
-// The input of every time step where it was concatenated from them (by the layer below); else empty.
-std::vector<ValueId> known_steps(Node& node, const Sizes& sizes, ValueId x) {
-  std::vector<ValueId> known;
+// The input of every time step, [N, I]: what it was concatenated from (the layer below), or a piece.
+Result<std::vector<ValueId>> inputs_of(Node& node, const Sizes& sizes) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(kX));
+  std::vector<ValueId> steps;
   for (int64_t time = 0; time < sizes.steps; ++time) {
     const ValueId part = concat_part(node.builder(), x, 0, time);
-    if (part == ir::kNone) return {};
-    known.push_back(node.builder().reshape(part, {sizes.batch, sizes.inputs}));
+    if (part == ir::kNone) break;
+    steps.push_back(part);
   }
-  return known;
+  if (static_cast<int64_t>(steps.size()) < sizes.steps)
+    steps = node.builder().split(node.label() + ".x", x, 0, std::vector<int64_t>(static_cast<size_t>(sizes.steps), 1));
+  for (ValueId& step : steps) step = node.builder().reshape(step, {sizes.batch, sizes.inputs});
+  return steps;
 }
 
-Result<Pieces> pieces_of(Node& node, const Sizes& sizes) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kX));
-  Pieces pieces{{}, (ir::kTallRows + sizes.batch - 1) / sizes.batch};
-  const std::vector<ValueId> known = known_steps(node, sizes, x);
-  std::vector<int64_t> extents;
-  for (int64_t first = 0; first < sizes.steps; first += pieces.steps) {
-    const int64_t count = std::min(pieces.steps, sizes.steps - first);
-    extents.push_back(count * sizes.batch);
-    if (known.empty()) continue;
-    const auto begin = known.begin() + static_cast<std::ptrdiff_t>(first);
-    pieces.x.push_back(
-        node.builder().concat(node.label() + ".x", {begin, begin + static_cast<std::ptrdiff_t>(count)}, 0));
-  }
-  if (!known.empty()) return pieces;
-  PANTOUM_ASSIGN(const ValueId rows, node.reshape(x, {sizes.steps * sizes.batch, sizes.inputs}));
-  pieces.x = node.builder().split(node.label() + ".x", rows, 0, extents);
-  return pieces;
-}
-
-const ir::Attrs kTransposedB{{0, 1}, {}};
-
-// The products of a piece's time steps with W.
-Result<std::vector<ValueId>> step_products(Node& node, const Sizes& sizes, ValueId piece, const Direction& direction) {
-  PANTOUM_ASSIGN(const ValueId z, node.op(Kind::k_matmul, factors(piece, direction.w, direction.x_bias), kTransposedB));
-  const int64_t steps = node.builder().type(z).shape[0] / sizes.batch;
-  return node.builder().split(node.label() + ".z", z, 0, std::vector(static_cast<size_t>(steps), sizes.batch));
-}
-
-Result<Sequence> unroll(Node& node, const Sizes& sizes, const Pieces& pieces, Direction state, Cell cell) {
+// Two products and a cell a step: what can be dropped and computed again, or paged, step by step.
+Result<Sequence> unroll(Node& node, const std::vector<ValueId>& inputs, Direction state, Cell cell) {
+  const ir::Attrs transposed{{0, 1}, {}};
   Sequence made;
-  made.h.resize(static_cast<size_t>(sizes.steps));
-  std::vector<std::vector<ValueId>> products(pieces.x.size());
-  for (int64_t count = 0; count < sizes.steps; ++count) {
-    const int64_t time = state.reverse ? sizes.steps - 1 - count : count;
-    const auto piece = static_cast<size_t>(time / pieces.steps);
-    if (products[piece].empty()) {
-      PANTOUM_ASSIGN(products[piece], step_products(node, sizes, pieces.x[piece], state));
-    }
+  made.h.resize(inputs.size());
+  for (size_t count = 0; count < inputs.size(); ++count) {
+    const size_t time = state.reverse ? inputs.size() - 1 - count : count;
     const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", time);
-    const ValueId p =
-        node.builder().op(Kind::k_matmul, name + ".h", factors(state.h, state.r, state.h_bias), kTransposedB);
-    cell(node, name, products[piece][static_cast<size_t>(time % pieces.steps)], p, state);
-    made.h[static_cast<size_t>(time)] = state.h;
+    const std::vector<ValueId> x = factors(inputs[time], state.w, state.x_bias);
+    const std::vector<ValueId> h = factors(state.h, state.r, state.h_bias);
+    PANTOUM_TRY(ir::infer_types(Kind::k_matmul, {ir::types_of(node.builder().graph(), x), {}, transposed}));
+    const ValueId z = node.builder().op(Kind::k_matmul, name + ".x", x, transposed);
+    const ValueId p = node.builder().op(Kind::k_matmul, name + ".h", h, transposed);
+    cell(node, name, z, p, state);
+    made.h[time] = state.h;
   }
   made.last_h = state.h;
   made.last_c = state.c;
@@ -275,10 +244,10 @@ void set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& se
 Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state, Cell cell) {
   PANTOUM_TRY(check_form(node, sizes));
   PANTOUM_ASSIGN(const std::vector<Direction> directions, directions_of(node, sizes, biases_apart, has_cell_state));
-  PANTOUM_ASSIGN(const Pieces pieces, pieces_of(node, sizes));
+  PANTOUM_ASSIGN(const std::vector<ValueId> inputs, inputs_of(node, sizes));
   std::vector<Sequence> sequences;
   for (const Direction& direction : directions) {
-    PANTOUM_ASSIGN(Sequence made, unroll(node, sizes, pieces, direction, cell));
+    PANTOUM_ASSIGN(Sequence made, unroll(node, inputs, direction, cell));
     sequences.push_back(std::move(made));
   }
   set_outputs(node, sizes, sequences);

@@ -10,10 +10,6 @@
 
 namespace pantoum::ir {
 
-// A product of matrices of so many rows gains little from more: what shares a weight is joined up to here, and no
-// further, so that its parts can be dropped or paged apart.
-inline constexpr int64_t kTallRows = 128;
-
 // Import and autodiff build through this, so that no graph holds a shape that its op's rule does not give.
 // A rule that refuses is remembered: the builder goes on with values that no op makes, and `error()` tells the first
 // refusal (E0211; where = the op's name). The graph is of no use then. Names that are taken get "#2", "#3", ...
