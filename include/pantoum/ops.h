@@ -87,6 +87,19 @@
   PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC */                                                 \
   PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] (gates z r h) V[N,H] (P of gate h) */       \
   PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P) */                          \
+  /* operands in blocks of channels (pt_layout, src/kernels/portable/layout.h); otherwise as the op without the suffix \
+   */                                                                                                                  \
+  PT_OPERATOR(reorder, 180)               /* X -> Y in another layout; [from, to] (pt_layout); padding is zero */      \
+  PT_OPERATOR(conv2d_nchwc, 181)          /* X (blocked or plain) W bias? -> Y; [PT_CONV_*, PT_CONV_NCHWC_*] */        \
+  PT_OPERATOR(conv2d_dx_nchwc, 182)       /* dY W -> dX; [the same] */                                                 \
+  PT_OPERATOR(conv2d_dw_nchwc, 183)       /* X (blocked or plain) dY -> dW; [the same] */                              \
+  PT_OPERATOR(batch_norm_nchwc, 184)      /* X scale bias -> Y mean var; {eps} */                                      \
+  PT_OPERATOR(batch_norm_grad_nchwc, 185) /* dY X scale mean var -> dX dscale dbias; {eps} */                          \
+  PT_OPERATOR(batch_norm_eval_nchwc, 186) /* X scale bias rmean rvar -> Y; {eps} */                                    \
+  PT_OPERATOR(max_pool_nchwc, 187)        /* X -> Y; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                \
+  PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                  \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
   PT_OPERATOR(alias, 200)
 
@@ -102,7 +115,12 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_PAD_TOP, PT_CONV_PAD_LEFT, PT_CONV_PAD_BOTTOM, PT_CONV_PAD_RIGHT,
   PT_CONV_DILATION_H, PT_CONV_DILATION_W,
   PT_CONV_GROUPS,
-  PT_CONV_ATTRS
+  PT_CONV_ATTRS,
+  /* the _nchwc forms have these too, because padding hides them in the operands' extents */
+  PT_CONV_NCHWC_CHANNELS = PT_CONV_ATTRS, /* of X, in all groups */
+  PT_CONV_NCHWC_OUTPUTS,                  /* of Y, in all groups */
+  PT_CONV_NCHWC_WEIGHT,                   /* pt_layout of W */
+  PT_CONV_NCHWC_ATTRS
 };
 
 enum { /* max_pool, avg_pool and their gradients */

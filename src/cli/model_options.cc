@@ -13,8 +13,8 @@
 namespace pantoum::cli {
 namespace {
 
-constexpr std::array<const char*, 4> kPasses{"import", "autodiff", "cost", "plan"};
-constexpr std::array<const char*, 3> kOptionalPasses{"paging", "remat", "inplace"};
+constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
+constexpr std::array<const char*, 4> kOptionalPasses{"paging", "remat", "inplace", "layouts"};
 
 Result<void> check_not_negative(double value, const char* option) {
   if (std::isfinite(value) && value >= 0) return {};
@@ -79,10 +79,12 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
   verb.add_option("--threads", words.threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
+  verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
+      ->check(CLI::IsMember({"auto", "onednn", "portable"}));
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
-  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, cost, plan");
-  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace");
+  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
+  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts");
   verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
@@ -137,6 +139,10 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   PANTOUM_ASSIGN(options.without, without_of(words.without));
   options.effort = words.effort;
   request.kernel_threads = thread_count(words);
+  request.kernels = words.kernels == "portable" ? train::KernelSet::Choice::kPortable
+                    : words.kernels == "onednn" ? train::KernelSet::Choice::kOneDnn
+                                                : train::KernelSet::Choice::kAuto;
+  request.layouts = !disabled("layouts");
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;
 }

@@ -37,6 +37,7 @@ struct Options {
 
 // What remains of the compiler once training starts: everything else is given back first.
 struct Prepared {
+  std::shared_ptr<const train::KernelSet> kernels;
   std::vector<std::byte> binary;
   std::vector<std::string> inputs;  // the model's, in its order
   std::string plan_hash;
@@ -92,6 +93,7 @@ Result<Prepared> prepare(const Options& options, int64_t samples, RunLog& log, c
   PANTOUM_TRY(log.write(event));
   Prepared prepared{.plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
+  prepared.kernels = compiled.kernels;
   prepared.budget_bytes = planned->training.budget_bytes;
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
@@ -175,6 +177,9 @@ Json end_event(const Prepared& prepared, const train::Trainer& trainer, const tr
   event["arena_bytes"] = usage.arena_bytes;
   event["unplanned_peak_bytes"] = prepared.unplanned_peak_bytes;
   event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
+  event["kernels"] = prepared.kernels->name();
+  event["back_end_bytes"] = usage.back_end_bytes;
+  event["resident_bytes"] = usage.high_water;
   event["bytes_paged_in"] = usage.bytes_paged_in;
   event["bytes_paged_out"] = usage.bytes_paged_out;
   event["seconds"] = summary.seconds;
@@ -200,6 +205,8 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
                                  .seed = options.model.seed,
                                  .lr = options.model.lr,
                                  .plan_hash = prepared.plan_hash,
+                                 .kernels = prepared.kernels->table(),
+                                 .pool = prepared.kernels->pool(),
                                  .inputs = prepared.inputs};
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer, train::Trainer::create(prepared.binary, weights, settings));
   PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(options.normalize));

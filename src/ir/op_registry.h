@@ -57,6 +57,8 @@ struct OpDef {
   // Pairs (output position, input position): the output may be written over that input, element for element.
   std::vector<std::pair<int, int>> (*in_place)(const OpTypes& types) = nullptr;  // null: none
   bool recompute = true;
+  // Element e of every output depends on the elements e of the inputs (broadcast) alone: any order of elements will do.
+  bool pointwise = false;
 };
 
 // The definition; every Kind has one.

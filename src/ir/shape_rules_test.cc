@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/op_registry.h"
+#include "kernels/portable/layout.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::ir {
@@ -37,6 +38,7 @@ struct Accepted {
 };
 
 const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
+const Attrs kBlocks{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO}, {}};
 const Attrs kPool{{2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0}, {}};
 
 std::vector<Accepted> accepted() {
@@ -77,6 +79,31 @@ std::vector<Accepted> accepted() {
       {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 1})}}, {f32({2, 3}), f32({2, 1})}},
       {{Kind::k_slice, {f32({5, 6})}, {{1, 2, 5, -2}, {}}, {f32({2, 3})}}, {f32({2, 3})}},
       {{Kind::k_slice_grad, {f32({2, 3})}, {{1, 2, 5, -2}, {}}, {f32({5, 6})}}, {f32({5, 6})}},
+      {{Kind::k_reorder, {f32({2, 6, 5, 7})}, {{PT_LAYOUT_PLAIN, PT_LAYOUT_NCHWC}, {}}, {f32({2, 2, 5, 7, 4})}},
+       {f32({2, 2, 5, 7, 4})}},
+      {{Kind::k_conv2d_nchwc,
+        {f32({2, 1, 8, 7, 4}), f32({1, 1, 3, 3, 4, 4}), f32({4})},
+        kBlocks,
+        {f32({2, 1, 4, 7, 4})}},
+       {f32({2, 1, 4, 7, 4})}},
+      {{Kind::k_conv2d_dx_nchwc, {f32({2, 1, 4, 7, 4}), f32({1, 1, 3, 3, 4, 4})}, kBlocks, {f32({2, 1, 8, 7, 4})}},
+       {f32({2, 1, 8, 7, 4})}},
+      {{Kind::k_conv2d_dw_nchwc, {f32({2, 3, 8, 7}), f32({2, 1, 4, 7, 4})}, kBlocks, {f32({1, 1, 3, 3, 4, 4})}},
+       {f32({1, 1, 3, 3, 4, 4})}},
+      {{Kind::k_batch_norm_nchwc, {f32({2, 1, 5, 5, 4}), c3, c3}, {{}, {1e-5}}, {f32({2, 1, 5, 5, 4}), c3, c3}},
+       {f32({2, 1, 5, 5, 4}), c3, c3}},
+      {{Kind::k_batch_norm_grad_nchwc,
+        {f32({2, 1, 5, 5, 4}), f32({2, 1, 5, 5, 4}), c3, c3, c3},
+        {{}, {1e-5}},
+        {f32({2, 1, 5, 5, 4}), c3, c3}},
+       {f32({2, 1, 5, 5, 4}), c3, c3}},
+      {{Kind::k_batch_norm_eval_nchwc, {f32({2, 1, 5, 5, 4}), c3, c3, c3, c3}, {{}, {1e-5}}, {f32({2, 1, 5, 5, 4})}},
+       {f32({2, 1, 5, 5, 4})}},
+      {{Kind::k_max_pool_nchwc, {f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 2, 2, 8})}}, {f32({1, 2, 2, 2, 8})}},
+      {{Kind::k_max_pool_grad_nchwc, {f32({1, 2, 2, 2, 8}), f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 5, 4, 8})}},
+       {f32({1, 2, 5, 4, 8})}},
+      {{Kind::k_avg_pool_nchwc, {f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 2, 2, 8})}}, {f32({1, 2, 2, 2, 8})}},
+      {{Kind::k_avg_pool_grad_nchwc, {f32({1, 2, 2, 2, 8})}, kPool, {f32({1, 2, 5, 4, 8})}}, {f32({1, 2, 5, 4, 8})}},
       {{Kind::k_gather, {f32({4, 3}), i64({2, 5})}, {{0}, {}}}, {f32({2, 5, 3})}},
       {{Kind::k_gather_grad, {f32({4}), i64({})}, {{1}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
       {{Kind::k_dropout, {f32({4})}, {{1}, {0.5}}}, {f32({4})}},

@@ -5,7 +5,7 @@
 #include "cost/cost_graph_json.h"
 #include "cost/measure.h"
 #include "pipeline/pipeline.h"
-#include "train/thread_pool.h"
+#include "rewrite/channel_blocks.h"
 
 #include <nlohmann/json.hpp>
 
@@ -28,12 +28,12 @@ void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
 }
 
 struct Measuring {
-  std::unique_ptr<train::ThreadPool> pool;
   std::unique_ptr<cost::ProfileStore> store;
   std::unique_ptr<cost::OpTimer> timer;
 };
 
-Result<Measuring> start_measuring(const MeasureOptions& options, int threads, cost::DeviceProfile& device) {
+Result<Measuring> start_measuring(const MeasureOptions& options, const train::KernelSet& kernels,
+                                  cost::DeviceProfile& device) {
   Measuring measuring;
   if (!options.measure) return measuring;
   if (!device.host)
@@ -41,11 +41,18 @@ Result<Measuring> start_measuring(const MeasureOptions& options, int threads, co
                 "use --device host");
   PANTOUM_ASSIGN(measuring.store,
                  cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
-  PANTOUM_ASSIGN(measuring.pool, train::ThreadPool::create(threads));
-  measuring.timer = cost::measuring_timer(*measuring.store, measuring.pool->interface());
+  measuring.timer = cost::measuring_timer(*measuring.store, kernels.pool());
   PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store,
                                     device.device.pager));
   return measuring;
+}
+
+rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
+  const pt_back_end* back_end = kernels.back_end();
+  if (back_end == nullptr) return {};
+  return {.block = back_end->channel_block,
+          .weight_layout = [back_end](uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4],
+                                      const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
 }
 
 }  // namespace
@@ -66,12 +73,23 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   keep_persistent(compiled.training, compiled.evaluation);
   tell("autodiff", ir::to_text(compiled.training));
 
-  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+  // Images in the layout that the device's kernels are fast with; reorders between layouts are ops like all others.
   PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
-  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, request.kernel_threads, device));
+  PANTOUM_ASSIGN(compiled.kernels,
+                 train::KernelSet::open(device.host ? request.kernels : train::KernelSet::Choice::kPortable,
+                                        request.kernel_threads));
+  if (request.layouts) {
+    compiled.training = rewrite::block_channels(compiled.training, block_kernels(*compiled.kernels));
+    compiled.evaluation = rewrite::block_channels(compiled.evaluation, block_kernels(*compiled.kernels));
+  }
+  tell("rewrite", ir::to_text(compiled.training));
+
+  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
   const cost::CostGraphOptions options{.params_in = model.params_in,
                                        .ram = request.options.ram,
                                        .in_place = request.options.in_place,
+                                       .kernels = compiled.kernels->table(),
                                        .threads = request.kernel_threads,
                                        .timer = measuring.timer.get()};
   PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));

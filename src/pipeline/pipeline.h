@@ -16,6 +16,7 @@
 #include "ir/graph.h"
 #include "plan/baseline.h"
 #include "plan/planner.h"
+#include "train/kernel_set.h"
 
 namespace pantoum::pipeline {
 
@@ -45,12 +46,16 @@ struct PlanRequest {
   std::string planner = "pantoum";  // or a name of plan::baselines()
   MeasureOptions measure;
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
+  // On the host; other devices have the portable kernels.
+  train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
+  bool layouts = true;  // images in blocks of channels, where the kernels are fast with them
 };
 
 // What one pass has made, in words: for --dump-after.
 using Dump = std::function<void(const std::string& pass, const std::string& text)>;
 
 struct Compiled {
+  std::shared_ptr<const train::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   ir::Graph training, evaluation;
   cost::BuiltCostGraph training_cost, evaluation_cost;
 };
@@ -62,7 +67,7 @@ struct Planned {
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };
 
-// Import, autodiff, cost. E04xx, E02xx, E01xx as those rooms have them.
+// Import, autodiff, rewrite, cost. E04xx, E02xx, E01xx as those rooms have them.
 [[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,
                                              const Dump& dump = {});
 

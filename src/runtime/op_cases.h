@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "artifact/binary_plan.h"
+#include "kernels/portable/layout.h"
 
 namespace pantoum::runtime_test {
 
@@ -75,6 +76,24 @@ inline std::vector<OpCase> op_cases() {
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},
   };
+  // 6 channels and outputs in blocks of 4: one block is full, one half empty.
+  const auto x_blocks = f({2, 2, 5, 6, 4}), y_blocks = f({2, 2, 3, 4, 4}), six = f({6});
+  std::vector<int64_t> conv_blocks = {2, 1, 1, 0, 1, 2, 1, 2, 1, 6, 6, PT_LAYOUT_OIHW_IO};
+  const auto w_blocks = f({2, 2, 3, 3, 4, 4});
+  cases.push_back({k_reorder, {f({2, 6, 5, 6})}, {x_blocks}, {{PT_LAYOUT_PLAIN, PT_LAYOUT_NCHWC}, {}}});
+  cases.push_back({k_reorder, {w_blocks}, {f({6, 6, 3, 3})}, {{PT_LAYOUT_IOHW_OI, PT_LAYOUT_PLAIN}, {}}});
+  cases.push_back({k_conv2d_nchwc, {x_blocks, w_blocks, six}, {y_blocks}, {conv_blocks, {}}});
+  cases.push_back({k_conv2d_dx_nchwc, {y_blocks, w_blocks}, {x_blocks}, {conv_blocks, {}}});
+  conv_blocks.back() = PT_LAYOUT_OHWI_O;
+  cases.push_back({k_conv2d_dw_nchwc, {f({2, 6, 5, 6}), y_blocks}, {f({2, 3, 3, 6, 4})}, {conv_blocks, {}}});
+  cases.push_back({k_batch_norm_nchwc, {x_blocks, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
+  cases.push_back({k_batch_norm_grad_nchwc, {x_blocks, x_blocks, six, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
+  cases.push_back({k_batch_norm_eval_nchwc, {x_blocks, six, six, six, six}, {x_blocks}, {{}, {1e-5}}});
+  const auto pooled_blocks = f({2, 2, 2, 5, 4});
+  cases.push_back({k_max_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});
+  cases.push_back({k_max_pool_grad_nchwc, {pooled_blocks, x_blocks}, {x_blocks}, {pool, {}}});
+  cases.push_back({k_avg_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});
+  cases.push_back({k_avg_pool_grad_nchwc, {pooled_blocks}, {x_blocks}, {pool, {}}});
   for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow})
     cases.push_back({kind, {f({2, 1, 4}), f({3, 1})}, {f({2, 3, 4})}, {}});
   for (const ir::Kind kind : {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg})
@@ -115,6 +134,11 @@ inline artifact::BinaryPlan plan_of(const OpCase& of, uint64_t slack = 0) {
       (is_output ? op.outputs : op.inputs).push_back({static_cast<uint32_t>(plan.tensors.size()), type});
       plan.tensors.push_back(tensor);
     }
+  }
+  if (pt_plain_op(static_cast<uint16_t>(of.kind)) != static_cast<uint16_t>(of.kind)) {  // its reference works on copies
+    op.workspace_bytes = 2 * plan.arena_bytes;
+    compute.workspace_at = plan.arena_bytes;
+    plan.arena_bytes *= 3;
   }
   plan.ops.push_back(op);
   plan.programs.push_back({"train", {compute}});

@@ -1,5 +1,6 @@
 #include "runtime/op_shapes.h"
 
+#include "kernels/portable/layout.h"
 #include "runtime/window_shapes.h"
 
 typedef int (*shape_rule)(const pt_op_view* view); /* 1: obeyed */
@@ -358,6 +359,15 @@ static int gru_cell_grad(const pt_op_view* view) {
          all_gates(view, dh, 1, 6, 7);
 }
 
+/* ---- blocks of channels ---- */
+
+static int reorder(const pt_op_view* view) {
+  pt_arranged arranged[2];
+  return pt_arrange(view->op, view->operands, 1, 1, view->ints, arranged);
+}
+
+static int nchwc(const pt_op_view* view);
+
 static const op_rule rules[] = {
     /* op, inputs (least, most), outputs (least, most), ints, reals, dtypes, shapes */
     {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
@@ -425,6 +435,17 @@ static const op_rule rules[] = {
     {PT_OP_gru_cell_grad, 4, 4, 3, 3, 0, 0, REAL, gru_cell_grad},
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
+    {PT_OP_reorder, 1, 1, 1, 1, 2, 0, REAL, reorder},
+    {PT_OP_conv2d_nchwc, 2, 3, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_dx_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_dw_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_batch_norm_nchwc, 3, 3, 3, 3, 0, 1, REAL, nchwc},
+    {PT_OP_batch_norm_grad_nchwc, 5, 5, 3, 3, 0, 1, REAL, nchwc},
+    {PT_OP_batch_norm_eval_nchwc, 5, 5, 1, 1, 0, 1, REAL, nchwc},
+    {PT_OP_max_pool_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_max_pool_grad_nchwc, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_avg_pool_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_avg_pool_grad_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
 };
 
 static const op_rule* find_rule(uint16_t op) {
@@ -432,6 +453,18 @@ static const op_rule* find_rule(uint16_t op) {
   for (rule = 0; rule < sizeof rules / sizeof rules[0]; ++rule)
     if (rules[rule].op == op) return &rules[rule];
   return NULL;
+}
+
+/* What it means in plain tensors obeys the rule of the op that it computes. */
+static int nchwc(const pt_op_view* view) {
+  pt_op_view plain = *view;
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  unsigned operand;
+  if (!pt_arrange(view->op, view->operands, view->input_count, view->output_count, view->ints, arranged)) return 0;
+  for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand)
+    plain.operands[operand] = arranged[operand].plain;
+  plain.op = pt_plain_op(view->op);
+  return find_rule(plain.op)->shape(&plain);
 }
 
 static int is_index(uint8_t dtype, unsigned rule) {

@@ -91,6 +91,7 @@ class PlanTrainer final : public Trainer {
     return {.arena_bytes = engine_->plan().arena_bytes,
             .rss_before_arena = engine_->rss_before_arena(),
             .high_water = read_resident_set().peak_bytes,
+            .back_end_bytes = engine_->back_end_bytes(),
             .bytes_paged_in = counters.bytes_paged_in,
             .bytes_paged_out = counters.bytes_paged_out,
             .direct_io = pager != nullptr && pager->direct_io(),
@@ -236,7 +237,8 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
   PANTOUM_ASSIGN(std::unique_ptr<Engine> engine, Engine::open(std::move(plan), {.page_file = options.page_file,
                                                                                 .threads = options.threads,
                                                                                 .direct_io = options.direct_io,
-                                                                                .kernels = options.kernels}));
+                                                                                .kernels = options.kernels,
+                                                                                .pool = options.pool}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);

@@ -26,6 +26,7 @@ struct TrainerOptions {
   double lr = 0.01;
   std::string plan_hash;                     // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
       inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
 };
@@ -47,6 +48,7 @@ struct Evaluation {
 
 struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
+  uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
   std::string io_backend;  // "io_uring", "threads"; "": nothing is paged

@@ -80,4 +80,19 @@ pt_status PT_NAME(pt_div_i32)(const pt_call* call);
 pt_status PT_NAME(pt_neg_i64)(const pt_call* call);
 pt_status PT_NAME(pt_neg_i32)(const pt_call* call);
 
+pt_status PT_NAME(pt_reorder)(const pt_call* call);
+#define PT_NCHWC_OPS(PT_ITEM)    \
+  PT_ITEM(conv2d_nchwc)          \
+  PT_ITEM(conv2d_dx_nchwc)       \
+  PT_ITEM(conv2d_dw_nchwc)       \
+  PT_ITEM(batch_norm_nchwc)      \
+  PT_ITEM(batch_norm_grad_nchwc) \
+  PT_ITEM(batch_norm_eval_nchwc) \
+  PT_ITEM(max_pool_nchwc) PT_ITEM(max_pool_grad_nchwc) PT_ITEM(avg_pool_nchwc) PT_ITEM(avg_pool_grad_nchwc)
+#define PT_PROTOTYPES(name)                          \
+  pt_status PT_NAME(pt_##name)(const pt_call* call); \
+  size_t PT_NAME(pt_##name##_workspace)(const pt_call* call);
+PT_NCHWC_OPS(PT_PROTOTYPES)
+#undef PT_PROTOTYPES
+
 #endif
