@@ -14,7 +14,7 @@ namespace pantoum::cli {
 namespace {
 
 constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
-constexpr std::array<const char*, 4> kOptionalPasses{"paging", "remat", "inplace", "layouts"};
+constexpr std::array<const char*, 5> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions"};
 
 Result<void> check_not_negative(double value, const char* option) {
   if (std::isfinite(value) && value >= 0) return {};
@@ -84,7 +84,7 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
-  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts");
+  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts, fusions");
   verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
@@ -143,6 +143,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
                     : words.kernels == "onednn" ? train::KernelSet::Choice::kOneDnn
                                                 : train::KernelSet::Choice::kAuto;
   request.layouts = !disabled("layouts");
+  request.fuse = !disabled("fusions");
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;
 }

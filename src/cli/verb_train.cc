@@ -32,7 +32,7 @@ struct Options {
   ModelWords model;
   PlanWords plan;
   std::string data, output, plan_input, plan_output, log, report, page_file, resume, checkpoint, normalize, cache;
-  int64_t epochs = 1, checkpoint_every = 0;
+  int64_t epochs = 1, checkpoint_every = 0, log_every = 20;
 };
 
 // What remains of the compiler once training starts: everything else is given back first.
@@ -113,10 +113,11 @@ class Narrator {
         log_(log),
         line_(options.common.json()),
         arena_bytes_(trainer.usage().arena_bytes),
-        batch_(trainer.batch()) {}
+        batch_(trainer.batch()),
+        log_every_(static_cast<uint64_t>(options.log_every)) {}
 
   void step(const train::RunProgress& progress) {
-    if (progress.step % kLogEvery == 0 || progress.step == 1)
+    if (progress.step % log_every_ == 0 || progress.step == 1)
       keep(log_.write(
           {{"event", "step"}, {"step", progress.step}, {"loss", progress.loss}, {"seconds", progress.seconds}}));
     if (!line_.due()) return;
@@ -153,7 +154,6 @@ class Narrator {
   [[nodiscard]] const Result<void>& status() const { return status_; }
 
  private:
-  static constexpr uint64_t kLogEvery = 20;
   static double mib(uint64_t bytes) { return static_cast<double>(bytes) / 1048576; }
   void keep(Result<void> result) {
     if (status_ && !result) status_ = std::move(result);
@@ -164,6 +164,7 @@ class Narrator {
   ProgressLine line_;
   uint64_t arena_bytes_;
   int64_t batch_;
+  uint64_t log_every_;
   Result<void> status_;
 };
 
@@ -279,6 +280,7 @@ void add_train(CLI::App& app, Action& chosen) {
   verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
   verb->add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
+  verb->add_option("--log-every", options->log_every, "steps between lines of the run log")->check(CLI::PositiveNumber);
   verb->add_option("--report", options->report, "an HTML page about plan and run");
   verb->add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
   verb->add_option("--cache", options->cache, "folder for unpacked data (beside the weights without it)");

@@ -6,6 +6,7 @@
 #include "cost/measure.h"
 #include "pipeline/pipeline.h"
 #include "rewrite/channel_blocks.h"
+#include "rewrite/fusions.h"
 
 #include <nlohmann/json.hpp>
 
@@ -66,6 +67,9 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // ONNX operators become Pantoum's, with batch norm and dropout in their training form.
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
   tell("import", ir::to_text(imported.graph));
+
+  // What exporters write as several ops and is one.
+  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
 
   // Loss, gradients and updates join the forward graph; evaluation is a graph of its own.
   PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, model.training));
