@@ -73,15 +73,39 @@
   PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                              \
   /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                 \
   PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
-  /* losses; labels below 0 are ignored; means are over what is not ignored */                                         \
-  PT_OPERATOR(cross_entropy, 110)      /* logits[N,C,..] labels[N,..] -> loss[]; axis 1 */                             \
-  PT_OPERATOR(cross_entropy_grad, 111) /* logits labels -> dlogits */                                                  \
-  PT_OPERATOR(mse, 112)                /* pred target -> loss[] */                                                     \
-  PT_OPERATOR(mse_grad, 113)           /* pred target -> dpred */                                                      \
-  PT_OPERATOR(count_correct, 114)      /* logits[N,C,..] labels -> [2] f32: correct, counted; ties: first class */     \
+  /* losses by element, as torch.nn has them: the mean over all elements */                                            \
+  PT_OPERATOR(l1, 102)                   /* pred target -> loss[] */                                                   \
+  PT_OPERATOR(l1_grad, 103)              /* pred target -> dpred */                                                    \
+  PT_OPERATOR(smooth_l1, 104)            /* pred target -> loss[]; {beta} */                                           \
+  PT_OPERATOR(smooth_l1_grad, 105)       /* pred target -> dpred; {beta} */                                            \
+  PT_OPERATOR(bce_with_logits, 106)      /* logits target -> loss[]; no gradient of the target */                      \
+  PT_OPERATOR(bce_with_logits_grad, 107) /* logits target -> dlogits */                                                \
+  PT_OPERATOR(kl_div, 115)               /* log-probabilities target -> loss[]; {divisor, 0: all elements} */          \
+  PT_OPERATOR(kl_div_grad, 116)          /* log-probabilities target -> dlog-probabilities; {divisor} */               \
+  PT_OPERATOR(mse, 112)                  /* pred target -> loss[] */                                                   \
+  PT_OPERATOR(mse_grad, 113)             /* pred target -> dpred */                                                    \
+  /* losses by class, axis 1; labels below 0 and those equal to `ignore` are ignored: means are over the others */     \
+  PT_OPERATOR(nll, 108)                     /* log-probabilities[N,C,..] labels[N,..] -> loss[]; [ignore] */           \
+  PT_OPERATOR(nll_grad, 109)                /* log-probabilities labels -> dlog-probabilities; [ignore] */             \
+  PT_OPERATOR(cross_entropy, 110)           /* logits[N,C,..] labels[N,..] -> loss[]; [ignore]; {smoothing} */         \
+  PT_OPERATOR(cross_entropy_grad, 111)      /* logits labels -> dlogits; [ignore]; {smoothing} */                      \
+  PT_OPERATOR(soft_cross_entropy, 117)      /* logits[N,C,..] probabilities[N,C,..] -> loss[]; {smoothing} */          \
+  PT_OPERATOR(soft_cross_entropy_grad, 118) /* logits probabilities -> dlogits; {smoothing} */                         \
+  PT_OPERATOR(count_correct, 114)           /* logits[N,C,..] labels -> [2] f32: labels among the k highest, labels */ \
+                                            /* counted; [ignore, k]; of equal ones the first class is higher */        \
   /* updates; lr and step are runtime scalars */                                                                       \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
-  PT_OPERATOR(adam, 121) /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */            \
+  PT_OPERATOR(adam, 121)    /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */         \
+  PT_OPERATOR(adamw, 122)   /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                           \
+  PT_OPERATOR(rmsprop, 123) /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                          \
+                            /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                        \
+  PT_OPERATOR(adagrad, 124) /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */               \
+  /* gradients on their way to the update */                                                                           \
+  PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
+  PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
+  PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
+  PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
+  PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
   /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b */                      \
   PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: gates i o f c, activated */              \
   PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC */                                                 \

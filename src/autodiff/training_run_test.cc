@@ -133,7 +133,9 @@ TEST_P(TrainingRun, EvaluatesWithWhatWasTrained) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, TrainingRun,
                          testing::Values(Optimizer{Sgd{}}, Optimizer{Sgd{.momentum = 0.9, .weight_decay = 1e-4}},
-                                         Optimizer{Sgd{.momentum = 0.9, .nesterov = true}}, Optimizer{Adam{}}));
+                                         Optimizer{Sgd{.momentum = 0.9, .nesterov = true}}, Optimizer{Adam{}},
+                                         Optimizer{AdamW{}}, Optimizer{RmsProp{.alpha = 0.9}},
+                                         Optimizer{RmsProp{.momentum = 0.5, .centered = true}}, Optimizer{Adagrad{}}));
 
 TEST(Evaluate, RefusesInputsWithoutTheirBytes) {
   const Result<Graph> graph = make_training(network(), {});

@@ -213,8 +213,7 @@ class Construction {
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)
       choice.writes.push_back(static_cast<int>(position));
-    if (options_.in_place || op.kind == ir::Kind::k_sgd || op.kind == ir::Kind::k_adam ||
-        op.kind == ir::Kind::k_batch_norm_stats)
+    if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
       choice.overwrites = ir::in_place_pairs(graph_, op);
     return choice;
   }

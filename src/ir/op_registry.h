@@ -30,9 +30,10 @@ struct OpTypes {
 struct Backward {
   Builder& builder;                    // appends to the training graph
   const Op& op;                        // a copy of the forward op; its inputs and outputs are values of the same graph
-  std::span<const ValueId> d_outputs;  // gradient of every output; kNone where none flows (of a loss: 1)
+  std::span<const ValueId> d_outputs;  // gradient of every output; kNone where none flows (of a loss: `weight`)
   std::span<const char> wanted;        // per input: is its gradient needed?
   std::vector<ValueId> d_inputs;       // out: gradient per input; kNone where none; presized
+  double weight = 1;                   // of a loss that is minimized: its part in the sum
 };
 
 // How many operands and attributes an op has; checked before its rule runs.

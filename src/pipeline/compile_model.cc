@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "autodiff/feature_cut.h"
+#include "autodiff/running_statistics.h"
 #include "cost/cost_graph_json.h"
 #include "cost/measure.h"
 #include "pipeline/pipeline.h"
@@ -14,10 +16,10 @@
 namespace pantoum::pipeline {
 namespace {
 
-// Evaluation keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
-void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
+// Every program keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
+void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   std::map<std::string, char> known;
-  for (const ir::Value& value : evaluation.values)
+  for (const ir::Value& value : program.values)
     if (value.producer == ir::kNone) known[value.name] = 1;
   for (const ir::Value& value : training.values) {
     const bool persistent = value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer ||
@@ -25,7 +27,7 @@ void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
     if (!persistent || value.producer != ir::kNone || known.contains(value.name)) continue;
     ir::Value kept = value;
     kept.next = ir::kNone;
-    evaluation.values.push_back(std::move(kept));
+    program.values.push_back(std::move(kept));
   }
 }
 
@@ -72,10 +74,30 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // What exporters write as several ops and is one.
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
 
-  // Loss, gradients and updates join the forward graph; evaluation is a graph of its own.
-  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, model.training));
+  // What is frozen is known before anything else: evaluation is a graph of its own, of the whole model.
+  PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
+  PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
   PANTOUM_ASSIGN(compiled.evaluation, autodiff::make_evaluation(imported.graph, model.training));
+
+  // The frozen backbone runs once for every sample, the step begins at what it gives.
+  autodiff::TrainingOptions training = model.training;
+  training.freeze.clear();
+  if (model.cut_features) {
+    PANTOUM_ASSIGN(autodiff::FeatureCut cut, autodiff::cut_features(imported.graph));
+    compiled.features = std::move(cut.backbone);
+    imported.graph = std::move(cut.head);
+  }
+
+  // Loss, gradients and updates join the forward graph.
+  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, training));
   keep_persistent(compiled.training, compiled.evaluation);
+  if (compiled.features) keep_persistent(compiled.training, *compiled.features);
+
+  // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
+  if (model.training.accumulate > 1) {
+    PANTOUM_ASSIGN(compiled.accumulation, autodiff::make_accumulation(imported.graph, training));
+    keep_persistent(compiled.training, *compiled.accumulation);
+  }
   tell("autodiff", ir::to_text(compiled.training));
 
   // Images in the layout that the device's kernels are fast with; reorders between layouts are ops like all others.
@@ -86,6 +108,10 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   if (request.layouts) {
     compiled.training = rewrite::block_channels(compiled.training, block_kernels(*compiled.kernels));
     compiled.evaluation = rewrite::block_channels(compiled.evaluation, block_kernels(*compiled.kernels));
+    if (compiled.features)
+      compiled.features = rewrite::block_channels(*compiled.features, block_kernels(*compiled.kernels));
+    if (compiled.accumulation)
+      compiled.accumulation = rewrite::block_channels(*compiled.accumulation, block_kernels(*compiled.kernels));
   }
   // Signs and window taps in place of activations: more choices for the planner, the same values.
   if (request.small_saves) compiled.training = rewrite::small_saves(compiled.training);
@@ -101,6 +127,12 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
                                        .timer = measuring.timer.get()};
   PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
   PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
+  if (compiled.features) {
+    PANTOUM_ASSIGN(compiled.features_cost, cost::build_cost_graph(*compiled.features, device, options));
+  }
+  if (compiled.accumulation) {
+    PANTOUM_ASSIGN(compiled.accumulation_cost, cost::build_cost_graph(*compiled.accumulation, device, options));
+  }
   tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));
   return compiled;
 }

@@ -63,11 +63,17 @@ inline std::vector<OpCase> op_cases() {
       {k_gather, {f({7, 8, 2}), i({3, 2})}, {f({7, 3, 2, 2})}, {{1}, {}}},
       {k_gather_grad, {f({7, 3, 2, 2}), i({3, 2})}, {f({7, 8, 2})}, {{1}, {}}},
       {k_dropout, {image}, {image}, {{3}, {0.25}}},
-      {k_cross_entropy, {f({2, 5, 3}), i({2, 3})}, {f({})}, {}},
-      {k_cross_entropy_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {}},
-      {k_count_correct, {f({2, 5}), i({2})}, {f({2})}, {}},
-      {k_mse, {image, image}, {f({})}, {}},
-      {k_mse_grad, {image, image}, {image}, {}},
+      {k_nll, {f({2, 5, 3}), i({2, 3})}, {f({})}, {{-100}, {}}},
+      {k_nll_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {{-100}, {}}},
+      {k_cross_entropy, {f({2, 5, 3}), i({2, 3})}, {f({})}, {{-100}, {0.1}}},
+      {k_cross_entropy_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {{4}, {0}}},
+      {k_soft_cross_entropy, {f({2, 5, 3}), f({2, 5, 3})}, {f({})}, {{}, {0.1}}},
+      {k_soft_cross_entropy_grad, {f({2, 5, 3}), f({2, 5, 3})}, {f({2, 5, 3})}, {{}, {0}}},
+      {k_count_correct, {f({2, 5}), i({2})}, {f({2})}, {{-100, 5}, {}}},
+      {k_smooth_l1, {image, image}, {f({})}, {{}, {0.5}}},
+      {k_smooth_l1_grad, {image, image}, {image}, {{}, {0.5}}},
+      {k_kl_div, {image, image}, {f({})}, {{}, {2}}},
+      {k_kl_div_grad, {image, image}, {image}, {{}, {0}}},
       {k_lstm_cell, {g4, g4, h}, {h, h, g4}, {}},
       {k_lstm_cell_grad, {h, g4, h, h}, {g4, h}, {}},
       {k_lstm_cell_grad, {h, g4, h, h, h}, {g4, h}, {}},
@@ -83,6 +89,15 @@ inline std::vector<OpCase> op_cases() {
       {k_sgd, {image, image, image}, {image, image}, {{1}, {0.9, 1e-4}}},
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},
+      {k_adamw, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0.01}}},
+      {k_clip_value, {image}, {image}, {{}, {0.5}}},
+      {k_norm, {image, f({7}), f({})}, {f({})}, {}},
+      {k_clip_norm, {image, f({})}, {image}, {{}, {1}}},
+      {k_accumulate, {image, image}, {image}, {}},
+      {k_accumulated, {image, image}, {image, image}, {{}, {0.25}}},
+      {k_rmsprop, {image, image, image}, {image, image}, {{0}, {0.99, 1e-8, 0, 0}}},
+      {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},
+      {k_adagrad, {image, image, image}, {image, image}, {{}, {0, 1e-10, 0}}},
   };
   // 6 channels and outputs in blocks of 4: one block is full, one half empty.
   const auto x_blocks = f({2, 2, 5, 6, 4}), y_blocks = f({2, 2, 3, 4, 4}), six = f({6});
@@ -106,6 +121,9 @@ inline std::vector<OpCase> op_cases() {
     cases.push_back({kind, {f({2, 1, 4}), f({3, 1})}, {f({2, 3, 4})}, {}});
   for (const ir::Kind kind : {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg})
     cases.push_back({kind, {image}, {image}, {}});
+  for (const ir::Kind kind : {k_mse, k_l1, k_bce_with_logits}) cases.push_back({kind, {image, image}, {f({})}, {}});
+  for (const ir::Kind kind : {k_mse_grad, k_l1_grad, k_bce_with_logits_grad})
+    cases.push_back({kind, {image, image}, {image}, {}});
   for (const ir::Kind kind : {k_relu_grad, k_sigmoid_grad, k_tanh_grad, k_erf_grad, k_sqrt_grad})
     cases.push_back({kind, {image, image}, {image}, {}});
   for (const ir::Kind kind : {k_softmax, k_log_softmax})

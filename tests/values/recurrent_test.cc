@@ -13,9 +13,8 @@ TEST_P(TrainingOf, TenStepsOfSgdAreThoseOfPyTorchInDouble) {
   const Json& target = expected["target"];
   const uint32_t classes = target["classes"];
   const ir::Graph graph =
-      training_of(network, {.loss = classes > 0 ? autodiff::Loss::kCrossEntropy : autodiff::Loss::kMse,
-                            .optimizer = autodiff::Sgd{.momentum = expected["momentum"]},
-                            .freeze = {}});
+      training_of(network, {.losses = {{.loss = classes > 0 ? autodiff::Loss::kCrossEntropy : autodiff::Loss::kMse}},
+                            .optimizer = autodiff::Sgd{.momentum = expected["momentum"]}});
   ir::Feeds feeds;
   for (size_t input = 0; input < expected["inputs"].size(); ++input)
     feeds[graph.inputs.at(input)] =

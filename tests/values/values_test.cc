@@ -6,7 +6,7 @@ namespace pantoum {
 namespace {
 
 ir::Graph training_of(const Network& network, autodiff::Optimizer optimizer) {
-  return training_of(network, {.loss = autodiff::Loss::kCrossEntropy, .optimizer = optimizer, .freeze = {}});
+  return training_of(network, autodiff::TrainingOptions{.optimizer = optimizer});
 }
 
 ir::Feeds feeds_of(const Network& network, const ir::Graph& graph) {
