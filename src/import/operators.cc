@@ -12,9 +12,6 @@ struct Advice {
 };
 
 constexpr std::array kAdvice = {
-    Advice{"LSTM", "write the recurrence with the basic operators, unrolled over time"},
-    Advice{"GRU", "write the recurrence with the basic operators, unrolled over time"},
-    Advice{"RNN", "write the recurrence with the basic operators, unrolled over time"},
     Advice{"If", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
     Advice{"Loop", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
     Advice{"Scan", "export with fixed control flow"},
@@ -42,9 +39,9 @@ constexpr std::array kAdvice = {
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {
   if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  for (const auto family :
-       {product_operators(), conv_operators(), pool_operators(), arithmetic_operators(), activation_operators(),
-        norm_operators(), reduce_operators(), shape_operators(), move_operators(), constant_operators()}) {
+  for (const auto family : {product_operators(), conv_operators(), pool_operators(), arithmetic_operators(),
+                            activation_operators(), norm_operators(), reduce_operators(), shape_operators(),
+                            move_operators(), recurrent_operators(), constant_operators()}) {
     for (const OperatorEntry& entry : family) {
       if (op_type == entry.op_type) return &entry;
     }

@@ -28,6 +28,7 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> reduce_operators();
 [[nodiscard]] std::span<const OperatorEntry> shape_operators();
 [[nodiscard]] std::span<const OperatorEntry> move_operators();
+[[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
 
 }  // namespace pantoum::import
