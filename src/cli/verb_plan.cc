@@ -48,7 +48,7 @@ Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& reque
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  Result<pipeline::Planned> made = plan_in_some_layout(model, request, compiled, nullptr, infeasible, dump);
+  Result<pipeline::Planned> made = plan_with_some_kernels(model, request, compiled, nullptr, infeasible, dump);
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
   if (!made) return tl::make_unexpected(made.error());

@@ -104,7 +104,7 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
                                 pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
   Result<pipeline::Planned> planned =
-      plan_in_some_layout(model, request, compiled, reuse ? &*reuse : nullptr, infeasible, dump);
+      plan_with_some_kernels(model, request, compiled, reuse ? &*reuse : nullptr, infeasible, dump);
   if (!planned) {
     PANTOUM_TRY(tell_infeasible(planned.error(), infeasible, options.common, ""));
     return tl::make_unexpected(planned.error());
