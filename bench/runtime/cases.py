@@ -28,15 +28,8 @@ class Branches(nn.Module):
         return self.out(torch.sigmoid(y) + torch.tanh(y))
 
 
-class Half(nn.Module):
-    """3x3, stride 2, 'same' as TensorFlow pads it: one row and column behind."""
-
-    def __init__(self, channels=3):
-        super().__init__()
-        self.conv = nn.Conv2d(channels, 3, 3, 2)
-
-    def forward(self, x):
-        return self.conv(nn.functional.pad(x, (0, 1, 0, 1)))
+def half(channels=3):
+    return nn.Conv2d(channels, 3, 3, 2, 1)
 
 
 def linear(*widths):
@@ -46,14 +39,14 @@ def linear(*widths):
 # name -> (module, shape of a sample, KiB of the paper)
 TABLE_4 = {
     "Linear 150528-10": (lambda: linear(150528, 10), (150528,), 49397),
-    "Conv2D 3-3": (Half, (3, 224, 224), 65856),
+    "Conv2D 3-3": (half, (3, 224, 224), 65856),
     "LSTM 150528-10": (lambda: LastStep(150528, 10), (1, 150528), 84731),
     "Model A, Linear": (lambda: linear(150528, 128, 64, 10), (150528,), 188250),
-    "Model A, Conv2D": (lambda: nn.Sequential(Half(), Half(), Half()), (3, 224, 224), 51157),
+    "Model A, Conv2D": (lambda: nn.Sequential(half(), half(), half()), (3, 224, 224), 51157),
     "Model B, Linear": (lambda: nn.Sequential(nn.Linear(150528, 64), nn.Sigmoid(), nn.Linear(64, 10)), (150528,), 112935),
-    "Model B, Conv2D": (lambda: nn.Sequential(Half(), nn.Sigmoid(), Half()), (3, 224, 224), 54097),
+    "Model B, Conv2D": (lambda: nn.Sequential(half(), nn.Sigmoid(), half()), (3, 224, 224), 54097),
     "Model C, Linear": (lambda: nn.Sequential(nn.Linear(150528, 10), nn.Sigmoid(), nn.Flatten()), (150528,), 49399),
-    "Model C, Conv2D": (lambda: nn.Sequential(Half(), nn.Sigmoid(), nn.Flatten()), (3, 224, 224), 65856),
+    "Model C, Conv2D": (lambda: nn.Sequential(half(), nn.Sigmoid(), nn.Flatten()), (3, 224, 224), 65856),
     "Model D": (lambda: Branches(150528, 10), (150528,), 162295),
 }
 

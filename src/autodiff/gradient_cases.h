@@ -281,6 +281,9 @@ inline void append_loss_cases(std::vector<GradientCase>& cases) {
   logits("cross_entropy of a part", {5, 3}, {.weight = 0.3});
   logits("cross_entropy with probabilities", {2, 3, 2, 2}, {.loss = Loss::kSoftCrossEntropy, .smoothing = 0.1});
   logits("nll", {2, 3, 2}, {.loss = Loss::kNll, .ignore_index = 2});
+  logits("cross_entropy with the classes last", {2, 4, 3}, {.smoothing = 0.1, .ignore_index = 2, .classes_last = true});
+  logits("cross_entropy with probabilities, classes last", {2, 4, 3},
+         {.loss = Loss::kSoftCrossEntropy, .classes_last = true});
   logits("l1", {4, 3}, {.loss = Loss::kL1, .weight = 2});
   logits("smooth_l1", {4, 3}, {.loss = Loss::kSmoothL1, .beta = 1.5});
   logits("bce_with_logits", {4, 3}, {.loss = Loss::kBceWithLogits});

@@ -36,6 +36,22 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
   return {};
 }
 
+Result<pipeline::Planned> plan_in_some_layout(const pipeline::ModelOptions& model, pipeline::PlanRequest& request,
+                                              pipeline::Compiled& compiled, const plan::Plan* reuse,
+                                              plan::Infeasible& infeasible, const pipeline::Dump& dump) {
+  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, reuse, &infeasible, dump);
+  const bool in_blocks = request.layouts && compiled.kernels->back_end() != nullptr;
+  if (planned || !in_blocks || interrupted().stop_requested()) return planned;
+  const std::string& code = planned.error().code;
+  if (code != "E0301" && code != "E0302" && code != "E0231") return planned;
+  request.layouts = false;
+  PANTOUM_ASSIGN(compiled, pipeline::compile_model(model, request, dump));
+  infeasible = {};
+  planned = pipeline::plan_model(compiled, request, reuse, &infeasible, dump);
+  if (planned) std::fprintf(stderr, "note: images stay plain: in blocks of channels the step does not fit\n");
+  return planned;
+}
+
 Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
                              const std::string& min_plan_path) {
   if (error.code != "E0301" && error.code != "E0302") return {};

@@ -19,6 +19,14 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<plan::Plan>& kept);
 
+// plan_model; where no plan fits with images in blocks of channels, the same with plain ones, which take less where
+// blocks are padded: `compiled` is that step then, and stderr says so. The answer to an impossible budget is the plain
+// step's too.
+[[nodiscard]] Result<pipeline::Planned> plan_in_some_layout(const pipeline::ModelOptions& model,
+                                                            pipeline::PlanRequest& request,
+                                                            pipeline::Compiled& compiled, const plan::Plan* reuse,
+                                                            plan::Infeasible& infeasible, const pipeline::Dump& dump);
+
 // After a refusal: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
 // json.
 [[nodiscard]] Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,

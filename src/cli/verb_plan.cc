@@ -31,30 +31,33 @@ struct Answer {
   check::Found found;
   cost::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
-  std::vector<std::byte> binary;  // of a model
+  std::optional<check::Found> micro_batch = {};
+  std::vector<std::byte> binary = {};  // of a model
 };
 
 Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
   PANTOUM_ASSIGN(const cost::CostGraph graph, cost::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
-  return Answer{std::move(planned.plan),      planned.found,
-                planned.unplanned_peak_bytes, planned.unplanned_time_s,
-                planned.unplanned_energy_j,   {}};
+  return Answer{std::move(planned.plan), planned.found, planned.unplanned_peak_bytes, planned.unplanned_time_s,
+                planned.unplanned_energy_j};
 }
 
 Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
-  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
+  Result<pipeline::Planned> made = plan_in_some_layout(model, request, compiled, nullptr, infeasible, dump);
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
-  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  PANTOUM_ASSIGN(pipeline::Planned planned, pipeline::plan_model(compiled, request, nullptr, &infeasible, dump));
+  if (!made) return tl::make_unexpected(made.error());
+  pipeline::Planned& planned = *made;
   Answer answer{.found = planned.found,
                 .unplanned_peak_bytes = planned.unplanned_peak_bytes,
                 .unplanned_time_s = planned.unplanned_time_s,
-                .unplanned_energy_j = planned.unplanned_energy_j};
+                .unplanned_energy_j = planned.unplanned_energy_j,
+                .micro_batch = planned.accumulation_found};
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled, planned));
   }
@@ -90,8 +93,13 @@ Result<int> make(const Options& options) {
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan, answer->found, answer->unplanned_peak_bytes, answer->unplanned_time_s,
-                            answer->unplanned_energy_j};
+  const PlanSummary summary{answer->plan,
+                            answer->found,
+                            answer->unplanned_peak_bytes,
+                            answer->unplanned_time_s,
+                            answer->unplanned_energy_j,
+                            options.model.optimizer.accumulate,
+                            answer->micro_batch};
   std::printf("%s", options.common.json() ? (to_json(summary).dump() + "\n").c_str() : to_text(summary).c_str());
   if (interrupted().stop_requested()) return 130;
   if (options.require_gap && answer->plan.gap > request.options.gap)

@@ -74,6 +74,7 @@ struct Planned {
   plan::Plan training, evaluation;
   std::optional<plan::Plan> accumulation, features;
   check::Found found, evaluation_found;  // the independent replay's figures
+  std::optional<check::Found> accumulation_found;
   cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };

@@ -24,6 +24,7 @@ using ir::Shape;
 using ir::TensorType;
 using ir::ValueId;
 
+constexpr std::pair<int64_t, int64_t> kMostPadding{3, 2};  // padded over true channels
 constexpr int64_t kHeightBit = 0b0100, kWidthBit = 0b1000, kChannelBit = 0b0010, kSampleBit = 0b0001;
 
 pt_tensor tensor_of(const Shape& shape) {
@@ -95,6 +96,11 @@ class Blocking {
   }
   // Its channels fill their blocks: memory in blocks can be seen as a plain tensor of one dimension more.
   [[nodiscard]] bool is_even(ValueId id) const { return shape(id)[1] % block() == 0; }
+  // Not much of its blocks would be padding: RAM is dearer than time.
+  [[nodiscard]] bool fills_blocks(ValueId id) const {
+    const int64_t channels = shape(id)[1], padded = (channels + block() - 1) / block() * block();
+    return padded * kMostPadding.second <= channels * kMostPadding.first;
+  }
   [[nodiscard]] bool is_blocked(ValueId id) const { return blocked_.contains(id); }
   [[nodiscard]] Shape block_shape(const Shape& logical) const {
     return laid_out(logical, PT_LAYOUT_NCHWC, kernels_.block);
@@ -213,6 +219,7 @@ class Blocking {
     attrs.ints[PT_CONV_NCHWC_CHANNELS] = channels;
     attrs.ints[PT_CONV_NCHWC_OUTPUTS] = outputs;
     const bool plain_x = !of_image && !is_blocked(x) && groups == 1 && channels < block();
+    if (!fills_blocks(y) || !(plain_x || fills_blocks(x))) return false;
     const pt_layout layout = ask(kind, plain_x ? shape(x) : block_shape(shape(x)), block_shape(shape(y)), w, attrs);
     if (layout == PT_LAYOUT_PLAIN) return false;
     attrs.ints[PT_CONV_NCHWC_WEIGHT] = layout;

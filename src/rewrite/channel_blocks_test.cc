@@ -134,8 +134,18 @@ TEST(ChannelBlocks, AResidualNetworkHasReordersAtItsEndsAndAtItsWeightsAlone) {
 TEST(ChannelBlocks, ChannelsThatDoNotFillABlockArePadded) {
   Network net;
   const ValueId x = net.relu(net.conv(net.image({2, 3, 6, 6}), 6, 1, true));
-  net.head(net.pool(Kind::k_avg_pool, net.conv(x, 5)));
-  blocked_and_equal(net.graph, 4);
+  net.head(net.pool(Kind::k_avg_pool, net.conv(x, 7)));
+  const Graph blocked = blocked_and_equal(net.graph, 4);
+  EXPECT_EQ(count(blocked, Kind::k_conv2d_nchwc), 2);
+}
+
+TEST(ChannelBlocks, ImagesThatWouldBeMostlyPaddingStayPlain) {
+  Network net;
+  net.head(net.conv(net.relu(net.conv(net.image({2, 3, 6, 6}), 5)), 8));
+  const Graph blocked = blocked_and_equal(net.graph, 4);
+  const auto relu =
+      std::find_if(blocked.ops.begin(), blocked.ops.end(), [](const ir::Op& op) { return op.kind == Kind::k_relu; });
+  EXPECT_EQ(blocked.value(relu->outputs[0]).type.shape, (ir::Shape{2, 5, 6, 6}));
 }
 
 TEST(ChannelBlocks, OpsThatMakeSomethingOfZeroDoNotSeeThePadding) {

@@ -177,6 +177,14 @@ TEST_F(OneDnn, ConvolutionsInBlocksOfChannels) {
   }
 }
 
+TEST_F(OneDnn, PlainConvolutions) {
+  const std::vector<int64_t> ints = {1, 2, 1, 0, 1, 2, 1, 1, 1};
+  const Operand x = noise({2, 5, 8, 9}), w = noise({7, 5, 3, 3}), y = noise({2, 7, 8, 5});
+  expect_equal({PT_OP_conv2d, {x, w, noise({7})}, {zeros(y.dims)}, ints}, 1e-3F);
+  expect_equal({PT_OP_conv2d_dx, {y, w}, {zeros(x.dims)}, ints}, 1e-3F);
+  expect_equal({PT_OP_conv2d_dw, {x, y}, {zeros(w.dims)}, ints}, 1e-3F);
+}
+
 TEST_F(OneDnn, TheConvolutionsOfAResidualNetworkHaveKernels) {
   const std::vector<uint32_t> x = laid_out({2, 64, 16, 16}, PT_LAYOUT_NCHWC), w = {64, 64, 3, 3};
   const pt_tensor shape = shape_of(x);

@@ -1,5 +1,6 @@
 #include "kernels/onednn/api.h"
 
+#include <string_view>
 #include <vector>
 
 namespace pantoum::onednn {
@@ -69,7 +70,11 @@ typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&
 
 template <class Primitive>
 Made made(const typename Primitive::primitive_desc& descriptor) {
-  return {.primitive = Primitive(descriptor), .scratch = descriptor.scratchpad_desc(), .workspace = {}, .weights = {}};
+  return {.primitive = Primitive(descriptor),
+          .scratch = descriptor.scratchpad_desc(),
+          .workspace = {},
+          .weights = {},
+          .is_reference = std::string_view(descriptor.impl_info_str()).find("ref") != std::string_view::npos};
 }
 
 dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {

@@ -30,8 +30,9 @@ using Dims = dnnl::memory::dims;
 struct Made {  // a primitive, and what it asks for
   dnnl::primitive primitive;
   Desc scratch;
-  Desc workspace;  // of max pooling
-  Desc weights;    // of convolutions: as oneDNN wants them, where it was left to it
+  Desc workspace;             // of max pooling
+  Desc weights;               // of convolutions: as oneDNN wants them, where it was left to it
+  bool is_reference = false;  // plain loops: slower than the portable kernels
 };
 
 struct ConvShape {

@@ -1,4 +1,4 @@
-// Convolutions and their gradients on images in blocks of channels, and the layouts that they want.
+// Convolutions and their gradients, on images in blocks of channels and on plain ones, and the layouts that they want.
 #include "kernels/onednn/kernels.h"
 
 namespace pantoum::onednn {
@@ -15,13 +15,18 @@ struct Arranged {
   int x_at = 0, w_at = 0, y_at = 0;
 };
 
-// -1 stands for the first output.
+// -1 stands for the first output. Plain convolutions lie as they are.
 bool arrange(uint16_t op, const pt_call& call, const Roles& roles, Arranged& arranged) {
   pt_tensor operands[PT_MAX_OPERANDS];
   pt_arranged all[PT_MAX_OPERANDS];
   for (int input = 0; input < call.input_count; ++input) operands[input] = call.inputs[input];
   operands[call.input_count] = call.outputs[0];
-  if (pt_arrange(op, operands, call.input_count, 1, call.ints, all) == 0) return false;
+  if (pt_plain_op(op) == op) {
+    for (int operand = 0; operand <= call.input_count; ++operand)
+      all[operand] = {operands[operand], PT_LAYOUT_PLAIN, 1};
+  } else if (pt_arrange(op, operands, call.input_count, 1, call.ints, all) == 0) {
+    return false;
+  }
   const auto at = [&](int role) { return role < 0 ? static_cast<int>(call.input_count) : role; };
   arranged = {all[at(roles.x)], all[at(roles.w)], all[at(roles.y)], at(roles.x), at(roles.w), at(roles.y)};
   return true;
@@ -46,36 +51,42 @@ ConvShape shape_of(const Arranged& arranged, const int64_t* ints) {
   return shape_of(desc_of(arranged.x), w, desc_of(arranged.y), ints);
 }
 
-bool forward(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+bool forward(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
   Arranged arranged;
-  if (!arrange(PT_OP_conv2d_nchwc, call, kForward, arranged)) return false;
+  if (!arrange(op, call, kForward, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
   const Desc bias = call.input_count > 2 ? row_major({call.inputs[2].dims[0]}) : none();
   std::vector<Argument> arguments = {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
                                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
                                      {DNNL_ARG_DST, shape.y, {arranged.y_at}}};
   if (call.input_count > 2) arguments.push_back({DNNL_ARG_BIAS, bias, {2}});
-  prepared.add(convolution(shape, bias, algorithm), std::move(arguments));
+  const Made made = convolution(shape, bias, algorithm);
+  if (made.is_reference) return false;
+  prepared.add(made, std::move(arguments));
   return true;
 }
 
-bool data(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+bool data(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
   Arranged arranged;
-  if (!arrange(PT_OP_conv2d_dx_nchwc, call, kData, arranged)) return false;
+  if (!arrange(op, call, kData, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
-  prepared.add(convolution_data(shape, algorithm), {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
-                                                    {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
-                                                    {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  const Made made = convolution_data(shape, algorithm);
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
+                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
+                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
   return true;
 }
 
-bool weights(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+bool weights(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
   Arranged arranged;
-  if (!arrange(PT_OP_conv2d_dw_nchwc, call, kWeights, arranged)) return false;
+  if (!arrange(op, call, kWeights, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
-  prepared.add(convolution_weights(shape, algorithm), {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
-                                                       {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
-                                                       {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  const Made made = convolution_weights(shape, algorithm);
+  if (made.is_reference) return false;
+  prepared.add(made, {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
+                      {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
+                      {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
   return true;
 }
 
@@ -93,22 +104,32 @@ Made with_any_weight(uint16_t op, const ConvShape& shape) {
 }  // namespace
 
 bool make_convolution(const pt_call& call, Prepared& prepared) {
-  return forward(call, ConvAlgorithm::kDirect, prepared);
+  return forward(PT_OP_conv2d_nchwc, call, ConvAlgorithm::kDirect, prepared);
 }
 bool make_convolution_winograd(const pt_call& call, Prepared& prepared) {
-  return forward(call, ConvAlgorithm::kWinograd, prepared);
+  return forward(PT_OP_conv2d_nchwc, call, ConvAlgorithm::kWinograd, prepared);
 }
 bool make_convolution_data(const pt_call& call, Prepared& prepared) {
-  return data(call, ConvAlgorithm::kDirect, prepared);
+  return data(PT_OP_conv2d_dx_nchwc, call, ConvAlgorithm::kDirect, prepared);
 }
 bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared) {
-  return data(call, ConvAlgorithm::kWinograd, prepared);
+  return data(PT_OP_conv2d_dx_nchwc, call, ConvAlgorithm::kWinograd, prepared);
 }
 bool make_convolution_weights(const pt_call& call, Prepared& prepared) {
-  return weights(call, ConvAlgorithm::kDirect, prepared);
+  return weights(PT_OP_conv2d_dw_nchwc, call, ConvAlgorithm::kDirect, prepared);
 }
 bool make_convolution_weights_winograd(const pt_call& call, Prepared& prepared) {
-  return weights(call, ConvAlgorithm::kWinograd, prepared);
+  return weights(PT_OP_conv2d_dw_nchwc, call, ConvAlgorithm::kWinograd, prepared);
+}
+
+bool make_plain_convolution(const pt_call& call, Prepared& prepared) {
+  return forward(PT_OP_conv2d, call, ConvAlgorithm::kDirect, prepared);
+}
+bool make_plain_convolution_data(const pt_call& call, Prepared& prepared) {
+  return data(PT_OP_conv2d_dx, call, ConvAlgorithm::kDirect, prepared);
+}
+bool make_plain_convolution_weights(const pt_call& call, Prepared& prepared) {
+  return weights(PT_OP_conv2d_dw, call, ConvAlgorithm::kDirect, prepared);
 }
 
 int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints) {
@@ -123,6 +144,7 @@ int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uin
   try {
     const Desc x_desc = logical(*x, ints[PT_CONV_NCHWC_CHANNELS]), y_desc = logical(*y, ints[PT_CONV_NCHWC_OUTPUTS]);
     const Made made = with_any_weight(op, shape_of(x_desc, any_weight(w, groups), y_desc, ints));
+    if (made.is_reference) return PT_LAYOUT_PLAIN;
     pt_tensor plain{};
     plain.rank = 4;
     for (int dim = 0; dim < 4; ++dim) plain.dims[dim] = w[dim];

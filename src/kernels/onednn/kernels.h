@@ -24,6 +24,9 @@ bool make_avg_pool(const pt_call& call, Prepared& prepared);
 bool make_avg_pool_grad(const pt_call& call, Prepared& prepared);
 
 // Operators on plain tensors.
+bool make_plain_convolution(const pt_call& call, Prepared& prepared);
+bool make_plain_convolution_data(const pt_call& call, Prepared& prepared);
+bool make_plain_convolution_weights(const pt_call& call, Prepared& prepared);
 bool make_matmul(const pt_call& call, Prepared& prepared);
 bool make_softmax(const pt_call& call, Prepared& prepared);
 bool make_softmax_grad(const pt_call& call, Prepared& prepared);

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -22,8 +24,34 @@ void* address(const pt_call& call, const Place& place) {
 }
 
 // Threads belong to the thread that calls OpenMP.
-void keep_threads() {
-  if (omp_get_max_threads() != threads_wanted) omp_set_num_threads(threads_wanted);
+void keep_threads(int threads) {
+  if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
+}
+
+double elements(const pt_tensor& tensor) {
+  double count = 1;
+  for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
+  return count;
+}
+
+// As many as have something to do: waking a thread and waiting for it costs more than a few microseconds of work, and
+// much more where others want the processors. Work is the memory that is touched, and of products and convolutions,
+// whose weight is input 1 or the output, the multiplications.
+int threads_for(uint16_t op, const pt_call& call) {
+  constexpr double kBytesPerSecond = 8e9, kFlopsPerSecond = 5e10, kSecondsWorthAThread = 2e-5;
+  double touched = 0, largest = 0, all = 1;
+  for (unsigned operand = 0; operand < unsigned{call.input_count} + call.output_count; ++operand) {
+    const double count =
+        elements(operand < call.input_count ? call.inputs[operand] : call.outputs[operand - call.input_count]);
+    touched += count;
+    largest = std::max(largest, count);
+    if (operand < 2 || operand == call.input_count) all *= count;
+  }
+  // The three factors of a product have m k, k n and m n elements: the root of their product is m n k.
+  const bool multiplies = op == PT_OP_matmul || op == PT_OP_conv2d || op == PT_OP_conv2d_dx || op == PT_OP_conv2d_dw;
+  const double seconds =
+      4 * touched / kBytesPerSecond + (multiplies ? 2 * std::max(std::sqrt(all), largest) / kFlopsPerSecond : 0);
+  return static_cast<int>(std::clamp(std::ceil(seconds / kSecondsWorthAThread), 1.0, double(threads_wanted)));
 }
 
 template <class Number>
@@ -53,10 +81,11 @@ const std::string& key_of(uint16_t op, uint16_t algorithm, const pt_call& call) 
   return key;
 }
 
-std::unique_ptr<Prepared> make(const pt_call& call, Maker maker) {
+std::unique_ptr<Prepared> make(uint16_t op, const pt_call& call, Maker maker) {
   auto prepared = std::make_unique<Prepared>();
+  prepared->set_threads(threads_for(pt_plain_op(op), call));
   try {
-    keep_threads();
+    keep_threads(prepared->threads());
     if (maker(call, *prepared)) return prepared;
   } catch (const dnnl::error&) {  // no implementation
   }
@@ -105,7 +134,7 @@ Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Mak
   const std::lock_guard lock(guard);
   const auto found = known.find(key);
   if (found != known.end()) return found->second.get();
-  return known.emplace(key, make(call, maker)).first->second.get();
+  return known.emplace(key, make(op, call, maker)).first->second.get();
 }
 
 size_t workspace_of(Prepared* prepared) {
@@ -116,7 +145,7 @@ pt_status run(Prepared* prepared, const pt_call& call) {
   static const dnnl::stream stream(engine());
   if (prepared == nullptr) return PT_E_KERNEL;
   try {
-    keep_threads();
+    keep_threads(prepared->threads());
     prepared->run(call, stream);
   } catch (const dnnl::error&) {
     return PT_E_KERNEL;
@@ -126,12 +155,12 @@ pt_status run(Prepared* prepared, const pt_call& call) {
 
 void set_threads(int threads) {
   threads_wanted = threads;
-  keep_threads();
+  keep_threads(threads);
 }
 
 const pt_pool* pool() {
   static pt_pool team = {nullptr, 1, [](void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
-                           keep_threads();
+                           keep_threads(threads_wanted);
                            const size_t pieces = static_cast<size_t>(threads_wanted);
 #pragma omp parallel for schedule(static, 1)
                            for (size_t piece = 0; piece < pieces; ++piece) {

@@ -43,10 +43,13 @@ class Prepared {
   size_t reserve(const Desc& desc);
   void add(const Made& made, std::vector<Argument> arguments);
   [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
+  [[nodiscard]] int threads() const { return threads_; }
+  void set_threads(int threads) { threads_ = threads; }  // that its primitives are made for and run with
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
   size_t workspace_bytes_ = 0;
+  int threads_ = 1;
   std::vector<Stage> stages_;
 };
 
@@ -60,7 +63,7 @@ using Maker = bool (*)(const pt_call& call, Prepared& prepared);
 [[nodiscard]] size_t workspace_of(Prepared* prepared);
 [[nodiscard]] pt_status run(Prepared* prepared, const pt_call& call);
 
-// The number of threads that every primitive is made for and run with.
+// The most threads that a primitive is made for and run with; small ones take fewer.
 void set_threads(int threads);
 [[nodiscard]] const pt_pool* pool();
 
