@@ -114,7 +114,10 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
       compiled.accumulation = rewrite::block_channels(*compiled.accumulation, block_kernels(*compiled.kernels));
   }
   // Signs and window taps in place of activations: more choices for the planner, the same values.
-  if (request.small_saves) compiled.training = rewrite::small_saves(compiled.training);
+  if (request.small_saves) {
+    compiled.training = rewrite::small_saves(compiled.training);
+    if (compiled.accumulation) compiled.accumulation = rewrite::small_saves(*compiled.accumulation);
+  }
   tell("rewrite", ir::to_text(compiled.training));
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.

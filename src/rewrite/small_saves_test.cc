@@ -61,8 +61,8 @@ TEST(SmallSaves, AreOfferedWhereNothingElseOfBackwardNeedsTheActivation) {
   const Graph graph = small_saves(training());
   const auto valid = ir::validate(graph);
   ASSERT_TRUE(valid) << to_text(valid.error()) << "\n" << ir::to_text(graph);
-  EXPECT_THAT(optional_kinds(graph), testing::UnorderedElementsAre(Kind::k_sign_bits, Kind::k_max_pool_taps,
-                                                                   Kind::k_sign_bits, Kind::k_sign_bits));
+  EXPECT_THAT(optional_kinds(graph),
+              testing::UnorderedElementsAre(Kind::k_sign_bits, Kind::k_max_pool_taps, Kind::k_sign_bits));
   const auto offered =
       std::count_if(graph.ops.begin(), graph.ops.end(), [](const ir::Op& op) { return !op.alternatives.empty(); });
   EXPECT_EQ(offered, 3);

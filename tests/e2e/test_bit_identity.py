@@ -110,6 +110,20 @@ class BitIdentity(House):
         other, _ = self.train("other", "--ram", "1GiB", "--lr", "0.1", model=model, seed=8)
         self.assertNotEqual(other, expected)
 
+    def test_signs_and_taps_in_place_of_activations(self):
+        only = ("--no-paging", "--no-remat")
+        expected, _ = self.train("plain", "--ram", "1GiB", "--no-small-saves", "--lr", "0.05")
+        least = self.least(*only)
+        self.assertLess(least, 0.95 * self.least(*only, "--no-small-saves"))
+        found, _ = self.train("saved", "--ram", f"{least}B", *only, "--lr", "0.05")
+        with open(self.path("saved", "plan.json")) as file:
+            plan = json.load(file)
+        names = {op["id"]: op["name"] for op in plan["graph"]["ops"]}
+        computed = [names[step["op"]] for step in plan["instructions"] if step["do"] == "compute"]
+        for made in (".signs", ".taps"):
+            self.assertTrue(any(name.endswith(made) for name in computed), made)
+        self.assertEqual(found, expected)
+
     def test_a_recurrent_network_paged_and_recomputed_by_time_steps(self):
         model = recurrent_model(self.path("recurrent.onnx"))
         expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)
