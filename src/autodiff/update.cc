@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autodiff/sparse_update.h"
+
 namespace pantoum::autodiff {
 namespace {
 
@@ -28,6 +30,9 @@ struct Append {
   std::string name;
 
   void operator()(const Sgd& sgd) const {
+    if (const auto rows = append_row_update(builder, sgd, parameter, gradient)) {
+      return succeed(builder, parameter, *rows);
+    }
     const ir::Attrs attrs{{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}};
     if (sgd.momentum == 0) {
       return succeed(builder, parameter, builder.op(Kind::k_sgd, name + ".sgd", {parameter, gradient}, attrs));

@@ -169,9 +169,8 @@ class Construction {
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)
       choice.writes.push_back(static_cast<int>(position));
-    if (options_.in_place || op.kind == ir::Kind::k_sgd || op.kind == ir::Kind::k_adam ||
-        op.kind == ir::Kind::k_batch_norm_stats)
-      choice.overwrites = ir::in_place_pairs(graph_, op);
+    const bool updates = !ir::op_def(op.kind).recompute;
+    if (options_.in_place || updates) choice.overwrites = ir::in_place_pairs(graph_, op);
     return choice;
   }
 

@@ -1,4 +1,4 @@
-// Transpose, Concat, Split, Slice and Gather.
+// Transpose, Concat, Slice and Gather.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "import/operators.h"
-#include "import/shapes.h"
+#include "import/slices.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
@@ -16,7 +16,7 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat or split
+constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat
 
 bool swaps_last_two(const std::vector<int64_t>& perm) {
   std::vector<int64_t> swapped(perm.size());
@@ -67,73 +67,6 @@ Result<void> lower_concat(Node& node) {
   return {};
 }
 
-// How much of `extent` each output of a Split takes.
-Result<std::vector<int64_t>> split_extents(Node& node, int64_t extent) {
-  PANTOUM_ASSIGN(const auto told, node.integers_or_attribute(1, "split"));
-  const auto count = static_cast<int64_t>(node.output_count());
-  std::vector<int64_t> extents;
-  if (told) {
-    extents = *told;
-  } else {
-    if (node.attributes().integer("num_outputs", count) != count) return fail("E0211", "its num_outputs is wrong");
-    const int64_t each = count > 0 ? (extent - 1) / count + 1 : 0;
-    for (int64_t part = 0; part < count; ++part) extents.push_back(std::min(each, extent - part * each));
-  }
-  int64_t left = extent;
-  for (const int64_t part : extents) {
-    if (part < 1 || part > left) return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
-    left -= part;
-  }
-  if (left != 0 || static_cast<int64_t>(extents.size()) != count) {
-    return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
-  }
-  return extents;
-}
-
-Result<ValueId> slice(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
-  const ir::TensorType from = node.builder().type(x);
-  ir::Attrs attrs;
-  Shape shape;
-  bool whole = true;
-  for (size_t d = 0; d < pieces.size(); ++d) {
-    attrs.ints.push_back(pieces[d].start);
-    attrs.ints.push_back(pieces[d].step);
-    shape.push_back(pieces[d].count);
-    whole = whole && pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from.shape[d];
-  }
-  if (whole) return x;
-  return node.op(Kind::k_slice, {x}, std::move(attrs), {{from.dtype, std::move(shape)}});
-}
-
-Result<void> lower_split(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  const ir::TensorType from = node.type(0);
-  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), from.shape.size()));
-  const auto along = static_cast<size_t>(axis);
-  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, from.shape[along]));
-  if (extents.size() == 1) {
-    node.set(0, x);
-    return {};
-  }
-  if (extents.size() <= kMostParts) {
-    std::vector<ir::TensorType> parts(extents.size(), from);
-    for (size_t part = 0; part < parts.size(); ++part) parts[part].shape[along] = extents[part];
-    PANTOUM_ASSIGN(const std::vector<ValueId> outputs, node.add(Kind::k_split, {x}, {{axis}, {}}, parts));
-    for (size_t part = 0; part < parts.size(); ++part) node.set(part, outputs[part]);
-    return {};
-  }
-  std::vector<SlicePiece> pieces;
-  for (const int64_t extent : from.shape) pieces.push_back({0, 1, extent});
-  pieces[along].count = 0;
-  for (size_t part = 0; part < extents.size(); ++part) {
-    pieces[along].start += pieces[along].count;
-    pieces[along].count = extents[part];
-    PANTOUM_ASSIGN(const ValueId piece, slice(node, x, pieces));
-    node.set(part, piece);
-  }
-  return {};
-}
-
 Result<void> lower_slice(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
   const char* const names[] = {"starts", "ends", "axes", "steps"};
@@ -146,7 +79,7 @@ Result<void> lower_slice(Node& node) {
   const bool empty =
       std::any_of(pieces.begin(), pieces.end(), [](const SlicePiece& piece) { return piece.count == 0; });
   if (empty) return fail("E0211", "it takes nothing of its input");
-  PANTOUM_ASSIGN(const ValueId y, slice(node, x, pieces));
+  PANTOUM_ASSIGN(const ValueId y, sliced(node, x, pieces));
   node.set(0, y);
   return {};
 }
@@ -159,7 +92,7 @@ Result<void> gather_one(Node& node, ValueId x, size_t along, int64_t index) {
   std::vector<SlicePiece> pieces;
   for (const int64_t extent : from) pieces.push_back({0, 1, extent});
   pieces[along] = {at, 1, 1};
-  PANTOUM_ASSIGN(ValueId y, slice(node, x, pieces));
+  PANTOUM_ASSIGN(ValueId y, sliced(node, x, pieces));
   Shape shape = from;
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
   const Shape& indices = node.shape(1);
@@ -194,11 +127,29 @@ Result<void> lower_gather(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Transpose", lower_transpose}, OperatorEntry{"Concat", lower_concat},
-                                   OperatorEntry{"Split", lower_split}, OperatorEntry{"Slice", lower_slice},
-                                   OperatorEntry{"Gather", lower_gather}};
+constexpr std::array kOperators = {
+    OperatorEntry{"Transpose", lower_transpose, "transpose"}, OperatorEntry{"Concat", lower_concat, "concat"},
+    OperatorEntry{"Slice", lower_slice, "slice", "constant starts, ends, axes and steps"},
+    OperatorEntry{"Gather", lower_gather, "gather slice",
+                  "an embedding's padding_idx is not in ONNX: that row trains like the others; plain SGD updates the "
+                  "rows of the batch alone (`sgd_rows`)"}};
 
 }  // namespace
+
+Result<ValueId> sliced(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  const ir::TensorType from = node.builder().type(x);
+  ir::Attrs attrs;
+  Shape shape;
+  bool whole = true;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    attrs.ints.push_back(pieces[d].start);
+    attrs.ints.push_back(pieces[d].step);
+    shape.push_back(pieces[d].count);
+    whole = whole && pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from.shape[d];
+  }
+  if (whole) return x;
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {{from.dtype, std::move(shape)}});
+}
 
 std::span<const OperatorEntry> move_operators() {
   return kOperators;

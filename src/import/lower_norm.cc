@@ -97,8 +97,10 @@ Result<void> lower_layer_norm(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"BatchNormalization", lower_batch_norm},
-                                   OperatorEntry{"LayerNormalization", lower_layer_norm}};
+constexpr std::array kOperators = {
+    OperatorEntry{"BatchNormalization", lower_batch_norm, "batch_norm_stats batch_norm",
+                  "trains with the statistics of the batch; evaluated with the running ones"},
+    OperatorEntry{"LayerNormalization", lower_layer_norm, "layer_norm", "scale and bias of the normalized shape"}};
 
 }  // namespace
 

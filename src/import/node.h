@@ -18,8 +18,9 @@ struct Operand {
   std::string name;
   ir::ValueId id = ir::kNone;           // once it is in the graph
   std::shared_ptr<const Tensor> known;  // contents, where they are known
-  bool weight = false;  // `known` is trained: it may change, so it is neither folded nor read as a setting
-  std::string problem;  // it could not be made; why
+  bool weight = false;             // `known` is trained: it may change, so it is neither folded nor read as a setting
+  std::string problem;             // it could not be made; why
+  std::vector<ir::ValueId> parts;  // of a sequence, which nothing but SequenceAt reads (`problem` is set)
   ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 

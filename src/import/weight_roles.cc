@@ -10,14 +10,24 @@ namespace pantoum::import {
 namespace {
 
 // Operators whose float operands are weights whatever their names.
-constexpr std::array<std::string_view, 7> kWeighted = {
-    "Conv", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization", "Gather", "Transpose"};
+constexpr std::array<std::string_view, 12> kWeighted = {
+    "Conv",   "ConvTranspose", "Gemm",  "MatMul", "BatchNormalization",    "LayerNormalization",
+    "Gather", "Transpose",     "PRelu", "Einsum", "InstanceNormalization", "GroupNormalization"};
 // Operators that read float initializers as settings, from this input on.
 struct Setting {
   std::string_view op_type;
   int first;
 };
-constexpr std::array<Setting, 5> kSettings = {{{"Pow", 1}, {"Dropout", 1}, {"Clip", 1}, {"Where", 0}, {"Range", 0}}};
+constexpr std::array<Setting, 10> kSettings = {{{"Pow", 1},
+                                                {"Dropout", 1},
+                                                {"Clip", 1},
+                                                {"Where", 0},
+                                                {"Range", 0},
+                                                {"Resize", 1},
+                                                {"Pad", 1},
+                                                {"OneHot", 1},
+                                                {"CastLike", 1},
+                                                {"Expand", 1}}};
 
 bool is_setting(const std::string& op_type, int input) {
   return std::any_of(kSettings.begin(), kSettings.end(),

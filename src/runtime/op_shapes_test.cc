@@ -69,12 +69,13 @@ TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {
       const size_t rank = (operand < inputs ? of.inputs[operand] : of.outputs[operand - inputs]).shape.size();
       for (size_t dim = 0; dim < rank; ++dim) change([&](ir::TensorType& type) { ++type.shape[dim]; });
       EXPECT_EQ(change([](ir::TensorType& type) { type.shape.push_back(9); }), PT_E_PLAN) << name(of) << " " << operand;
-      if (of.kind == ir::Kind::k_cast) continue;
+      const ir::TensorType& own = operand < inputs ? of.inputs[operand] : of.outputs[operand - inputs];
+      if (of.kind == ir::Kind::k_cast || own.dtype == ir::DType::kBool) continue;
       EXPECT_EQ(change([](ir::TensorType& type) { type.dtype = ir::DType::kBool; }), PT_E_PLAN)
           << name(of) << " " << operand;
     }
   }
-  EXPECT_LT(accepted, 30U);
+  EXPECT_LT(accepted, 45U);
   EXPECT_GT(refused, 400U);
 }
 
