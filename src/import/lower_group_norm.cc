@@ -20,19 +20,12 @@ int64_t product(const Shape& shape, size_t from) {
   return count;
 }
 
-Result<ValueId> filled(Node& node, int64_t count, float value) {
-  constexpr int64_t kMost = int64_t{1} << 24;
-  if (count > kMost) return unsupported("what it normalizes together is too large");
-  return node.builder().constant_f32(node.label() + ".constant", {count},
-                                     std::vector<float>(static_cast<size_t>(count), value));
-}
-
 // Every row of `width` elements to mean 0 and variance 1, in X's shape.
 Result<ValueId> normalized(Node& node, ValueId x, int64_t width, double epsilon) {
   const Shape shape = node.builder().type(x).shape;
   PANTOUM_ASSIGN(const ValueId rows, node.reshape(x, {product(shape, 0) / width, width}));
-  PANTOUM_ASSIGN(const ValueId ones, filled(node, width, 1.0F));
-  PANTOUM_ASSIGN(const ValueId zeros, filled(node, width, 0.0F));
+  PANTOUM_ASSIGN(const ValueId ones, node.filled(width, 1.0F));
+  PANTOUM_ASSIGN(const ValueId zeros, node.filled(width, 0.0F));
   PANTOUM_ASSIGN(const std::vector<ValueId> made, node.add(Kind::k_layer_norm, {rows, ones, zeros}, {{1}, {epsilon}}));
   return node.reshape(made[0], shape);
 }

@@ -48,8 +48,7 @@ Result<Rows> named_rows(Node& node, const Shape& data, size_t depth) {
 
 Result<ValueId> gathered_rows(Node& node, ValueId table, const std::vector<int64_t>& rows) {
   const auto count = static_cast<int64_t>(rows.size());
-  if (count > node.fold_budget()) return unsupported("its indices are too many");
-  node.fold_budget() -= count;
+  PANTOUM_TRY(node.spend(count));
   const ValueId indices = node.builder().constant_i64(node.label() + ".rows", {count}, rows);
   return node.op(Kind::k_gather, {table, indices}, {{0}, {}});
 }
@@ -87,7 +86,7 @@ Result<void> scatter(Node& node, const Rows& rows) {
   PANTOUM_ASSIGN(const ValueId updates, node.value(2));
   const auto named = static_cast<int64_t>(rows.named.size());
   if (node.type(2).elements() != named * rows.inner) return fail("E0211", "its updates do not fit its indices");
-  if (rows.count > node.fold_budget()) return unsupported("its input has too many elements");
+  PANTOUM_TRY(node.spend(rows.count));
   std::vector<int64_t> from(static_cast<size_t>(rows.count));
   std::iota(from.begin(), from.end(), int64_t{0});
   for (size_t update = 0; update < rows.named.size(); ++update) {
@@ -144,12 +143,11 @@ Result<void> lower_one_hot(Node& node) {
   PANTOUM_ASSIGN(ValueId indices, node.value(0));
   PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "depth"));
   const Tensor* values = node.setting(2);
-  if (told.size() != 1 || told[0] < 1 || told[0] > node.fold_budget())
-    return fail("E0211", "its depth is out of range");
+  if (told.size() != 1 || told[0] < 1 || told[0] > INT32_MAX) return fail("E0211", "its depth is out of range");
   const auto pair = values != nullptr ? to_reals(*values) : std::nullopt;
   if (!pair || pair->size() != 2) return unsupported("its values are not two constant floating-point numbers");
   const int64_t depth = told[0];
-  node.fold_budget() -= depth;
+  PANTOUM_TRY(node.spend(depth));
   Shape shape = node.shape(0);
   const DType dtype = node.type(0).dtype;
   if (dtype != DType::kI64 && dtype != DType::kI32) return unsupported("its indices are not int64 or int32");

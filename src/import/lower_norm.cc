@@ -70,8 +70,8 @@ Result<ValueId> row_vector(Node& node, size_t input, const Shape& shape, float o
     }
     return node.reshape(id, shape);
   }
-  const std::vector<float> values(static_cast<size_t>(*count_elements(shape)), otherwise);
-  return node.builder().constant_f32(node.label() + ".constant", shape, values);
+  PANTOUM_ASSIGN(const ValueId made, node.filled(*count_elements(shape), otherwise));
+  return node.reshape(made, shape);
 }
 
 Result<void> lower_layer_norm(Node& node) {

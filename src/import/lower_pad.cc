@@ -66,7 +66,6 @@ Result<ValueId> surround_with_zeros(Node& node, ValueId x, const Margins& margin
 
 // Blocks of the value before and behind, dimension by dimension.
 Result<ValueId> surround_with(Node& node, ValueId x, const Margins& margins, double value) {
-  constexpr int64_t kMost = int64_t{1} << 24;
   for (size_t d = 0; d < margins.before.size(); ++d) {
     std::vector<ValueId> parts;
     for (const int64_t margin : {margins.before[d], int64_t{0}, margins.after[d]}) {
@@ -74,7 +73,7 @@ Result<ValueId> surround_with(Node& node, ValueId x, const Margins& margins, dou
       if (parts.size() == (margins.before[d] != 0 ? 1U : 0U) && margin == 0) parts.push_back(x);
       if (margin == 0) continue;
       block.shape[d] = margin;
-      if (count_elements(block.shape).value_or(kMost) >= kMost) return unsupported("its padding is too large");
+      PANTOUM_TRY(node.spend(block.elements()));
       const std::vector<float> values(static_cast<size_t>(block.elements()), static_cast<float>(value));
       parts.push_back(node.builder().constant_f32(node.label() + ".padding", block.shape, values));
     }
@@ -99,8 +98,7 @@ Result<ValueId> surround_by_reading(Node& node, ValueId x, const Margins& margin
   for (size_t d = 0; d < margins.before.size(); ++d) {
     if (margins.before[d] == 0 && margins.after[d] == 0) continue;
     const int64_t extent = node.builder().type(x).shape[d], count = margins.before[d] + extent + margins.after[d];
-    if (count > node.fold_budget()) return unsupported("its padding is too large");
-    node.fold_budget() -= count;
+    PANTOUM_TRY(node.spend(count));
     std::vector<int64_t> sources;
     for (int64_t at = -margins.before[d]; at < extent + margins.after[d]; ++at) {
       sources.push_back(read_from(mode, at, extent));

@@ -38,8 +38,7 @@ Result<void> lower_tile(Node& node) {
 
 // 1 where an element of the last two dimensions stays.
 Result<ValueId> triangle(Node& node, int64_t rows, int64_t columns, int64_t diagonal, bool upper) {
-  if (rows * columns > node.fold_budget()) return unsupported("its matrices are too large");
-  node.fold_budget() -= rows * columns;
+  PANTOUM_TRY(node.spend(rows * columns));
   auto stays = std::make_shared<std::vector<std::byte>>();
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = 0; column < columns; ++column) {

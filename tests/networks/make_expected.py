@@ -5,7 +5,7 @@
 
 Weights and batches come from the generator of ../values (README.md there). PyTorch trains in float64 on the float32 values of the generator; it
 trains in float32 too, from weights moved by about a rounding, and a case is refused here when these trainings are further away than a fifth of
-the tests' bound: then the steps are too long to be compared, not the tolerance too tight.
+the tests' bound for losses and norms, or half of the one for changes: then the steps are too long to be compared, not the tolerance too tight.
 """
 import contextlib
 import io
@@ -46,7 +46,7 @@ def case(kind, inputs, label, lr, momentum=0.9, loss="cross_entropy", dynamo=21,
 NETWORKS = {
     "lenet5": case(vision.LeNet5, [image(8, 1, 28, 28)], ids(10, 8), 0.05, dynamo=18),
     "vgg16": case(vision.Vgg16, [image(2, 3, 32, 32)], ids(10, 2), 0.00005),
-    "resnet18": case(vision.resnet18, [image(4, 3, 64, 64)], ids(10, 4), 0.00001, folds=True),
+    "resnet18": case(vision.resnet18, [image(2, 3, 64, 64)], ids(10, 2), 0.00001, folds=True),
     "resnet50": case(vision.resnet50, [image(2, 3, 64, 64)], ids(10, 2), 0.000005, folds=True),
     "mobilenetv2": case(vision.MobileNetV2, [image(4, 3, 64, 64)], ids(10, 4), 0.000003, folds=True),
     "squeezenet": case(vision.SqueezeNet, [image(4, 3, 64, 64)], ids(10, 4), 0.003),
@@ -150,7 +150,7 @@ def check(name, exact, others):
         norms = max(norms, *(abs(exact[1][key][0] - tensors[key][0]) / max(exact[1][key][0], 1e-12) for key in tensors))
         changes = max(changes, *(abs(exact[1][key][1] - tensors[key][1]) / max(exact[1][key][1], 1e-2 * largest) for key in tensors))
     print(f"{name}: loss {exact[0][0]:.4f} -> {exact[0][-1]:.4f}; float32 is {far:.1e} away in loss, {norms:.1e} in norms, {changes:.1e} in changes")
-    if max(far, norms) > BOUND / 5 or changes > 10 * BOUND / 5:
+    if max(far, norms) > BOUND / 5 or changes > 10 * BOUND / 2:
         raise SystemExit(f"{name}: its steps are too long to be compared")
     if abs(exact[0][-1] - exact[0][0]) < 20 * BOUND * abs(exact[0][0]):
         raise SystemExit(f"{name}: it hardly learns")

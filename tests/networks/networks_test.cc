@@ -174,13 +174,13 @@ TEST_P(TrainingOf, TheExportByTracingIsPyTorchs) {
   EXPECT_EQ(compare_tensors(graph, feeds, expected["after"]), expected["after"].size());
 }
 
-// The other exporter writes other operators for the same network: two steps show that their gradients are right.
+// The other exporter writes other operators for the same network: the loss after one step shows its gradients.
 TEST_P(TrainingOf, TheExportOfTheProgramIsPyTorchs) {
   const Network network(GetParam(), GetParam() + ".dynamo.onnx");
   const ir::Graph graph = network.training();
   ir::Feeds feeds = network.feeds(graph);
-  const std::vector<double> losses = train(graph, feeds, 3, network.expected()["lr"]);
-  ASSERT_EQ(losses.size(), 3U);
+  const std::vector<double> losses = train(graph, feeds, 2, network.expected()["lr"]);
+  ASSERT_EQ(losses.size(), 2U);
   compare_losses(losses, network.expected()["losses"]);
 }
 
