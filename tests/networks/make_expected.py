@@ -46,12 +46,12 @@ def case(kind, inputs, label, lr, momentum=0.9, loss="cross_entropy", dynamo=21,
 NETWORKS = {
     "lenet5": case(vision.LeNet5, [image(8, 1, 28, 28)], ids(10, 8), 0.05, dynamo=18),
     "vgg16": case(vision.Vgg16, [image(2, 3, 32, 32)], ids(10, 2), 0.00005),
-    "resnet18": case(vision.resnet18, [image(2, 3, 64, 64)], ids(10, 2), 0.00001, folds=True),
-    "resnet50": case(vision.resnet50, [image(2, 3, 64, 64)], ids(10, 2), 0.000005, folds=True),
-    "mobilenetv2": case(vision.MobileNetV2, [image(4, 3, 64, 64)], ids(10, 4), 0.000003, folds=True),
+    "resnet18": case(vision.resnet18, [image(2, 3, 64, 64)], ids(10, 2), 0.000005, folds=True),
+    "resnet50": case(vision.resnet50, [image(2, 3, 64, 64)], ids(10, 2), 0.0000002, folds=True),
+    "mobilenetv2": case(vision.MobileNetV2, [image(8, 3, 64, 64)], ids(10, 8), 0.000002, folds=True),
     "squeezenet": case(vision.SqueezeNet, [image(4, 3, 64, 64)], ids(10, 4), 0.003),
-    "inceptionv3": case(vision.InceptionV3, [image(2, 3, 75, 75)], ids(10, 2), 0.00001, folds=True),
-    "densenet121": case(vision.DenseNet121, [image(2, 3, 64, 64)], ids(10, 2), 0.00001, folds=True),
+    "inceptionv3": case(vision.InceptionV3, [image(2, 3, 107, 107)], ids(10, 2), 0.000001, folds=True),
+    "densenet121": case(vision.DenseNet121, [image(2, 3, 64, 64)], ids(10, 2), 0.000001, folds=True),
     "unet": case(vision.UNet, [image(2, 3, 36, 44)], ids(3, 2, 36, 44), 0.001, folds=True),
     "bert": case(sequence.Bert, [ids(120, 4, 16), ids(2, 4, 16), {"kind": "lengths", "shape": [4, 16]}], ids(4, 4), 0.0003, folds=True),
     "gpt2": case(sequence.Gpt2, [ids(96, 4, 16)], ids(96, 4, 16), 0.01, dynamo=18, folds=True),
@@ -148,9 +148,11 @@ def check(name, exact, others):
     for losses, tensors in others:
         far = max(far, *(abs(a - b) / abs(a) for a, b in zip(exact[0], losses)))
         norms = max(norms, *(abs(exact[1][key][0] - tensors[key][0]) / max(exact[1][key][0], 1e-12) for key in tensors))
-        changes = max(changes, *(abs(exact[1][key][1] - tensors[key][1]) / max(exact[1][key][1], 1e-2 * largest) for key in tensors))
-    print(f"{name}: loss {exact[0][0]:.4f} -> {exact[0][-1]:.4f}; float32 is {far:.1e} away in loss, {norms:.1e} in norms, {changes:.1e} in changes")
-    if max(far, norms) > BOUND / 5 or changes > 10 * BOUND / 2:
+        for key, (norm, change) in exact[1].items():
+            allowed = 10 * BOUND * max(change, 1e-2 * largest) + 1e-6 * norm
+            changes = max(changes, abs(change - tensors[key][1]) / allowed)
+    print(f"{name}: loss {exact[0][0]:.4f} -> {exact[0][-1]:.4f}; float32 is {far:.1e} away in loss, {norms:.1e} in norms, {changes:.1e} of what changes may")
+    if max(far, norms) > BOUND / 5 or changes > 0.5:
         raise SystemExit(f"{name}: its steps are too long to be compared")
     if abs(exact[0][-1] - exact[0][0]) < 20 * BOUND * abs(exact[0][0]):
         raise SystemExit(f"{name}: it hardly learns")
