@@ -98,16 +98,53 @@
   PT_OPERATOR(gather_elements_grad, 98) /* dY I -> dX (sums in ascending position of I); [axis] */                     \
   /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                 \
   PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
-  /* losses; labels below 0 are ignored; means are over what is not ignored */                                         \
-  PT_OPERATOR(cross_entropy, 110)      /* logits[N,C,..] labels[N,..] -> loss[]; axis 1 */                             \
-  PT_OPERATOR(cross_entropy_grad, 111) /* logits labels -> dlogits */                                                  \
-  PT_OPERATOR(mse, 112)                /* pred target -> loss[] */                                                     \
-  PT_OPERATOR(mse_grad, 113)           /* pred target -> dpred */                                                      \
-  PT_OPERATOR(count_correct, 114)      /* logits[N,C,..] labels -> [2] f32: correct, counted; ties: first class */     \
+  /* losses by element, as torch.nn has them: the mean over all elements */                                            \
+  PT_OPERATOR(l1, 102)                   /* pred target -> loss[] */                                                   \
+  PT_OPERATOR(l1_grad, 103)              /* pred target -> dpred */                                                    \
+  PT_OPERATOR(smooth_l1, 104)            /* pred target -> loss[]; {beta} */                                           \
+  PT_OPERATOR(smooth_l1_grad, 105)       /* pred target -> dpred; {beta} */                                            \
+  PT_OPERATOR(bce_with_logits, 106)      /* logits target -> loss[]; no gradient of the target */                      \
+  PT_OPERATOR(bce_with_logits_grad, 107) /* logits target -> dlogits */                                                \
+  PT_OPERATOR(kl_div, 115)               /* log-probabilities target -> loss[]; {divisor, 0: all elements} */          \
+  PT_OPERATOR(kl_div_grad, 116)          /* log-probabilities target -> dlog-probabilities; {divisor} */               \
+  PT_OPERATOR(mse, 112)                  /* pred target -> loss[] */                                                   \
+  PT_OPERATOR(mse_grad, 113)             /* pred target -> dpred */                                                    \
+  /* losses by class, axis 1; labels below 0 and those equal to `ignore` are ignored: means are over the others */     \
+  PT_OPERATOR(nll, 108)                     /* log-probabilities[N,C,..] labels[N,..] -> loss[]; [ignore] */           \
+  PT_OPERATOR(nll_grad, 109)                /* log-probabilities labels -> dlog-probabilities; [ignore] */             \
+  PT_OPERATOR(cross_entropy, 110)           /* logits[N,C,..] labels[N,..] -> loss[]; [ignore]; {smoothing} */         \
+  PT_OPERATOR(cross_entropy_grad, 111)      /* logits labels -> dlogits; [ignore]; {smoothing} */                      \
+  PT_OPERATOR(soft_cross_entropy, 117)      /* logits[N,C,..] probabilities[N,C,..] -> loss[]; {smoothing} */          \
+  PT_OPERATOR(soft_cross_entropy_grad, 118) /* logits probabilities -> dlogits; {smoothing} */                         \
+  PT_OPERATOR(count_correct, 114)           /* logits[N,C,..] labels -> [2] f32: labels among the k highest, labels */ \
+                                            /* counted; [ignore, k]; of equal ones the first class is higher */        \
   /* updates; lr and step are runtime scalars */                                                                       \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
   PT_OPERATOR(adam, 121)     /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */        \
   PT_OPERATOR(sgd_rows, 130) /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */              \
+  PT_OPERATOR(adamw, 122)    /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                          \
+  PT_OPERATOR(rmsprop, 123)  /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                         \
+                             /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                       \
+  PT_OPERATOR(adagrad, 124)  /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */              \
+  /* gradients on their way to the update */                                                                           \
+  PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
+  PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
+  PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
+  PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
+  PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
+  /* operands in blocks of channels (pt_layout, src/kernels/portable/layout.h); otherwise as the op without the suffix \
+   */                                                                                                                  \
+  PT_OPERATOR(reorder, 180)               /* X -> Y in another layout; [from, to] (pt_layout); padding is zero */      \
+  PT_OPERATOR(conv2d_nchwc, 181)          /* X (blocked or plain) W bias? -> Y; [PT_CONV_*, PT_CONV_NCHWC_*] */        \
+  PT_OPERATOR(conv2d_dx_nchwc, 182)       /* dY W -> dX; [the same] */                                                 \
+  PT_OPERATOR(conv2d_dw_nchwc, 183)       /* X (blocked or plain) dY -> dW; [the same] */                              \
+  PT_OPERATOR(batch_norm_nchwc, 184)      /* X scale bias -> Y mean var; {eps} */                                      \
+  PT_OPERATOR(batch_norm_grad_nchwc, 185) /* dY X scale mean var -> dX dscale dbias; {eps} */                          \
+  PT_OPERATOR(batch_norm_eval_nchwc, 186) /* X scale bias rmean rvar -> Y; {eps} */                                    \
+  PT_OPERATOR(max_pool_nchwc, 187)        /* X -> Y; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                \
+  PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                  \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
   PT_OPERATOR(alias, 200)
 
@@ -123,7 +160,12 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_PAD_TOP, PT_CONV_PAD_LEFT, PT_CONV_PAD_BOTTOM, PT_CONV_PAD_RIGHT,
   PT_CONV_DILATION_H, PT_CONV_DILATION_W,
   PT_CONV_GROUPS,
-  PT_CONV_ATTRS
+  PT_CONV_ATTRS,
+  /* the _nchwc forms have these too, because padding hides them in the operands' extents */
+  PT_CONV_NCHWC_CHANNELS = PT_CONV_ATTRS, /* of X, in all groups */
+  PT_CONV_NCHWC_OUTPUTS,                  /* of Y, in all groups */
+  PT_CONV_NCHWC_WEIGHT,                   /* pt_layout of W */
+  PT_CONV_NCHWC_ATTRS
 };
 
 enum { /* max_pool, avg_pool and their gradients */

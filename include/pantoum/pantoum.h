@@ -93,9 +93,13 @@ typedef struct pt_kernel {
   pt_status (*submit)(const pt_call* call);
   pt_status (*wait)(const pt_call* call); /* NULL: submit has done it all */
   /* Bytes of workspace for these shapes (data pointers are NULL) and pool->threads; NULL: none. Never depends on
-   * values. */
+   * values. PT_NO_KERNEL: it does not compute these shapes. */
   size_t (*workspace_bytes)(const pt_call* call);
 } pt_kernel;
+
+#define PT_NO_KERNEL ((size_t)-1)
+/* Algorithms of fast back ends are numbered from here on. */
+enum { PT_FIRST_BACK_END_ALGORITHM = 64 };
 
 typedef struct pt_kernel_table {
   const pt_kernel* kernels;

@@ -34,6 +34,7 @@ class Compiler {
     binary_.arena_bytes = std::max(binary_.arena_bytes, static_cast<uint64_t>(program.plan.predicted.arena_bytes));
     program_ = &program;
     tensor_index_.assign(program.built.graph.tensors.size(), 0);
+    find_predecessors();
     for (size_t tensor = 0; tensor < program.built.graph.tensors.size(); ++tensor) PANTOUM_TRY(add_tensor(tensor));
     link_successors();
     PANTOUM_TRY(place_results());
@@ -61,6 +62,7 @@ class Compiler {
       if (known != by_name_.end()) return share(tensor, known->second, entry);
       by_name_.emplace(value.name, binary_.tensors.size());
     }
+    if (const int32_t heir = known_heir(tensor); heir >= 0) return share(tensor, static_cast<size_t>(heir), entry);
     tensor_index_[tensor] = static_cast<uint32_t>(binary_.tensors.size());
     reserve(entry);
     binary_.tensors.push_back(std::move(entry));
@@ -84,6 +86,20 @@ class Compiler {
     }
     tensor_index_[tensor] = static_cast<uint32_t>(index);
     return {};
+  }
+
+  void find_predecessors() {
+    const std::vector<cost::Tensor>& tensors = program_->built.graph.tensors;
+    predecessor_.assign(tensors.size(), -1);
+    for (size_t tensor = 0; tensor < tensors.size(); ++tensor)
+      if (tensors[tensor].next >= 0)
+        predecessor_[static_cast<size_t>(tensors[tensor].next)] = static_cast<int64_t>(tensor);
+  }
+
+  // What several programs update has one successor in all of them. -1: no earlier program made it.
+  int32_t known_heir(size_t tensor) const {
+    if (predecessor_[tensor] < 0) return -1;
+    return binary_.tensors[tensor_index_[static_cast<size_t>(predecessor_[tensor])]].next;
   }
 
   void link_successors() {
@@ -172,6 +188,7 @@ class Compiler {
   std::map<std::string, size_t> by_name_;
   const PlannedProgram* program_ = nullptr;
   std::vector<uint32_t> tensor_index_;  // by cost-graph tensor id of the current program
+  std::vector<int64_t> predecessor_;    // by the same: the tensor it succeeds; -1: none
   std::map<std::pair<int64_t, int>, uint32_t> op_index_;
   int64_t storage_base_ = 0;
 };

@@ -51,6 +51,7 @@ Result<ArrayLayout> complete_layout(ArrayLayout layout, std::span<const uint64_t
         file_size < layout.data_at + data ? "it was cut short; copy or make it again" : "it is damaged; make it again");
   layout.count = static_cast<int64_t>(shape[0]);
   layout.sample_bytes = sample;
+  layout.stride = sample;
   for (const uint64_t extent : shape.subspan(1)) layout.sample_shape.push_back(static_cast<int64_t>(extent));
   return layout;
 }

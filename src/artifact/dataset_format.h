@@ -15,7 +15,8 @@ struct ArrayLayout {
   ir::Shape sample_shape;
   ir::DType dtype = ir::DType::kU8;
   uint64_t data_at = 0;       // bytes before the first sample
-  uint64_t sample_bytes = 0;  // > 0; count * sample_bytes fits in the file
+  uint64_t sample_bytes = 0;  // > 0
+  uint64_t stride = 0;        // from one sample to the next; the last one ends in the file
   bool swap_bytes = false;    // stored big-endian
 };
 

@@ -3,13 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
+#include "artifact/dataset_folder_fixture.h"
 #include "artifact/dataset_format.h"
 #include "base/files.h"
 
@@ -39,35 +35,6 @@ std::string npy(const std::string& descr, const std::string& order, const std::s
   std::string file = "\x93NUMPY"s + version + '\0' + static_cast<char>(header.size()) + '\0';
   if (version > 1) file += std::string(2, '\0');
   return file + header + data;
-}
-
-class DataFolder : public ::testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "pantoum-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  std::string cache() const { return folder_ + "/cache/inner"; }
-  std::string put(const std::string& name, const std::string& bytes) const {
-    std::ofstream(path(name), std::ios::binary) << bytes;
-    return path(name);
-  }
-  std::string put_gzip(const std::string& name, const std::string& bytes) const {
-    gzFile file = ::gzopen(path(name).c_str(), "wb");
-    ::gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
-    ::gzclose(file);
-    return path(name);
-  }
-  std::string folder_;
-};
-
-std::string sample(const SampleFile& samples, int64_t index) {
-  std::string bytes(static_cast<size_t>(sample_bytes(samples)), '?');
-  const auto read = samples.read(index, std::as_writable_bytes(std::span(bytes)));
-  return read ? bytes : read.error().code;
 }
 
 TEST_F(DataFolder, ReadsIdxSampleBySample) {
@@ -103,6 +70,13 @@ TEST_F(DataFolder, ReadsNpyOfEveryVersionAndType) {
             ir::DType::kF32);
   EXPECT_EQ(open_samples(put("x.npy", npy("<i4", "True", "(2,)", "abcdefgh")), cache()).value()->dtype(),
             ir::DType::kI32);
+}
+
+std::string put_gzip(const std::string& to, const std::string& bytes) {
+  gzFile file = ::gzopen(to.c_str(), "wb");
+  ::gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+  ::gzclose(file);
+  return to;
 }
 
 struct RefusedFile {
@@ -166,7 +140,7 @@ TEST(ArrayHeaders, AnyBytesAreUnderstoodWithinTheFileOrRefused) {
 TEST_F(DataFolder, UnpacksGzipOncePrivately) {
   std::string data;
   for (int byte = 0; byte < 300'000; ++byte) data += static_cast<char>(byte * 31 >> 3);
-  const std::string packed = put_gzip("x.gz", idx(8, {300, 1000}, data));
+  const std::string packed = put_gzip(path("x.gz"), idx(8, {300, 1000}, data));
   ASSERT_EQ(sample(*open_samples(packed, cache()).value(), 299), data.substr(299'000));
   const auto cached = std::filesystem::directory_iterator(cache())->path().string();
   struct stat first {
@@ -183,15 +157,15 @@ TEST_F(DataFolder, UnpacksGzipOncePrivately) {
 }
 
 TEST_F(DataFolder, UnpacksAgainWhenTheOriginalChanged) {
-  const std::string packed = put_gzip("x.gz", idx(8, {1, 2}, "ab"));
+  const std::string packed = put_gzip(path("x.gz"), idx(8, {1, 2}, "ab"));
   ASSERT_EQ(sample(*open_samples(packed, cache()).value(), 0), "ab");
-  put_gzip("x.gz", idx(8, {1, 2}, "cd"));
+  put_gzip(path("x.gz"), idx(8, {1, 2}, "cd"));
   std::filesystem::last_write_time(packed, std::filesystem::last_write_time(packed) + std::chrono::seconds(2));
   EXPECT_EQ(sample(*open_samples(packed, cache()).value(), 0), "cd");
 }
 
 TEST_F(DataFolder, RefusesDamagedGzipAndKeepsNothingOfIt) {
-  const std::string packed = base::read_file(put_gzip("x.gz", idx(8, {1000, 1}, std::string(1000, 'a')))).value();
+  const std::string packed = base::read_file(put_gzip(path("x.gz"), idx(8, {1000, 1}, std::string(1000, 'a')))).value();
   for (size_t size : {size_t{2}, size_t{12}, packed.size() - 9, packed.size() - 1}) {
     const auto samples = open_samples(put("cut.gz", packed.substr(0, size)), cache());
     ASSERT_FALSE(samples) << size;
@@ -201,16 +175,16 @@ TEST_F(DataFolder, RefusesDamagedGzipAndKeepsNothingOfIt) {
   std::string flipped = packed;
   flipped[packed.size() - 6] = static_cast<char>(flipped[packed.size() - 6] ^ 1);  // in the checksum
   EXPECT_EQ(open_samples(put("crc.gz", flipped), cache()).error().code, "E0261");
-  EXPECT_EQ(open_samples(put_gzip("text.gz", "no array"), cache()).error().code, "E0261");
+  EXPECT_EQ(open_samples(put_gzip(path("text.gz"), "no array"), cache()).error().code, "E0261");
   EXPECT_TRUE(std::filesystem::is_empty(cache()));
 }
 
 TEST_F(DataFolder, FindsTheFilesOfMnist) {
-  put_gzip("train-images-idx3-ubyte.gz", idx(8, {2, 1, 1}, "ab"));
-  put_gzip("train-labels-idx1-ubyte.gz", idx(8, {2}, "\1\2"));
+  put_gzip(path("train-images-idx3-ubyte.gz"), idx(8, {2, 1, 1}, "ab"));
+  put_gzip(path("train-labels-idx1-ubyte.gz"), idx(8, {2}, "\1\2"));
   put("t10k-images-idx3-ubyte", idx(8, {1, 1, 1}, "c"));
   put("t10k-labels-idx1-ubyte", idx(8, {1}, "\3"));
-  const auto data = open_folder(folder_, cache());
+  const auto data = open_data(folder_, {}, {.cache_folder = cache()});
   ASSERT_TRUE(data) << to_text(data.error());
   EXPECT_EQ(data->train.count(), 2);
   EXPECT_EQ(sample(*data->train.inputs.at(0), 1), "b");
@@ -220,25 +194,25 @@ TEST_F(DataFolder, FindsTheFilesOfMnist) {
 TEST_F(DataFolder, FindsNpyPairsAndDoesWithoutATestSet) {
   put("x_train.npy", npy("<f4", "False", "(2, 1)", "abcdefgh"));
   put("y_train.npy", npy("<i4", "False", "(2,)", "abcdefgh"));
-  const auto data = open_folder(folder_, cache());
+  const auto data = open_data(folder_, {}, {.cache_folder = cache()});
   ASSERT_TRUE(data) << to_text(data.error());
   EXPECT_EQ(data->train.count(), 2);
   EXPECT_EQ(data->test.count(), 0);
 }
 
 TEST_F(DataFolder, SaysWhatItLookedFor) {
-  const auto nothing = open_folder(folder_, cache());
+  const auto nothing = open_data(folder_, {}, {.cache_folder = cache()});
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code, "E0262");
-  EXPECT_THAT(to_text(nothing.error()), HasSubstr("looked for x_train.npy with y_train.npy"));
+  EXPECT_THAT(to_text(nothing.error()), HasSubstr("looked for x_train.npy (or INPUT_train.npy) with y_train.npy"));
   put("x_train.npy", npy("<f4", "False", "(2, 1)", "abcdefgh"));
-  EXPECT_THAT(to_text(open_folder(folder_, cache()).error()), HasSubstr("x_train.npy alone"));
+  EXPECT_THAT(to_text(open_data(folder_, {}, {.cache_folder = cache()}).error()), HasSubstr("x_train.npy alone"));
 }
 
 TEST_F(DataFolder, RefusesUnequalNumbersOfSamplesAndLabels) {
   put("x_train.npy", npy("<f4", "False", "(2, 1)", "abcdefgh"));
   put("y_train.npy", npy("|u1", "False", "(3,)", "abc"));
-  const auto data = open_folder(folder_, cache());
+  const auto data = open_data(folder_, {}, {.cache_folder = cache()});
   ASSERT_FALSE(data);
   EXPECT_EQ(data.error().code, "E0262");
   EXPECT_THAT(data.error().message, HasSubstr("2 samples but 3 labels"));

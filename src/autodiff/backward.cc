@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "ir/op_registry.h"
@@ -46,9 +47,9 @@ void mark_upwards(const Graph& graph, Reach& reach) {
   }
 }
 
-void mark_downwards(const Graph& graph, ValueId loss, Reach& reach) {
+void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses, Reach& reach) {
   std::vector<char> needed(graph.values.size(), 0);
-  needed[at(loss)] = reach.active[at(loss)];
+  for (const WeightedLoss& root : losses) needed[at(root.loss)] = reach.active[at(root.loss)];
   for (size_t id = graph.ops.size(); id-- > 0;) {
     const Op& op = graph.ops[id];
     reach.ops[id] =
@@ -58,11 +59,11 @@ void mark_downwards(const Graph& graph, ValueId loss, Reach& reach) {
   }
 }
 
-Reach reach_of(const Graph& graph, ValueId loss) {
+Reach reach_of(const Graph& graph, const std::vector<WeightedLoss>& losses) {
   Reach reach{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
               std::vector<char>(graph.ops.size(), 0)};
   mark_upwards(graph, reach);
-  mark_downwards(graph, loss, reach);
+  mark_downwards(graph, losses, reach);
   return reach;
 }
 
@@ -95,8 +96,11 @@ class Sweep {
     }
   }
 
-  void run(ValueId loss) {
-    make_ready(builder_.graph().value(loss).producer);
+  void run(const std::vector<WeightedLoss>& losses) {
+    for (const WeightedLoss& root : losses) {
+      weights_[root.loss] = root.weight;
+      if (reach_.active[at(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
+    }
     while (!ready_.empty()) {
       const OpId id = ready_.rbegin()->second;
       ready_.erase(std::prev(ready_.end()));
@@ -113,9 +117,10 @@ class Sweep {
   Reach reach_;
   const OnGradient& on_gradient_;
   size_t first_new_;
-  std::vector<ValueId> gradient_;  // by forward value: the sum so far
-  std::set<ValueId> named_;        // gradients under their final name; a + b shares one: the first keeps it
-  std::vector<int> readers_;       // by forward value: ops that read it and are not differentiated yet
+  std::vector<ValueId> gradient_;      // by forward value: the sum so far
+  std::set<ValueId> named_;            // gradients under their final name; a + b shares one: the first keeps it
+  std::map<ValueId, double> weights_;  // of what is minimized
+  std::vector<int> readers_;           // by forward value: ops that read it and are not differentiated yet
   std::set<std::pair<int, OpId>>
       ready_;  // ops all of whose outputs' readers are done; last first, parameters' own ops before all
 
@@ -146,12 +151,13 @@ class Sweep {
   void differentiate(const Op& op) {
     std::vector<ValueId> d_outputs;
     for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[at(output)]);
-    const bool is_loss = op.kind == ir::Kind::k_cross_entropy || op.kind == ir::Kind::k_mse;
+    const auto minimized = weights_.find(op.outputs[0]);
     const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
-    if (!flows && !is_loss) return;
+    if (!flows && minimized == weights_.end()) return;
     std::vector<char> wanted;
     for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
+    if (minimized != weights_.end()) backward.weight = minimized->second;
     ir::op_def(op.kind).gradient(backward);
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       if (wanted[input] && backward.d_inputs[input] != kNone) accumulate(op.inputs[input], backward.d_inputs[input]);
@@ -171,16 +177,18 @@ class Sweep {
 
 }  // namespace
 
-Result<void> append_backward(ir::Builder& builder, ValueId loss, const OnGradient& on_gradient) {
+Result<void> append_backward(ir::Builder& builder, const std::vector<WeightedLoss>& losses,
+                             const OnGradient& on_gradient) {
   const Graph& graph = builder.graph();
-  Reach reach = reach_of(graph, loss);
-  if (!reach.active[at(loss)]) {
+  Reach reach = reach_of(graph, losses);
+  const auto trains = [&](const WeightedLoss& root) { return reach.active[at(root.loss)] != 0; };
+  if (std::none_of(losses.begin(), losses.end(), trains)) {
     return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
                 "freeze fewer parameters");
   }
   PANTOUM_TRY(check_gradients_exist(graph, reach));
   Sweep sweep(builder, std::move(reach), on_gradient);
-  sweep.run(loss);
+  sweep.run(losses);
   if (builder.error()) return Failure(*builder.error());
   return {};
 }

@@ -1,8 +1,8 @@
 #include <numeric>
-#include <unordered_map>
 
 #include "autodiff/autodiff.h"
 #include "autodiff/loss.h"
+#include "autodiff/running_statistics.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -13,30 +13,6 @@ using ir::Kind;
 using ir::Op;
 using ir::ValueId;
 
-// The op that keeps the running statistics made of each mean.
-using StatsOf = std::unordered_map<ValueId, ir::OpId>;
-
-StatsOf stats_of_means(const Graph& graph) {
-  StatsOf stats;
-  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-    if (graph.op(op).kind == Kind::k_batch_norm_stats) stats.emplace(graph.op(op).inputs[2], op);
-  }
-  return stats;
-}
-
-Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_of) {
-  const auto found = stats_of.find(op.outputs[1]);
-  if (found == stats_of.end() || graph.op(found->second).inputs[3] != op.outputs[2]) {
-    return fail("E0299", "a batch norm has no running statistics to evaluate it with", op.name);
-  }
-  const std::vector<ValueId>& stats = graph.op(found->second).inputs;
-  graph.value(op.outputs[1]).producer = graph.value(op.outputs[2]).producer = ir::kNone;
-  op.kind = Kind::k_batch_norm_eval;
-  op.inputs = {op.inputs[0], op.inputs[1], op.inputs[2], stats[0], stats[1]};
-  op.outputs.resize(1);
-  return {};
-}
-
 // Every reader of a dropout's output reads its input.
 void skip_dropout(Graph& graph) {
   std::vector<ValueId> instead(graph.values.size());
@@ -46,6 +22,26 @@ void skip_dropout(Graph& graph) {
     if (op.kind == Kind::k_dropout) instead[static_cast<size_t>(op.outputs[0])] = op.inputs[0];
   }
   for (ValueId& output : graph.outputs) output = instead[static_cast<size_t>(output)];
+}
+
+// What is told of one term beside the sum. Results have names of their own, whatever op made them.
+void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& metrics) {
+  const auto tell = [&](const std::string& name, ValueId value) {
+    builder.rename(value, name + site.suffix);
+    builder.graph().results.push_back(value);
+  };
+  const std::vector<ValueId> operands{site.prediction, site.label};
+  if (!site.suffix.empty()) tell("loss", site.weighted);
+  if (has_labels(site.term.loss)) {
+    const auto count = [&](const std::string& name, int64_t highest) {
+      tell(name,
+           builder.op(Kind::k_count_correct, name + site.suffix, operands, {{site.term.ignore_index, highest}, {}}));
+    };
+    count("count_correct", 1);
+    if (metrics.top5) count("count_top5", 5);
+  } else if (metrics.mean_absolute_error) {
+    tell("mean_absolute_error", builder.op(Kind::k_l1, "mean_absolute_error" + site.suffix, operands));
+  }
 }
 
 }  // namespace
@@ -60,13 +56,12 @@ Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& optio
   }
   for (ir::Value& value : graph.values) value.next = ir::kNone;
   ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const LossSite site, add_loss(builder, options.loss));
-  graph.results = {site.loss};
-  if (options.loss == Loss::kCrossEntropy) {
-    graph.results.push_back(builder.op(Kind::k_count_correct, "count_correct", {site.prediction, site.label}));
-  }
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
+  graph.results = {losses.sum};
+  for (const LossSite& site : losses.sites) add_measures(builder, site, options.metrics);
   if (builder.error()) return Failure(*builder.error());
   graph.outputs.clear();
+  graph.output_names.clear();
   ir::drop_dead_ops(graph);
   return graph;
 }

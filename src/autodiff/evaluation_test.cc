@@ -69,9 +69,23 @@ TEST(MakeEvaluation, CountsRightAnswersForCrossEntropyAlone) {
   ASSERT_EQ(classes->results.size(), 2u);
   EXPECT_EQ(classes->value(classes->results[0]).type, f32({}));
   EXPECT_EQ(classes->value(classes->results[1]).type, f32({2}));
-  const Result<Graph> numbers = make_evaluation(Network().graph, {.loss = Loss::kMse});
+  const Result<Graph> numbers = make_evaluation(Network().graph, {.losses = {{Loss::kMse}}});
   ASSERT_TRUE(numbers);
   EXPECT_EQ(numbers->results.size(), 1u);
+}
+
+TEST(MakeEvaluation, MeasuresEveryOutputUnderItsName) {
+  Network net;
+  net.graph.outputs.push_back(net.y);
+  net.graph.output_names = {"chances", "scores"};
+  const Result<Graph> graph = make_evaluation(
+      net.graph, {.losses = {{.output = "chances"}, {.loss = Loss::kMse, .output = "scores", .weight = 2}},
+                  .metrics = {.top5 = true, .mean_absolute_error = true}});
+  ASSERT_TRUE(graph) << to_text(graph.error());
+  std::vector<std::string> names;
+  for (const ir::ValueId result : graph->results) names.push_back(graph->value(result).name);
+  EXPECT_THAT(names, testing::ElementsAre("loss", "loss.chances", "count_correct.chances", "count_top5.chances",
+                                          "loss.scores", "mean_absolute_error.scores"));
 }
 
 TEST(MakeEvaluation, UsesTheNamesAndLabelsOfTraining) {

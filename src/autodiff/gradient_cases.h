@@ -51,7 +51,7 @@ class CaseBuilder {
 struct GradientCase {
   std::string name;
   std::function<ir::ValueId(CaseBuilder&)> build;  // the model's output
-  Loss loss = Loss::kMse;
+  LossTerm loss = {Loss::kMse};
 };
 
 inline ir::TensorType f32(ir::Shape shape) {
@@ -191,6 +191,16 @@ inline void append_normalization_cases(std::vector<GradientCase>& cases) {
                                     {{}, {1e-2}})[0];
                      }});
   }
+  for (const ir::Shape& shape : {ir::Shape{5, 3}, ir::Shape{3, 2, 4, 3}}) {
+    cases.push_back(
+        {"batch_norm_eval of " + ir::to_text(shape), [=](CaseBuilder& c) {
+           const ir::Shape channels{shape[1]};
+           const ir::ValueId variance = c.op(Kind::k_exp, {c.frozen(channels)});
+           return c.op(Kind::k_batch_norm_eval,
+                       {c.parameter(shape), c.parameter(channels), c.parameter(channels), c.frozen(channels), variance},
+                       {{}, {1e-2}});
+         }});
+  }
   for (const int64_t axis : {1, 2}) {
     cases.push_back({"layer_norm from axis " + std::to_string(axis), [=](CaseBuilder& c) {
                        const ir::Shape shape{3, 2, 5}, rows(shape.begin() + axis, shape.end());
@@ -284,27 +294,44 @@ inline void append_movement_cases(std::vector<GradientCase>& cases) {
 
 inline void append_loss_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
-  const auto logits = [&](const char* name, ir::Shape shape) {
+  const auto logits = [&](const char* name, ir::Shape shape, LossTerm term) {
     cases.push_back({name,
                      [=](CaseBuilder& c) {
                        return c.op(Kind::k_scale, {c.parameter(shape)}, {{}, {2, 0}});
                      },
-                     Loss::kCrossEntropy});
+                     std::move(term)});
   };
-  logits("cross_entropy", {5, 3});
-  logits("cross_entropy of an image", {2, 3, 2, 2});
+  logits("cross_entropy", {5, 3}, {});
+  logits("cross_entropy of an image", {2, 3, 2, 2}, {});
+  logits("cross_entropy with smoothed labels", {2, 3, 2, 2}, {.smoothing = 0.2});
+  logits("cross_entropy without a class", {5, 3}, {.smoothing = 0.2, .ignore_index = 1});
+  logits("cross_entropy of a part", {5, 3}, {.weight = 0.3});
+  logits("cross_entropy with probabilities", {2, 3, 2, 2}, {.loss = Loss::kSoftCrossEntropy, .smoothing = 0.1});
+  logits("nll", {2, 3, 2}, {.loss = Loss::kNll, .ignore_index = 2});
+  logits("l1", {4, 3}, {.loss = Loss::kL1, .weight = 2});
+  logits("smooth_l1", {4, 3}, {.loss = Loss::kSmoothL1, .beta = 1.5});
+  logits("bce_with_logits", {4, 3}, {.loss = Loss::kBceWithLogits});
+  logits("kl_div", {4, 3}, {.loss = Loss::kKlDiv});
+  logits("kl_div by sample", {4, 3}, {.loss = Loss::kKlDiv, .mean_of_batch = true});
+  for (const Kind kind : {Kind::k_l1, Kind::k_smooth_l1}) {
+    cases.push_back({ir::name_of(kind) + std::string(" inside a model"), [=](CaseBuilder& c) {
+                       const ir::Attrs attrs = kind == Kind::k_l1 ? ir::Attrs{} : ir::Attrs{{}, {0.7}};
+                       const ir::ValueId error = c.op(kind, {c.parameter({2, 3}), c.parameter({2, 3})}, attrs);
+                       return c.op(Kind::k_scale, {error}, {{}, {3, 1}});
+                     }});
+  }
   cases.push_back({"cross_entropy behind a softmax over the last axis",
                    [](CaseBuilder& c) {
                      return c.op(Kind::k_softmax, {c.parameter({2, 3, 4})}, {{2}, {}});
                    },
-                   Loss::kCrossEntropy});
+                   {Loss::kCrossEntropy}});
   cases.push_back({"mse inside a model", [](CaseBuilder& c) {
                      const ir::ValueId error = c.op(Kind::k_mse, {c.parameter({2, 3}), c.parameter({2, 3})});
                      return c.op(Kind::k_scale, {error}, {{}, {3, 1}});
                    }});
   cases.push_back({"cross_entropy inside a model", [](CaseBuilder& c) {
                      const ir::ValueId labels = c.builder.constant_i64("targets", {3}, {1, -1, 0});
-                     const ir::ValueId error = c.op(Kind::k_cross_entropy, {c.parameter({3, 2}), labels});
+                     const ir::ValueId error = c.op(Kind::k_cross_entropy, {c.parameter({3, 2}), labels}, {{-1}, {0}});
                      return c.op(Kind::k_scale, {error}, {{}, {3, 1}});
                    }});
 }

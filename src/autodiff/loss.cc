@@ -1,6 +1,9 @@
 #include "autodiff/loss.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "ir/op_registry.h"
 
@@ -8,6 +11,7 @@ namespace pantoum::autodiff {
 namespace {
 
 using ir::Builder;
+using ir::Graph;
 using ir::Kind;
 using ir::Op;
 using ir::Shape;
@@ -15,7 +19,7 @@ using ir::TensorType;
 using ir::ValueId;
 
 // The op that makes a value, aliases to the same shape passed over; null: none.
-const Op* maker_of(const ir::Graph& graph, ValueId value) {
+const Op* maker_of(const Graph& graph, ValueId value) {
   while (graph.value(value).producer != ir::kNone) {
     const Op& op = graph.op(graph.value(value).producer);
     if (op.kind != Kind::k_alias || graph.value(op.inputs[0]).type != graph.value(value).type) return &op;
@@ -31,6 +35,11 @@ ValueId classes_to_dimension_1(Builder& builder, ValueId logits) {
   return builder.transpose(logits, perm);
 }
 
+void note_left_out(Graph& graph, const Op& last) {
+  graph.notes.push_back(
+      fmt::format("the final {} '{}' is left out: the loss includes it", ir::name_of(last.kind), last.name));
+}
+
 // The input of a final softmax over the classes: cross-entropy applies its own.
 ValueId logits_of(Builder& builder, ValueId output) {
   const Op* last = maker_of(builder.graph(), output);
@@ -39,43 +48,132 @@ ValueId logits_of(Builder& builder, ValueId output) {
   const int64_t axis = last->attrs.ints[0];
   if (rank < 2 || (axis != 1 && axis != rank - 1)) return output;
   const ValueId logits = last->inputs[0];
-  builder.graph().notes.push_back(fmt::format("the final {} '{}' is left out: the cross-entropy loss includes it",
-                                              ir::name_of(last->kind), last->name));
+  note_left_out(builder.graph(), *last);
   return axis == 1 ? logits : classes_to_dimension_1(builder, logits);
+}
+
+// The input of a final sigmoid: the binary cross-entropy applies its own.
+ValueId binary_logits_of(Builder& builder, ValueId output) {
+  const Op* last = maker_of(builder.graph(), output);
+  if (last == nullptr || last->kind != Kind::k_sigmoid) return output;
+  const ValueId logits = last->inputs[0];
+  note_left_out(builder.graph(), *last);
+  return logits;
+}
+
+ValueId prediction_of(Builder& builder, ValueId output, Loss loss) {
+  if (loss == Loss::kCrossEntropy || loss == Loss::kSoftCrossEntropy) return logits_of(builder, output);
+  return loss == Loss::kBceWithLogits ? binary_logits_of(builder, output) : output;
+}
+
+bool has_classes(Loss loss) {
+  return has_labels(loss) || loss == Loss::kSoftCrossEntropy;
 }
 
 Result<TensorType> label_type(const Builder& builder, ValueId prediction, Loss loss) {
   const TensorType type = builder.type(prediction);
   const std::string& name = builder.graph().value(prediction).name;
   if (!ir::is_float(type.dtype)) return fail("E0403", "the model's output is not floating point", name);
-  if (loss == Loss::kMse) return type;
-  if (type.shape.size() < 2 || type.shape[1] < 2) {
-    return fail("E0403",
-                fmt::format("cross-entropy wants an output [N, classes, ..], and the model's is {}", ir::to_text(type)),
-                name, "give the model one output per class, or use --loss mse");
+  if (has_classes(loss) && (type.shape.size() < 2 || type.shape[1] < 2)) {
+    return fail(
+        "E0403",
+        fmt::format("a loss over classes wants an output [N, classes, ..], and the model's is {}", ir::to_text(type)),
+        name, "give the model one output per class, or use a loss of numbers as --loss mse");
   }
+  if (!has_labels(loss)) return type;
   Shape shape = type.shape;
   shape.erase(shape.begin() + 1);
   return TensorType{ir::DType::kI64, shape};
 }
 
+struct LossOp {
+  Kind kind;
+  ir::Attrs attrs;
+};
+
+LossOp op_of(const LossTerm& term, const TensorType& prediction) {
+  switch (term.loss) {
+    case Loss::kCrossEntropy:
+      return {Kind::k_cross_entropy, {{term.ignore_index}, {term.smoothing}}};
+    case Loss::kSoftCrossEntropy:
+      return {Kind::k_soft_cross_entropy, {{}, {term.smoothing}}};
+    case Loss::kNll:
+      return {Kind::k_nll, {{term.ignore_index}, {}}};
+    case Loss::kMse:
+      return {Kind::k_mse, {}};
+    case Loss::kL1:
+      return {Kind::k_l1, {}};
+    case Loss::kSmoothL1:
+      return {Kind::k_smooth_l1, {{}, {term.beta}}};
+    case Loss::kBceWithLogits:
+      return {Kind::k_bce_with_logits, {}};
+    case Loss::kKlDiv:
+      break;
+  }
+  const bool by_sample = term.mean_of_batch && !prediction.shape.empty();
+  return {Kind::k_kl_div, {{}, {by_sample ? static_cast<double>(prediction.shape[0]) : 0}}};
+}
+
+Result<ValueId> output_of(const Graph& graph, const std::string& name) {
+  if (graph.outputs.empty()) return fail("E0403", "the model has no output to compute a loss of", graph.name);
+  if (name.empty()) return graph.outputs[0];
+  const auto found = std::find(graph.output_names.begin(), graph.output_names.end(), name);
+  if (found == graph.output_names.end())
+    return fail("E0403", fmt::format("the model has no output '{}'", name), graph.name,
+                fmt::format("its outputs are: {}", fmt::join(graph.output_names, ", ")));
+  return graph.outputs[static_cast<size_t>(found - graph.output_names.begin())];
+}
+
+Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
+  PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
+  LossSite site{.term = term, .suffix = alone ? "" : "." + term.output};
+  site.prediction = prediction_of(builder, output, term.loss);
+  PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, term.loss));
+  site.label = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
+  const LossOp op = op_of(term, builder.type(site.prediction));
+  const std::string name = "loss" + site.suffix;
+  const bool whole = term.weight == 1;
+  site.loss = builder.op(op.kind, whole ? name : name + ".plain", {site.prediction, site.label}, op.attrs);
+  site.weighted = whole ? site.loss : builder.op(Kind::k_scale, name, {site.loss}, {{}, {term.weight, 0}});
+  return site;
+}
+
+Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms) {
+  if (terms.empty()) return fail("E0403", "there is no loss", graph.name);
+  std::vector<std::string> outputs;
+  for (const LossTerm& term : terms) {
+    if (terms.size() > 1 && term.output.empty())
+      return fail("E0403", "one of several losses names no output", graph.name, "write --loss OUTPUT=LOSS for each");
+    if (std::find(outputs.begin(), outputs.end(), term.output) != outputs.end())
+      return fail("E0403", fmt::format("two losses on the output '{}'", term.output), graph.name);
+    outputs.push_back(term.output);
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<LossSite> add_loss(Builder& builder, Loss loss) {
-  ir::Graph& graph = builder.graph();
-  if (graph.outputs.empty()) return fail("E0403", "the model has no output to compute a loss of", graph.name);
-  if (graph.outputs.size() > 1) {
+bool has_labels(Loss loss) {
+  return loss == Loss::kCrossEntropy || loss == Loss::kNll;
+}
+
+Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) {
+  Graph& graph = builder.graph();
+  PANTOUM_TRY(check_terms(graph, terms));
+  if (graph.outputs.size() > 1 && terms.size() == 1 && terms[0].output.empty()) {
     graph.notes.push_back(fmt::format("the loss is taken on the first of {} outputs, '{}'", graph.outputs.size(),
                                       graph.value(graph.outputs[0]).name));
   }
-  LossSite site;
-  site.prediction = loss == Loss::kCrossEntropy ? logits_of(builder, graph.outputs[0]) : graph.outputs[0];
-  PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, loss));
-  site.label = builder.input("label", std::move(type), ir::Role::kLabel);
-  const Kind kind = loss == Loss::kCrossEntropy ? Kind::k_cross_entropy : Kind::k_mse;
-  site.loss = builder.op(kind, "loss", {site.prediction, site.label});
+  Losses losses;
+  for (const LossTerm& term : terms) {
+    PANTOUM_ASSIGN(LossSite site, add_loss(builder, term, terms.size() == 1));
+    losses.sites.push_back(std::move(site));
+  }
+  for (const LossSite& site : losses.sites)
+    losses.sum = losses.sum == ir::kNone ? site.weighted : builder.op(Kind::k_add, "loss", {losses.sum, site.weighted});
+  builder.rename(losses.sum, "loss");
   if (builder.error()) return Failure(*builder.error());
-  return site;
+  return losses;
 }
 
 }  // namespace pantoum::autodiff

@@ -5,6 +5,7 @@
 
 #include "autodiff/autodiff.h"
 #include "autodiff/backward.h"
+#include "autodiff/gradient_chain.h"
 #include "autodiff/loss.h"
 #include "autodiff/update.h"
 
@@ -14,7 +15,57 @@ namespace {
 using ir::Graph;
 using ir::ValueId;
 
-// Freezes what the globs name. All globs without a match are told at once.
+void note_untouched(Graph& graph, const std::vector<char>& trained) {
+  for (size_t id = 0; id < trained.size(); ++id) {
+    const ir::Value& value = graph.values[id];
+    if (value.role != ir::Role::kParameter || !value.trainable || trained[id]) continue;
+    graph.notes.push_back(fmt::format("the loss does not depend on the parameter '{}': it stays as it is", value.name));
+  }
+}
+
+// Forward, losses and gradients; `step` says what becomes of each gradient, and of all.
+template <class Step>
+Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
+  PANTOUM_TRY(ir::validate(forward));
+  Graph graph = forward;
+  PANTOUM_TRY(freeze(graph, options.freeze));
+  ir::Builder builder(graph);
+  PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
+  graph.outputs.clear();
+  graph.output_names.clear();
+  graph.results = {losses.sum};
+  std::vector<WeightedLoss> minimized;
+  for (const LossSite& site : losses.sites) minimized.push_back({site.loss, site.term.weight});
+  std::vector<char> trained(graph.values.size(), 0);
+  Step step(builder, options);
+  PANTOUM_TRY(append_backward(builder, minimized, [&](ValueId parameter, ValueId gradient) {
+    trained[static_cast<size_t>(parameter)] = 1;
+    step.take(parameter, gradient);
+  }));
+  step.finish();
+  if (builder.error()) return Failure(*builder.error());
+  note_untouched(graph, trained);
+  ir::drop_dead_ops(graph);
+  return graph;
+}
+
+// Adds every gradient to its sum.
+class Accumulation {
+ public:
+  Accumulation(ir::Builder& builder, const TrainingOptions&) : builder_(builder) {}
+  void take(ValueId parameter, ValueId gradient) {
+    const std::string name = builder_.graph().value(parameter).name;
+    const ValueId sum = accumulator_of(builder_, parameter);
+    succeed(builder_, sum, builder_.op(ir::Kind::k_accumulate, name + ".accumulate", {sum, gradient}));
+  }
+  void finish() {}
+
+ private:
+  ir::Builder& builder_;
+};
+
+}  // namespace
+
 Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
   std::vector<std::string> unmatched;
   for (const std::string& glob : globs) {
@@ -31,32 +82,12 @@ Result<void> freeze(Graph& graph, const std::vector<std::string>& globs) {
               std::move(unmatched));
 }
 
-void note_untouched(Graph& graph, const std::vector<char>& trained) {
-  for (size_t id = 0; id < trained.size(); ++id) {
-    const ir::Value& value = graph.values[id];
-    if (value.role != ir::Role::kParameter || !value.trainable || trained[id]) continue;
-    graph.notes.push_back(fmt::format("the loss does not depend on the parameter '{}': it stays as it is", value.name));
-  }
+Result<Graph> make_training(const Graph& forward, const TrainingOptions& options) {
+  return make_step<GradientChain>(forward, options);
 }
 
-}  // namespace
-
-Result<Graph> make_training(const Graph& forward, const TrainingOptions& options) {
-  PANTOUM_TRY(ir::validate(forward));
-  Graph graph = forward;
-  PANTOUM_TRY(freeze(graph, options.freeze));
-  ir::Builder builder(graph);
-  PANTOUM_ASSIGN(const LossSite site, add_loss(builder, options.loss));
-  graph.outputs.clear();
-  graph.results = {site.loss};
-  std::vector<char> trained(graph.values.size(), 0);
-  PANTOUM_TRY(append_backward(builder, site.loss, [&](ValueId parameter, ValueId gradient) {
-    trained[static_cast<size_t>(parameter)] = 1;
-    append_update(builder, options.optimizer, parameter, gradient);
-  }));
-  note_untouched(graph, trained);
-  ir::drop_dead_ops(graph);
-  return graph;
+Result<Graph> make_accumulation(const Graph& forward, const TrainingOptions& options) {
+  return make_step<Accumulation>(forward, options);
 }
 
 }  // namespace pantoum::autodiff

@@ -133,7 +133,9 @@ TEST_P(TrainingRun, EvaluatesWithWhatWasTrained) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, TrainingRun,
                          testing::Values(Optimizer{Sgd{}}, Optimizer{Sgd{.momentum = 0.9, .weight_decay = 1e-4}},
-                                         Optimizer{Sgd{.momentum = 0.9, .nesterov = true}}, Optimizer{Adam{}}));
+                                         Optimizer{Sgd{.momentum = 0.9, .nesterov = true}}, Optimizer{Adam{}},
+                                         Optimizer{AdamW{}}, Optimizer{RmsProp{.alpha = 0.9}},
+                                         Optimizer{RmsProp{.momentum = 0.5, .centered = true}}, Optimizer{Adagrad{}}));
 
 TEST(Evaluate, RefusesInputsWithoutTheirBytes) {
   const Result<Graph> graph = make_training(network(), {});
@@ -204,7 +206,7 @@ Graph with_dense_update(Graph graph) {
 }
 
 TEST(SgdRows, GivesTheBitsOfTheWholeGradient) {
-  const auto rows = make_training(embedding(), {.loss = Loss::kMse, .optimizer = Sgd{}, .freeze = {}});
+  const auto rows = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = Sgd{}});
   ASSERT_TRUE(rows) << to_text(rows.error());
   const Graph dense = with_dense_update(*rows);
   ASSERT_TRUE(ir::validate(dense));
@@ -227,7 +229,7 @@ TEST(SgdRows, GivesTheBitsOfTheWholeGradient) {
 
 TEST(SgdRows, StandsOnlyWhereRowsWithoutGradientStayAsTheyAre) {
   const auto kinds_of = [](const Optimizer& optimizer) {
-    const auto graph = make_training(embedding(), {.loss = Loss::kMse, .optimizer = optimizer, .freeze = {}});
+    const auto graph = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = optimizer});
     std::vector<Kind> kinds;
     for (const ir::Op& op : graph->ops) kinds.push_back(op.kind);
     return kinds;

@@ -95,7 +95,7 @@ TEST(MakeTraining, NamesSuccessorsAndGradients) {
 }
 
 TEST(MakeTraining, ReadsAParameterForTheLastTimeInItsUpdate) {
-  const Graph graph = trained(TwoLayers().graph, {.loss = Loss::kCrossEntropy, .optimizer = Adam{}, .freeze = {}});
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = Adam{}});
   const auto users = ir::users_of(graph);
   for (size_t id = 0; id < graph.values.size(); ++id) {
     const ir::Value& value = graph.values[id];
@@ -202,6 +202,14 @@ TEST(MakeTraining, TakesTheLossOnTheInputOfAFinalSoftmax) {
   }
 }
 
+TEST(MakeTraining, TakesTheBinaryLossOnTheInputOfAFinalSigmoid) {
+  TwoLayers net;
+  net.graph.outputs = {net.builder.op(Kind::k_sigmoid, "chances", {net.y2})};
+  const Graph graph = trained(net.graph, {.losses = {{Loss::kBceWithLogits}}});
+  EXPECT_EQ(graph.op(find_op(graph, "loss")).inputs[0], net.y2);
+  EXPECT_EQ(find_op(graph, "chances"), ir::kNone);
+}
+
 TEST(MakeTraining, KeepsASoftmaxThatIsNotOverTheClasses) {
   TwoLayers net;
   net.graph.outputs = {net.builder.op(Kind::k_softmax, "over the batch", {net.y2}, {{0}, {}})};
@@ -215,9 +223,51 @@ TEST(MakeTraining, AsksForLabelsThatFitTheLoss) {
   ASSERT_EQ(classes.labels.size(), 1u);
   EXPECT_EQ(classes.value(classes.labels[0]).name, "label");
   EXPECT_EQ(classes.value(classes.labels[0]).type, (ir::TensorType{ir::DType::kI64, {4}}));
-  const Graph numbers = trained(TwoLayers().graph, {.loss = Loss::kMse});
+  const Graph numbers = trained(TwoLayers().graph, {.losses = {{Loss::kMse}}});
   EXPECT_EQ(numbers.value(numbers.labels[0]).type, f32({4, 2}));
   EXPECT_EQ(numbers.results, (std::vector<ValueId>{numbers.op(find_op(numbers, "loss")).outputs[0]}));
+}
+
+struct TwoHeads : TwoLayers {
+  TwoHeads() {
+    graph.outputs = {y2, r1};
+    graph.output_names = {"classes", "numbers"};
+  }
+  std::vector<LossTerm> losses{{.loss = Loss::kCrossEntropy, .output = "classes"},
+                               {.loss = Loss::kMse, .output = "numbers", .weight = 0.25}};
+};
+
+TEST(MakeTraining, AddsUpTheLossesOfSeveralOutputs) {
+  const TwoHeads net;
+  const Graph graph = trained(net.graph, {.losses = net.losses});
+  ASSERT_EQ(graph.labels.size(), 2u);
+  EXPECT_EQ(graph.value(graph.labels[0]).name, "label.classes");
+  EXPECT_EQ(graph.value(graph.labels[1]).name, "label.numbers");
+  EXPECT_EQ(graph.value(graph.labels[1]).type, f32({4, 5}));
+  ASSERT_EQ(graph.results.size(), 1u);
+  EXPECT_EQ(graph.value(graph.results[0]).name, "loss");
+  EXPECT_EQ(graph.op(graph.value(graph.results[0]).producer).kind, Kind::k_add);
+  const ir::Op& scaled = graph.op(find_op(graph, "loss.numbers.plain.dx.scale"));
+  EXPECT_EQ(scaled.attrs.reals, (std::vector<double>{0.25, 0})) << "its part of the gradient";
+}
+
+TEST(MakeTraining, TakesTheLossOnTheOutputThatIsNamed) {
+  const TwoHeads net;
+  const Graph graph = trained(net.graph, {.losses = {{.loss = Loss::kMse, .output = "numbers"}}});
+  EXPECT_EQ(graph.value(graph.labels[0]).name, "label");
+  EXPECT_EQ(find_op(graph, "fc2"), ir::kNone) << "the other head is left out";
+}
+
+TEST(MakeTraining, RefusesLossesThatDoNotFitTheOutputs) {
+  const TwoHeads net;
+  const auto code = [&](std::vector<LossTerm> losses) {
+    const Result<Graph> graph = make_training(net.graph, {.losses = std::move(losses)});
+    return graph ? "" : graph.error().code;
+  };
+  EXPECT_EQ(code({{.output = "boxes"}}), "E0403");
+  EXPECT_EQ(code({{.output = "classes"}, {.loss = Loss::kMse}}), "E0403");
+  EXPECT_EQ(code({{.output = "classes"}, {.loss = Loss::kMse, .output = "classes"}}), "E0403");
+  EXPECT_EQ(code({}), "E0403");
 }
 
 TEST(MakeTraining, LeavesGradientsAsOutputsWithoutAnOptimizer) {
@@ -274,7 +324,7 @@ TEST(MakeTraining, RefusesOutputsThatDoNotFitTheLoss) {
   net.graph.outputs = {net.builder.reshape(net.y2, {8, 1})};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
   net.graph.outputs = {net.builder.op(Kind::k_cast, "rounded", {net.y2}, {}, {{ir::DType::kI64, {4, 2}}})};
-  EXPECT_EQ(code_of(net.graph, {.loss = Loss::kMse}), "E0403");
+  EXPECT_EQ(code_of(net.graph, {.losses = {{Loss::kMse}}}), "E0403");
   net.graph.outputs = {};
   EXPECT_EQ(code_of(net.graph, {}), "E0403");
 }

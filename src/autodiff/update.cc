@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "autodiff/sparse_update.h"
+#include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
@@ -11,13 +12,7 @@ using ir::Builder;
 using ir::Kind;
 using ir::ValueId;
 
-// `made` follows `value` from the next step on.
-void succeed(Builder& builder, ValueId value, ValueId made) {
-  builder.rename(made, builder.graph().value(value).name + "'");
-  builder.graph().value(value).next = made;
-}
-
-ValueId state_of(Builder& builder, const char* prefix, ValueId parameter) {
+ValueId state_of(Builder& builder, const std::string& prefix, ValueId parameter) {
   const ir::Value& value = builder.graph().value(parameter);
   const std::string name = prefix + value.name;
   const ir::TensorType type = value.type;
@@ -29,29 +24,42 @@ struct Append {
   ValueId parameter, gradient;
   std::string name;
 
+  // The update op reads parameter, gradient, states and writes parameter, states.
+  void update(Kind kind, const std::vector<std::string>& states, const ir::Attrs& attrs) const {
+    std::vector<ValueId> inputs{parameter, gradient};
+    for (const std::string& state : states) inputs.push_back(state_of(builder, "optim." + state + ".", parameter));
+    const std::vector<ValueId> made = builder.add(kind, name + "." + ir::name_of(kind), inputs, attrs);
+    if (builder.error()) return;
+    succeed(builder, parameter, made[0]);
+    for (size_t state = 0; state < states.size(); ++state) succeed(builder, inputs[2 + state], made[1 + state]);
+  }
+
   void operator()(const Sgd& sgd) const {
     if (const auto rows = append_row_update(builder, sgd, parameter, gradient)) {
       return succeed(builder, parameter, *rows);
     }
-    const ir::Attrs attrs{{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}};
-    if (sgd.momentum == 0) {
-      return succeed(builder, parameter, builder.op(Kind::k_sgd, name + ".sgd", {parameter, gradient}, attrs));
-    }
-    const ValueId momentum = state_of(builder, "optim.momentum.", parameter);
-    const std::vector<ValueId> made = builder.add(Kind::k_sgd, name + ".sgd", {parameter, gradient, momentum}, attrs);
-    if (builder.error()) return;
-    succeed(builder, parameter, made[0]);
-    succeed(builder, momentum, made[1]);
+    update(Kind::k_sgd, sgd.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{},
+           {{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}});
   }
 
   void operator()(const Adam& adam) const {
-    const ValueId m = state_of(builder, "optim.adam_m.", parameter), v = state_of(builder, "optim.adam_v.", parameter);
-    const std::vector<ValueId> made = builder.add(Kind::k_adam, name + ".adam", {parameter, gradient, m, v},
-                                                  {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
-    if (builder.error()) return;
-    succeed(builder, parameter, made[0]);
-    succeed(builder, m, made[1]);
-    succeed(builder, v, made[2]);
+    update(Kind::k_adam, {"adam_m", "adam_v"}, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
+  }
+
+  void operator()(const AdamW& adam) const {
+    update(Kind::k_adamw, {"adam_m", "adam_v"}, {{}, {adam.beta1, adam.beta2, adam.eps, adam.weight_decay}});
+  }
+
+  void operator()(const RmsProp& rmsprop) const {
+    std::vector<std::string> states{"square"};
+    if (rmsprop.centered) states.emplace_back("mean");
+    if (rmsprop.momentum != 0) states.emplace_back("momentum");
+    update(Kind::k_rmsprop, states,
+           {{rmsprop.centered}, {rmsprop.alpha, rmsprop.eps, rmsprop.momentum, rmsprop.weight_decay}});
+  }
+
+  void operator()(const Adagrad& adagrad) const {
+    update(Kind::k_adagrad, {"sum"}, {{}, {adagrad.lr_decay, adagrad.eps, adagrad.weight_decay}});
   }
 
   // Two parameters may share one gradient (p + q): the second gets a copy under its own name.
@@ -65,6 +73,11 @@ struct Append {
 };
 
 }  // namespace
+
+void succeed(Builder& builder, ValueId value, ValueId made) {
+  builder.rename(made, builder.graph().value(value).name + "'");
+  builder.graph().value(value).next = made;
+}
 
 void append_update(Builder& builder, const Optimizer& optimizer, ValueId parameter, ValueId gradient) {
   std::visit(Append{builder, parameter, gradient, builder.graph().value(parameter).name}, optimizer);

@@ -6,7 +6,10 @@
 
 namespace pantoum::autodiff {
 
-// Appends the update of one parameter: its successor "<p>'", the op "<p>.sgd" or "<p>.adam", and its state. With
+// `made` follows `value` from the next step on, under the name "<value>'".
+void succeed(ir::Builder& builder, ir::ValueId value, ir::ValueId made);
+
+// Appends the update of one parameter: its successor "<p>'", the op "<p>.<optimizer>", and its state. With
 // NoOptimizer the gradient becomes an output of the graph, named "grad.<p>".
 void append_update(ir::Builder& builder, const Optimizer& optimizer, ir::ValueId parameter, ir::ValueId gradient);
 

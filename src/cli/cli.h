@@ -27,6 +27,7 @@ void add_sweep(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
 void add_verify(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
+void add_export(CLI::App& app, Action& chosen);
 void add_report(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);
 

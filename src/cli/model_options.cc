@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <thread>
 
@@ -13,13 +12,8 @@
 namespace pantoum::cli {
 namespace {
 
-constexpr std::array<const char*, 4> kPasses{"import", "autodiff", "cost", "plan"};
-constexpr std::array<const char*, 3> kOptionalPasses{"paging", "remat", "inplace"};
-
-Result<void> check_not_negative(double value, const char* option) {
-  if (std::isfinite(value) && value >= 0) return {};
-  return fail("E0116", fmt::format("{} is not a finite number >= 0", value), option);
-}
+constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
+constexpr std::array<const char*, 5> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions"};
 
 template <class Names>
 Result<void> check_names(const std::vector<std::string>& names, const Names& known, const char* option) {
@@ -51,14 +45,14 @@ Result<plan::Without> without_of(const std::vector<std::string>& names) {
 
 void add_model_options(CLI::App& verb, ModelWords& words) {
   verb.add_option("--batch", words.batch, "samples per step")->check(CLI::PositiveNumber);
-  verb.add_option("--loss", words.loss, "cross_entropy or mse")->check(CLI::IsMember({"cross_entropy", "mse"}));
-  verb.add_option("--optimizer", words.optimizer, "sgd or adam")->check(CLI::IsMember({"sgd", "adam"}));
-  verb.add_option("--lr", words.lr, "learning rate");
-  verb.add_option("--momentum", words.momentum, "SGD's momentum");
-  verb.add_option("--weight-decay", words.weight_decay, "L2 penalty, as in PyTorch's optimizers");
+  add_loss_options(verb, words.loss);
+  add_optimizer_options(verb, words.optimizer);
   verb.add_option("--seed", words.seed, "shuffling and dropout");
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
+  verb.add_option("--keep-init", words.keep_init, "globs of parameters that --weights leaves alone: a new head");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
+  verb.add_option("--freeze-stats", words.freeze_stats,
+                  "globs of running statistics: these batch norms use them as they are, in training too");
   verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
       ->check(CLI::IsMember({"ram", "aux", "auto"}));
 }
@@ -79,26 +73,25 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
   verb.add_option("--threads", words.threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
+  verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
+      ->check(CLI::IsMember({"auto", "onednn", "portable"}));
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
-  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, cost, plan");
-  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace");
+  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
+  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts, fusions");
   verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
 Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
-  PANTOUM_TRY(check_not_negative(words.lr, "--lr"));
-  PANTOUM_TRY(check_not_negative(words.momentum, "--momentum"));
-  PANTOUM_TRY(check_not_negative(words.weight_decay, "--weight-decay"));
-  if (words.optimizer == "adam" && words.momentum != 0)
-    return fail("E0117", "Adam has no --momentum", "--momentum", "leave it out, or use --optimizer sgd");
   pipeline::ModelOptions options{.path = words.model, .batch = words.batch};
-  options.training.loss = words.loss == "mse" ? autodiff::Loss::kMse : autodiff::Loss::kCrossEntropy;
+  PANTOUM_ASSIGN(options.training.losses, losses_of(words.loss));
+  PANTOUM_ASSIGN(options.training.metrics, metrics_of(words.loss));
   options.training.freeze = words.freeze;
-  if (words.optimizer == "adam")
-    options.training.optimizer = autodiff::Adam{.weight_decay = words.weight_decay};
-  else
-    options.training.optimizer = autodiff::Sgd{.momentum = words.momentum, .weight_decay = words.weight_decay};
+  options.freeze_stats = words.freeze_stats;
+  options.training.clip_value = words.optimizer.clip_value;
+  options.training.clip_norm = words.optimizer.clip_norm;
+  options.training.accumulate = words.optimizer.accumulate;
+  PANTOUM_ASSIGN(options.training.optimizer, optimizer_of(words.optimizer));
   options.params_in = words.params_in == "aux"    ? cost::ParamsIn::kAux
                       : words.params_in == "auto" ? cost::ParamsIn::kAuto
                                                   : cost::ParamsIn::kRam;
@@ -137,6 +130,11 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   PANTOUM_ASSIGN(options.without, without_of(words.without));
   options.effort = words.effort;
   request.kernel_threads = thread_count(words);
+  request.kernels = words.kernels == "portable" ? train::KernelSet::Choice::kPortable
+                    : words.kernels == "onednn" ? train::KernelSet::Choice::kOneDnn
+                                                : train::KernelSet::Choice::kAuto;
+  request.layouts = !disabled("layouts");
+  request.fuse = !disabled("fusions");
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;
 }

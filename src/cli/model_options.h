@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/loss_options.h"
+#include "cli/optimizer_options.h"
 #include "cli/step_limits.h"
 #include "pipeline/pipeline.h"
 
@@ -12,16 +14,17 @@ namespace pantoum::cli {
 
 // As the user wrote them; turned into values by the functions below, so that every error names its option.
 struct ModelWords {
-  std::string model, loss = "cross_entropy", optimizer = "sgd", params_in = "ram", weights;
+  std::string model, params_in = "ram", weights;
+  LossWords loss;
+  OptimizerWords optimizer;
   int64_t batch = 0;
-  double lr = 0.01, momentum = 0, weight_decay = 0;
   uint64_t seed = 0;
-  std::vector<std::string> freeze;
+  std::vector<std::string> freeze, freeze_stats, keep_init;
 };
 
 struct PlanWords {
   std::string device = "host", ram, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
-              profile_store;
+              profile_store, kernels = "auto";
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores

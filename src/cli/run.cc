@@ -50,6 +50,7 @@ int run(int argc, const char* const* argv) {
   add_explain(app, chosen);
   add_verify(app, chosen);
   add_train(app, chosen);
+  add_export(app, chosen);
   add_report(app, chosen);
   add_doctor(app, chosen);
   try {

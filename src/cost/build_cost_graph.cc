@@ -3,6 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "ir/op_registry.h"
 
@@ -125,29 +129,46 @@ class Construction {
     return {};
   }
 
-  // Fastest first. A slower kernel is offered where it needs less workspace.
+  // Fastest first: in the table's order within one class of numerics, a slower kernel only where it needs less
+  // workspace. Where a back end computes an op, the portable kernels are not offered.
   Result<std::vector<Choice>> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
-    const ir::ValueId typed = op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0];
-    const auto dtype = static_cast<uint8_t>(graph_.value(typed).type.dtype);
-    std::vector<const pt_kernel*> found;
-    for (uint16_t algorithm = 0; algorithm < 16; ++algorithm)
-      if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind), dtype, algorithm, 0))
-        found.push_back(kernel);
-    if (found.empty()) {
-      missing_.push_back(
-          fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(graph_.value(typed).type.dtype)));
-      return std::vector<Choice>{};
-    }
     std::vector<Choice> choices;
-    std::reverse(found.begin(), found.end());
-    for (const pt_kernel* kernel : found) {
-      const Bytes workspace = round_up(workspace_of(op, *kernel), device_.device.align_bytes);
-      if (!choices.empty() && workspace >= choices.back().workspace_bytes) continue;
-      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, !choices.empty()));
+    std::map<std::string, Bytes> least;  // workspace, by class of numerics
+    for (const pt_kernel* kernel : kernels_for(op)) {
+      if (!choices.empty() && chosen.front()->algorithm >= PT_FIRST_BACK_END_ALGORITHM &&
+          kernel->algorithm < PT_FIRST_BACK_END_ALGORITHM)
+        break;
+      const std::optional<Bytes> asked = workspace_of(op, *kernel);
+      if (!asked) continue;
+      const Bytes workspace = round_up(*asked, device_.device.align_bytes);
+      const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
+      if (!first && workspace >= entry->second) continue;
+      entry->second = workspace;
+      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, !first));
       choices.push_back(std::move(choice));
       chosen.push_back(kernel);
     }
+    if (choices.empty())
+      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
     return choices;
+  }
+
+  ir::DType key_dtype(const ir::Op& op) const {
+    return graph_.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
+  }
+
+  // Larger algorithm numbers first: faster, and a back end's before the portable ones.
+  std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
+    std::set<uint16_t, std::greater<>> algorithms;
+    for (size_t row = 0; row < kernels_->count; ++row)
+      if (kernels_->kernels[row].op == static_cast<uint16_t>(op.kind))
+        algorithms.insert(kernels_->kernels[row].algorithm);
+    std::vector<const pt_kernel*> found;
+    for (const uint16_t algorithm : algorithms)
+      if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
+                                                   static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
+        found.push_back(kernel);
+    return found;
   }
 
   Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, bool slower) {
@@ -169,12 +190,13 @@ class Construction {
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)
       choice.writes.push_back(static_cast<int>(position));
-    const bool updates = !ir::op_def(op.kind).recompute;
-    if (options_.in_place || updates) choice.overwrites = ir::in_place_pairs(graph_, op);
+    if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
+      choice.overwrites = ir::in_place_pairs(graph_, op);
     return choice;
   }
 
-  Bytes workspace_of(const ir::Op& op, const pt_kernel& kernel) const {
+  // None: the kernel does not compute these shapes.
+  std::optional<Bytes> workspace_of(const ir::Op& op, const pt_kernel& kernel) const {
     if (kernel.workspace_bytes == nullptr) return 0;
     std::vector<pt_tensor> inputs, outputs;
     for (ir::ValueId input : op.inputs) inputs.push_back(describe(graph_.value(input).type));
@@ -191,7 +213,9 @@ class Construction {
     call.int_count = static_cast<uint16_t>(op.attrs.ints.size());
     call.real_count = static_cast<uint16_t>(op.attrs.reals.size());
     call.pool = &pool;
-    return static_cast<Bytes>(kernel.workspace_bytes(&call));
+    const size_t bytes = kernel.workspace_bytes(&call);
+    if (bytes == PT_NO_KERNEL) return std::nullopt;
+    return static_cast<Bytes>(bytes);
   }
 
   static pt_tensor describe(const ir::TensorType& type) {

@@ -139,6 +139,7 @@ void Driver::add_outputs() {
       const Result<ir::ValueId> id = materialize(lowering_, operand);
       if (id) {
         out_.graph.outputs.push_back(*id);
+        out_.graph.output_names.push_back(output.name());
         continue;
       }
     }

@@ -4,17 +4,6 @@
 
 namespace pantoum::ir {
 
-int64_t TensorType::elements() const {
-  constexpr int64_t kMost = int64_t{1} << 56;
-  if (std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent <= 0; })) return 0;
-  int64_t count = 1;
-  for (const int64_t extent : shape) {
-    if (extent > kMost / count) return kMost;
-    count *= extent;
-  }
-  return count;
-}
-
 std::vector<std::vector<OpId>> users_of(const Graph& graph) {
   std::vector<std::vector<OpId>> users(graph.values.size());
   for (OpId op = 0; op < static_cast<OpId>(graph.ops.size()); ++op) {

@@ -77,10 +77,11 @@ struct Op {
 struct Graph {
   std::string name;
   std::vector<Value> values;
-  std::vector<Op> ops;             // topological
-  std::vector<ValueId> inputs;     // kInput, in the model's order
-  std::vector<ValueId> labels;     // kLabel; empty in a forward graph
-  std::vector<ValueId> outputs;    // the model's outputs
+  std::vector<Op> ops;                    // topological
+  std::vector<ValueId> inputs;            // kInput, in the model's order
+  std::vector<ValueId> labels;            // kLabel; empty in a forward graph
+  std::vector<ValueId> outputs;           // the model's outputs
+  std::vector<std::string> output_names;  // what the model calls them; empty where a graph was not imported
   std::vector<ValueId> results;    // what the caller reads after a run: the loss; in evaluation also count_correct
   std::vector<std::string> notes;  // what import or autodiff want the user to know
 

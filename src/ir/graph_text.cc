@@ -5,15 +5,6 @@
 #include "ir/op_registry.h"
 
 namespace pantoum::ir {
-
-std::string to_text(const Shape& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ","));
-}
-
-std::string to_text(const TensorType& type) {
-  return std::string(name_of(type.dtype)) + to_text(type.shape);
-}
-
 namespace {
 
 std::string line_of(const Graph& graph, const Op& op) {

@@ -23,7 +23,9 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> index_ops();
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
+[[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
+[[nodiscard]] std::vector<OpDef> nchwc_ops();
 [[nodiscard]] std::vector<OpDef> alias_ops();
 
 }  // namespace pantoum::ir

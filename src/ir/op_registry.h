@@ -30,9 +30,10 @@ struct OpTypes {
 struct Backward {
   Builder& builder;                    // appends to the training graph
   const Op& op;                        // a copy of the forward op; its inputs and outputs are values of the same graph
-  std::span<const ValueId> d_outputs;  // gradient of every output; kNone where none flows (of a loss: 1)
+  std::span<const ValueId> d_outputs;  // gradient of every output; kNone where none flows (of a loss: `weight`)
   std::span<const char> wanted;        // per input: is its gradient needed?
   std::vector<ValueId> d_inputs;       // out: gradient per input; kNone where none; presized
+  double weight = 1;                   // of a loss that is minimized: its part in the sum
 };
 
 // How many operands and attributes an op has; checked before its rule runs.
@@ -57,6 +58,8 @@ struct OpDef {
   // Pairs (output position, input position): the output may be written over that input, element for element.
   std::vector<std::pair<int, int>> (*in_place)(const OpTypes& types) = nullptr;  // null: none
   bool recompute = true;
+  // Element e of every output depends on the elements e of the inputs (broadcast) alone: any order of elements will do.
+  bool pointwise = false;
 };
 
 // The definition; every Kind has one.

@@ -79,7 +79,8 @@ OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpType
           .infer = kind == Kind::k_pow ? elementwise_rule : arithmetic_rule,
           .gradient = gradient,
           .cost = cost,
-          .in_place = over_equal_inputs};
+          .in_place = over_equal_inputs,
+          .pointwise = true};
 }
 
 }  // namespace
@@ -94,7 +95,8 @@ std::vector<OpDef> binary_ops() {
            .signature = {.min_inputs = 3, .max_inputs = 3},
            .infer = pow_grad_rule,
            .cost = flops_per_output<44>,
-           .in_place = over_equal_inputs}};
+           .in_place = over_equal_inputs,
+           .pointwise = true}};
 }
 
 }  // namespace pantoum::ir

@@ -54,6 +54,33 @@ void batch_norm_gradient(Backward& back) {
   for (size_t input = 0; input < 3; ++input) back.d_inputs[input] = made[input];
 }
 
+// Of ops that are there anyway: only networks whose statistics are frozen and whose norms are not come here.
+void batch_norm_eval_gradient(Backward& back) {
+  const ValueId d = back.d_outputs[0], x = back.op.inputs[0], scale = back.op.inputs[1], mean = back.op.inputs[3];
+  if (d == kNone) return;
+  Builder& builder = back.builder;
+  const Shape channels = builder.type(scale).shape;
+  Shape wide(builder.type(x).shape.size() - 1, 1);  // broadcast against X
+  wide[0] = channels[0];
+  const std::string name = back.op.name + ".grad";
+  const ValueId variance = builder.scale(back.op.inputs[4], 1, back.op.attrs.reals[0]);
+  const ValueId deviation = builder.op(Kind::k_sqrt, name + ".deviation", {variance});
+  const auto binary = [&](Kind kind, const char* what, ValueId a, ValueId b) {
+    return builder.op(kind, name + what, {a, b});
+  };
+  const auto over_channels = [&](ValueId value) { return builder.reshape(builder.sum_to(value, wide), channels); };
+  if (back.wanted[0]) {
+    const ValueId factor = binary(Kind::k_div, ".factor", scale, deviation);
+    back.d_inputs[0] = binary(Kind::k_mul, ".dx", d, builder.reshape(factor, wide));
+  }
+  if (back.wanted[1]) {
+    const ValueId centered = binary(Kind::k_sub, ".centered", x, builder.reshape(mean, wide));
+    const ValueId sum = over_channels(binary(Kind::k_mul, ".product", d, centered));
+    back.d_inputs[1] = binary(Kind::k_div, ".dscale", sum, deviation);
+  }
+  if (back.wanted[2]) back.d_inputs[2] = over_channels(d);
+}
+
 // The shape of the rows' statistics: the dimensions before the axis.
 Result<Shape> check_layer(const OpTypes& types, const TensorType& x, const TensorType& scale) {
   const int64_t axis = types.attrs.ints[0];
@@ -119,6 +146,7 @@ std::vector<OpDef> norm_ops() {
           {.kind = Kind::k_batch_norm_eval,
            .signature = {.min_inputs = 5, .max_inputs = 5, .reals = 1},
            .infer = batch_norm_eval_rule,
+           .gradient = batch_norm_eval_gradient,
            .cost = flops_per_output<2>,
            .in_place = over_first},
           {.kind = Kind::k_layer_norm,

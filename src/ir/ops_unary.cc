@@ -107,7 +107,8 @@ OpDef unary(Kind kind, void (*gradient)(Backward&), int ints = 0, int reals = 0)
           .infer = same_as_first,
           .gradient = gradient,
           .cost = flops_per_output<kFlops>,
-          .in_place = over_first};
+          .in_place = over_first,
+          .pointwise = true};
 }
 
 template <int kFlops>
@@ -116,7 +117,8 @@ OpDef unary_grad(Kind kind, int ints = 0, int reals = 0) {
           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
           .infer = same_as_first,
           .cost = flops_per_output<kFlops>,
-          .in_place = over_first_two};
+          .in_place = over_first_two,
+          .pointwise = true};
 }
 
 }  // namespace

@@ -14,6 +14,22 @@ Types sgd_rule(const OpTypes& types) {
   return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
 }
 
+// w g s avg? v? -> w' s' avg'? v'?
+Types rmsprop_rule(const OpTypes& types) {
+  PANTOUM_TRY(same_as_first(types));
+  const int64_t centered = types.attrs.ints[0], inputs = static_cast<int64_t>(types.inputs.size());
+  if (centered != 0 && centered != 1) return refuse("centered must be 0 or 1");
+  if (inputs - centered != 3 && inputs - centered != 4)
+    return refuse("a running average is there where it is centered");
+  return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
+}
+
+// w g s -> w' s'
+Types adagrad_rule(const OpTypes& types) {
+  PANTOUM_TRY(same_as_first(types));
+  return std::vector<TensorType>(2, types.inputs[0]);
+}
+
 // w g m v -> w' m' v'
 Types adam_rule(const OpTypes& types) {
   PANTOUM_TRY(same_as_first(types));
@@ -42,13 +58,20 @@ OpCost sgd_rows_cost(const OpTypes& types) {
   return cost;
 }
 
-Pairs sgd_in_place(const OpTypes& types) {
-  if (types.inputs.size() == 2) return {{0, 0}};
-  return {{0, 0}, {1, 2}};
+// What is updated stands before and behind the gradient: w' over w, every state over its own.
+Pairs over_all_but_gradient(const OpTypes& types) {
+  Pairs pairs{{0, 0}};
+  for (int state = 2; state < static_cast<int>(types.inputs.size()); ++state) pairs.emplace_back(state - 1, state);
+  return pairs;
 }
 
-Pairs adam_in_place(const OpTypes&) {
-  return {{0, 0}, {1, 2}, {2, 3}};
+OpDef adam_def(Kind kind) {
+  return {.kind = kind,
+          .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .reals = 4},
+          .infer = adam_rule,
+          .cost = flops_per_output<18>,
+          .in_place = over_all_but_gradient,
+          .recompute = false};
 }
 
 }  // namespace
@@ -58,13 +81,21 @@ std::vector<OpDef> update_ops() {
            .signature = {.min_inputs = 2, .max_inputs = 3, .max_outputs = 2, .ints = 1, .reals = 2},
            .infer = sgd_rule,
            .cost = flops_per_output<6>,
-           .in_place = sgd_in_place,
+           .in_place = over_all_but_gradient,
            .recompute = false},
-          {.kind = Kind::k_adam,
-           .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .reals = 4},
-           .infer = adam_rule,
-           .cost = flops_per_output<18>,
-           .in_place = adam_in_place,
+          adam_def(Kind::k_adam),
+          adam_def(Kind::k_adamw),
+          {.kind = Kind::k_rmsprop,
+           .signature = {.min_inputs = 3, .max_inputs = 5, .min_outputs = 2, .max_outputs = 4, .ints = 1, .reals = 4},
+           .infer = rmsprop_rule,
+           .cost = flops_per_output<16>,
+           .in_place = over_all_but_gradient,
+           .recompute = false},
+          {.kind = Kind::k_adagrad,
+           .signature = {.min_inputs = 3, .max_inputs = 3, .min_outputs = 2, .max_outputs = 2, .reals = 3},
+           .infer = adagrad_rule,
+           .cost = flops_per_output<10>,
+           .in_place = over_all_but_gradient,
            .recompute = false},
           {.kind = Kind::k_sgd_rows,
            .signature = {.min_inputs = 3, .max_inputs = 3},

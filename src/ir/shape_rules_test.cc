@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/op_registry.h"
+#include "kernels/portable/layout.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::ir {
@@ -41,6 +42,7 @@ struct Accepted {
 };
 
 const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
+const Attrs kBlocks{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO}, {}};
 const Attrs kPool{{2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0}, {}};
 
 std::vector<Accepted> accepted() {
@@ -87,19 +89,54 @@ std::vector<Accepted> accepted() {
       {{Kind::k_split, {f32({2, 4})}, {{1}, {}}, {f32({2, 3}), f32({2, 1})}}, {f32({2, 3}), f32({2, 1})}},
       {{Kind::k_slice, {f32({5, 6})}, {{1, 2, 5, -2}, {}}, {f32({2, 3})}}, {f32({2, 3})}},
       {{Kind::k_slice_grad, {f32({2, 3})}, {{1, 2, 5, -2}, {}}, {f32({5, 6})}}, {f32({5, 6})}},
+      {{Kind::k_reorder, {f32({2, 6, 5, 7})}, {{PT_LAYOUT_PLAIN, PT_LAYOUT_NCHWC}, {}}, {f32({2, 2, 5, 7, 4})}},
+       {f32({2, 2, 5, 7, 4})}},
+      {{Kind::k_conv2d_nchwc,
+        {f32({2, 1, 8, 7, 4}), f32({1, 1, 3, 3, 4, 4}), f32({4})},
+        kBlocks,
+        {f32({2, 1, 4, 7, 4})}},
+       {f32({2, 1, 4, 7, 4})}},
+      {{Kind::k_conv2d_dx_nchwc, {f32({2, 1, 4, 7, 4}), f32({1, 1, 3, 3, 4, 4})}, kBlocks, {f32({2, 1, 8, 7, 4})}},
+       {f32({2, 1, 8, 7, 4})}},
+      {{Kind::k_conv2d_dw_nchwc, {f32({2, 3, 8, 7}), f32({2, 1, 4, 7, 4})}, kBlocks, {f32({1, 1, 3, 3, 4, 4})}},
+       {f32({1, 1, 3, 3, 4, 4})}},
+      {{Kind::k_batch_norm_nchwc, {f32({2, 1, 5, 5, 4}), c3, c3}, {{}, {1e-5}}, {f32({2, 1, 5, 5, 4}), c3, c3}},
+       {f32({2, 1, 5, 5, 4}), c3, c3}},
+      {{Kind::k_batch_norm_grad_nchwc,
+        {f32({2, 1, 5, 5, 4}), f32({2, 1, 5, 5, 4}), c3, c3, c3},
+        {{}, {1e-5}},
+        {f32({2, 1, 5, 5, 4}), c3, c3}},
+       {f32({2, 1, 5, 5, 4}), c3, c3}},
+      {{Kind::k_batch_norm_eval_nchwc, {f32({2, 1, 5, 5, 4}), c3, c3, c3, c3}, {{}, {1e-5}}, {f32({2, 1, 5, 5, 4})}},
+       {f32({2, 1, 5, 5, 4})}},
+      {{Kind::k_max_pool_nchwc, {f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 2, 2, 8})}}, {f32({1, 2, 2, 2, 8})}},
+      {{Kind::k_max_pool_grad_nchwc, {f32({1, 2, 2, 2, 8}), f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 5, 4, 8})}},
+       {f32({1, 2, 5, 4, 8})}},
+      {{Kind::k_avg_pool_nchwc, {f32({1, 2, 5, 4, 8})}, kPool, {f32({1, 2, 2, 2, 8})}}, {f32({1, 2, 2, 2, 8})}},
+      {{Kind::k_avg_pool_grad_nchwc, {f32({1, 2, 2, 2, 8})}, kPool, {f32({1, 2, 5, 4, 8})}}, {f32({1, 2, 5, 4, 8})}},
       {{Kind::k_gather, {f32({4, 3}), i64({2, 5})}, {{0}, {}}}, {f32({2, 5, 3})}},
       {{Kind::k_gather_grad, {f32({4}), i64({})}, {{1}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
       {{Kind::k_gather_elements, {i64({4, 3}), i64({2, 3})}, {{0}, {}}}, {i64({2, 3})}},
       {{Kind::k_gather_elements_grad, {f32({2, 3}), i64({2, 3})}, {{0}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
       {{Kind::k_sgd_rows, {f32({7, 3}), i64({2, 5}), f32({2, 5, 3})}}, {f32({7, 3})}},
       {{Kind::k_dropout, {f32({4})}, {{1}, {0.5}}}, {f32({4})}},
-      {{Kind::k_cross_entropy, {f32({2, 3, 4}), i64({2, 4})}}, {f32({})}},
-      {{Kind::k_cross_entropy_grad, {f32({2, 3}), i64({2})}}, {f32({2, 3})}},
-      {{Kind::k_count_correct, {f32({2, 3}), i64({2})}}, {f32({2})}},
+      {{Kind::k_cross_entropy, {f32({2, 3, 4}), i64({2, 4})}, {{-1}, {0.1}}}, {f32({})}},
+      {{Kind::k_cross_entropy_grad, {f32({2, 3}), i64({2})}, {{-1}, {0}}}, {f32({2, 3})}},
+      {{Kind::k_soft_cross_entropy, {f32({2, 3}), f32({2, 3})}, {{}, {0}}}, {f32({})}},
+      {{Kind::k_soft_cross_entropy_grad, {f32({2, 3}), f32({2, 3})}, {{}, {0}}}, {f32({2, 3})}},
+      {{Kind::k_count_correct, {f32({2, 3}), i64({2})}, {{-1, 1}, {}}}, {f32({2})}},
       {{Kind::k_mse, {f32({2, 3}), f32({2, 3})}}, {f32({})}},
       {{Kind::k_sgd, {c3, c3}, {{0}, {0, 0}}}, {c3}},
       {{Kind::k_sgd, {c3, c3, c3}, {{1}, {0.9, 0}}}, {c3, c3}},
       {{Kind::k_adam, {c3, c3, c3, c3}, {{}, {0.9, 0.999, 1e-8, 0}}}, {c3, c3, c3}},
+      {{Kind::k_rmsprop, {c3, c3, c3}, {{0}, {0.99, 1e-8, 0, 0}}}, {c3, c3}},
+      {{Kind::k_rmsprop, {c3, c3, c3, c3, c3}, {{1}, {0.99, 1e-8, 0.9, 0}}}, {c3, c3, c3, c3}},
+      {{Kind::k_clip_value, {c3}, {{}, {1}}}, {c3}},
+      {{Kind::k_norm, {c3, f32({2, 5}), f32({})}}, {f32({})}},
+      {{Kind::k_clip_norm, {c3, f32({})}, {{}, {1}}}, {c3}},
+      {{Kind::k_accumulate, {c3, c3}}, {c3}},
+      {{Kind::k_accumulated, {c3, c3}, {{}, {0.5}}}, {c3, c3}},
+      {{Kind::k_adagrad, {c3, c3, c3}, {{}, {0, 1e-10, 0}}}, {c3, c3}},
       {{Kind::k_alias, {f32({2, 6})}, {}, {f32({3, 4})}}, {f32({3, 4})}},
   };
 }
@@ -185,9 +222,13 @@ std::vector<Refused> refused() {
       {{Kind::k_slice, {f32({5})}, {{1, 0}, {}}, {f32({3})}}, "leave the extent 5"},
       {{Kind::k_gather, {f32({4}), f32({2})}, {{0}, {}}}, "indices must be i64"},
       {{Kind::k_dropout, {f32({4})}, {{1}, {1.0}}}, "below 1, not 1"},
-      {{Kind::k_cross_entropy, {f32({2, 3}), i64({3})}}, "the labels [3] must have the shape [2]"},
-      {{Kind::k_cross_entropy, {f32({2, 3}), f32({2})}}, "the labels must be i64"},
+      {{Kind::k_cross_entropy, {f32({2, 3}), i64({3})}, {{-1}, {0}}}, "the labels [3] must have the shape [2]"},
+      {{Kind::k_cross_entropy, {f32({2, 3}), f32({2})}, {{-1}, {0}}}, "the labels must be i64"},
+      {{Kind::k_soft_cross_entropy, {f32({6}), f32({6})}, {{}, {0}}}, "the scores must have two dimensions or more"},
+      {{Kind::k_count_correct, {f32({2, 3}), i64({2})}, {{-1, 0}, {}}}, "among the 0 highest"},
       {{Kind::k_sgd, {c3, f32({2})}, {{0}, {0, 0}}}, "must have the shape [3]"},
+      {{Kind::k_clip_norm, {c3, f32({1})}, {{}, {1}}}, "the norm [1] must have the shape []"},
+      {{Kind::k_rmsprop, {c3, c3, c3}, {{1}, {0.99, 1e-8, 0, 0}}}, "where it is centered"},
       {{Kind::k_alias, {f32({2, 6})}, {}, {f32({3, 5})}}, "another number of elements"},
   };
 }
@@ -323,7 +364,8 @@ TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
   for (const OpDef& def : all_op_defs()) {
     if (!def.recompute) once.emplace_back(def.name);
   }
-  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam"));
+  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam", "adamw", "rmsprop",
+                                                  "adagrad", "accumulate", "accumulated"));
 }
 
 }  // namespace

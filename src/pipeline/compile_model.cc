@@ -2,20 +2,23 @@
 
 #include <optional>
 
+#include "autodiff/feature_cut.h"
+#include "autodiff/running_statistics.h"
 #include "cost/cost_graph_json.h"
 #include "cost/measure.h"
 #include "pipeline/pipeline.h"
-#include "train/thread_pool.h"
+#include "rewrite/channel_blocks.h"
+#include "rewrite/fusions.h"
 
 #include <nlohmann/json.hpp>
 
 namespace pantoum::pipeline {
 namespace {
 
-// Evaluation keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
-void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
+// Every program keeps every persistent tensor of training in its arena, those it does not read (optimizer state) too.
+void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   std::map<std::string, char> known;
-  for (const ir::Value& value : evaluation.values)
+  for (const ir::Value& value : program.values)
     if (value.producer == ir::kNone) known[value.name] = 1;
   for (const ir::Value& value : training.values) {
     const bool persistent = value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer ||
@@ -23,17 +26,17 @@ void keep_persistent(const ir::Graph& training, ir::Graph& evaluation) {
     if (!persistent || value.producer != ir::kNone || known.contains(value.name)) continue;
     ir::Value kept = value;
     kept.next = ir::kNone;
-    evaluation.values.push_back(std::move(kept));
+    program.values.push_back(std::move(kept));
   }
 }
 
 struct Measuring {
-  std::unique_ptr<train::ThreadPool> pool;
   std::unique_ptr<cost::ProfileStore> store;
   std::unique_ptr<cost::OpTimer> timer;
 };
 
-Result<Measuring> start_measuring(const MeasureOptions& options, int threads, cost::DeviceProfile& device) {
+Result<Measuring> start_measuring(const MeasureOptions& options, const train::KernelSet& kernels,
+                                  cost::DeviceProfile& device) {
   Measuring measuring;
   if (!options.measure) return measuring;
   if (!device.host)
@@ -41,11 +44,18 @@ Result<Measuring> start_measuring(const MeasureOptions& options, int threads, co
                 "use --device host");
   PANTOUM_ASSIGN(measuring.store,
                  cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
-  PANTOUM_ASSIGN(measuring.pool, train::ThreadPool::create(threads));
-  measuring.timer = cost::measuring_timer(*measuring.store, measuring.pool->interface());
+  measuring.timer = cost::measuring_timer(*measuring.store, kernels.pool());
   PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store,
                                     device.device.pager));
   return measuring;
+}
+
+rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
+  const pt_back_end* back_end = kernels.back_end();
+  if (back_end == nullptr) return {};
+  return {.block = back_end->channel_block,
+          .weight_layout = [back_end](uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4],
+                                      const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
 }
 
 }  // namespace
@@ -60,22 +70,66 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
   tell("import", ir::to_text(imported.graph));
 
-  // Loss, gradients and updates join the forward graph; evaluation is a graph of its own.
-  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, model.training));
+  // What exporters write as several ops and is one.
+  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
+
+  // What is frozen is known before anything else: evaluation is a graph of its own, of the whole model.
+  PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
+  PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
   PANTOUM_ASSIGN(compiled.evaluation, autodiff::make_evaluation(imported.graph, model.training));
+
+  // The frozen backbone runs once for every sample, the step begins at what it gives.
+  autodiff::TrainingOptions training = model.training;
+  training.freeze.clear();
+  if (model.cut_features) {
+    PANTOUM_ASSIGN(autodiff::FeatureCut cut, autodiff::cut_features(imported.graph));
+    compiled.features = std::move(cut.backbone);
+    imported.graph = std::move(cut.head);
+  }
+
+  // Loss, gradients and updates join the forward graph.
+  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, training));
   keep_persistent(compiled.training, compiled.evaluation);
+  if (compiled.features) keep_persistent(compiled.training, *compiled.features);
+
+  // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
+  if (model.training.accumulate > 1) {
+    PANTOUM_ASSIGN(compiled.accumulation, autodiff::make_accumulation(imported.graph, training));
+    keep_persistent(compiled.training, *compiled.accumulation);
+  }
   tell("autodiff", ir::to_text(compiled.training));
 
-  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+  // Images in the layout that the device's kernels are fast with; reorders between layouts are ops like all others.
   PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
-  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, request.kernel_threads, device));
+  PANTOUM_ASSIGN(compiled.kernels,
+                 train::KernelSet::open(device.host ? request.kernels : train::KernelSet::Choice::kPortable,
+                                        request.kernel_threads));
+  if (request.layouts) {
+    compiled.training = rewrite::block_channels(compiled.training, block_kernels(*compiled.kernels));
+    compiled.evaluation = rewrite::block_channels(compiled.evaluation, block_kernels(*compiled.kernels));
+    if (compiled.features)
+      compiled.features = rewrite::block_channels(*compiled.features, block_kernels(*compiled.kernels));
+    if (compiled.accumulation)
+      compiled.accumulation = rewrite::block_channels(*compiled.accumulation, block_kernels(*compiled.kernels));
+  }
+  tell("rewrite", ir::to_text(compiled.training));
+
+  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
   const cost::CostGraphOptions options{.params_in = model.params_in,
                                        .ram = request.options.ram,
                                        .in_place = request.options.in_place,
+                                       .kernels = compiled.kernels->table(),
                                        .threads = request.kernel_threads,
                                        .timer = measuring.timer.get()};
   PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
   PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
+  if (compiled.features) {
+    PANTOUM_ASSIGN(compiled.features_cost, cost::build_cost_graph(*compiled.features, device, options));
+  }
+  if (compiled.accumulation) {
+    PANTOUM_ASSIGN(compiled.accumulation_cost, cost::build_cost_graph(*compiled.accumulation, device, options));
+  }
   tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));
   return compiled;
 }

@@ -1,8 +1,12 @@
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <optional>
 
 #include "artifact/compile_program.h"
+#include "artifact/match_weights.h"
 #include "artifact/safetensors.h"
 #include "pipeline/pipeline.h"
 
@@ -28,34 +32,73 @@ bool has_first_contents(const ir::Value& value) {
 }  // namespace
 
 Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned) {
-  PANTOUM_ASSIGN(const artifact::BinaryPlan binary,
-                 artifact::compile_programs(
-                     {{"train", "", compiled.training, compiled.training_cost, planned.training},
-                      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}}));
+  std::vector<artifact::PlannedProgram> programs{
+      {"train", "", compiled.training, compiled.training_cost, planned.training},
+      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}};
+  if (planned.accumulation)
+    programs.push_back(
+        {"accumulate", "accumulate.", *compiled.accumulation, compiled.accumulation_cost, *planned.accumulation});
+  if (planned.features)
+    programs.push_back({"features", "features.", *compiled.features, compiled.features_cost, *planned.features});
+  PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(programs));
   return artifact::encode(binary);
 }
 
-Result<void> write_initial_weights(const ir::Graph& training, const std::string& weights, const std::string& path) {
-  std::optional<artifact::SafetensorFile> given;
-  if (!weights.empty()) {
-    PANTOUM_ASSIGN(given, artifact::open_safetensors(weights));
-  }
+namespace {
+
+struct Given {
+  artifact::SafetensorFile file;
+  std::vector<artifact::WantedWeight> wanted;  // beside the weights of `match`
+  artifact::WeightMatch match;
+};
+
+bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+}
+
+Result<std::optional<Given>> open_given(const ir::Graph& training, const InitialWeights& from) {
+  if (from.path.empty()) return std::optional<Given>();
+  Given given;
+  PANTOUM_ASSIGN(given.file, artifact::open_safetensors(from.path));
+  for (const ir::Value& value : training.values)
+    if (has_first_contents(value) && !is_kept(value.name, from.keep_init))
+      given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
+  PANTOUM_ASSIGN(given.match, artifact::match_weights(given.file, given.wanted));
+  return std::optional(std::move(given));
+}
+
+artifact::SafetensorSource source_of(const ir::Value& value, const Given* given) {
+  artifact::MatchedWeight found;
+  if (given != nullptr)
+    for (size_t weight = 0; weight < given->wanted.size(); ++weight)
+      if (given->wanted[weight].name == value.name) found = given->match.weights[weight];
+  auto turned = std::make_shared<std::vector<std::byte>>();
+  return {.name = value.name,
+          .dtype = value.type.dtype,
+          .shape = value.type.shape,
+          .read = [&value, given, found, turned](uint64_t at, std::span<std::byte> piece) -> Result<void> {
+            if (found.entry == nullptr) return copy_data(value, at, piece);
+            if (!found.transposed) return artifact::read_tensor(given->file, *found.entry, at, piece);
+            if (turned->empty()) {
+              PANTOUM_ASSIGN(*turned, artifact::read_transposed(given->file, *found.entry));
+            }
+            std::memcpy(piece.data(), turned->data() + at, piece.size());
+            if (at + piece.size() == turned->size()) turned->clear(), turned->shrink_to_fit();
+            return {};
+          }};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const InitialWeights& from,
+                                                       const std::string& path) {
+  PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
   std::vector<artifact::SafetensorSource> sources;
-  std::vector<std::string> misfits;
-  for (const ir::Value& value : training.values) {
-    if (!has_first_contents(value)) continue;
-    const artifact::SafetensorEntry* entry = given ? given->find(value.name) : nullptr;
-    if (entry != nullptr && (entry->shape != value.type.shape || entry->dtype != value.type.dtype))
-      misfits.push_back(value.name);
-    sources.push_back({.name = value.name,
-                       .dtype = value.type.dtype,
-                       .shape = value.type.shape,
-                       .read = [&value, &given, entry](uint64_t at, std::span<std::byte> piece) -> Result<void> {
-                         return entry ? artifact::read_tensor(*given, *entry, at, piece) : copy_data(value, at, piece);
-                       }});
-  }
-  if (!misfits.empty()) return fail("E0242", "weights of another shape or type than the model's", weights, "", misfits);
-  return artifact::write_safetensors(path, sources, {});
+  for (const ir::Value& value : training.values)
+    if (has_first_contents(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
+  PANTOUM_TRY(artifact::write_safetensors(path, sources, {}));
+  return given ? given->match.notes : std::vector<std::string>();
 }
 
 }  // namespace pantoum::pipeline

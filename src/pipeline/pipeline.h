@@ -16,13 +16,16 @@
 #include "ir/graph.h"
 #include "plan/baseline.h"
 #include "plan/planner.h"
+#include "train/kernel_set.h"
 
 namespace pantoum::pipeline {
 
 struct ModelOptions {
-  std::string path;                    // .onnx
-  int64_t batch = 0;                   // 0: the model's own if static, else refused (E0113)
-  autodiff::TrainingOptions training;  // loss, optimizer, frozen parameters
+  std::string path;                            // .onnx
+  int64_t batch = 0;                           // 0: the model's own if static, else refused (E0113)
+  autodiff::TrainingOptions training;          // loss, optimizer, frozen parameters
+  std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
+  bool cut_features = false;                   // train the head alone, on what the frozen backbone gives
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
 };
 
@@ -45,32 +48,45 @@ struct PlanRequest {
   std::string planner = "pantoum";  // or a name of plan::baselines()
   MeasureOptions measure;
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
+  // On the host; other devices have the portable kernels.
+  train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
+  bool fuse = true;     // ops that exporters write as several
+  bool layouts = true;  // images in blocks of channels, where the kernels are fast with them
 };
 
 // What one pass has made, in words: for --dump-after.
 using Dump = std::function<void(const std::string& pass, const std::string& text)>;
 
 struct Compiled {
+  std::shared_ptr<const train::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   ir::Graph training, evaluation;
   cost::BuiltCostGraph training_cost, evaluation_cost;
+  // With features: what makes them; `training` is the head's step then, and reads them.
+  std::optional<ir::Graph> features;
+  cost::BuiltCostGraph features_cost;
+  // With micro-batches: the step of all but the last.
+  std::optional<ir::Graph> accumulation;
+  cost::BuiltCostGraph accumulation_cost;
 };
 
 struct Planned {
   plan::Plan training, evaluation;
+  std::optional<plan::Plan> accumulation, features;
   check::Found found, evaluation_found;  // the independent replay's figures
   cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };
 
-// Import, autodiff, cost. E04xx, E02xx, E01xx as those rooms have them.
+// Import, autodiff, rewrite, cost. E04xx, E02xx, E01xx as those rooms have them.
 [[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,
                                              const Dump& dump = {});
 
 // Samples of a training step.
 [[nodiscard]] int64_t batch_of(const Compiled& compiled);
 
-// Plans the training step and, in the same arena, the evaluation; both are replayed by the checker before they are
-// returned. `reuse`, when given, is taken as the training plan if it is of the same structure (E0231 otherwise).
+// Plans the training step and, in the same arena, the evaluation and the step of a micro-batch; all are replayed by the
+// checker before they are returned. `reuse`, when given, is taken as the training plan if it is of the same structure
+// (E0231 otherwise).
 [[nodiscard]] Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
                                          const plan::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
                                          const Dump& dump = {});
@@ -94,12 +110,18 @@ struct PlannedGraph {
 [[nodiscard]] Result<check::Found> checked(const cost::CostGraph& graph, const plan::Plan& plan,
                                            const std::string& what);
 
-// The binary twin of both programs.
+// The binary twin of all programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned);
 
-// Writes the first contents of parameters and buffers: those of `weights` (safetensors, by name) where it has them, the
-// model's own otherwise. E0242 a tensor of another shape; E0901.
-[[nodiscard]] Result<void> write_initial_weights(const ir::Graph& training, const std::string& weights,
-                                                 const std::string& path);
+struct InitialWeights {
+  std::string path;                    // safetensors; "": the model's own contents
+  std::vector<std::string> keep_init;  // globs: these keep the model's own in any case
+};
+
+// Writes the first contents of parameters and buffers: those of the weights where they have them
+// (artifact::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
+[[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
+                                                                     const InitialWeights& from,
+                                                                     const std::string& path);
 
 }  // namespace pantoum::pipeline

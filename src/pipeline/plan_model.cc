@@ -41,10 +41,10 @@ std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int6
   return named;
 }
 
-// The offsets that the evaluation inherits from the training step.
-std::map<int64_t, Bytes> inherited(const CostGraph& evaluation, const std::map<std::string, Bytes>& named) {
+// The offsets that another program inherits from the training step.
+std::map<int64_t, Bytes> inherited(const CostGraph& program, const std::map<std::string, Bytes>& named) {
   std::map<int64_t, Bytes> at;
-  for (const cost::Tensor& tensor : evaluation.tensors) {
+  for (const cost::Tensor& tensor : program.tensors) {
     if (tensor.start != cost::Home::kRam) continue;
     if (const auto found = named.find(tensor.name); found != named.end()) at[tensor.id] = found->second;
   }
@@ -83,20 +83,30 @@ class Patience {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The evaluation finds parameters and batch where training leaves them.
-Result<void> plan_both(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
-                       const Patience& patience, const plan::Plan* reuse, plan::Infeasible* infeasible,
-                       Planned& planned) {
+// The evaluation, the step of a micro-batch and the backbone find parameters and batch where training leaves them.
+Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
+                      const Patience& patience, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                      Planned& planned) {
   options.time_limit = patience.next();
   PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
-  const CostGraph& evaluation = compiled.evaluation_cost.graph;
+  std::map<std::string, Bytes> places = by_name(compiled.training_cost.graph, planned.training.initial);
+  options.warm_start = nullptr;
+  options.ram = planned.training.budget_bytes;
+  if (compiled.accumulation) {
+    options.time_limit = patience.next();
+    options.fixed_initial = inherited(compiled.accumulation_cost.graph, places);
+    PANTOUM_ASSIGN(planned.accumulation, plan::make_plan(compiled.accumulation_cost.graph, options));
+  }
   options.time_limit = patience.next();
   options.deadline.reset();
   options.most_energy.reset();
-  options.warm_start = nullptr;
-  options.ram = planned.training.budget_bytes;
-  options.fixed_initial = inherited(evaluation, by_name(compiled.training_cost.graph, planned.training.initial));
-  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(evaluation, options));
+  options.fixed_initial = inherited(compiled.evaluation_cost.graph, places);
+  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(compiled.evaluation_cost.graph, options));
+  if (!compiled.features) return {};
+  places.merge(by_name(compiled.evaluation_cost.graph, planned.evaluation.initial));  // the model's inputs
+  options.time_limit = patience.next();
+  options.fixed_initial = inherited(compiled.features_cost.graph, places);
+  PANTOUM_ASSIGN(planned.features, plan::make_plan(compiled.features_cost.graph, options));
   return {};
 }
 
@@ -117,21 +127,21 @@ Result<void> find_plans(const Compiled& compiled, const std::string& planner, co
   const CostGraph& graph = compiled.training_cost.graph;
   const Patience patience(options.time_limit);
   plan::Infeasible answer;
-  Result<void> both = plan_both(compiled, planner, options, patience, reuse, &answer, planned);
-  if (both || reuse != nullptr) return both;
-  if (!answer.min_plan || !plan_both(compiled, planner, options, patience, &*answer.min_plan, nullptr, planned)) {
+  Result<void> all = plan_all(compiled, planner, options, patience, reuse, &answer, planned);
+  if (all || reuse != nullptr) return all;
+  if (!answer.min_plan || !plan_all(compiled, planner, options, patience, &*answer.min_plan, nullptr, planned)) {
     plan::PlanOptions packed = options;
     packed.fixed_initial = pack_start(graph);
     plan::Infeasible packed_answer;
-    Result<void> again = plan_both(compiled, planner, packed, patience, nullptr, &packed_answer, planned);
+    Result<void> again = plan_all(compiled, planner, packed, patience, nullptr, &packed_answer, planned);
     if (again || planner != "pantoum") return again;
-    if (options.effort > 0 || !patience.over()) both = std::move(again), answer = std::move(packed_answer);
+    if (options.effort > 0 || !patience.over()) all = std::move(again), answer = std::move(packed_answer);
     plan::PlanOptions nothing = options;
     nothing.ram = 1;
     nothing.time_limit = patience.next();
     plan::Infeasible least;
     if (!plan::make_plan(graph, nothing, &least) && least.min_plan && least.min_ram_bytes <= options.ram &&
-        !least.without_limits && plan_both(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
+        !least.without_limits && plan_all(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
       planned.training.budget_bytes = options.ram;
       planned.training.deadline_s = options.deadline;
       planned.training.most_energy_j = options.most_energy;
@@ -140,7 +150,7 @@ Result<void> find_plans(const Compiled& compiled, const std::string& planner, co
   }
   if (answer.ram_certificate) PANTOUM_TRY(checked_refusal(graph, *answer.ram_certificate));
   if (infeasible != nullptr) *infeasible = std::move(answer);
-  return both;
+  return all;
 }
 
 }  // namespace
@@ -194,6 +204,9 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
   if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
+  if (planned.features) PANTOUM_TRY(checked(compiled.features_cost.graph, *planned.features, "features"));
+  if (planned.accumulation)
+    PANTOUM_TRY(checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
   return planned;
 }
 

@@ -51,13 +51,17 @@ pt_status pt_bind_kernels(pt_session* session) {
     const pt_kernel* kernel;
     pt_op_view view;
     pt_call call;
+    size_t needed;
     if (pt_decode_op(&session->plan, op, &view) != PT_OK) return PT_E_PLAN;
     kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == NULL) return PT_E_KERNEL;
     session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);
     call = make_call(session, &view);
     call.scalars = &scalars;
-    if (kernel->workspace_bytes != NULL && kernel->workspace_bytes(&call) > view.workspace_bytes) return PT_E_PLAN;
+    if (kernel->workspace_bytes == NULL) continue;
+    needed = kernel->workspace_bytes(&call);
+    if (needed == PT_NO_KERNEL) return PT_E_KERNEL;
+    if (needed > view.workspace_bytes) return PT_E_PLAN;
   }
   return PT_OK;
 }

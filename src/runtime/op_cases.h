@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "artifact/binary_plan.h"
+#include "kernels/portable/layout.h"
 
 namespace pantoum::runtime_test {
 
@@ -62,11 +63,17 @@ inline std::vector<OpCase> op_cases() {
       {k_gather, {f({7, 8, 2}), i({3, 2})}, {f({7, 3, 2, 2})}, {{1}, {}}},
       {k_gather_grad, {f({7, 3, 2, 2}), i({3, 2})}, {f({7, 8, 2})}, {{1}, {}}},
       {k_dropout, {image}, {image}, {{3}, {0.25}}},
-      {k_cross_entropy, {f({2, 5, 3}), i({2, 3})}, {f({})}, {}},
-      {k_cross_entropy_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {}},
-      {k_count_correct, {f({2, 5}), i({2})}, {f({2})}, {}},
-      {k_mse, {image, image}, {f({})}, {}},
-      {k_mse_grad, {image, image}, {image}, {}},
+      {k_nll, {f({2, 5, 3}), i({2, 3})}, {f({})}, {{-100}, {}}},
+      {k_nll_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {{-100}, {}}},
+      {k_cross_entropy, {f({2, 5, 3}), i({2, 3})}, {f({})}, {{-100}, {0.1}}},
+      {k_cross_entropy_grad, {f({2, 5, 3}), i({2, 3})}, {f({2, 5, 3})}, {{4}, {0}}},
+      {k_soft_cross_entropy, {f({2, 5, 3}), f({2, 5, 3})}, {f({})}, {{}, {0.1}}},
+      {k_soft_cross_entropy_grad, {f({2, 5, 3}), f({2, 5, 3})}, {f({2, 5, 3})}, {{}, {0}}},
+      {k_count_correct, {f({2, 5}), i({2})}, {f({2})}, {{-100, 5}, {}}},
+      {k_smooth_l1, {image, image}, {f({})}, {{}, {0.5}}},
+      {k_smooth_l1_grad, {image, image}, {image}, {{}, {0.5}}},
+      {k_kl_div, {image, image}, {f({})}, {{}, {2}}},
+      {k_kl_div_grad, {image, image}, {image}, {{}, {0}}},
       {k_sgd, {image, image, image}, {image, image}, {{1}, {0.9, 1e-4}}},
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},
@@ -87,12 +94,42 @@ inline std::vector<OpCase> op_cases() {
       {k_gather_elements, {f({7, 8}), i({3, 8})}, {f({3, 8})}, {{0}, {}}},
       {k_gather_elements_grad, {f({3, 8}), i({3, 8})}, {f({7, 8})}, {{0}, {}}},
       {k_sgd_rows, {f({7, 8}), i({3, 2}), f({3, 2, 8})}, {f({7, 8})}, {}, 256},
+      {k_adamw, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0.01}}},
+      {k_clip_value, {image}, {image}, {{}, {0.5}}},
+      {k_norm, {image, f({7}), f({})}, {f({})}, {}},
+      {k_clip_norm, {image, f({})}, {image}, {{}, {1}}},
+      {k_accumulate, {image, image}, {image}, {}},
+      {k_accumulated, {image, image}, {image, image}, {{}, {0.25}}},
+      {k_rmsprop, {image, image, image}, {image, image}, {{0}, {0.99, 1e-8, 0, 0}}},
+      {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},
+      {k_adagrad, {image, image, image}, {image, image}, {{}, {0, 1e-10, 0}}},
   };
+  // 6 channels and outputs in blocks of 4: one block is full, one half empty.
+  const auto x_blocks = f({2, 2, 5, 6, 4}), y_blocks = f({2, 2, 3, 4, 4}), six = f({6});
+  std::vector<int64_t> conv_blocks = {2, 1, 1, 0, 1, 2, 1, 2, 1, 6, 6, PT_LAYOUT_OIHW_IO};
+  const auto w_blocks = f({2, 2, 3, 3, 4, 4});
+  cases.push_back({k_reorder, {f({2, 6, 5, 6})}, {x_blocks}, {{PT_LAYOUT_PLAIN, PT_LAYOUT_NCHWC}, {}}});
+  cases.push_back({k_reorder, {w_blocks}, {f({6, 6, 3, 3})}, {{PT_LAYOUT_IOHW_OI, PT_LAYOUT_PLAIN}, {}}});
+  cases.push_back({k_conv2d_nchwc, {x_blocks, w_blocks, six}, {y_blocks}, {conv_blocks, {}}});
+  cases.push_back({k_conv2d_dx_nchwc, {y_blocks, w_blocks}, {x_blocks}, {conv_blocks, {}}});
+  conv_blocks.back() = PT_LAYOUT_OHWI_O;
+  cases.push_back({k_conv2d_dw_nchwc, {f({2, 6, 5, 6}), y_blocks}, {f({2, 3, 3, 6, 4})}, {conv_blocks, {}}});
+  cases.push_back({k_batch_norm_nchwc, {x_blocks, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
+  cases.push_back({k_batch_norm_grad_nchwc, {x_blocks, x_blocks, six, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
+  cases.push_back({k_batch_norm_eval_nchwc, {x_blocks, six, six, six, six}, {x_blocks}, {{}, {1e-5}}});
+  const auto pooled_blocks = f({2, 2, 2, 5, 4});
+  cases.push_back({k_max_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});
+  cases.push_back({k_max_pool_grad_nchwc, {pooled_blocks, x_blocks}, {x_blocks}, {pool, {}}});
+  cases.push_back({k_avg_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});
+  cases.push_back({k_avg_pool_grad_nchwc, {pooled_blocks}, {x_blocks}, {pool, {}}});
   for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow, k_maximum, k_minimum})
     cases.push_back({kind, {f({2, 1, 4}), f({3, 1})}, {f({2, 3, 4})}, {}});
   for (const ir::Kind kind :
        {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg, k_abs, k_sign, k_sin, k_cos, k_softplus})
     cases.push_back({kind, {image}, {image}, {}});
+  for (const ir::Kind kind : {k_mse, k_l1, k_bce_with_logits}) cases.push_back({kind, {image, image}, {f({})}, {}});
+  for (const ir::Kind kind : {k_mse_grad, k_l1_grad, k_bce_with_logits_grad})
+    cases.push_back({kind, {image, image}, {image}, {}});
   for (const ir::Kind kind : {k_relu_grad, k_sigmoid_grad, k_tanh_grad, k_erf_grad, k_sqrt_grad, k_softplus_grad})
     cases.push_back({kind, {image, image}, {image}, {}});
   for (const ir::Kind kind : {k_softmax, k_log_softmax})
@@ -130,9 +167,16 @@ inline artifact::BinaryPlan plan_of(const OpCase& of, uint64_t slack = 0) {
       plan.tensors.push_back(tensor);
     }
   }
-  op.workspace_bytes = of.workspace;
-  compute.workspace_at = plan.arena_bytes;
-  plan.arena_bytes += of.workspace;
+  if (of.workspace != 0) {
+    op.workspace_bytes = of.workspace;
+    compute.workspace_at = plan.arena_bytes;
+    plan.arena_bytes += of.workspace;
+  }
+  if (pt_plain_op(static_cast<uint16_t>(of.kind)) != static_cast<uint16_t>(of.kind)) {  // its reference works on copies
+    op.workspace_bytes = 2 * plan.arena_bytes;
+    compute.workspace_at = plan.arena_bytes;
+    plan.arena_bytes *= 3;
+  }
   plan.ops.push_back(op);
   plan.programs.push_back({"train", {compute}});
   return plan;

@@ -1,5 +1,6 @@
 #include "runtime/op_shapes.h"
 
+#include "kernels/portable/layout.h"
 #include "runtime/window_shapes.h"
 
 typedef int (*shape_rule)(const pt_op_view* view); /* 1: obeyed */
@@ -124,6 +125,10 @@ static int rounds(const pt_op_view* view) {
 
 static int sgd(const pt_op_view* view) {
   return flagged_same(view) && view->input_count == view->output_count + 1;
+}
+
+static int rmsprop(const pt_op_view* view) {
+  return sgd(view) && view->input_count >= 3 + view->ints[0] && view->input_count <= 4 + view->ints[0];
 }
 
 static int is_axis(const pt_op_view* view, unsigned rank) {
@@ -405,18 +410,42 @@ static int labels_fit(const pt_op_view* view) {
   return 1;
 }
 
-static int cross_entropy(const pt_op_view* view) {
+static int class_loss(const pt_op_view* view) {
   return labels_fit(view) && pt_type_elements(out(view, 0)) == 1;
 }
-static int cross_entropy_grad(const pt_op_view* view) {
+static int class_loss_grad(const pt_op_view* view) {
   return labels_fit(view) && same_dims(in(view, 0), out(view, 0));
 }
 static int count_correct(const pt_op_view* view) {
-  return labels_fit(view) && pt_type_elements(out(view, 0)) == 2;
+  return labels_fit(view) && pt_type_elements(out(view, 0)) == 2 && view->ints[1] >= 1;
 }
-static int mse(const pt_op_view* view) {
+static int element_loss(const pt_op_view* view) {
   return same_dims(in(view, 0), in(view, 1)) && pt_type_elements(out(view, 0)) == 1;
 }
+static int soft_loss(const pt_op_view* view) {
+  return element_loss(view) && in(view, 0)->rank >= 2;
+}
+static int soft_loss_grad(const pt_op_view* view) {
+  return all_same(view) && in(view, 0)->rank >= 2;
+}
+
+/* ---- gradients ---- */
+
+static int scalar_result(const pt_op_view* view) {
+  return pt_type_elements(out(view, 0)) == 1;
+}
+static int clip_norm(const pt_op_view* view) {
+  return same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
+}
+
+/* ---- blocks of channels ---- */
+
+static int reorder(const pt_op_view* view) {
+  pt_arranged arranged[2];
+  return pt_arrange(view->op, view->operands, 1, 1, view->ints, arranged);
+}
+
+static int nchwc(const pt_op_view* view);
 
 static const op_rule rules[] = {
     /* op, inputs (least, most), outputs (least, most), ints, reals, dtypes, shapes */
@@ -498,13 +527,44 @@ static const op_rule rules[] = {
     {PT_OP_gather, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather},
     {PT_OP_gather_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_grad},
     {PT_OP_dropout, 1, 1, 1, 1, 1, 1, REAL, dropout},
-    {PT_OP_cross_entropy, 2, 2, 1, 1, 0, 0, REAL_LABEL, cross_entropy},
-    {PT_OP_cross_entropy_grad, 2, 2, 1, 1, 0, 0, REAL_LABEL, cross_entropy_grad},
-    {PT_OP_mse, 2, 2, 1, 1, 0, 0, REAL, mse},
+    {PT_OP_nll, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss},
+    {PT_OP_nll_grad, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss_grad},
+    {PT_OP_cross_entropy, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss},
+    {PT_OP_cross_entropy_grad, 2, 2, 1, 1, 1, 1, REAL_LABEL, class_loss_grad},
+    {PT_OP_soft_cross_entropy, 2, 2, 1, 1, 0, 1, REAL, soft_loss},
+    {PT_OP_soft_cross_entropy_grad, 2, 2, 1, 1, 0, 1, REAL, soft_loss_grad},
+    {PT_OP_mse, 2, 2, 1, 1, 0, 0, REAL, element_loss},
     {PT_OP_mse_grad, 2, 2, 1, 1, 0, 0, REAL, all_same},
-    {PT_OP_count_correct, 2, 2, 1, 1, 0, 0, REAL_LABEL, count_correct},
+    {PT_OP_l1, 2, 2, 1, 1, 0, 0, REAL, element_loss},
+    {PT_OP_l1_grad, 2, 2, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_smooth_l1, 2, 2, 1, 1, 0, 1, REAL, element_loss},
+    {PT_OP_smooth_l1_grad, 2, 2, 1, 1, 0, 1, REAL, all_same},
+    {PT_OP_bce_with_logits, 2, 2, 1, 1, 0, 0, REAL, element_loss},
+    {PT_OP_bce_with_logits_grad, 2, 2, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_kl_div, 2, 2, 1, 1, 0, 1, REAL, element_loss},
+    {PT_OP_kl_div_grad, 2, 2, 1, 1, 0, 1, REAL, all_same},
+    {PT_OP_count_correct, 2, 2, 1, 1, 2, 0, REAL_LABEL, count_correct},
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
+    {PT_OP_adamw, 4, 4, 3, 3, 0, 4, REAL, all_same},
+    {PT_OP_clip_value, 1, 1, 1, 1, 0, 1, REAL, all_same},
+    {PT_OP_norm, 1, PT_MAX_OPERANDS - 1, 1, 1, 0, 0, REAL, scalar_result},
+    {PT_OP_clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm},
+    {PT_OP_accumulate, 2, 2, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_accumulated, 2, 2, 2, 2, 0, 1, REAL, all_same},
+    {PT_OP_rmsprop, 3, 5, 2, 4, 1, 4, REAL, rmsprop},
+    {PT_OP_adagrad, 3, 3, 2, 2, 0, 3, REAL, all_same},
+    {PT_OP_reorder, 1, 1, 1, 1, 2, 0, REAL, reorder},
+    {PT_OP_conv2d_nchwc, 2, 3, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_dx_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_dw_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_batch_norm_nchwc, 3, 3, 3, 3, 0, 1, REAL, nchwc},
+    {PT_OP_batch_norm_grad_nchwc, 5, 5, 3, 3, 0, 1, REAL, nchwc},
+    {PT_OP_batch_norm_eval_nchwc, 5, 5, 1, 1, 0, 1, REAL, nchwc},
+    {PT_OP_max_pool_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_max_pool_grad_nchwc, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_avg_pool_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_avg_pool_grad_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
     {PT_OP_sgd_rows, 3, 3, 1, 1, 0, 0, SAME_INDEX, sgd_rows},
 };
 
@@ -513,6 +573,18 @@ static const op_rule* find_rule(uint16_t op) {
   for (rule = 0; rule < sizeof rules / sizeof rules[0]; ++rule)
     if (rules[rule].op == op) return &rules[rule];
   return NULL;
+}
+
+/* What it means in plain tensors obeys the rule of the op that it computes. */
+static int nchwc(const pt_op_view* view) {
+  pt_op_view plain = *view;
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  unsigned operand;
+  if (!pt_arrange(view->op, view->operands, view->input_count, view->output_count, view->ints, arranged)) return 0;
+  for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand)
+    plain.operands[operand] = arranged[operand].plain;
+  plain.op = pt_plain_op(view->op);
+  return find_rule(plain.op)->shape(&plain);
 }
 
 static int is_index(uint8_t dtype, unsigned rule) {

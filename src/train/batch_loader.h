@@ -3,36 +3,53 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "artifact/dataset.h"
-#include "train/tensor_table.h"
-#include "train/trainer.h"
+#include "train/batch.h"
+#include "train/preparation.h"
 
 namespace pantoum::train {
 
-// One tensor of the batch and its bytes in the arena.
-struct BatchTensor {
-  const PlanTensor* tensor = nullptr;
-  std::byte* data = nullptr;
-};
-
 // How samples that are stored in one type become elements of another.
-enum class Conversion : uint8_t { kNone, kNormalize, kU8ToF32, kU8ToI64, kU8ToI32, kI32ToI64 };
+enum class Conversion : uint8_t { kNone, kNormalizeU8, kNormalizeF32, kU8ToF32, kU8ToI64, kU8ToI32, kI32ToI64 };
 
-// u8 -> f32 as 256 numbers, so that the formula's bits are the same for every element.
-using NormalizeTable = std::array<float, 256>;
-[[nodiscard]] NormalizeTable make_normalize_table(const Normalization& normalization);
+// Loads rows of batches from one data set after the other.
+class BatchLoader {
+ public:
+  // For batches of so many inputs and, behind them, labels.
+  BatchLoader(Preparation preparation, size_t inputs, size_t labels);
 
-// E0262 unless samples of `file` can be rows of `tensor`: the same shape up to extents of 1, the same dtype or one that
-// widens (u8 to f32, i64, i32; i32 to i64). `normalize`: u8 to f32 goes through the table (inputs), else as it is
-// (targets).
-[[nodiscard]] Result<Conversion> check_fit(const artifact::SampleFile& file, const PlanTensor& tensor, bool normalize);
+  // Fits `data` to the batch; `data` outlives the loads. No allocation. E0262 unless the
+  // samples can be rows: the same shape up to extents of 1, the same dtype or one that widens (u8 to f32, i64, i32; i32
+  // to i64), a normalization for every channel, images where there are augmentations.
+  [[nodiscard]] Result<void> bind(const artifact::Dataset& data, std::span<const BatchView> batch);
 
-// Reads sample `index` into row `row`. Stored elements are narrower or as wide: they are read into the tail of the row
-// and widened in place, ascending; element e is written at w e .. w e + w and the unread ones start at or behind that.
-// No allocation on success. E0260.
-[[nodiscard]] Result<void> load_row(const artifact::SampleFile& file, int64_t index, const BatchTensor& batch,
-                                    int64_t row, Conversion conversion, const NormalizeTable& table);
+  // Reads sample `index` into row `row` of every tensor. Stored elements are narrower or as wide: they are read into
+  // the tail of the row, changed there, and widened in place, ascending; element e is written at w e .. w e + w and the
+  // unread ones start at or behind that. No allocation on success. E0260.
+  [[nodiscard]] Result<void> load(int64_t index, std::span<const BatchView> batch, int64_t row,
+                                  const Change* change = nullptr) const;
+
+  [[nodiscard]] const Augmentation& augmentation() const { return preparation_.augmentation; }
+
+ private:
+  using Table = std::array<float, 256>;  // u8 -> f32, so that the formula's bits are the same for every element
+
+  Preparation preparation_;
+  std::vector<Table> tables_;  // one for each normalization; one where none is asked for
+  const artifact::Dataset* data_ = nullptr;
+  size_t inputs_;
+  std::vector<Conversion> conversions_;  // of the inputs, then the labels
+
+  [[nodiscard]] Result<Conversion> fit(const artifact::SampleFile& file, const BatchView& tensor, bool is_input) const;
+  [[nodiscard]] Result<void> check_channels(const BatchView& tensor, Conversion conversion) const;
+  [[nodiscard]] Result<void> check_images(std::span<const BatchView> batch) const;
+  [[nodiscard]] Result<void> load_tensor(const artifact::SampleFile& file, int64_t index, const BatchView& tensor,
+                                         int64_t row, Conversion conversion, const Change* change) const;
+  void convert(std::byte* row, size_t count, size_t planes, Conversion conversion) const;
+};
 
 }  // namespace pantoum::train

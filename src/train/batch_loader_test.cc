@@ -1,5 +1,6 @@
 #include "train/batch_loader.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "train/tiny_plan_fixture.h"
@@ -7,27 +8,60 @@
 namespace pantoum::train {
 namespace {
 
-PlanTensor plan_tensor(ir::DType dtype, ir::Shape shape) {
-  PlanTensor tensor{0, "x", dtype, std::move(shape), static_cast<uint64_t>(ir::size_of(dtype))};
-  for (const int64_t extent : tensor.shape) tensor.bytes *= static_cast<uint64_t>(extent);
-  return tensor;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A batch of one input and labels of bytes, with its memory.
+class TestBatch {
+ public:
+  TestBatch(ir::DType dtype, ir::Shape shape, ir::Shape label = {})
+      : shapes_{std::move(shape), std::move(label)}, types_{dtype, ir::DType::kI64} {
+    if (shapes_[1].empty()) shapes_[1] = {shapes_[0][0]};
+    for (size_t tensor = 0; tensor < 2; ++tensor) {
+      bytes_[tensor].resize(static_cast<size_t>(ir::TensorType{types_[tensor], shapes_[tensor]}.bytes()));
+      views_.push_back({tensor == 0 ? "x" : "label", types_[tensor], shapes_[tensor], bytes_[tensor]});
+    }
+  }
+  std::span<const BatchView> views() const { return views_; }
+  template <class T>
+  std::vector<T> input() const {
+    std::vector<T> values(bytes_[0].size() / sizeof(T));
+    std::memcpy(values.data(), bytes_[0].data(), bytes_[0].size());
+    return values;
+  }
+
+ private:
+  std::array<ir::Shape, 2> shapes_;
+  std::array<ir::DType, 2> types_;
+  std::array<std::vector<std::byte>, 2> bytes_;
+  std::vector<BatchView> views_;
+};
+
+template <class T>
+artifact::Dataset dataset(ir::DType dtype, ir::Shape shape, const std::vector<T>& values) {
+  artifact::Dataset data;
+  data.inputs.push_back(samples(dtype, std::move(shape), values));
+  data.labels = samples(ir::DType::kU8, {}, std::vector<uint8_t>(static_cast<size_t>(data.inputs[0]->count())));
+  return data;
 }
 
+// Every sample, the last one first.
 template <class To, class From>
-std::vector<To> load_all(ir::DType to, ir::DType from, const std::vector<From>& stored, int64_t row,
-                         bool normalize = false) {
-  const auto file = samples(from, {row}, stored);
-  const PlanTensor tensor = plan_tensor(to, {file->count(), row});
-  std::vector<To> loaded(stored.size());
-  const auto conversion = check_fit(*file, tensor, normalize);
-  EXPECT_TRUE(conversion);
-  for (int64_t sample = 0; sample < file->count(); ++sample)
-    EXPECT_TRUE(load_row(*file, file->count() - 1 - sample, {&tensor, reinterpret_cast<std::byte*>(loaded.data())},
-                         sample, *conversion, make_normalize_table({0.1F, 0.3F})));
-  return loaded;
+std::vector<To> load_all(ir::DType to, ir::DType from, const std::vector<From>& stored, ir::Shape row,
+                         const Preparation& preparation = {}) {
+  const artifact::Dataset data = dataset(from, row, stored);
+  row.insert(row.begin(), data.count());
+  const TestBatch batch(to, row);
+  BatchLoader loader(preparation, 1, 1);
+  const auto bound = loader.bind(data, batch.views());
+  EXPECT_TRUE(bound) << to_text(bound.error());
+  if (!bound) return {};
+  for (int64_t sample = 0; sample < data.count(); ++sample)
+    EXPECT_TRUE(loader.load(data.count() - 1 - sample, batch.views(), sample));
+  return batch.input<To>();
 }
 
-TEST(LoadRow, WidensInPlaceWhateverTheLength) {
+TEST(BatchLoader, WidensInPlaceWhateverTheLength) {
   for (int64_t row = 1; row < 20; ++row) {
     std::vector<uint8_t> bytes;
     std::vector<int32_t> words;
@@ -38,28 +72,73 @@ TEST(LoadRow, WidensInPlaceWhateverTheLength) {
     bytes_back.insert(bytes_back.end(), bytes.begin(), bytes.begin() + half);
     std::vector<int32_t> words_back(words.begin() + half, words.end());
     words_back.insert(words_back.end(), words.begin(), words.begin() + half);
-    EXPECT_EQ(load_all<int64_t>(ir::DType::kI64, ir::DType::kU8, bytes, row),
-              std::vector<int64_t>(bytes_back.begin(), bytes_back.end()));
-    EXPECT_EQ(load_all<int32_t>(ir::DType::kI32, ir::DType::kU8, bytes, row),
-              std::vector<int32_t>(bytes_back.begin(), bytes_back.end()));
-    EXPECT_EQ(load_all<float>(ir::DType::kF32, ir::DType::kU8, bytes, row),
-              std::vector<float>(bytes_back.begin(), bytes_back.end()));
-    EXPECT_EQ(load_all<int64_t>(ir::DType::kI64, ir::DType::kI32, words, row),
-              std::vector<int64_t>(words_back.begin(), words_back.end()));
-    EXPECT_EQ(load_all<int32_t>(ir::DType::kI32, ir::DType::kI32, words, row), words_back);
+    using enum ir::DType;
+    EXPECT_EQ(load_all<int64_t>(kI64, kU8, bytes, {row}), std::vector<int64_t>(bytes_back.begin(), bytes_back.end()));
+    EXPECT_EQ(load_all<int32_t>(kI32, kU8, bytes, {row}), std::vector<int32_t>(bytes_back.begin(), bytes_back.end()));
+    EXPECT_EQ(load_all<int64_t>(kI64, kI32, words, {row}), std::vector<int64_t>(words_back.begin(), words_back.end()));
+    EXPECT_EQ(load_all<int32_t>(kI32, kI32, words, {row}), words_back);
   }
 }
 
-TEST(LoadRow, NormalizesByTheDocumentedFormula) {
-  const auto loaded = load_all<float>(ir::DType::kF32, ir::DType::kU8, std::vector<uint8_t>{0, 1, 128, 255}, 4, true);
-  const float expected[] = {0, 1, 128, 255};
-  for (size_t at = 0; at < 4; ++at) EXPECT_EQ(loaded[at], (expected[at] / 255.0F - 0.1F) / 0.3F);
+TEST(BatchLoader, NormalizesBytesByTheWrittenFormula) {
+  std::vector<uint8_t> all(256);
+  for (size_t x = 0; x < all.size(); ++x) all[x] = static_cast<uint8_t>(x);
+  const std::vector<float> normalized =
+      load_all<float>(ir::DType::kF32, ir::DType::kU8, all, {256}, {.normalization = {{0.1F, 0.3F}}});
+  const std::vector<float> plain = load_all<float>(ir::DType::kF32, ir::DType::kU8, all, {256});
+  for (size_t x = 0; x < all.size(); ++x) {
+    EXPECT_EQ(normalized[x], (static_cast<float>(x) / 255.0F - 0.1F) / 0.3F);
+    EXPECT_EQ(plain[x], static_cast<float>(x) / 255.0F);
+  }
 }
 
-TEST(CheckFit, LeavesOutExtentsOfOneAndNothingElse) {
-  const auto image = samples(ir::DType::kF32, {28, 28}, std::vector<float>(784));
+TEST(BatchLoader, NormalizesEachChannelByItsOwn) {
+  const Preparation each{.normalization = {{0, 1}, {0.5F, 0.5F}, {1, 0.25F}}};
+  EXPECT_THAT(
+      load_all<float>(ir::DType::kF32, ir::DType::kU8, std::vector<uint8_t>{0, 255, 0, 255, 0, 255}, {3, 2}, each),
+      ElementsAre(0, 1, -1, 1, -4, 0));
+  EXPECT_THAT(load_all<float>(ir::DType::kF32, ir::DType::kF32, std::vector<float>{0, 2, 0, 2, 0, 2}, {3, 2}, each),
+              ElementsAre(0, 2, -1, 3, -4, 4));
+}
+
+TEST(BatchLoader, FloatsAreTakenAsTheyAreUnlessNormalizationIsAskedFor) {
+  const std::vector<float> stored{1, 2, 3};
+  EXPECT_EQ(load_all<float>(ir::DType::kF32, ir::DType::kF32, stored, {3}), stored);
+  EXPECT_THAT(load_all<float>(ir::DType::kF32, ir::DType::kF32, stored, {3}, {.normalization = {{1, 2}}}),
+              ElementsAre(0, 0.5F, 1));
+}
+
+TEST(BatchLoader, RefusesWhatDoesNotFitThePreparation) {
+  const artifact::Dataset flat = dataset(ir::DType::kU8, {2, 4}, std::vector<uint8_t>(8)),
+                          image = dataset(ir::DType::kU8, {2, 4, 3}, std::vector<uint8_t>(24));
+  const auto refusal = [](const artifact::Dataset& data, const TestBatch& batch, const Preparation& preparation) {
+    const auto bound = BatchLoader(preparation, 1, 1).bind(data, batch.views());
+    return bound ? "accepted" : to_text(bound.error());
+  };
+  const TestBatch of_rows(ir::DType::kF32, {1, 2, 4}), of_images(ir::DType::kF32, {1, 2, 4, 3});
+  EXPECT_THAT(refusal(flat, of_rows, {.normalization = {{}, {}, {}}}),
+              HasSubstr("3 normalizations for the 2 channels"));
+  EXPECT_EQ(refusal(flat, of_rows, {.normalization = {{}, {}}}), "accepted");
+  EXPECT_THAT(refusal(flat, of_rows, {.augmentation = {.flip = true}}), HasSubstr("no input of images"));
+  EXPECT_THAT(refusal(image, of_images, {.augmentation = {.crop = 3}}), HasSubstr("out of sight"));
+  EXPECT_EQ(refusal(image, of_images, {.augmentation = {.flip = true, .crop = 2}}), "accepted");
+}
+
+TEST(BatchLoader, ChangesImagesBeforeTheyAreWidened) {
+  const artifact::Dataset data = dataset(ir::DType::kU8, {2, 1, 3}, std::vector<uint8_t>{0, 51, 102, 153, 204, 255});
+  const TestBatch batch(ir::DType::kF32, {1, 2, 1, 3});
+  BatchLoader loader({}, 1, 1);
+  ASSERT_TRUE(loader.bind(data, batch.views()));
+  const Change change{.flip = true, .right = 1};
+  ASSERT_TRUE(loader.load(0, batch.views(), 0, &change));
+  EXPECT_THAT(batch.input<float>(), ElementsAre(0, 0.4F, 0.2F, 0, 1, 0.8F));
+}
+
+TEST(BatchLoader, LeavesOutExtentsOfOneAndNothingElse) {
+  const artifact::Dataset image = dataset(ir::DType::kF32, {28, 28}, std::vector<float>(784));
   const auto fits = [&](ir::Shape shape) {
-    return check_fit(*image, plan_tensor(ir::DType::kF32, std::move(shape)), true).has_value();
+    const TestBatch batch(ir::DType::kF32, std::move(shape));
+    return BatchLoader({}, 1, 1).bind(image, batch.views()).has_value();
   };
   EXPECT_TRUE(fits({8, 1, 28, 28}));
   EXPECT_TRUE(fits({8, 28, 28, 1, 1}));
@@ -67,6 +146,9 @@ TEST(CheckFit, LeavesOutExtentsOfOneAndNothingElse) {
   EXPECT_FALSE(fits({8, 28}));
   EXPECT_FALSE(fits({8, 28, 28, 2}));
   EXPECT_FALSE(fits({8, 27, 28}));
+  const artifact::Dataset last = dataset(ir::DType::kU8, {4, 5, 3}, std::vector<uint8_t>(60));
+  const TestBatch first(ir::DType::kF32, {1, 3, 4, 5});
+  EXPECT_THAT(BatchLoader({}, 1, 1).bind(last, first.views()).error().help, HasSubstr("(0, 3, 1, 2)"));
 }
 
 }  // namespace

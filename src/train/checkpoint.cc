@@ -55,6 +55,12 @@ bool parse(const artifact::SafetensorFile& file, const std::string& key, Number&
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+Result<Schedule> read_schedule(const std::string& text, const std::string& path) {
+  Result<Schedule> schedule = parse_schedule(text, path);
+  if (!schedule) return fail("E0243", "the resume point's schedule is damaged: " + schedule.error().message, path);
+  return schedule;
+}
+
 }  // namespace
 
 Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
@@ -78,6 +84,15 @@ Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTabl
                           std::span<std::byte> piece) {
   for (const PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (const PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
+  return clear_sums(table, engine, piece);
+}
+
+Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std::byte> piece) {
+  std::fill(piece.begin(), piece.end(), std::byte{0});
+  for (const PlanTensor& tensor : table.sums)
+    for (uint64_t at = 0; at < tensor.bytes; at += piece.size())
+      PANTOUM_TRY(engine.write(tensor.index, at,
+                               piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)))));
   return {};
 }
 
@@ -87,15 +102,22 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
-  const int64_t per_epoch = progress.batch > 0 ? progress.samples / progress.batch : 0;
+  const int64_t per_step = progress.batch * progress.micro_batches;
+  const int64_t per_epoch = per_step > 0 ? progress.samples / per_step : 0;
   const uint64_t steps_per_epoch = static_cast<uint64_t>(std::max<int64_t>(per_epoch, 1));
   return artifact::write_safetensors(
       path, sources,
       {{"step", std::to_string(progress.step)},
        {"seed", std::to_string(progress.seed)},
        {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
+       {"schedule", to_text(progress.schedule)},
+       {"best", fmt::format("{}", progress.standing.best)},
+       {"best_step", std::to_string(progress.standing.best_step)},
+       {"judged_step", std::to_string(progress.standing.judged_step)},
+       {"stale", std::to_string(progress.standing.stale)},
        {"plan_hash", progress.plan_hash},
        {"batch", std::to_string(progress.batch)},
+       {"micro_batches", std::to_string(progress.micro_batches)},
        {"samples", std::to_string(progress.samples)},
        {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
        {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
@@ -111,6 +133,15 @@ Result<Progress> read_progress(const artifact::SafetensorFile& file) {
     return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash",
                 file.path, "to begin with these weights, use --weights");
   progress.plan_hash = hash->second;
+  if (file.metadata.contains("micro_batches") && !parse(file, "micro_batches", progress.micro_batches))
+    return fail("E0243", "the resume point's number of micro-batches is damaged", file.path);
+  if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
+    PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
+  }
+  Standing standing;  // of a run that judges nothing, or an older one's: none
+  if (parse(file, "best", standing.best) && parse(file, "best_step", standing.best_step) &&
+      parse(file, "judged_step", standing.judged_step) && parse(file, "stale", standing.stale))
+    progress.standing = standing;
   return progress;
 }
 

@@ -8,7 +8,9 @@
 #include "artifact/safetensors.h"
 #include "pantoum/result.h"
 #include "train/engine.h"
+#include "train/schedule.h"
 #include "train/tensor_table.h"
+#include "train/trainer.h"
 
 namespace pantoum::train {
 
@@ -16,8 +18,10 @@ namespace pantoum::train {
 struct Progress {
   uint64_t step = 0, seed = 0;
   double lr = 0;
+  Schedule schedule;
+  Standing standing;
   std::string plan_hash;
-  int64_t batch = 0;
+  int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
   int64_t samples =
       0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
 };
@@ -27,10 +31,13 @@ struct Progress {
 [[nodiscard]] Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table,
                                          bool states_too, const char* code);
 
-// Copies checked tensors into the session; states that the file lacks become zeros. `piece`: the buffer between. E0241,
-// E0903.
+// Copies checked tensors into the session; states that the file lacks become zeros, as sums do. `piece`: the buffer
+// between. E0241, E0903.
 [[nodiscard]] Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
                                         std::span<std::byte> piece);
+
+// Makes the sums of gradients zero. E0903.
+[[nodiscard]] Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std::byte> piece);
 
 // Atomic. E0901, E0903.
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine,

@@ -15,6 +15,7 @@
 
 #include "train/memory_meter.h"
 #include "train/status_error.h"
+#include "train/warm_up.h"
 
 namespace pantoum::train {
 namespace {
@@ -78,7 +79,11 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
     return fail("E0251", "the plan's alignment is no power of two, which a host needs", {},
                 "plan the model again for this host");
   engine->kernels_ = options.kernels != nullptr ? options.kernels : pt_portable_kernels();
-  PANTOUM_ASSIGN(engine->pool_, ThreadPool::create(options.threads));
+  engine->pool_ = options.pool;
+  if (engine->pool_ == nullptr) {
+    PANTOUM_ASSIGN(engine->own_pool_, ThreadPool::create(options.threads));
+    engine->pool_ = engine->own_pool_->interface();
+  }
   if (engine->plan_.storage_bytes > 0) {
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
                                                     .bytes = engine->plan_.storage_bytes,
@@ -103,13 +108,18 @@ Result<void> Engine::make_buffers() {
 
 Result<void> Engine::start() {
   warm_code_and_stack(reinterpret_cast<const void*>(&pt_run));
+  const uint64_t before = read_resident_set().now_bytes;
+  if (const pt_status warm = warm_up(plan_, *kernels_, pool_); warm != PT_OK)
+    return status_failure(warm, "preparing the kernels");
+  const uint64_t after = read_resident_set().now_bytes;
+  back_end_bytes_ = after > before ? after - before : 0;
   (void)::malloc_trim(0);  // what planning has freed must not hide the arena's growth
   (void)reset_resident_peak();
   rss_before_arena_ = read_resident_set().now_bytes;
   PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
-  const pt_status opened = pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_,
-                                           pager, pool_->interface());
+  const pt_status opened =
+      pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_, pager, pool_);
   if (opened != PT_OK) return status_failure(opened, "opening the session");
   return {};
 }

@@ -19,6 +19,7 @@ struct EngineOptions {
   int threads = 0;
   bool direct_io = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  const pt_pool* pool = nullptr;  // null: a team of `threads` of its own; else the caller's, and outlives the engine
 };
 
 // Anonymous private memory of whole pages: zero, and in RAM only where it was touched. No huge pages, so that this is
@@ -50,13 +51,14 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Warms code and stacks, resets VmHWM, reads VmRSS (rss_before_arena), maps the arena, opens the session. E0906,
-  // E0410.
+  // Warms kernels, code and stacks, resets VmHWM, reads VmRSS (rss_before_arena), maps the arena, opens the session.
+  // E0906, E0410.
   [[nodiscard]] Result<void> start();
 
   [[nodiscard]] const pt_plan& plan() const { return plan_; }
   [[nodiscard]] uint64_t rss_before_arena() const { return rss_before_arena_; }
-  [[nodiscard]] const FilePager* pager() const { return pager_.get(); }  // null: nothing is paged
+  [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // what preparing the kernels left in RAM
+  [[nodiscard]] const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
 
   // After start(). Neither allocates.
   [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
@@ -80,13 +82,14 @@ class Engine {
   std::vector<std::byte> bytes_;  // of the plan; plan_ and the session point into it
   pt_plan plan_{};
   const pt_kernel_table* kernels_ = nullptr;
-  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<ThreadPool> own_pool_;
+  const pt_pool* pool_ = nullptr;
   std::unique_ptr<FilePager> pager_;
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;
   pt_session* session_ = nullptr;
-  uint64_t rss_before_arena_ = 0;
+  uint64_t rss_before_arena_ = 0, back_end_bytes_ = 0;
 };
 
 }  // namespace pantoum::train

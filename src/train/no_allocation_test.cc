@@ -66,10 +66,31 @@ TEST_F(Contract, StepAndEvaluateAllocateNothing) {
     EXPECT_TRUE(good);
     EXPECT_EQ(after, before) << in_storage;
   }
+  for (const int64_t prefetch : {0, 2}) {  // a feed's steps, its thread's work included
+    const auto trained = trainer({}, 7, {}, prefetch);
+    std::vector<uint32_t> order(30);
+    trained->feed(*trained->epochs_of(data, order), 20, 30);
+    bool good = true;
+    const long before = g_allocations;
+    for (int step = 0; step < 20; ++step) good = trained->step().has_value() && good;
+    const long after = g_allocations;
+    EXPECT_TRUE(good);
+    EXPECT_EQ(after, before) << prefetch;
+  }
   const long before = g_allocations;
   void* volatile memory = std::malloc(3);
   std::free(memory);
   EXPECT_GT(g_allocations, before);  // the counter counts
+}
+
+TEST_F(Contract, TheQueueTakesItsBytesAndNoMore) {
+  const artifact::TrainTest data{tiny_data(300), {}};
+  std::vector<uint32_t> indices(300, 1);
+  const auto trained = trainer({.batch = 64}, 7, {}, 32);
+  ASSERT_TRUE(run_training(*trained, data, {.epochs = 3, .indices = indices}));
+  const Usage usage = trained->usage();
+  EXPECT_EQ(usage.queue_bytes, 32U * 64 * (6 * sizeof(float) + sizeof(int64_t)));
+  EXPECT_LE(usage.high_water, usage.rss_before_arena + usage.arena_bytes + usage.queue_bytes + (1 << 20));
 }
 
 TEST_F(Contract, RamGrowsByTheArenaAndLessThanOneMebibyte) {

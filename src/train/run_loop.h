@@ -16,7 +16,7 @@ namespace pantoum::train {
 
 struct RunProgress {
   uint64_t step = 0, total_steps = 0, epoch = 0;  // epoch: from 0
-  double loss = 0;
+  double loss = 0, lr = 0;
   double samples_per_s = 0;  // of this run's steps so far, evaluations left out
   double seconds = 0;        // since the run began
 };
@@ -26,7 +26,24 @@ struct RunEvent {
   uint64_t step = 0, epoch = 0;          // kEpoch: the epoch that ended
   double mean_loss = 0;                  // kEpoch: over the epoch's steps of this run
   std::optional<Evaluation> evaluation;  // kEpoch
+  bool best = false;                     // kEpoch: the best evaluation so far
   double seconds = 0;
+};
+
+// What is done about evaluations that become better, or no longer do.
+struct JudgeOptions {
+  bool by_accuracy = false;  // else by the loss
+  uint64_t patience = 0;     // the run ends after so many epochs without a better one; 0: never
+  std::string best;          // where a resume point of the best is kept; "": nowhere
+  [[nodiscard]] bool judges() const { return patience > 0 || !best.empty(); }
+};
+
+// Batches that a function makes, in place of a data set.
+struct ProducedData {
+  BatchProducer produce;
+  uint64_t steps_per_epoch = 0;
+  const artifact::Dataset* test = nullptr;  // outlives the run; null: no evaluation
+  int64_t samples = 0;                      // of an epoch, for checkpoints; 0: those of its steps
 };
 
 struct RunOptions {
@@ -34,6 +51,7 @@ struct RunOptions {
   uint64_t checkpoint_every = 0;  // steps; 0: only when interrupted or out of time
   std::string checkpoint;         // where; "": none is written
   bool evaluate_every_epoch = true;
+  JudgeOptions judge = {};
   double max_seconds = 0;  // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
   std::function<void(const RunProgress&)> progress;  // after every step
   std::function<void(const RunEvent&)> log;
@@ -49,15 +67,20 @@ struct RunSummary {
   std::optional<Evaluation>
       evaluation;  // of the parameters as they are now; none when interrupted or without test data
   bool interrupted = false, out_of_time = false;
-  std::string checkpoint;  // the last one written; "": none
+  bool stopped_early = false;  // patience was over
+  std::string checkpoint;      // the last one written; "": none
   double seconds = 0;
 };
 
 // Goes on where trainer.steps_done() says: epoch = steps / (samples / batch), and the rest is the position in it. Every
 // epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so
 // that a run that is killed at any time and resumed ends with the parameters of the run that was not. Errors of step()
-// carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32.
+// carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32; nothing to judge by.
 [[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data,
                                               const RunOptions& options);
+
+// The same on batches that a function makes; a resumed run equals the one that was not if they follow from the step.
+// E0120 an epoch of no steps.
+[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, const RunOptions& options);
 
 }  // namespace pantoum::train

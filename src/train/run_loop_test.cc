@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
+#include <cmath>
 #include <csignal>
 #include <ctime>
 
@@ -62,6 +63,70 @@ TEST_F(RunTraining, TheCallersIndexBufferChangesNothing) {
   EXPECT_EQ(base::read_file(path("a")).value(), base::read_file(path("b")).value());
 }
 
+TEST_F(RunTraining, BatchesMadeAheadChangeNothing) {
+  const auto whole = trainer();
+  ASSERT_TRUE(run_training(*whole, data(), {.epochs = 3}));
+  ASSERT_TRUE(whole->save(path("whole")));
+  for (const int64_t prefetch : {1, 2, 7, 50}) {
+    for (const uint64_t at : {3U, 7U, 20U}) {  // interrupted and resumed
+      std::stop_source stop;
+      const auto first = run_training(*trainer({}, 7, {}, prefetch), data(),
+                                      {.epochs = 3,
+                                       .checkpoint = path("point"),
+                                       .progress =
+                                           [&](const RunProgress& progress) {
+                                             if (progress.step == at) stop.request_stop();
+                                           },
+                                       .stop = stop.get_token()});
+      ASSERT_TRUE(first && first->interrupted);
+      const auto second = trainer({}, 1234, {}, prefetch);
+      ASSERT_TRUE(second->resume(path("point")));
+      ASSERT_TRUE(run_training(*second, data(), {.epochs = 3}));
+      ASSERT_TRUE(second->save(path("resumed")));
+      EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << prefetch;
+    }
+  }
+}
+
+TEST_F(RunTraining, AFunctionMayMakeTheBatches) {
+  const artifact::TrainTest all = data();
+  std::vector<uint32_t> indices(30);
+  for (const int64_t prefetch : {0, 2}) {
+    const auto by_data = trainer(), by_function = trainer({}, 7, {}, prefetch);
+    ASSERT_TRUE(run_training(*by_data, all, {.epochs = 2}));
+    const BatchProducer batches = *by_data->epochs_of(all.train, indices);
+    const BatchProducer produce = [&](uint64_t step, std::span<const BatchView> batch) -> Result<void> {
+      EXPECT_EQ(batch.size(), 2U);
+      EXPECT_EQ(batch[0].name, "x");
+      EXPECT_EQ(batch[0].data.size(), 4U * 2 * 3 * sizeof(float));
+      EXPECT_EQ(batch[1].name, "label");
+      return batches(step, batch);
+    };
+    const auto summary = run_training(
+        *by_function, {.produce = produce, .steps_per_epoch = 7, .test = &all.test, .samples = 30}, {.epochs = 2});
+    ASSERT_TRUE(summary) << to_text(summary.error());
+    EXPECT_EQ(summary->steps, 14U);
+    EXPECT_TRUE(summary->evaluation);
+    ASSERT_TRUE(by_data->save(path("a")) && by_function->save(path("b")));
+    EXPECT_EQ(base::read_file(path("a")).value(), base::read_file(path("b")).value());
+  }
+  EXPECT_EQ(run_training(*trainer(), ProducedData{}, {}).error().code, "E0120");
+}
+
+TEST_F(RunTraining, AProducersErrorEndsTheRunAtItsStep) {
+  for (const int64_t prefetch : {0, 3}) {
+    const auto trained = trainer({}, 7, {}, prefetch);
+    const BatchProducer produce = [](uint64_t step, std::span<const BatchView> batch) -> Result<void> {
+      for (const BatchView& tensor : batch) std::memset(tensor.data.data(), 0, tensor.data.size());
+      return step < 5 ? Result<void>() : fail("E0260", "no more");
+    };
+    const auto summary = run_training(*trained, {.produce = produce, .steps_per_epoch = 9}, {});
+    ASSERT_FALSE(summary);
+    EXPECT_EQ(summary.error().code, "E0260");
+    EXPECT_EQ(trained->steps_done(), 4U);
+  }
+}
+
 TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
   const auto whole = trainer();
   ASSERT_TRUE(run_training(*whole, data(), {.epochs = 3}));
@@ -89,6 +154,40 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
     ASSERT_TRUE(second->save(path("resumed")));
     EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << at;
   }
+}
+
+TEST_F(RunTraining, KeepsTheBestAndEndsWhenNothingBecomesBetter) {
+  for (const bool by_accuracy : {false, true}) {
+    const auto trained = trainer();
+    trained->set_lr(0);
+    const auto summary = run_training(
+        *trained, data(), {.epochs = 9, .judge = {.by_accuracy = by_accuracy, .patience = 3, .best = path("best")}});
+    ASSERT_TRUE(summary) << to_text(summary.error());
+    EXPECT_TRUE(summary->stopped_early);
+    EXPECT_EQ(summary->steps, 4 * 7U) << "the first epoch and three that are not better";
+    EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), "7");
+    EXPECT_EQ(trained->standing().stale, 3U);
+  }
+}
+
+TEST_F(RunTraining, KeepsEveryEpochThatIsBetter) {
+  const auto trained = trainer();
+  uint64_t best = 0;
+  double least = HUGE_VAL;
+  ASSERT_TRUE(run_training(*trained, data(300, 100),
+                           {.epochs = 6, .judge = {.best = path("best")}, .log = [&](const RunEvent& event) {
+                              const bool better = event.evaluation->loss < least;
+                              EXPECT_EQ(event.best, better);
+                              if (better) least = event.evaluation->loss, best = event.step;
+                            }}));
+  EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), std::to_string(best));
+  EXPECT_EQ(trained->standing().best, least);
+}
+
+TEST_F(RunTraining, NeedsATestSetToJudgeBy) {
+  const auto summary = run_training(*trainer(), data(30, 0), {.judge = {.patience = 1}});
+  ASSERT_FALSE(summary);
+  EXPECT_EQ(summary.error().code, "E0262");
 }
 
 TEST_F(RunTraining, OutOfTimeItEvaluatesAndKeepsACheckpoint) {

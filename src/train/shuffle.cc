@@ -3,24 +3,11 @@
 #include <array>
 #include <utility>
 
+#include "kernels/portable/philox.h"
 #include "train/trainer.h"
 
 namespace pantoum::train {
 namespace {
-
-// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-using Block = std::array<uint32_t, 4>;
-
-Block philox4x32_10(Block counter, std::array<uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const uint64_t a = uint64_t{0xD2511F53} * counter[0], b = uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(b),
-               static_cast<uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(a)};
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
-  return counter;
-}
 
 // A stream of its own: dropout uses the plain seed as its key.
 constexpr uint64_t kShuffleDomain = 0x73687566666c6521;  // "shuffle!"
@@ -45,14 +32,14 @@ class Draws {
  private:
   std::array<uint32_t, 2> key_{};
   uint64_t epoch_, block_ = 0;
-  Block words_{};
+  std::array<uint32_t, 4> words_{};
   size_t used_ = 4;
 
   uint32_t next() {
     if (used_ == words_.size()) {
-      words_ = philox4x32_10({static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
-                              static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)},
-                             key_);
+      const uint32_t counter[4] = {static_cast<uint32_t>(block_), static_cast<uint32_t>(block_ >> 32),
+                                   static_cast<uint32_t>(epoch_), static_cast<uint32_t>(epoch_ >> 32)};
+      pt_philox(counter, key_.data(), words_.data());
       ++block_;
       used_ = 0;
     }

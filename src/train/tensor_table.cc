@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "train/trainer.h"
+
 namespace pantoum::train {
 namespace {
 
@@ -33,21 +35,23 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
 
 class TableMaker {
  public:
-  TableMaker(const std::vector<std::string>& inputs, const artifact::SafetensorFile& weights)
-      : input_names_(inputs), weights_(weights) {}
+  TableMaker(const InputNames& names, const artifact::SafetensorFile& weights)
+      : input_names_(names.inputs), feature_names_(names.features), weights_(weights) {}
 
   Result<TensorTable> make(const pt_plan& plan) {
     const std::vector<Named> named = named_tensors(plan);
     PANTOUM_TRY(find_programs(plan));
-    PANTOUM_TRY(find_label(named));
+    PANTOUM_TRY(find_labels(named));
     table_.inputs.resize(input_names_.size());
+    table_.features.resize(feature_names_.size());
+    table_.made_features.resize(feature_names_.size());
     for (const Named& entry : named) sort_in(entry);
     PANTOUM_TRY(check());
     return std::move(table_);
   }
 
  private:
-  const std::vector<std::string>& input_names_;
+  const std::vector<std::string>&input_names_, &feature_names_;
   const artifact::SafetensorFile& weights_;
   TensorTable table_;
 
@@ -56,24 +60,38 @@ class TableMaker {
     if (train < 0) return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
     table_.train_program = static_cast<uint32_t>(train);
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
+    if (const int32_t features = pt_plan_program(&plan, "features"); features >= 0)
+      table_.features_program = static_cast<uint32_t>(features);
+    if (const int32_t accumulate = pt_plan_program(&plan, "accumulate"); accumulate >= 0)
+      table_.accumulate_program = static_cast<uint32_t>(accumulate);
     return {};
   }
 
-  Result<void> find_label(const std::vector<Named>& named) {
+  // A parameter may be called alike: then the weights hold it.
+  bool is_label(const Named& entry) const {
+    const std::string& name = entry.tensor.name;
+    return (name == "label" || name.starts_with("label.")) && weights_.find(name) == nullptr;
+  }
+
+  Result<void> find_labels(const std::vector<Named>& named) {
     for (const Named& entry : named)
-      if (entry.tensor.name == "label" && entry.in_ram && !entry.tensor.shape.empty()) {
-        table_.label = entry.tensor;
-        table_.batch = entry.tensor.shape[0];
-        return {};
-      }
-    return fail("E0253", "the plan holds no tensor 'label' in RAM", {}, kHelp);
+      if (is_label(entry) && entry.in_ram && !entry.tensor.shape.empty())
+        table_.terms.push_back({.label = entry.tensor});
+    if (table_.terms.empty()) return fail("E0253", "the plan holds no tensor 'label' in RAM", {}, kHelp);
+    if (table_.terms.size() > kMaxLosses)
+      return fail("E0253", fmt::format("the plan has more than {} losses", int{kMaxLosses}), {},
+                  "train fewer outputs at a time");
+    table_.batch = table_.terms[0].label.shape[0];
+    return {};
   }
 
   void sort_in(const Named& entry) {
     const std::string& name = entry.tensor.name;
-    if (name == "label") return;
-    if (name == "loss" || name.starts_with("eval.")) return result(entry);
+    if (is_label(entry)) return;
+    if (name == "loss" || name.starts_with("eval.") || name == "accumulate.loss") return result(entry);
     if (name.starts_with("optim.")) return table_.states.push_back(entry.tensor);
+    if (name.starts_with("accumulated.")) return table_.sums.push_back(entry.tensor);
+    if (is_feature(entry)) return;
     const auto input = std::find(input_names_.begin(), input_names_.end(), name);
     if (input != input_names_.end() && entry.in_ram) {
       table_.inputs[static_cast<size_t>(input - input_names_.begin())] = entry.tensor;
@@ -84,11 +102,33 @@ class TableMaker {
     }
   }
 
+  // One that is an input of the model too is not taken here.
+  bool is_feature(const Named& entry) {
+    bool taken = false;
+    for (size_t feature = 0; feature < feature_names_.size(); ++feature) {
+      const std::string& name = feature_names_[feature];
+      const bool is_input = std::find(input_names_.begin(), input_names_.end(), name) != input_names_.end();
+      if (entry.tensor.name == name) table_.features[feature] = entry.tensor;
+      if (entry.tensor.name == (is_input ? name : "features." + name)) table_.made_features[feature] = entry.tensor;
+      taken = taken || (!is_input && (entry.tensor.name == name || entry.tensor.name == "features." + name));
+    }
+    return taken;
+  }
+
   void result(const Named& entry) {
     if (!entry.in_ram || entry.tensor.dtype != ir::DType::kF32) return;
     if (entry.tensor.name == "loss" && entry.tensor.bytes == 4) table_.loss = entry.tensor;
-    if (entry.tensor.name == "eval.loss" && entry.tensor.bytes == 4) table_.eval_loss = entry.tensor;
-    if (entry.tensor.name == "eval.count_correct" && entry.tensor.bytes == 8) table_.eval_correct = entry.tensor;
+    if (entry.tensor.name == "accumulate.loss" && entry.tensor.bytes == 4) table_.accumulate_loss = entry.tensor;
+    for (LossTensors& term : table_.terms) {
+      const std::string suffix = term.label.name.substr(std::string("label").size());
+      const auto take = [&](const char* what, uint64_t bytes, std::optional<PlanTensor>& into) {
+        if (entry.tensor.name == what + suffix && entry.tensor.bytes == bytes) into = entry.tensor;
+      };
+      take("eval.loss", 4, term.loss);
+      take("eval.count_correct", 8, term.correct);
+      take("eval.count_top5", 8, term.top5);
+      take("eval.mean_absolute_error", 4, term.absolute_error);
+    }
   }
 
   bool looks_like_input(const Named& entry) const {
@@ -98,6 +138,8 @@ class TableMaker {
 
   Result<void> check() const {
     if (!table_.loss) return fail("E0253", "the plan holds no result 'loss' (one f32 in RAM)", {}, kHelp);
+    if (table_.accumulate_program.has_value() != table_.accumulate_loss.has_value())
+      return fail("E0253", "the plan holds no result 'accumulate.loss' (one f32 in RAM)", {}, kHelp);
     if (table_.inputs.empty()) return fail("E0253", "the plan holds no input", {}, kHelp);
     for (size_t input = 0; input < table_.inputs.size(); ++input) {
       const PlanTensor& tensor = table_.inputs[input];
@@ -107,16 +149,22 @@ class TableMaker {
         return fail("E0253", "the first dimension of the input '" + tensor.name + "' is not the labels' batch", {},
                     kHelp);
     }
-    if (table_.batch <= 0 || table_.label.bytes == 0) return fail("E0253", "the plan's batch is empty", {}, kHelp);
+    for (size_t feature = 0; feature < feature_names_.size(); ++feature)
+      if (!table_.features_program || table_.features[feature].bytes == 0 ||
+          table_.features[feature].bytes != table_.made_features[feature].bytes)
+        return fail("E0253", "the plan does not make the feature '" + feature_names_[feature] + "'", {}, kHelp);
+    for (const LossTensors& term : table_.terms)
+      if (table_.batch <= 0 || term.label.shape[0] != table_.batch || term.label.bytes == 0)
+        return fail("E0253", "the plan's batch is empty, or not the same for every loss", {}, kHelp);
     return {};
   }
 };
 
 }  // namespace
 
-Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
+Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                       const artifact::SafetensorFile& weights) {
-  return TableMaker(inputs, weights).make(plan);
+  return TableMaker(names, weights).make(plan);
 }
 
 }  // namespace pantoum::train

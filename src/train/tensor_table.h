@@ -1,9 +1,15 @@
 // Which tensor of a binary plan is what to the Trainer, told by its name.
 //
-//   "label"                             the batch's targets            "optim..."             optimizer state
-//   "loss", "eval.loss",                results                        the model's inputs     named by
-//   TrainerOptions::inputs "eval.count_correct"                                               every other name       a
-//   parameter, buffer or constant
+//   "label", "label.<output>"            the batch's targets, one for each loss
+//   "loss"                               the result of a step
+//   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
+//   "eval.count_top5", ...               with ".<output>" behind them
+//   "accumulate.loss"                    the result of a micro-batch
+//   "optim...", "accumulated..."         optimizer state, sums of gradients
+//   TrainerOptions::inputs               the model's inputs
+//   TrainerOptions::features             inputs of the step, where a frozen backbone's features are kept
+//   "features...."                       where its program leaves them
+//   every other name                     a parameter, buffer or constant
 #pragma once
 
 #include <optional>
@@ -30,21 +36,36 @@ struct PlanTensor {
   [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(ir::size_of(dtype)); }
 };
 
+// One loss: its targets, and where the evaluation tells what it measures (f32).
+struct LossTensors {
+  PlanTensor label;
+  std::optional<PlanTensor> loss, correct, top5, absolute_error;  // [], [2], [2], []
+};
+
 struct TensorTable {
   std::vector<PlanTensor> weights;  // parameters, buffers, constants
   std::vector<PlanTensor> states;   // "optim..."
+  std::vector<PlanTensor> sums;     // "accumulated...": zeros between steps
   std::vector<PlanTensor> inputs;   // in the model's order; their first dimension is the batch
-  PlanTensor label;
-  std::optional<PlanTensor> loss, eval_loss, eval_correct;  // f32: [], [], [2]
+  // What a step reads in place of the model's inputs, and where the features program leaves it. Empty: nothing is kept.
+  std::vector<PlanTensor> features, made_features;
+  std::vector<LossTensors> terms;  // in the order of the losses
+  std::optional<PlanTensor> loss;  // f32 []
   uint32_t train_program = 0;
-  std::optional<uint32_t> eval_program;
+  std::optional<uint32_t> eval_program, accumulate_program, features_program;
+  std::optional<PlanTensor> accumulate_loss;  // f32 []; there with the program
   int64_t batch = 0;
 };
 
-// `inputs`: names of the model's inputs in its order; empty: every tensor in RAM that `weights` does not hold and whose
-// first dimension is the labels'. E0253 with what the plan lacks for training (program "train", tensors "label" and
-// "loss", an input).
-[[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const std::vector<std::string>& inputs,
+// Names as TrainerOptions has them.
+struct InputNames {
+  const std::vector<std::string>& inputs;    // empty: every tensor in RAM that the weights do not hold and whose first
+                                             // dimension is the labels'
+  const std::vector<std::string>& features;  // a model's input may be one too
+};
+
+// E0253 with what the plan lacks for training (program "train", tensors "label" and "loss", an input, features).
+[[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                                     const artifact::SafetensorFile& weights);
 
 }  // namespace pantoum::train

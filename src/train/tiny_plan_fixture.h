@@ -28,7 +28,8 @@ struct TinyOptions {
   bool in_storage = false;
   bool targets = false;  // mean squared error
   bool with_eval = true;
-  uint64_t ballast = 0;  // more bytes for the arena
+  int64_t micro_batches = 1;  // more than one: with sums of gradients and a program that adds to them
+  uint64_t ballast = 0;       // more bytes for the arena
 };
 
 class TinyPlan {
@@ -37,6 +38,7 @@ class TinyPlan {
     plan_.align_bytes = options.in_storage ? 4096 : 64;
     add_tensors();
     add_train();
+    if (options.micro_batches > 1) add_accumulate();
     if (options.with_eval) add_eval();
     plan_.arena_bytes = next_ + round(options.ballast);
   }
@@ -56,7 +58,8 @@ class TinyPlan {
   TinyOptions options_;
   artifact::BinaryPlan plan_;
   uint64_t next_ = 0;
-  uint32_t x_ = 0, label_ = 0, w_ = 0, b_ = 0, vw_ = 0, vb_ = 0, logits_ = 0;
+  uint32_t x_ = 0, label_ = 0, w_ = 0, b_ = 0, vw_ = 0, vb_ = 0, logits_ = 0, dlogits_ = 0, dw_ = 0, db_ = 0;
+  uint32_t sum_w_ = 0, sum_b_ = 0;
 
   uint64_t round(uint64_t bytes) const {
     return (bytes + plan_.align_bytes - 1) / plan_.align_bytes * plan_.align_bytes;
@@ -99,6 +102,12 @@ class TinyPlan {
     vw_ = updated("optim.momentum.w", {kFeatures, kClasses}, options_.in_storage);
     vb_ = updated("optim.momentum.b", {kClasses}, false);
     logits_ = tensor("", DType::kF32, {options_.batch, kClasses});
+    dlogits_ = tensor("", DType::kF32, {options_.batch, kClasses});
+    dw_ = tensor("", DType::kF32, {kFeatures, kClasses});
+    db_ = tensor("", DType::kF32, {kClasses});
+    if (options_.micro_batches == 1) return;
+    sum_w_ = updated("accumulated.w", {kFeatures, kClasses}, options_.in_storage);
+    sum_b_ = updated("accumulated.b", {kClasses}, false);
   }
 
   uint32_t heir(uint32_t old) const { return static_cast<uint32_t>(plan_.tensors[old].next); }
@@ -157,21 +166,27 @@ class TinyPlan {
     code.push_back(std::move(instruction));
   }
 
-  void add_train() {
-    std::vector<Instruction> code;
-    const uint32_t loss = tensor("loss", DType::kF32, {}),
-                   dlogits = tensor("", DType::kF32, {options_.batch, kClasses});
-    const uint32_t dw = tensor("", DType::kF32, {kFeatures, kClasses}), db = tensor("", DType::kF32, {kClasses});
-    const ir::Attrs momentum{{0}, {0.9, 1e-4}};
+  ir::Attrs loss_attrs() const { return options_.targets ? ir::Attrs{} : ir::Attrs{{-1}, {0}}; }
+
+  // w, dw_ and db_ are in RAM then.
+  void add_gradients(std::vector<Instruction>& code, const std::string& result) {
+    const uint32_t loss = tensor(result, DType::kF32, {});
     page(code, plan::Do::kPageIn, w_);
-    page(code, plan::Do::kPageIn, vw_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
     compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
-            {operand(loss)});
+            {operand(loss)}, loss_attrs());
     compute(code, options_.targets ? Kind::k_mse_grad : Kind::k_cross_entropy_grad, {operand(logits_), operand(label_)},
-            {operand(dlogits)});
-    compute(code, Kind::k_matmul, {flat_x(), operand(dlogits)}, {operand(dw)}, {{1, 0}, {}});
-    compute(code, Kind::k_reduce_sum, {operand(dlogits)}, {operand(db)}, {{1}, {}});
+            {operand(dlogits_)}, loss_attrs());
+    compute(code, Kind::k_matmul, {flat_x(), operand(dlogits_)}, {operand(dw_)}, {{1, 0}, {}});
+    compute(code, Kind::k_reduce_sum, {operand(dlogits_)}, {operand(db_)}, {{1}, {}});
+  }
+
+  void add_train() {
+    std::vector<Instruction> code;
+    const ir::Attrs momentum{{0}, {0.9, 1e-4}};
+    add_gradients(code, "loss");
+    const uint32_t dw = mean(code, dw_, sum_w_), db = mean(code, db_, sum_b_);
+    page(code, plan::Do::kPageIn, vw_);
     compute(code, Kind::k_sgd, {operand(w_), operand(dw), operand(vw_)}, {operand(heir(w_)), operand(heir(vw_))},
             momentum);
     compute(code, Kind::k_sgd, {operand(b_), operand(db), operand(vb_)}, {operand(heir(b_)), operand(heir(vb_))},
@@ -181,16 +196,38 @@ class TinyPlan {
     plan_.programs.push_back({"train", std::move(code)});
   }
 
+  // The gradient that the update sees.
+  uint32_t mean(std::vector<Instruction>& code, uint32_t gradient, uint32_t sum) {
+    if (options_.micro_batches == 1) return gradient;
+    const uint32_t made = tensor("", DType::kF32, plan_.tensors[gradient].type.shape);
+    page(code, plan::Do::kPageIn, sum);
+    compute(code, Kind::k_accumulated, {operand(sum), operand(gradient)}, {operand(made), operand(heir(sum))},
+            {{}, {1 / static_cast<double>(options_.micro_batches)}});
+    page(code, plan::Do::kPageOut, heir(sum));
+    return made;
+  }
+
+  void add_accumulate() {
+    std::vector<Instruction> code;
+    add_gradients(code, "accumulate.loss");
+    for (const auto& [sum, gradient] : {std::pair{sum_w_, dw_}, std::pair{sum_b_, db_}}) {
+      page(code, plan::Do::kPageIn, sum);
+      compute(code, Kind::k_accumulate, {operand(sum), operand(gradient)}, {operand(heir(sum))});
+      page(code, plan::Do::kPageOut, heir(sum));
+    }
+    plan_.programs.push_back({"accumulate", std::move(code)});
+  }
+
   void add_eval() {
     std::vector<Instruction> code;
     const uint32_t loss = tensor("eval.loss", DType::kF32, {});
     page(code, plan::Do::kPageIn, w_);
     compute(code, Kind::k_matmul, {flat_x(), operand(w_), operand(b_)}, {operand(logits_)}, {{0, 0}, {}});
     compute(code, options_.targets ? Kind::k_mse : Kind::k_cross_entropy, {operand(logits_), operand(label_)},
-            {operand(loss)});
+            {operand(loss)}, loss_attrs());
     if (!options_.targets) {
       const uint32_t correct = tensor("eval.count_correct", DType::kF32, {2});
-      compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)});
+      compute(code, Kind::k_count_correct, {operand(logits_), operand(label_)}, {operand(correct)}, {{-1, 1}, {}});
     }
     plan_.programs.push_back({"eval", std::move(code)});
   }
@@ -262,9 +299,17 @@ class TrainFolder : public ::testing::Test {
             }};
   }
 
-  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7) const {
+  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7, const Preparation& preparation = {},
+                                   int64_t prefetch = 0) const {
     auto made = Trainer::create(TinyPlan(tiny).encoded(), path("weights"),
-                                {.page_file = folder_, .threads = 2, .seed = seed, .lr = 0.05, .plan_hash = "tiny"});
+                                {.page_file = folder_,
+                                 .threads = 2,
+                                 .seed = seed,
+                                 .lr = 0.05,
+                                 .micro_batches = tiny.micro_batches,
+                                 .plan_hash = "tiny",
+                                 .prefetch = prefetch,
+                                 .preparation = preparation});
     EXPECT_TRUE(made) << to_text(made.error());
     return made ? std::move(*made) : nullptr;
   }

@@ -8,8 +8,12 @@
 #include <utility>
 
 #include "train/batch_loader.h"
+#include "train/batch_queue.h"
 #include "train/checkpoint.h"
 #include "train/engine.h"
+#include "train/epoch_batches.h"
+#include "train/evaluation_sums.h"
+#include "train/feature_cache.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/tensor_table.h"
@@ -24,37 +28,79 @@ class PlanTrainer final : public Trainer {
   PlanTrainer(std::unique_ptr<Engine> engine, TensorTable table, const TrainerOptions& options)
       : engine_(std::move(engine)),
         table_(std::move(table)),
-        progress_{.seed = options.seed, .lr = options.lr, .plan_hash = options.plan_hash, .batch = table_.batch},
+        progress_{.seed = options.seed,
+                  .lr = options.lr,
+                  .schedule = options.schedule,
+                  .plan_hash = options.plan_hash,
+                  .batch = table_.batch,
+                  .micro_batches = options.micro_batches},
+        preparation_(options.preparation),
         piece_(kPieceBytes),
-        inputs_(table_.inputs.size()),
-        conversions_(table_.inputs.size()) {
-    set_normalization({});
+        loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
+        step_loader_(step_preparation(), step_inputs().size(), table_.terms.size()) {
+    for (const PlanTensor& input : table_.inputs) model_batch_.push_back(view_of(input));
+    for (const PlanTensor& input : step_inputs()) batch_.push_back(view_of(input));
+    for (const LossTensors& term : table_.terms) {
+      model_batch_.push_back(view_of(term.label));
+      batch_.push_back(view_of(term.label));
+    }
   }
+  ~PlanTrainer() override { end_feed(); }
+  PlanTrainer(const PlanTrainer&) = delete;
+  PlanTrainer& operator=(const PlanTrainer&) = delete;
 
   // Maps the arena and fills it.
-  Result<void> start(const artifact::SafetensorFile& weights) {
+  Result<void> start(const artifact::SafetensorFile& weights, int64_t prefetch) {
+    if (prefetch > 0) {
+      PANTOUM_ASSIGN(queue_, BatchQueue::create(batch_, prefetch));
+    }
     PANTOUM_TRY(engine_->start());
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      inputs_[input] = {&table_.inputs[input], engine_->data(table_.inputs[input].index)};
-    label_ = {&table_.label, engine_->data(table_.label.index)};
+    attach(batch_, step_inputs());
+    attach(model_batch_, table_.inputs);
+    if (queue_) PANTOUM_TRY(queue_->map());
     return load_tensors(weights, table_, *engine_, piece_);
   }
 
-  Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
-    PANTOUM_TRY(check_data(data));
-    if (indices.size() != static_cast<size_t>(table_.batch))
-      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), table_.batch));
-    for (size_t row = 0; row < indices.size(); ++row) PANTOUM_TRY(load(data, indices[row], static_cast<int64_t>(row)));
-    const uint64_t step = progress_.step + 1;
-    const pt_status status = engine_->run(table_.train_program, {step, progress_.seed, progress_.lr});
-    if (status != PT_OK) return status_failure(status, "step " + std::to_string(step));
-    progress_.step = step;
-    progress_.samples = data.count();
-    const double loss = scalar(*table_.loss, 0);
-    if (!std::isfinite(loss)) return diverged(step);
-    return StepStats{step, loss};
+  void feed(BatchProducer producer, uint64_t last, int64_t samples) override {
+    end_feed();
+    producer_ = std::move(producer);
+    progress_.samples = samples;
+    if (queue_) queue_->begin(producer_, batches_done() + 1, last * static_cast<uint64_t>(progress_.micro_batches));
   }
 
+  void end_feed() override {
+    if (queue_) queue_->end();
+    producer_ = nullptr;
+  }
+
+  Result<StepStats> step() override {
+    if (!producer_) return fail("E0001", "internal: a step without a feed");
+    return run_step([&](uint64_t micro_batch) {
+      return queue_ ? queue_->take(batch_) : producer_(batches_done() + micro_batch + 1, batch_);
+    });
+  }
+
+  Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
+    auto loader = std::make_shared<BatchLoader>(step_preparation(), step_inputs().size(), table_.terms.size());
+    PANTOUM_TRY(loader->bind(data, batch_));
+    return epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
+  }
+
+  Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
+    PANTOUM_TRY(step_loader_.bind(data, batch_));
+    if (indices.size() != static_cast<size_t>(batch()))
+      return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
+    progress_.samples = data.count();
+    const auto rows = static_cast<size_t>(table_.batch);
+    return run_step([&](uint64_t micro_batch) -> Result<void> {
+      for (size_t row = 0; row < rows; ++row)
+        PANTOUM_TRY(step_loader_.load(indices[micro_batch * rows + row], batch_, static_cast<int64_t>(row)));
+      return {};
+    });
+  }
+
+  Result<artifact::Dataset> make_features(const artifact::Dataset& data, const std::string& folder,
+                                          std::stop_token stop) override;
   Result<Evaluation> evaluate(const artifact::Dataset& data) override;
 
   Result<void> save(const std::string& path) override { return save_checkpoint(path, table_, *engine_, progress_); }
@@ -71,6 +117,11 @@ class PlanTrainer final : public Trainer {
           "E0243",
           fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch),
           path, fmt::format("resume with --batch {}", progress.batch));
+    if (progress.micro_batches != progress_.micro_batches)
+      return fail("E0243",
+                  fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
+                              progress.micro_batches, progress_.micro_batches),
+                  path, fmt::format("resume with --accumulate {}", progress.micro_batches));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress_ = std::move(progress);
@@ -78,12 +129,12 @@ class PlanTrainer final : public Trainer {
   }
 
   uint64_t steps_done() const override { return progress_.step; }
-  int64_t batch() const override { return table_.batch; }
+  int64_t batch() const override { return table_.batch * progress_.micro_batches; }
   uint64_t seed() const override { return progress_.seed; }
-  void set_normalization(const Normalization& normalization) override {
-    normalize_ = make_normalize_table(normalization);
-  }
   void set_lr(double lr) override { progress_.lr = lr; }
+  void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
+  Standing standing() const override { return progress_.standing; }
+  void set_standing(const Standing& standing) override { progress_.standing = standing; }
 
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
@@ -91,6 +142,8 @@ class PlanTrainer final : public Trainer {
     return {.arena_bytes = engine_->plan().arena_bytes,
             .rss_before_arena = engine_->rss_before_arena(),
             .high_water = read_resident_set().peak_bytes,
+            .queue_bytes = queue_ ? queue_->bytes() : 0,
+            .back_end_bytes = engine_->back_end_bytes(),
             .bytes_paged_in = counters.bytes_paged_in,
             .bytes_paged_out = counters.bytes_paged_out,
             .direct_io = pager != nullptr && pager->direct_io(),
@@ -101,35 +154,70 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<Engine> engine_;
   TensorTable table_;
   Progress progress_;
+  Preparation preparation_;
   std::vector<std::byte> piece_;
-  std::vector<BatchTensor> inputs_;
-  std::vector<Conversion> conversions_;
-  BatchTensor label_;
-  Conversion label_conversion_ = Conversion::kNone;
-  NormalizeTable normalize_{};
+  // In the arena: the inputs, then the labels of each loss. What a step reads, and what the model reads.
+  std::vector<BatchView> batch_, model_batch_;
+  BatchLoader loader_, step_loader_;  // of the model's batches, of a step's
+  BatchProducer producer_;
+  std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
+  uint64_t total_steps_ = 0;
 
-  // Cheap enough for every step: data sets may change between calls.
-  Result<void> check_data(const artifact::Dataset& data) {
-    if (data.inputs.size() != inputs_.size())
-      return fail("E0262", fmt::format("the data have {} inputs, the model {}", data.inputs.size(), inputs_.size()), {},
-                  "give one array of samples for each input of the model");
-    if (data.labels == nullptr) return fail("E0262", "the data have no labels", {}, "give an array of labels");
-    for (size_t input = 0; input < inputs_.size(); ++input) {
-      PANTOUM_ASSIGN(conversions_[input], check_fit(*data.inputs[input], table_.inputs[input], true));
-      if (data.inputs[input]->count() != data.labels->count())
-        return fail(
-            "E0262",
-            fmt::format("there are {} samples but {} labels", data.inputs[input]->count(), data.labels->count()),
-            table_.inputs[input].name, "make both from the same data");
-    }
-    PANTOUM_ASSIGN(label_conversion_, check_fit(*data.labels, table_.label, false));
-    return {};
+  // The bytes come with the arena.
+  static BatchView view_of(const PlanTensor& tensor) {
+    return {tensor.name, tensor.dtype, tensor.shape, std::span(static_cast<std::byte*>(nullptr), tensor.bytes)};
+  }
+  std::span<std::byte> bytes_of(const PlanTensor& tensor) {
+    return std::span(engine_->data(tensor.index), tensor.bytes);
+  }
+  void attach(std::vector<BatchView>& batch, const std::vector<PlanTensor>& inputs) {
+    for (size_t input = 0; input < inputs.size(); ++input) batch[input].data = bytes_of(inputs[input]);
+    for (size_t term = 0; term < table_.terms.size(); ++term)
+      batch[inputs.size() + term].data = bytes_of(table_.terms[term].label);
   }
 
-  Result<void> load(const artifact::Dataset& data, int64_t index, int64_t row) {
-    for (size_t input = 0; input < inputs_.size(); ++input)
-      PANTOUM_TRY(load_row(*data.inputs[input], index, inputs_[input], row, conversions_[input], normalize_));
-    return load_row(*data.labels, index, label_, row, label_conversion_, normalize_);
+  [[nodiscard]] const std::vector<PlanTensor>& step_inputs() const {
+    return table_.features.empty() ? table_.inputs : table_.features;
+  }
+  // Features are as the backbone made them.
+  [[nodiscard]] Preparation step_preparation() const { return table_.features.empty() ? preparation_ : Preparation{}; }
+
+  Result<void> load(int64_t index, int64_t row) { return loader_.load(index, model_batch_, row); }
+
+  // Batches are numbered from 1 on, as a producer is asked for them.
+  [[nodiscard]] uint64_t batches_done() const {
+    return progress_.step * static_cast<uint64_t>(progress_.micro_batches);
+  }
+
+  // `fetch` fills the batch with each micro-batch in turn.
+  template <class Fetch>
+  Result<StepStats> run_step(const Fetch& fetch) {
+    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    Result<double> loss = run_micro_batches(fetch, lr);
+    if (!loss) {  // what was added up belongs to no step
+      if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
+      return tl::make_unexpected(std::move(loss).error());
+    }
+    ++progress_.step;
+    if (!std::isfinite(*loss)) return diverged(progress_.step);
+    return StepStats{progress_.step, *loss, lr};
+  }
+
+  // The mean loss of the batches of a step, the last of which updates.
+  template <class Fetch>
+  Result<double> run_micro_batches(const Fetch& fetch, double lr) {
+    constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
+    const auto count = static_cast<uint64_t>(progress_.micro_batches);
+    double sum = 0;
+    for (uint64_t batch = 0; batch < count; ++batch) {
+      const bool last = batch + 1 == count;
+      PANTOUM_TRY(fetch(batch));
+      const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
+                                            {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
+      if (status != PT_OK) return status_failure(status, "step " + std::to_string(progress_.step + 1));
+      sum += scalar(last ? *table_.loss : *table_.accumulate_loss, 0);
+    }
+    return sum / static_cast<double>(count);
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -145,31 +233,31 @@ class PlanTrainer final : public Trainer {
   }
 
   // Evaluation.
-  struct Sums {
-    double loss = 0, loss_weight = 0, correct = 0, counted = 0;
-  };
-  [[nodiscard]] bool labels_can_be_masked() const {
-    return table_.label.dtype == ir::DType::kI64 || table_.label.dtype == ir::DType::kI32;
-  }
-  void mask_row(int64_t row);
-  double unmasked_labels() const;
   Result<void> run_eval();
-  Result<void> evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums);
-  Result<double> loss_of_padding(const artifact::Dataset& data);
+  Result<void> evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums);
+  [[nodiscard]] BatchMeasures measured(size_t term);
+  Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
 
-// Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
-void PlanTrainer::mask_row(int64_t row) {
-  std::memset(label_.data + static_cast<size_t>(row) * table_.label.row_bytes(), 0xFF, table_.label.row_bytes());
-}
-
-// A batch's loss is a mean over its labels that are not ignored; for targets, over all.
-double PlanTrainer::unmasked_labels() const {
-  const size_t width = static_cast<size_t>(ir::size_of(table_.label.dtype)), elements = table_.label.bytes / width;
-  size_t counted = 0;
-  for (size_t element = 0; element < elements; ++element)  // little-endian: the sign is in the last byte
-    if ((std::to_integer<unsigned>(label_.data[element * width + width - 1]) & 0x80U) == 0) ++counted;
-  return static_cast<double>(counted);
+Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& data, const std::string& folder,
+                                                     std::stop_token stop) {
+  if (table_.features.empty()) return fail("E0105", "the plan holds no program 'features'", {}, "plan the model again");
+  PANTOUM_TRY(loader_.bind(data, model_batch_));
+  std::vector<BatchView> made;  // the types that a step reads, where the program leaves them
+  for (size_t feature = 0; feature < table_.features.size(); ++feature) {
+    made.push_back(view_of(table_.features[feature]));
+    made.back().data = bytes_of(table_.made_features[feature]);
+  }
+  PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache, FeatureCache::create(folder, data.count(), made));
+  for (int64_t begin = 0; begin < data.count(); begin += table_.batch) {
+    if (stop.stop_requested()) return fail("E0999", "interrupted while features were made; nothing was trained yet");
+    const int64_t real = std::min(table_.batch, data.count() - begin);
+    for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(row < real ? begin + row : begin, row));
+    const pt_status status = engine_->run(*table_.features_program, {0, progress_.seed, 0});
+    if (status != PT_OK) return status_failure(status, "making features");
+    for (int64_t row = 0; row < real; ++row) PANTOUM_TRY(cache->put(begin + row, made, row));
+  }
+  return FeatureCache::as_dataset(cache, data);
 }
 
 Result<void> PlanTrainer::run_eval() {
@@ -178,50 +266,58 @@ Result<void> PlanTrainer::run_eval() {
   return {};
 }
 
-// The mean loss of the first sample alone, which fills every row.
-Result<double> PlanTrainer::loss_of_padding(const artifact::Dataset& data) {
-  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(data, 0, row));
-  PANTOUM_TRY(run_eval());
-  return scalar(*table_.eval_loss, 0);
+BatchMeasures PlanTrainer::measured(size_t term) {
+  const LossTensors& tensors = table_.terms[term];
+  const auto read = [&](const std::optional<PlanTensor>& tensor) { return tensor ? scalar(*tensor, 0) : 0; };
+  BatchMeasures measures{.loss = read(tensors.loss),
+                         .correct = read(tensors.correct),
+                         .top5 = read(tensors.top5),
+                         .absolute_error = read(tensors.absolute_error)};
+  if (tensors.correct) measures.counted = scalar(*tensors.correct, 1);
+  return measures;
 }
 
-Result<void> PlanTrainer::evaluate_batch(const artifact::Dataset& data, int64_t begin, int64_t real, Sums& sums) {
-  const bool masks = labels_can_be_masked();
-  for (int64_t row = 0; row < table_.batch; ++row) {
-    PANTOUM_TRY(load(data, row < real ? begin + row : 0, row));
-    if (row >= real && masks) mask_row(row);
-  }
-  const double weight = masks ? unmasked_labels() : static_cast<double>(table_.batch);
+// What rows that only fill the batch have added, where they cannot be masked: the means of the first sample alone,
+// which fills every row.
+Result<void> PlanTrainer::take_off_padding(double rows, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(0, row));
   PANTOUM_TRY(run_eval());
-  if (table_.eval_correct) {
-    sums.correct += scalar(*table_.eval_correct, 0);
-    sums.counted += scalar(*table_.eval_correct, 1);
-  }
-  if (weight == 0) return {};
-  double loss = scalar(*table_.eval_loss, 0) * weight;
-  const auto padding = static_cast<double>(table_.batch - real);
-  if (!masks && padding > 0) {
-    PANTOUM_ASSIGN(const double padded, loss_of_padding(data));
-    loss -= padding * padded;
-  }
-  sums.loss += loss;
-  sums.loss_weight += masks ? weight : static_cast<double>(real);
+  for (size_t term = 0; term < table_.terms.size(); ++term)
+    if (!table_.terms[term].correct) sums[term].add_means(measured(term), -rows);
   return {};
 }
 
+Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums) {
+  for (int64_t row = 0; row < table_.batch; ++row) {
+    PANTOUM_TRY(load(row < real ? begin + row : 0, row));
+    if (row >= real) mask_labels(table_, std::span(model_batch_).subspan(table_.inputs.size()), row);
+  }
+  PANTOUM_TRY(run_eval());
+  bool unmasked = false;
+  for (size_t term = 0; term < table_.terms.size(); ++term) {
+    if (table_.terms[term].correct) {
+      sums[term].add_counted(measured(term));
+    } else {
+      sums[term].add_means(measured(term), static_cast<double>(table_.batch));
+      unmasked = true;
+    }
+  }
+  if (!unmasked || real == table_.batch) return {};
+  return take_off_padding(static_cast<double>(table_.batch - real), sums);
+}
+
 Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
-  if (!table_.eval_program || !table_.eval_loss)
+  const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
+  if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
                 "plan the model again with evaluation");
-  PANTOUM_TRY(check_data(data));
+  PANTOUM_TRY(loader_.bind(data, model_batch_));
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
-  Sums sums;
+  EvaluationSums sums;
   for (int64_t begin = 0; begin < count; begin += table_.batch)
-    PANTOUM_TRY(evaluate_batch(data, begin, std::min(table_.batch, count - begin), sums));
-  Evaluation evaluation{.samples = count, .has_accuracy = table_.eval_correct.has_value()};
-  if (sums.loss_weight > 0) evaluation.loss = sums.loss / sums.loss_weight;
-  if (sums.counted > 0) evaluation.accuracy = sums.correct / sums.counted;
+    PANTOUM_TRY(evaluate_batch(begin, std::min(table_.batch, count - begin), sums));
+  const Evaluation evaluation = evaluation_of(sums, table_, count);
   if (!std::isfinite(evaluation.loss))
     return fail("E0701", "the loss of the evaluation is not finite", {},
                 "use a smaller --lr, and go on from the last checkpoint with --resume");
@@ -236,11 +332,15 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
   PANTOUM_ASSIGN(std::unique_ptr<Engine> engine, Engine::open(std::move(plan), {.page_file = options.page_file,
                                                                                 .threads = options.threads,
                                                                                 .direct_io = options.direct_io,
-                                                                                .kernels = options.kernels}));
-  PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), options.inputs, file));
+                                                                                .kernels = options.kernels,
+                                                                                .pool = options.pool}));
+  PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
+  if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))
+    return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
+                {}, "plan the model again with --accumulate");
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
-  PANTOUM_TRY(trainer->start(file));
+  PANTOUM_TRY(trainer->start(file, options.prefetch));
   return trainer;
 }
 

@@ -1,6 +1,7 @@
 // Runs training steps from a binary plan: batches, epochs, evaluation, checkpoints.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "artifact/safetensors.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
+#include "train/batch.h"
+#include "train/preparation.h"
+#include "train/schedule.h"
 
 namespace pantoum::train {
 
@@ -24,29 +28,54 @@ struct TrainerOptions {
   bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
   uint64_t seed = 0;
   double lr = 0.01;
-  std::string plan_hash;                     // kept in checkpoints; a resume with another model is refused
+  Schedule schedule = {};     // of lr
+  int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
+  std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
       inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
+  // Inputs of the plan's step that its program "features" makes of the model's inputs; empty: it has none.
+  std::vector<std::string> features = {};
+  int64_t prefetch = 0;  // batches that a feed makes ahead of their steps, beside the arena (batch_queue.h)
+  Preparation preparation;
 };
 
-struct Normalization {  // stored u8 x -> (x / 255 - mean) / deviation; other dtypes are taken as they are
-  float mean = 0, deviation = 1;
-};
+enum { kMaxLosses = 8 };
 
 struct StepStats {
   uint64_t step = 0;  // 1 for the first
   double loss = 0;
+  double lr = 0;  // that the step was made with
+};
+
+// Of one loss; what was not measured is not there.
+struct TermEvaluation {
+  double loss = 0;  // weighted
+  std::optional<double> accuracy, top5, mean_absolute_error;
 };
 
 struct Evaluation {
-  double loss = 0, accuracy = 0;
+  double loss = 0, accuracy = 0;  // the weighted sum of all losses; of the first that has labels
   int64_t samples = 0;
-  bool has_accuracy = false;  // false: the model is no classifier (mean squared error)
+  bool has_accuracy = false;  // false: no output has classes as labels
+  size_t term_count = 0;
+  std::array<TermEvaluation, kMaxLosses> terms = {};  // in the order of the losses
+};
+
+// How the evaluations of a run compare: kept in checkpoints, so that a resumed run judges as one that was not
+// interrupted.
+struct Standing {
+  double best = 0;           // of the measure that is watched
+  uint64_t best_step = 0;    // after which it was reached; 0: nothing was judged yet
+  uint64_t judged_step = 0;  // the last evaluation's
+  uint64_t stale = 0;        // evaluations since the best
 };
 
 struct Usage {                                                     // exact figures for the run log
   uint64_t arena_bytes = 0, rss_before_arena = 0, high_water = 0;  // bytes; high_water: VmHWM now
+  uint64_t queue_bytes = 0;                                        // of the batches made ahead
+  uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
   std::string io_backend;  // "io_uring", "threads"; "": nothing is paged
@@ -64,26 +93,49 @@ class Trainer {
                                                                const TrainerOptions& options);
   virtual ~Trainer() = default;
 
-  // One step on samples chosen by `indices` (batch of them). E0260 a sample cannot be read; E0262 data do not fit the
-  // model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is not finite (the parameters have
-  // been updated with it: go back to the last checkpoint). After E0903 and an E0262 of a label, every later call fails.
+  // Batches for the steps that follow, up to step `last`: made by `producer`, as many ahead as options.prefetch says.
+  // It is called no more after end_feed(), a new feed, or the trainer's end. `samples`: of an epoch, for checkpoints.
+  virtual void feed(BatchProducer producer, uint64_t last, int64_t samples) = 0;
+  virtual void end_feed() = 0;
+  // One step on the feed's next batches; what the producer refuses, and the errors of the other step().
+  [[nodiscard]] virtual Result<StepStats> step() = 0;
+  // A producer of epochs over `data`: whole batches, shuffled by (seed, epoch), augmented. `data` and `indices` (as
+  // many as samples: room for an epoch's order) outlive it. Ask after a resume, which may change the seed. E0262 as
+  // step().
+  [[nodiscard]] virtual Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) = 0;
+
+  // Runs the frozen backbone once on every sample of `data` and keeps what it gives, for steps on that in place of
+  // `data`, which outlives it. The file is made in `folder` ("": where page files are); it goes with the data set.
+  // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902 the file; E0999 `stop`.
+  [[nodiscard]] virtual Result<artifact::Dataset> make_features(const artifact::Dataset& data,
+                                                                const std::string& folder, std::stop_token stop) = 0;
+
+  // One step on samples chosen by `indices` (batch() of them), not augmented. With micro-batches, all but the last add
+  // their gradients up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be
+  // read; E0262 data do not fit the model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is
+  // not finite (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of
+  // a label, every later call fails.
   [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
   // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const artifact::Dataset& data) = 0;
-  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, plan_hash, batch, samples, epoch, position.
+  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, standing, plan_hash, batch,
+  // samples, epoch, position.
   // Atomic; memory: the header and 64 KiB. E0901, E0903.
   [[nodiscard]] virtual Result<void> save(const std::string& path) = 0;
-  // Restores tensors, step, seed and lr bit for bit. E0243 no resume point, or of another model or plan (nothing is
-  // changed then).
+  // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model or plan
+  // (nothing is changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   [[nodiscard]] virtual uint64_t steps_done() const = 0;
-  [[nodiscard]] virtual int64_t batch() const = 0;
+  [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point
   [[nodiscard]] virtual Usage usage() const = 0;
-  virtual void set_normalization(const Normalization& normalization) = 0;
   virtual void set_lr(double lr) = 0;
+  // Of the whole training: what schedules and shares of it refer to. 0: not known.
+  virtual void set_total_steps(uint64_t steps) = 0;
+  [[nodiscard]] virtual Standing standing() const = 0;
+  virtual void set_standing(const Standing& standing) = 0;
 };
 
 // The order of samples in an epoch: a permutation by (seed, epoch), the same on every machine. Writes `count` indices.

@@ -82,6 +82,46 @@ TEST_F(TrainerTest, StepsAsTheFormulasSay) {
   }
 }
 
+TEST_F(TrainerTest, MicroBatchesMakeTheStepOfTheWholeBatch) {
+  const auto data = tiny_data(40);
+  const auto whole = trainer(), parts = trainer({.batch = 2, .micro_batches = 2}),
+             stored = trainer({.batch = 2, .in_storage = true, .micro_batches = 2});
+  ASSERT_TRUE(whole && parts && stored);
+  EXPECT_EQ(parts->batch(), 4);
+  for (uint32_t step = 0; step < 5; ++step) {
+    const std::vector<uint32_t> indices{step, step + 9, step + 20, 39 - step};
+    const auto loss = parts->step(data, indices);
+    ASSERT_TRUE(loss) << to_text(loss.error());
+    EXPECT_NEAR(loss->loss, whole->step(data, indices)->loss, 1e-6);
+    EXPECT_EQ(loss->loss, stored->step(data, indices)->loss);
+  }
+  ASSERT_TRUE(whole->save(path("whole")) && parts->save(path("parts")));
+  const auto a = floats(tensor("whole", "w")), b = floats(tensor("parts", "w"));
+  for (size_t at = 0; at < a.size(); ++at) EXPECT_NEAR(a[at], b[at], 1e-6);
+  EXPECT_EQ(artifact::open_safetensors(path("parts"))->find("accumulated.w"), nullptr) << "zero between steps";
+}
+
+TEST_F(TrainerTest, AStepThatFailsBetweenMicroBatchesLeavesNothingBehind) {
+  const auto data = tiny_data(40);
+  for (const bool in_storage : {false, true}) {
+    const TinyOptions tiny{.batch = 2, .in_storage = in_storage, .micro_batches = 2};
+    const auto failed = trainer(tiny), calm = trainer(tiny);
+    const auto broken = failed->step(data, std::vector<uint32_t>{1, 2, 3, 99});
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().code, "E0260");
+    const std::vector<uint32_t> indices{4, 5, 6, 7};
+    ASSERT_EQ(failed->step(data, indices)->loss, calm->step(data, indices)->loss);
+    ASSERT_TRUE(failed->save(path("failed")) && calm->save(path("calm")));
+    EXPECT_EQ(base::read_file(path("failed")).value(), base::read_file(path("calm")).value());
+  }
+}
+
+TEST_F(TrainerTest, RefusesMicroBatchesThatThePlanKnowsNothingOf) {
+  const auto made = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.micro_batches = 2});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "E0253");
+}
+
 TEST_F(TrainerTest, StorageChangesNoBit) {
   const auto data = tiny_data(40);
   const auto in_ram = trainer(), in_storage = trainer({.in_storage = true});
@@ -154,8 +194,7 @@ TEST_F(TrainerTest, NormalizesStoredBytes) {
   artifact::Dataset floats_data = tiny_data(4);
   floats_data.inputs[0] = samples(ir::DType::kF32, {1, 2, 3}, normalized);
   const std::vector<uint32_t> indices{3, 1, 0, 2};
-  const auto from_bytes = trainer(), from_floats = trainer();
-  from_bytes->set_normalization({0.5F, 0.25F});
+  const auto from_bytes = trainer({}, 7, {.normalization = {{0.5F, 0.25F}}}), from_floats = trainer();
   const auto stats = from_floats->step(floats_data, indices);
   ASSERT_TRUE(stats) << to_text(stats.error());
   EXPECT_EQ(from_bytes->step(data, indices)->loss, stats->loss);

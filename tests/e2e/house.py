@@ -69,11 +69,16 @@ def onnx_tensor(name, dims, values, dtype=1):
     return b"".join(field(1, dim) for dim in dims) + field(2, dtype) + field(8, name.encode()) + field(9, raw)
 
 
-def onnx_model(nodes, dims, tensors=()):
-    """x [dims] -> nodes -> y, opset 17. A dim may be a name."""
+def npy(descr, shape, data):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape!r}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def onnx_model(nodes, dims, tensors=(), outputs=("y",)):
+    """x [dims] -> nodes -> outputs, opset 17. A dim may be a name."""
     shape = b"".join(field(1, field(2, d.encode()) if isinstance(d, str) else field(1, d)) for d in dims)
     x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, shape)))
-    graph = b"".join(field(1, node) for node in nodes) + field(2, b"g") + b"".join(field(5, t) for t in tensors) + field(11, x) + field(12, field(1, b"y"))
+    graph = b"".join(field(1, node) for node in nodes) + field(2, b"g") + b"".join(field(5, t) for t in tensors) + field(11, x) + b"".join(field(12, field(1, name.encode())) for name in outputs)
     return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
 
 

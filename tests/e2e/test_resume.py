@@ -10,7 +10,8 @@ import unittest
 
 from house import MODEL, PANTOUM, House, make_data, tensors
 
-WORDS = ("--batch", 16, "--effort", 2, "--ram", "2MiB", "--lr", "0.02", "--momentum", "0.9", "--seed", 3, "--checkpoint-every", 4)
+WORDS = ("--batch", 16, "--effort", 2, "--ram", "2MiB", "--lr", "0.02", "--momentum", "0.9", "--schedule", "cosine", "--warmup", 3, "--seed", 3,
+         "--checkpoint-every", 4)
 
 
 class Resume(House):

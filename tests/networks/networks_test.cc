@@ -66,7 +66,7 @@ class Network {
     EXPECT_TRUE(imported) << to_text(imported.error());
     const autodiff::Loss loss = expected_["loss"] == "mse" ? autodiff::Loss::kMse : autodiff::Loss::kCrossEntropy;
     const autodiff::Sgd sgd{.momentum = expected_["momentum"]};
-    auto graph = autodiff::make_training(imported->graph, {.loss = loss, .optimizer = sgd, .freeze = {}});
+    auto graph = autodiff::make_training(imported->graph, {.losses = {{.loss = loss}}, .optimizer = sgd});
     EXPECT_TRUE(graph) << to_text(graph.error());
     return std::move(*graph);
   }

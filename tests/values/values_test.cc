@@ -60,8 +60,7 @@ class Network {
 ir::Graph training_of(const Network& network, autodiff::Optimizer optimizer) {
   auto imported = import::load_onnx(network.path());
   EXPECT_TRUE(imported) << to_text(imported.error());
-  auto graph = autodiff::make_training(imported->graph,
-                                       {.loss = autodiff::Loss::kCrossEntropy, .optimizer = optimizer, .freeze = {}});
+  auto graph = autodiff::make_training(imported->graph, {.optimizer = optimizer});
   EXPECT_TRUE(graph) << to_text(graph.error());
   return std::move(*graph);
 }

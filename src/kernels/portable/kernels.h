@@ -50,8 +50,28 @@ pt_status PT_NAME(pt_cross_entropy)(const pt_call* call);
 pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call);
 pt_status PT_NAME(pt_mse)(const pt_call* call);
 pt_status PT_NAME(pt_mse_grad)(const pt_call* call);
+pt_status PT_NAME(pt_l1)(const pt_call* call);
+pt_status PT_NAME(pt_l1_grad)(const pt_call* call);
+pt_status PT_NAME(pt_smooth_l1)(const pt_call* call);
+pt_status PT_NAME(pt_smooth_l1_grad)(const pt_call* call);
+pt_status PT_NAME(pt_bce_with_logits)(const pt_call* call);
+pt_status PT_NAME(pt_bce_with_logits_grad)(const pt_call* call);
+pt_status PT_NAME(pt_kl_div)(const pt_call* call);
+pt_status PT_NAME(pt_kl_div_grad)(const pt_call* call);
+pt_status PT_NAME(pt_nll)(const pt_call* call);
+pt_status PT_NAME(pt_nll_grad)(const pt_call* call);
+pt_status PT_NAME(pt_soft_cross_entropy)(const pt_call* call);
+pt_status PT_NAME(pt_soft_cross_entropy_grad)(const pt_call* call);
 pt_status PT_NAME(pt_sgd)(const pt_call* call);
 pt_status PT_NAME(pt_adam)(const pt_call* call);
+pt_status PT_NAME(pt_clip_value)(const pt_call* call);
+pt_status PT_NAME(pt_norm)(const pt_call* call);
+pt_status PT_NAME(pt_clip_norm)(const pt_call* call);
+pt_status PT_NAME(pt_accumulate)(const pt_call* call);
+pt_status PT_NAME(pt_accumulated)(const pt_call* call);
+pt_status PT_NAME(pt_adamw)(const pt_call* call);
+pt_status PT_NAME(pt_rmsprop)(const pt_call* call);
+pt_status PT_NAME(pt_adagrad)(const pt_call* call);
 pt_status PT_NAME(pt_gather_grad)(const pt_call* call);
 pt_status PT_NAME(pt_cast)(const pt_call* call);
 pt_status PT_NAME(pt_transpose)(const pt_call* call);
@@ -105,5 +125,20 @@ pt_status PT_NAME(pt_gather_elements_grad)(const pt_call* call);
 pt_status PT_NAME(pt_expand_copy)(const pt_call* call);
 pt_status PT_NAME(pt_sgd_rows)(const pt_call* call);
 size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call);
+
+pt_status PT_NAME(pt_reorder)(const pt_call* call);
+#define PT_NCHWC_OPS(PT_ITEM)    \
+  PT_ITEM(conv2d_nchwc)          \
+  PT_ITEM(conv2d_dx_nchwc)       \
+  PT_ITEM(conv2d_dw_nchwc)       \
+  PT_ITEM(batch_norm_nchwc)      \
+  PT_ITEM(batch_norm_grad_nchwc) \
+  PT_ITEM(batch_norm_eval_nchwc) \
+  PT_ITEM(max_pool_nchwc) PT_ITEM(max_pool_grad_nchwc) PT_ITEM(avg_pool_nchwc) PT_ITEM(avg_pool_grad_nchwc)
+#define PT_PROTOTYPES(name)                          \
+  pt_status PT_NAME(pt_##name)(const pt_call* call); \
+  size_t PT_NAME(pt_##name##_workspace)(const pt_call* call);
+PT_NCHWC_OPS(PT_PROTOTYPES)
+#undef PT_PROTOTYPES
 
 #endif

@@ -3,140 +3,240 @@
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/pt_math.h"
 
-/* Cross-entropy over axis 1 of logits[N, C, ..] with labels[N, ..]: positions are (n, inner), classes lie `inner`
- * apart. */
-typedef struct entropy {
-  const pt_real* logits;
-  const pt_tensor* labels;
-  size_t classes, inner, positions;
-  pt_real* gradient;
-  pt_real counted;
-} entropy;
+/* Losses over the classes, axis 1 of x[N, C, ..], with labels[N, ..] or a probability for each class. Positions are
+ * (n, inner); the classes of one lie `inner` apart. */
+typedef struct classes {
+  const pt_real* x;
+  const pt_tensor* labels;    /* of labels */
+  const pt_real* probability; /* of probabilities: as x */
+  size_t count, inner, positions;
+  int64_t ignore;
+  pt_real smoothing;
+  pt_real* out;
+  pt_real counted; /* positions that are not ignored */
+} classes;
 
-static entropy describe(const pt_call* call) {
-  const pt_tensor* logits = &call->inputs[0];
-  entropy e = {logits->data, &call->inputs[1], logits->dims[1], pt_extent(logits, 2, logits->rank), 0, NULL, 0};
-  e.positions = logits->dims[0] * e.inner;
-  return e;
+static classes describe(const pt_call* call) {
+  const pt_tensor* x = &call->inputs[0];
+  classes c = {.x = x->data, .count = x->dims[1], .inner = pt_extent(x, 2, x->rank), .out = call->outputs[0].data};
+  c.positions = x->dims[0] * c.inner;
+  c.smoothing = call->real_count > 0 ? (pt_real)call->reals[0] : 0;
+  return c;
 }
 
-static int64_t label_at(const entropy* e, size_t position) {
-  switch (e->labels->dtype) {
+static int64_t stored_label(const pt_tensor* labels, size_t position) {
+  switch (labels->dtype) {
     case PT_I64:
-      return ((const int64_t*)e->labels->data)[position];
+      return ((const int64_t*)labels->data)[position];
     case PT_I32:
-      return ((const int32_t*)e->labels->data)[position];
+      return ((const int32_t*)labels->data)[position];
     default:
-      return ((const uint8_t*)e->labels->data)[position];
+      return ((const uint8_t*)labels->data)[position];
   }
+}
+
+/* Below 0: ignored. */
+static int64_t label_at(const classes* c, size_t position) {
+  const int64_t label = stored_label(c->labels, position);
+  return label == c->ignore ? -1 : label;
 }
 
 /* Counts the positions that are not ignored; PT_E_DATA where a label is no class. */
-static pt_status count_labels(entropy* e) {
+static pt_status read_labels(const pt_call* call, classes* c) {
   size_t counted = 0;
-  for (size_t position = 0; position < e->positions; ++position) {
-    const int64_t label = label_at(e, position);
-    if (label >= (int64_t)e->classes) return PT_E_DATA;
+  c->labels = &call->inputs[1];
+  c->ignore = call->ints[0];
+  for (size_t position = 0; position < c->positions; ++position) {
+    const int64_t label = label_at(c, position);
+    if (label >= (int64_t)c->count) return PT_E_DATA;
     counted += label >= 0;
   }
-  e->counted = (pt_real)counted;
+  c->counted = (pt_real)counted;
   return PT_OK;
 }
 
-static size_t row_of(const entropy* e, size_t position) {
-  return position / e->inner * e->inner * e->classes + position % e->inner;
+static size_t row_of(const classes* c, size_t position) {
+  return position / c->inner * c->inner * c->count + position % c->inner;
 }
 
-static pt_real largest(const pt_real* x, size_t classes, size_t inner) {
+static pt_real mean(pt_real sum, const classes* c) {
+  return c->counted > 0 ? sum / c->counted : 0;
+}
+
+/* ---- cross-entropy: log-softmax and labels ---- */
+
+static pt_real largest(const pt_real* x, size_t count, size_t inner) {
   pt_real top = x[0];
-  for (size_t c = 1; c < classes; ++c) top = x[c * inner] > top ? x[c * inner] : top;
+  for (size_t c = 1; c < count; ++c) top = x[c * inner] > top ? x[c * inner] : top;
   return top;
 }
 
-static pt_real exp_sum(const pt_real* x, size_t classes, size_t inner, pt_real top) {
+static pt_real exp_sum(const pt_real* x, size_t count, size_t inner, pt_real top) {
   pt_lanes lanes = {{0}, 0};
-  PT_LANES_ADD(lanes, classes, (pt_real)pt_exp((double)(x[at * inner] - top)));
+  PT_LANES_ADD(lanes, count, (pt_real)pt_exp((double)(x[at * inner] - top)));
   return pt_lanes_total(&lanes);
 }
 
-static pt_real row_loss(const entropy* e, size_t position) {
-  const int64_t label = label_at(e, position);
+/* What smoothing makes of the probability p of a class. */
+static pt_real smoothed(const classes* c, pt_real p) {
+  return c->smoothing == 0 ? p : p * (1 - c->smoothing) + c->smoothing / (pt_real)c->count;
+}
+
+static pt_real row_loss(const classes* c, size_t position) {
+  const int64_t label = label_at(c, position);
   if (label < 0) return 0;
-  const pt_real* x = e->logits + row_of(e, position);
-  const pt_real top = largest(x, e->classes, e->inner), sum = exp_sum(x, e->classes, e->inner, top);
-  return (pt_real)pt_log((double)sum) - (x[(size_t)label * e->inner] - top);
+  const pt_real* x = c->x + row_of(c, position);
+  const pt_real top = largest(x, c->count, c->inner), sum = exp_sum(x, c->count, c->inner, top);
+  const pt_real log_sum = (pt_real)pt_log((double)sum), hard = log_sum - (x[(size_t)label * c->inner] - top);
+  if (c->smoothing == 0) return hard;
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, c->count, log_sum - (x[at * c->inner] - top));
+  return hard * (1 - c->smoothing) + pt_lanes_total(&lanes) * (c->smoothing / (pt_real)c->count);
 }
 
 pt_status PT_NAME(pt_cross_entropy)(const pt_call* call) {
-  entropy e = describe(call);
-  const pt_status status = count_labels(&e);
+  classes c = describe(call);
+  const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   pt_lanes lanes = {{0}, 0};
-  PT_LANES_ADD(lanes, e.positions, row_loss(&e, at));
-  *(pt_real*)call->outputs[0].data = e.counted > 0 ? pt_lanes_total(&lanes) / e.counted : 0;
+  PT_LANES_ADD(lanes, c.positions, row_loss(&c, at));
+  *c.out = mean(pt_lanes_total(&lanes), &c);
   return PT_OK;
 }
 
-/* (softmax - one-hot) / counted; may be written over the logits. */
-static void gradient_rows(void* arg, size_t begin, size_t end) {
-  const entropy* e = arg;
+/* (softmax - smoothed one-hot) / counted; may be written over the logits. */
+static void cross_entropy_rows(void* arg, size_t begin, size_t end) {
+  const classes* c = arg;
   for (size_t position = begin; position < end; ++position) {
-    const int64_t label = label_at(e, position);
-    const pt_real* x = e->logits + row_of(e, position);
-    pt_real* dx = e->gradient + row_of(e, position);
+    const int64_t label = label_at(c, position);
+    const pt_real* x = c->x + row_of(c, position);
+    pt_real* dx = c->out + row_of(c, position);
     if (label < 0) {
-      for (size_t c = 0; c < e->classes; ++c) dx[c * e->inner] = 0;
+      for (size_t k = 0; k < c->count; ++k) dx[k * c->inner] = 0;
       continue;
     }
-    const pt_real top = largest(x, e->classes, e->inner), sum = exp_sum(x, e->classes, e->inner, top);
-    for (size_t c = 0; c < e->classes; ++c) {
-      const pt_real p = (pt_real)pt_exp((double)(x[c * e->inner] - top)) / sum;
-      dx[c * e->inner] = (p - (pt_real)(c == (size_t)label)) / e->counted;
+    const pt_real top = largest(x, c->count, c->inner), sum = exp_sum(x, c->count, c->inner, top);
+    for (size_t k = 0; k < c->count; ++k) {
+      const pt_real p = (pt_real)pt_exp((double)(x[k * c->inner] - top)) / sum;
+      dx[k * c->inner] = (p - smoothed(c, (pt_real)(k == (size_t)label))) / c->counted;
     }
   }
 }
 
 pt_status PT_NAME(pt_cross_entropy_grad)(const pt_call* call) {
-  entropy e = describe(call);
-  const pt_status status = count_labels(&e);
+  classes c = describe(call);
+  const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
-  e.gradient = call->outputs[0].data;
-  PT_NAME(pt_parallel)(call, e.positions, e.positions * e.classes * 16, gradient_rows, &e);
+  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, cross_entropy_rows, &c);
   return PT_OK;
+}
+
+/* ---- cross-entropy with a probability for each class ---- */
+
+static pt_real soft_row_loss(const classes* c, size_t position) {
+  const size_t row = row_of(c, position);
+  const pt_real *x = c->x + row, *t = c->probability + row;
+  const pt_real top = largest(x, c->count, c->inner), sum = exp_sum(x, c->count, c->inner, top);
+  const pt_real log_sum = (pt_real)pt_log((double)sum);
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, c->count, smoothed(c, t[at * c->inner]) * (log_sum - (x[at * c->inner] - top)));
+  return pt_lanes_total(&lanes);
+}
+
+pt_status PT_NAME(pt_soft_cross_entropy)(const pt_call* call) {
+  classes c = describe(call);
+  c.probability = call->inputs[1].data;
+  c.counted = (pt_real)c.positions;
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, c.positions, soft_row_loss(&c, at));
+  *c.out = mean(pt_lanes_total(&lanes), &c);
+  return PT_OK;
+}
+
+/* (softmax * sum of the row's probabilities - probability) / positions; may be written over either input. */
+static void soft_rows(void* arg, size_t begin, size_t end) {
+  const classes* c = arg;
+  for (size_t position = begin; position < end; ++position) {
+    const size_t row = row_of(c, position);
+    const pt_real *x = c->x + row, *t = c->probability + row;
+    pt_real* dx = c->out + row;
+    const pt_real top = largest(x, c->count, c->inner), sum = exp_sum(x, c->count, c->inner, top);
+    pt_lanes lanes = {{0}, 0};
+    PT_LANES_ADD(lanes, c->count, smoothed(c, t[at * c->inner]));
+    const pt_real whole = pt_lanes_total(&lanes);
+    for (size_t k = 0; k < c->count; ++k) {
+      const pt_real p = (pt_real)pt_exp((double)(x[k * c->inner] - top)) / sum;
+      dx[k * c->inner] = (p * whole - smoothed(c, t[k * c->inner])) / c->counted;
+    }
+  }
+}
+
+pt_status PT_NAME(pt_soft_cross_entropy_grad)(const pt_call* call) {
+  classes c = describe(call);
+  c.probability = call->inputs[1].data;
+  c.counted = (pt_real)c.positions;
+  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count * 16, soft_rows, &c);
+  return PT_OK;
+}
+
+/* ---- negative log-likelihood: log-probabilities and labels ---- */
+
+static pt_real picked(const classes* c, size_t position) {
+  const int64_t label = label_at(c, position);
+  return label < 0 ? 0 : -c->x[row_of(c, position) + (size_t)label * c->inner];
+}
+
+pt_status PT_NAME(pt_nll)(const pt_call* call) {
+  classes c = describe(call);
+  const pt_status status = read_labels(call, &c);
+  if (status != PT_OK) return status;
+  pt_lanes lanes = {{0}, 0};
+  PT_LANES_ADD(lanes, c.positions, picked(&c, at));
+  *c.out = mean(pt_lanes_total(&lanes), &c);
+  return PT_OK;
+}
+
+static void nll_rows(void* arg, size_t begin, size_t end) {
+  const classes* c = arg;
+  for (size_t position = begin; position < end; ++position) {
+    const int64_t label = label_at(c, position);
+    pt_real* dx = c->out + row_of(c, position);
+    for (size_t k = 0; k < c->count; ++k) dx[k * c->inner] = (int64_t)k == label ? -1 / c->counted : 0;
+  }
+}
+
+pt_status PT_NAME(pt_nll_grad)(const pt_call* call) {
+  classes c = describe(call);
+  const pt_status status = read_labels(call, &c);
+  if (status != PT_OK) return status;
+  PT_NAME(pt_parallel)(call, c.positions, c.positions * c.count, nll_rows, &c);
+  return PT_OK;
+}
+
+/* ---- right answers ---- */
+
+/* Is the label's score among the k highest? A NaN is not. */
+static int among_highest(const classes* c, size_t position, int64_t label, int64_t k) {
+  const pt_real* x = c->x + row_of(c, position);
+  const pt_real score = x[(size_t)label * c->inner];
+  int64_t higher = 0;
+  for (size_t other = 0; other < c->count; ++other) {
+    const pt_real rival = x[other * c->inner];
+    higher += rival > score || (rival == score && (int64_t)other < label);
+  }
+  return score == score && higher < k;
 }
 
 pt_status PT_NAME(pt_count_correct)(const pt_call* call) {
-  entropy e = describe(call);
-  const pt_status status = count_labels(&e);
+  classes c = describe(call);
+  const pt_status status = read_labels(call, &c);
   if (status != PT_OK) return status;
   size_t correct = 0;
-  for (size_t position = 0; position < e.positions; ++position) {
-    const pt_real* x = e.logits + row_of(&e, position);
-    size_t best = 0;
-    for (size_t c = 1; c < e.classes; ++c)
-      if (x[c * e.inner] > x[best * e.inner]) best = c;
-    correct += label_at(&e, position) == (int64_t)best;
+  for (size_t position = 0; position < c.positions; ++position) {
+    const int64_t label = label_at(&c, position);
+    correct += label >= 0 && among_highest(&c, position, label, call->ints[1]);
   }
-  pt_real* out = call->outputs[0].data;
-  out[0] = (pt_real)correct;
-  out[1] = e.counted;
-  return PT_OK;
-}
-
-pt_status PT_NAME(pt_mse)(const pt_call* call) {
-  const pt_real *pred = call->inputs[0].data, *target = call->inputs[1].data;
-  const size_t count = pt_elements(&call->inputs[0]);
-  pt_lanes lanes = {{0}, 0};
-  PT_LANES_ADD(lanes, count, (pred[at] - target[at]) * (pred[at] - target[at]));
-  *(pt_real*)call->outputs[0].data = count > 0 ? pt_lanes_total(&lanes) / (pt_real)count : 0;
-  return PT_OK;
-}
-
-pt_status PT_NAME(pt_mse_grad)(const pt_call* call) {
-  const pt_real *pred = call->inputs[0].data, *target = call->inputs[1].data;
-  pt_real* out = call->outputs[0].data;
-  const size_t count = pt_elements(&call->inputs[0]);
-  const pt_real scale = count > 0 ? 2 / (pt_real)count : 0;
-  for (size_t at = 0; at < count; ++at) out[at] = scale * (pred[at] - target[at]);
+  c.out[0] = (pt_real)correct;
+  c.out[1] = c.counted;
   return PT_OK;
 }

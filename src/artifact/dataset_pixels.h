@@ -1,0 +1,30 @@
+/* PNG and JPEG files to bytes of gray or red, green and blue. C, because libpng and libjpeg leave by longjmp. */
+#ifndef PANTOUM_ARTIFACT_DATASET_PIXELS_H
+#define PANTOUM_ARTIFACT_DATASET_PIXELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PT_IMAGE_MESSAGE = 200, PT_IMAGE_SIDE = 1 << 15 };
+
+typedef struct pt_image {
+  uint8_t* pixels; /* height x width x channels; from malloc, the caller's */
+  uint32_t width, height;
+  uint32_t channels;              /* 1 gray; 3 red, green, blue */
+  char message[PT_IMAGE_MESSAGE]; /* after a failure: why */
+} pt_image;
+
+/* 0 when the image was read whole; else `pixels` is NULL. No side longer than PT_IMAGE_SIDE. PNG: 16 bits become 8,
+ * palettes colours, transparency is left out. JPEG: gray and YCbCr or RGB. */
+int pt_decode_png(const uint8_t* bytes, size_t size, pt_image* image);
+int pt_decode_jpeg(const uint8_t* bytes, size_t size, pt_image* image);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

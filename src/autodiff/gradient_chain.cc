@@ -1,0 +1,72 @@
+#include "autodiff/gradient_chain.h"
+
+#include <fmt/format.h>
+
+#include "autodiff/update.h"
+#include "pantoum/pantoum.h"
+
+namespace pantoum::autodiff {
+
+using ir::Kind;
+using ir::ValueId;
+
+namespace {
+
+constexpr size_t kMostNorms = PT_MAX_OPERANDS - 1;  // one operand is the result
+
+}  // namespace
+
+ValueId accumulator_of(ir::Builder& builder, ValueId parameter) {
+  const ir::Value& value = builder.graph().value(parameter);
+  const std::string name = "accumulated." + value.name;
+  const ir::TensorType type = value.type;
+  return builder.state(name, type);
+}
+
+void GradientChain::take(ValueId parameter, ValueId gradient) {
+  const std::string name = builder_.graph().value(parameter).name;
+  if (options_.accumulate > 1) {
+    const ValueId sum = accumulator_of(builder_, parameter);
+    const std::vector<ValueId> made = builder_.add(Kind::k_accumulated, name + ".mean", {sum, gradient},
+                                                   {{}, {1 / static_cast<double>(options_.accumulate)}});
+    if (builder_.error()) return;
+    succeed(builder_, sum, made[1]);
+    gradient = made[0];
+  }
+  if (options_.clip_value > 0)
+    gradient = builder_.op(Kind::k_clip_value, name + ".clip_value", {gradient}, {{}, {options_.clip_value}});
+  if (options_.clip_norm > 0)
+    held_.push_back({parameter, gradient, builder_.op(Kind::k_norm, name + ".norm", {gradient})});
+  else
+    append_update(builder_, options_.optimizer, parameter, gradient);
+}
+
+// The norm of the norms, in groups of as many as an op can read.
+ValueId GradientChain::norm_of_all() {
+  std::vector<ValueId> norms;
+  for (const Held& held : held_) norms.push_back(held.norm);
+  while (norms.size() > 1) {
+    std::vector<ValueId> groups;
+    for (size_t begin = 0; begin < norms.size(); begin += kMostNorms) {
+      const size_t end = std::min(begin + kMostNorms, norms.size());
+      groups.push_back(
+          builder_.op(Kind::k_norm, "gradients.norm",
+                      {norms.begin() + static_cast<ptrdiff_t>(begin), norms.begin() + static_cast<ptrdiff_t>(end)}));
+    }
+    norms = std::move(groups);
+  }
+  return norms.front();
+}
+
+void GradientChain::finish() {
+  if (held_.empty()) return;
+  const ValueId norm = norm_of_all();
+  for (const Held& held : held_) {
+    const std::string name = builder_.graph().value(held.parameter).name;
+    const ValueId clipped =
+        builder_.op(Kind::k_clip_norm, name + ".clip_norm", {held.gradient, norm}, {{}, {options_.clip_norm}});
+    append_update(builder_, options_.optimizer, held.parameter, clipped);
+  }
+}
+
+}  // namespace pantoum::autodiff

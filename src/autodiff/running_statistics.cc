@@ -1,0 +1,68 @@
+#include "autodiff/running_statistics.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+namespace pantoum::autodiff {
+namespace {
+
+using ir::Graph;
+using ir::Kind;
+using ir::Op;
+using ir::ValueId;
+
+bool names(const std::string& glob, const Graph& graph, ValueId value) {
+  return graph.value(value).role == ir::Role::kBuffer && fnmatch(glob.c_str(), graph.value(value).name.c_str(), 0) == 0;
+}
+
+}  // namespace
+
+StatsOf stats_of_means(const Graph& graph) {
+  StatsOf stats;
+  for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
+    if (graph.op(op).kind == Kind::k_batch_norm_stats) stats.emplace(graph.op(op).inputs[2], op);
+  }
+  return stats;
+}
+
+Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_of) {
+  const auto found = stats_of.find(op.outputs[1]);
+  if (found == stats_of.end() || graph.op(found->second).inputs[3] != op.outputs[2]) {
+    return fail("E0299", "a batch norm has no running statistics to evaluate it with", op.name);
+  }
+  const std::vector<ValueId>& stats = graph.op(found->second).inputs;
+  graph.value(op.outputs[1]).producer = graph.value(op.outputs[2]).producer = ir::kNone;
+  op.kind = Kind::k_batch_norm_eval;
+  op.inputs = {op.inputs[0], op.inputs[1], op.inputs[2], stats[0], stats[1]};
+  op.outputs.resize(1);
+  return {};
+}
+
+Result<void> freeze_statistics(Graph& forward, const std::vector<std::string>& globs) {
+  const StatsOf stats_of = stats_of_means(forward);
+  std::vector<char> matched(globs.size(), 0);
+  for (Op& op : forward.ops) {
+    if (op.kind != Kind::k_batch_norm) continue;
+    const auto found = stats_of.find(op.outputs[1]);
+    if (found == stats_of.end()) continue;
+    const std::vector<ValueId> stats = forward.op(found->second).inputs;
+    bool wanted = false;
+    for (size_t glob = 0; glob < globs.size(); ++glob) {
+      if (!names(globs[glob], forward, stats[0]) && !names(globs[glob], forward, stats[1])) continue;
+      wanted = true;
+      matched[glob] = 1;
+    }
+    if (!wanted) continue;
+    PANTOUM_TRY(use_running_statistics(forward, op, stats_of));
+    forward.value(stats[0]).next = forward.value(stats[1]).next = ir::kNone;
+  }
+  ir::drop_dead_ops(forward);
+  std::vector<std::string> unmatched;
+  for (size_t glob = 0; glob < globs.size(); ++glob)
+    if (!matched[glob]) unmatched.push_back(fmt::format("'{}'", globs[glob]));
+  if (unmatched.empty()) return {};
+  return fail("E0104", "--freeze-stats names no running statistic of a batch norm", forward.name,
+              "see the names with: pantoum inspect", std::move(unmatched));
+}
+
+}  // namespace pantoum::autodiff

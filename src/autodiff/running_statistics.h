@@ -1,0 +1,23 @@
+// Batch norm by its running statistics, as evaluation has it and as --freeze-stats wants it in training too.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace pantoum::autodiff {
+
+// The op that keeps the running statistics made of each mean.
+using StatsOf = std::unordered_map<ir::ValueId, ir::OpId>;
+[[nodiscard]] StatsOf stats_of_means(const ir::Graph& graph);
+
+// Turns a batch_norm into a batch_norm_eval; its statistics op is left behind. E0299 it has none.
+[[nodiscard]] Result<void> use_running_statistics(ir::Graph& graph, ir::Op& op, const StatsOf& stats_of);
+
+// Every batch norm of a forward graph whose running mean or variance a glob names normalizes by its running statistics,
+// which stay as they are. E0104 a glob that names none.
+[[nodiscard]] Result<void> freeze_statistics(ir::Graph& forward, const std::vector<std::string>& globs);
+
+}  // namespace pantoum::autodiff

@@ -1,0 +1,51 @@
+#include "base/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace pantoum::base {
+namespace {
+
+template <class Number>
+bool parsed(const std::string& text, Number& number) {
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, number);
+  return error == std::errc{} && end == last;
+}
+
+}  // namespace
+
+Result<Settings> parse_settings(const std::string& text, const std::string& where) {
+  Settings settings;
+  size_t comma = std::min(text.find(','), text.size());
+  settings.name = text.substr(0, comma);
+  while (comma < text.size()) {
+    const size_t begin = comma + 1;
+    comma = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, comma - begin);
+    const size_t sign = part.find('=');
+    if (sign == 0 || sign == std::string::npos)
+      return fail("E0115", fmt::format("'{}' in '{}' is no setting", part, text), where, "write NAME,KEY=VALUE");
+    if (!settings.values.emplace(part.substr(0, sign), part.substr(sign + 1)).second)
+      return fail("E0115", fmt::format("'{}' stands twice in '{}'", part.substr(0, sign), text), where);
+  }
+  return settings;
+}
+
+Result<int64_t> parse_whole(const std::string& text, const std::string& where) {
+  int64_t number = 0;
+  if (!parsed(text, number)) return fail("E0116", fmt::format("'{}' is no whole number", text), where);
+  return number;
+}
+
+Result<double> parse_number(const std::string& text, const std::string& where) {
+  double number = 0;
+  if (!parsed(text, number) || !std::isfinite(number))
+    return fail("E0116", fmt::format("'{}' is no finite number", text), where);
+  return number;
+}
+
+}  // namespace pantoum::base

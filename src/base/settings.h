@@ -1,0 +1,23 @@
+// A name with settings, as users write them in one word: "smooth_l1,beta=0.5,weight=2".
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "pantoum/result.h"
+
+namespace pantoum::base {
+
+struct Settings {
+  std::string name;
+  std::map<std::string, std::string> values;
+};
+
+// `where`: the option that the word belongs to. E0115 a part that is no KEY=VALUE, or a key that stands twice.
+[[nodiscard]] Result<Settings> parse_settings(const std::string& text, const std::string& where);
+
+// A whole number, or any finite one. E0116.
+[[nodiscard]] Result<int64_t> parse_whole(const std::string& text, const std::string& where);
+[[nodiscard]] Result<double> parse_number(const std::string& text, const std::string& where);
+
+}  // namespace pantoum::base

@@ -1,0 +1,129 @@
+#include "cli/loss_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/settings.h"
+
+namespace pantoum::cli {
+namespace {
+
+using autodiff::Loss;
+using autodiff::LossTerm;
+
+struct LossName {
+  const char* name;
+  Loss loss;
+  std::vector<std::string> settings;  // beside the weight
+};
+
+const std::vector<LossName>& loss_names() {
+  static const std::vector<LossName> names{{"cross_entropy", Loss::kCrossEntropy, {"smoothing", "ignore"}},
+                                           {"soft_cross_entropy", Loss::kSoftCrossEntropy, {"smoothing"}},
+                                           {"nll", Loss::kNll, {"ignore"}},
+                                           {"mse", Loss::kMse, {}},
+                                           {"l1", Loss::kL1, {}},
+                                           {"smooth_l1", Loss::kSmoothL1, {"beta"}},
+                                           {"bce_with_logits", Loss::kBceWithLogits, {}},
+                                           {"kl_div", Loss::kKlDiv, {"mean"}}};
+  return names;
+}
+
+std::vector<std::string> known_losses() {
+  std::vector<std::string> names;
+  for (const LossName& each : loss_names()) names.emplace_back(each.name);
+  return names;
+}
+
+constexpr std::array<const char*, 3> kMetrics{"top5", "mae", "perplexity"};
+
+Result<double> number_between(const std::string& text, double least, double most, const std::string& where) {
+  PANTOUM_ASSIGN(const double number, base::parse_number(text, where));
+  if (number >= least && number <= most) return number;
+  return fail("E0116", fmt::format("{} is not between {} and {}", number, least, most), where);
+}
+
+Result<void> set(const std::string& key, const std::string& value, LossTerm& term) {
+  const std::string where = "--loss " + key;
+  if (key == "weight") {
+    PANTOUM_ASSIGN(term.weight, number_between(value, 0, 1e30, where));
+  } else if (key == "smoothing") {
+    PANTOUM_ASSIGN(term.smoothing, number_between(value, 0, 1, where));
+  } else if (key == "beta") {
+    PANTOUM_ASSIGN(term.beta, number_between(value, 0, 1e30, where));
+  } else if (key == "ignore") {
+    PANTOUM_ASSIGN(term.ignore_index, base::parse_whole(value, where));
+  } else {  // mean
+    if (value != "batch" && value != "elements")
+      return fail("E0115", fmt::format("'{}' is no mean", value), where, "write mean=batch or mean=elements");
+    term.mean_of_batch = value == "batch";
+  }
+  return {};
+}
+
+Result<LossTerm> term_of(const std::string& text) {
+  PANTOUM_ASSIGN(base::Settings settings, base::parse_settings(text, "--loss"));
+  LossTerm term;
+  if (const size_t sign = settings.name.rfind('='); sign != std::string::npos) {
+    term.output = settings.name.substr(0, sign);
+    settings.name.erase(0, sign + 1);
+  }
+  const auto known = std::find_if(loss_names().begin(), loss_names().end(),
+                                  [&](const LossName& each) { return settings.name == each.name; });
+  if (known == loss_names().end())
+    return fail("E0115", fmt::format("'{}' is no loss", settings.name), "--loss",
+                fmt::format("use one of {}", fmt::join(known_losses(), ", ")));
+  term.loss = known->loss;
+  for (const auto& [key, value] : settings.values) {
+    const bool has =
+        key == "weight" || std::find(known->settings.begin(), known->settings.end(), key) != known->settings.end();
+    if (!has)
+      return fail("E0117", fmt::format("the loss {} has no '{}'", settings.name, key), "--loss",
+                  fmt::format("it has: weight {}", fmt::join(known->settings, " ")));
+    PANTOUM_TRY(set(key, value, term));
+  }
+  return term;
+}
+
+bool contains(const std::vector<std::string>& names, const char* name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+bool LossWords::perplexity() const {
+  return contains(metrics, "perplexity");
+}
+
+void add_loss_options(CLI::App& verb, LossWords& words) {
+  verb.add_option("--loss", words.losses,
+                  fmt::format("[OUTPUT=]LOSS[,weight=W][,KEY=VALUE]: {}; once for each output that has targets",
+                              fmt::join(known_losses(), ", ")))
+      ->allow_extra_args(false);
+  verb.add_option("--metrics", words.metrics, "measured beside loss and accuracy: top5, mae, perplexity")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+Result<std::vector<LossTerm>> losses_of(const LossWords& words) {
+  std::vector<LossTerm> terms;
+  for (const std::string& text : words.losses) {
+    PANTOUM_ASSIGN(LossTerm term, term_of(text));
+    terms.push_back(std::move(term));
+  }
+  return terms;
+}
+
+Result<autodiff::Metrics> metrics_of(const LossWords& words) {
+  for (const std::string& name : words.metrics)
+    if (std::find(kMetrics.begin(), kMetrics.end(), name) == kMetrics.end())
+      return fail("E0115", fmt::format("'{}' is no metric", name), "--metrics",
+                  fmt::format("use one of {}", fmt::join(kMetrics, ", ")));
+  return autodiff::Metrics{.top5 = contains(words.metrics, "top5"),
+                           .mean_absolute_error = contains(words.metrics, "mae")};
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,24 @@
+// How a training runs, as users word it: the schedule of the learning rate, early stop, the best weights.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "train/run_loop.h"
+#include "train/schedule.h"
+
+namespace pantoum::cli {
+
+struct RunWords {
+  std::string schedule = "constant", warmup;
+  std::string keep_best, judge = "loss";
+  int64_t early_stop = 0;  // 0: never
+};
+
+void add_run_options(CLI::App& verb, RunWords& words);
+
+// E0115, E0116 as parse_schedule; E0117 a warm-up that stands twice.
+[[nodiscard]] Result<train::Schedule> schedule_of(const RunWords& words);
+[[nodiscard]] train::JudgeOptions judge_of(const RunWords& words);
+
+}  // namespace pantoum::cli

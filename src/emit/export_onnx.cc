@@ -1,0 +1,181 @@
+#include "emit/export_onnx.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "artifact/owned_file.h"
+#include "artifact/safetensors.h"
+#include "base/files.h"
+#include "emit/inference_form.h"
+#include "import/onnx.h"
+#include "import/tensor.h"
+
+namespace pantoum::emit {
+namespace {
+
+constexpr int64_t kMostInside = int64_t{3} << 29;  // bytes in the model's file itself: protobuf ends at 2^31
+constexpr uint64_t kDataAlign = 4096, kPiece = 1 << 20;
+
+using Entries = std::map<std::string, const artifact::SafetensorEntry*>;
+
+Result<onnx::ModelProto> read_message(const std::string& path) {
+  PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
+  onnx::ModelProto model;
+  if (!model.ParseFromString(bytes)) return fail("E0202", "this is not an ONNX model, or it is truncated", path);
+  return model;
+}
+
+// The file's entry for every parameter and running statistic of the model.
+Result<Entries> find_entries(const ir::Graph& graph, const artifact::SafetensorFile& weights) {
+  Entries entries;
+  std::vector<std::string> problems;
+  for (const ir::Value& value : graph.values) {
+    if (value.producer != ir::kNone || (value.role != ir::Role::kParameter && value.role != ir::Role::kBuffer))
+      continue;
+    const artifact::SafetensorEntry* entry = weights.find(value.name);
+    if (entry == nullptr) {
+      problems.push_back(fmt::format("'{}' {} is missing", value.name, ir::to_text(value.type)));
+    } else if (entry->dtype != value.type.dtype || entry->shape != value.type.shape) {
+      problems.push_back(fmt::format("'{}' is {}, the model has {}", value.name,
+                                     ir::to_text(ir::TensorType{entry->dtype, entry->shape}), ir::to_text(value.type)));
+    } else {
+      entries[value.name] = entry;
+    }
+  }
+  if (problems.empty()) return entries;
+  return fail("E0242", fmt::format("{} tensors of the model do not fit the file", problems.size()), weights.path,
+              "give the weights that `pantoum train` wrote for this model", std::move(problems));
+}
+
+// Where the contents of initializers go: into the message, or to a file beside it.
+class Contents {
+ public:
+  static Result<Contents> open(const std::string& data_file) {
+    Contents contents;
+    if (data_file.empty()) return contents;
+    PANTOUM_ASSIGN(artifact::AtomicFile file, artifact::AtomicFile::create(data_file, 0644));
+    contents.location_ = std::filesystem::path(data_file).filename().string();
+    contents.file_.emplace(std::move(file));
+    return contents;
+  }
+
+  // `read` fills pieces of `bytes` bytes in all.
+  template <class Read>
+  Result<void> put(onnx::TensorProto& tensor, uint64_t bytes, Read read) {
+    forget(tensor);
+    if (!file_) {
+      std::string& raw = *tensor.mutable_raw_data();
+      raw.resize(bytes);
+      return bytes > 0 ? read(0, std::as_writable_bytes(std::span(raw))) : Result<void>();
+    }
+    point_to(tensor, bytes);
+    std::vector<std::byte> piece(static_cast<size_t>(std::min(bytes, kPiece)));
+    for (uint64_t at = 0; at < bytes; at += piece.size()) {
+      const auto part = std::span(piece).first(static_cast<size_t>(std::min<uint64_t>(piece.size(), bytes - at)));
+      PANTOUM_TRY(read(at, part));
+      PANTOUM_TRY(file_->append(part));
+    }
+    next_ += bytes;
+    piece.assign(static_cast<size_t>((kDataAlign - next_ % kDataAlign) % kDataAlign), std::byte{0});
+    next_ += piece.size();
+    return file_->append(piece);
+  }
+  Result<void> commit() { return file_ ? file_->commit() : Result<void>(); }
+
+ private:
+  std::string location_;
+  std::optional<artifact::AtomicFile> file_;
+  uint64_t next_ = 0;
+
+  static void forget(onnx::TensorProto& tensor) {
+    const std::string name = tensor.name();
+    const int32_t type = tensor.data_type();
+    const std::vector<int64_t> dims(tensor.dims().begin(), tensor.dims().end());
+    tensor.Clear();
+    tensor.set_name(name);
+    tensor.set_data_type(type);
+    for (const int64_t dim : dims) tensor.add_dims(dim);
+  }
+  void point_to(onnx::TensorProto& tensor, uint64_t bytes) const {
+    tensor.set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const auto& [key, value] : {std::pair{"location", location_}, std::pair{"offset", std::to_string(next_)},
+                                     std::pair{"length", std::to_string(bytes)}}) {
+      auto* entry = tensor.add_external_data();
+      entry->set_key(key);
+      entry->set_value(value);
+    }
+  }
+};
+
+// Trained contents from the weights; others that lie outside of the message are taken in from there.
+Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const artifact::SafetensorFile& weights,
+                      import::ExternalData external, Contents& contents) {
+  Exported exported;
+  for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
+    if (const auto found = entries.find(tensor.name()); found != entries.end()) {
+      const artifact::SafetensorEntry& entry = *found->second;
+      PANTOUM_TRY(contents.put(tensor, entry.bytes, [&](uint64_t at, std::span<std::byte> piece) {
+        return artifact::read_tensor(weights, entry, at, piece);
+      }));
+      ++exported.tensors;
+      exported.bytes += static_cast<int64_t>(entry.bytes);
+    } else if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
+      onnx::TensorProto message = tensor;
+      PANTOUM_ASSIGN(const import::Tensor read,
+                     import::read_tensor(message, external, fmt::format("initializer '{}'", tensor.name())));
+      PANTOUM_TRY(contents.put(tensor, read.data->size(), [&](uint64_t at, std::span<std::byte> piece) -> Result<void> {
+        std::copy_n(read.data->begin() + static_cast<ptrdiff_t>(at), piece.size(), piece.begin());
+        return {};
+      }));
+    }
+  }
+  return exported;
+}
+
+// Every trained tensor must have its place in the message.
+Result<void> check_places(const onnx::GraphProto& graph, const Entries& entries, const std::string& model) {
+  Entries left = entries;
+  for (const auto& tensor : graph.initializer()) left.erase(tensor.name());
+  if (left.empty()) return {};
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : left) names.push_back(fmt::format("'{}'", name));
+  return fail("E0401", "trained tensors are no initializers of the model's graph", model,
+              "export the model again, so that its weights are initializers", std::move(names));
+}
+
+int64_t bytes_of(const Entries& entries) {
+  int64_t bytes = 0;
+  for (const auto& [name, entry] : entries) bytes += static_cast<int64_t>(entry->bytes);
+  return bytes;
+}
+
+}  // namespace
+
+Result<Exported> export_onnx(const ExportOptions& options) {
+  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model));
+  PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(options.weights));
+  PANTOUM_ASSIGN(const Entries entries, find_entries(imported.graph, weights));
+  PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
+  PANTOUM_TRY(check_places(model.graph(), entries, options.model));
+  PANTOUM_TRY(make_inference_form(*model.mutable_graph()));
+  const bool outside = options.external_data || bytes_of(entries) > kMostInside;
+  PANTOUM_ASSIGN(Contents contents, Contents::open(outside ? options.output + ".data" : ""));
+  const std::string folder = std::filesystem::path(options.model).parent_path().string();
+  PANTOUM_ASSIGN(Exported exported,
+                 fill(*model.mutable_graph(), entries, weights, import::ExternalData(folder), contents));
+  std::string bytes;
+  if (!model.SerializeToString(&bytes))
+    return fail("E0901", "the model is too large for one file", options.output, "write it with --external-data");
+  if (outside) exported.data_file = options.output + ".data";
+  PANTOUM_TRY(contents.commit());
+  PANTOUM_TRY(base::write_file_atomically(options.output, bytes));
+  return exported;
+}
+
+}  // namespace pantoum::emit

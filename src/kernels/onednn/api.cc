@@ -1,0 +1,278 @@
+#include "kernels/onednn/api.h"
+
+#include <vector>
+
+namespace pantoum::onednn {
+namespace {
+
+using dnnl::memory;
+using dnnl::prop_kind;
+using Tag = memory::format_tag;
+
+constexpr auto kFloat = memory::data_type::f32;
+
+Dims dims_of(const pt_tensor& tensor) {
+  return {tensor.dims, tensor.dims + tensor.rank};
+}
+
+Dims weight_dims(const uint32_t logical[4], int64_t groups) {
+  if (groups == 1) return {logical, logical + 4};
+  return {groups, logical[0] / groups, logical[1], logical[2], logical[3]};
+}
+
+bool is_depthwise(const uint32_t logical[4], int64_t groups) {
+  return groups > 1 && groups == logical[0] && logical[1] == 1;
+}
+
+Tag weight_tag(const uint32_t logical[4], int64_t groups, pt_layout layout, uint32_t block) {
+  const bool wide = block == 16, grouped = groups > 1;
+  switch (layout) {
+    case PT_LAYOUT_OIHW_IO:
+      if (grouped) return wide ? Tag::gOIhw16i16o : Tag::gOIhw8i8o;
+      return wide ? Tag::OIhw16i16o : Tag::OIhw8i8o;
+    case PT_LAYOUT_OIHW_OI:
+      if (grouped) return wide ? Tag::gOIhw16o16i : Tag::gOIhw8o8i;
+      return wide ? Tag::OIhw16o16i : Tag::OIhw8o8i;
+    case PT_LAYOUT_IOHW_OI:
+      if (!wide) return Tag::undef;  // oneDNN has no name for it
+      return grouped ? Tag::gIOhw16o16i : Tag::IOhw16o16i;
+    case PT_LAYOUT_OHWI_O:
+      if (is_depthwise(logical, groups)) return wide ? Tag::Goihw16g : Tag::Goihw8g;
+      return wide ? Tag::Ohwi16o : Tag::Ohwi8o;
+    default:
+      return grouped ? Tag::goihw : Tag::oihw;
+  }
+}
+
+// oneDNN 3 made descriptors of operations part of the primitives' own.
+#if DNNL_VERSION_MAJOR >= 3
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., attributes());
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., hint, attributes());
+}
+#else
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...),
+                                            attributes(), engine());
+}
+template <class Primitive, class Hint, class... Arguments>
+typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...),
+                                            attributes(), engine(), hint);
+}
+#endif
+
+template <class Primitive>
+Made made(const typename Primitive::primitive_desc& descriptor) {
+  return {.primitive = Primitive(descriptor), .scratch = descriptor.scratchpad_desc(), .workspace = {}, .weights = {}};
+}
+
+dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
+  return algorithm == ConvAlgorithm::kDirect ? dnnl::algorithm::convolution_direct
+                                             : dnnl::algorithm::convolution_winograd;
+}
+
+// Gradients ask for the forward primitive as a hint; its weights may lie otherwise than theirs.
+dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, dnnl::algorithm algorithm) {
+  const Dims& dims = shape.w.dims();
+  const Desc free(dims, kFloat, Tag::any);
+  return descriptor<dnnl::convolution_forward>(prop_kind::forward_training, algorithm, shape.x, free, shape.y,
+                                               shape.strides, shape.dilations, shape.before, shape.after);
+}
+
+dnnl::normalization_flags norm_flags() {
+  return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+}
+
+dnnl::batch_normalization_forward::primitive_desc norm_forward(const Desc& x, float epsilon, bool statistics_given) {
+  const auto flags = statistics_given ? norm_flags() | dnnl::normalization_flags::use_global_stats : norm_flags();
+  const auto kind = statistics_given ? prop_kind::forward_inference : prop_kind::forward_training;
+#if DNNL_VERSION_MAJOR >= 3
+  return descriptor<dnnl::batch_normalization_forward>(kind, x, x, epsilon, flags);
+#else
+  return descriptor<dnnl::batch_normalization_forward>(kind, x, epsilon, flags);
+#endif
+}
+
+dnnl::pooling_v2_forward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
+  return descriptor<dnnl::pooling_v2_forward>(
+      with_workspace ? prop_kind::forward_training : prop_kind::forward_inference, shape.algorithm, shape.x, shape.y,
+      shape.strides, shape.kernel, shape.dilations, shape.before, shape.after);
+}
+
+}  // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  return cpu;
+}
+
+const dnnl::primitive_attr& attributes() {
+  static const dnnl::primitive_attr attributes = [] {
+    dnnl::primitive_attr made;
+    made.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    return made;
+  }();
+  return attributes;
+}
+
+Desc image(const pt_tensor& logical, pt_layout layout, uint32_t block) {
+  const Tag tag = layout == PT_LAYOUT_PLAIN ? Tag::nchw : block == 16 ? Tag::nChw16c : Tag::nChw8c;
+  return {dims_of(logical), kFloat, tag};
+}
+
+Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t block) {
+  const Tag tag = weight_tag(logical.dims, groups, layout, block);
+  if (tag == Tag::undef) return none();
+  return {weight_dims(logical.dims, groups), kFloat, tag};
+}
+
+Desc any_weight(const uint32_t logical[4], int64_t groups) {
+  return {weight_dims(logical, groups), kFloat, Tag::any};
+}
+
+Desc row_major(const Dims& dims) {
+  Dims strides(dims.size(), 1);
+  for (size_t dim = dims.size(); dim-- > 1;) strides[dim - 1] = strides[dim] * dims[dim];
+  return {dims, kFloat, strides};
+}
+
+Desc strided(const Dims& dims, const Dims& strides) {
+  return {dims, kFloat, strides};
+}
+
+Desc none() {
+  return {};
+}
+
+Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm) {
+  const auto kind = algorithm_of(algorithm);
+  const auto chosen =
+      bias == Desc()
+          ? descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, shape.y,
+                                                  shape.strides, shape.dilations, shape.before, shape.after)
+          : descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, bias, shape.y,
+                                                  shape.strides, shape.dilations, shape.before, shape.after);
+  Made result = made<dnnl::convolution_forward>(chosen);
+  result.weights = chosen.weights_desc();
+  return result;
+}
+
+Made convolution_data(const ConvShape& shape, ConvAlgorithm algorithm) {
+  const auto kind = algorithm_of(algorithm);
+  const auto chosen =
+      descriptor_after<dnnl::convolution_backward_data>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y,
+                                                        shape.strides, shape.dilations, shape.before, shape.after);
+  Made result = made<dnnl::convolution_backward_data>(chosen);
+  result.weights = chosen.weights_desc();
+  return result;
+}
+
+Made convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm) {
+  const auto kind = algorithm_of(algorithm);
+  const auto chosen =
+      descriptor_after<dnnl::convolution_backward_weights>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y,
+                                                           shape.strides, shape.dilations, shape.before, shape.after);
+  Made result = made<dnnl::convolution_backward_weights>(chosen);
+  result.weights = chosen.diff_weights_desc();
+  return result;
+}
+
+Made batch_norm(const Desc& x, float epsilon, bool statistics_given) {
+  return made<dnnl::batch_normalization_forward>(norm_forward(x, epsilon, statistics_given));
+}
+
+Made batch_norm_grad(const Desc& x, float epsilon) {
+#if DNNL_VERSION_MAJOR >= 3
+  return made<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
+      norm_forward(x, epsilon, false), prop_kind::backward, x, x, x, epsilon, norm_flags()));
+#else
+  return made<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
+      norm_forward(x, epsilon, false), prop_kind::backward, x, x, epsilon, norm_flags()));
+#endif
+}
+
+Made pool(const PoolShape& shape, bool with_workspace) {
+  const auto chosen = pool_forward(shape, with_workspace);
+  Made result = made<dnnl::pooling_v2_forward>(chosen);
+  if (with_workspace) result.workspace = chosen.workspace_desc();
+  return result;
+}
+
+Made pool_grad(const PoolShape& shape) {
+  return made<dnnl::pooling_v2_backward>(descriptor_after<dnnl::pooling_v2_backward>(
+      pool_forward(shape, true), shape.algorithm, shape.x, shape.y, shape.strides, shape.kernel, shape.dilations,
+      shape.before, shape.after));
+}
+
+Made matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y) {
+  if (bias == Desc()) return made<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, y));
+  return made<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, bias, y));
+}
+
+#if DNNL_VERSION_MAJOR >= 3
+namespace {
+dnnl::softmax_forward::primitive_desc softmax_of(const Desc& x, int axis, bool logarithm) {
+  const auto kind = logarithm ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+  return descriptor<dnnl::softmax_forward>(prop_kind::forward_training, kind, x, x, axis);
+}
+}  // namespace
+
+Made softmax(const Desc& x, int axis, bool logarithm) {
+  return made<dnnl::softmax_forward>(softmax_of(x, axis, logarithm));
+}
+
+Made softmax_grad(const Desc& x, int axis, bool logarithm) {
+  const auto kind = logarithm ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
+  return made<dnnl::softmax_backward>(
+      descriptor_after<dnnl::softmax_backward>(softmax_of(x, axis, logarithm), kind, x, x, x, axis));
+}
+
+Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  return made<dnnl::eltwise_forward>(
+      descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, x, alpha, beta));
+}
+
+Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, x, alpha, beta);
+  return made<dnnl::eltwise_backward>(
+      descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, x, alpha, beta));
+}
+#else
+Made softmax(const Desc& x, int axis, bool logarithm) {
+  if (logarithm)
+    return made<dnnl::logsoftmax_forward>(descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis));
+  return made<dnnl::softmax_forward>(descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis));
+}
+
+Made softmax_grad(const Desc& x, int axis, bool logarithm) {
+  if (logarithm) {
+    const auto forward = descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis);
+    return made<dnnl::logsoftmax_backward>(descriptor_after<dnnl::logsoftmax_backward>(forward, x, x, axis));
+  }
+  const auto forward = descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis);
+  return made<dnnl::softmax_backward>(descriptor_after<dnnl::softmax_backward>(forward, x, x, axis));
+}
+
+Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  return made<dnnl::eltwise_forward>(
+      descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, alpha, beta));
+}
+
+Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, alpha, beta);
+  return made<dnnl::eltwise_backward>(descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, alpha, beta));
+}
+#endif
+
+Made reorder(const Desc& from, const Desc& to) {
+  const dnnl::reorder::primitive_desc chosen(engine(), from, engine(), to, attributes());
+  return made<dnnl::reorder>(chosen);
+}
+
+}  // namespace pantoum::onednn

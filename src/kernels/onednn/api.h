@@ -1,0 +1,64 @@
+// The one place that knows which version of oneDNN this is: descriptors of primitives under one set of signatures.
+#pragma once
+
+#include <dnnl.hpp>
+#include <optional>
+
+#include "kernels/portable/layout.h"
+
+namespace pantoum::onednn {
+
+using Desc = dnnl::memory::desc;
+using Dims = dnnl::memory::dims;
+
+[[nodiscard]] const dnnl::engine& engine();
+[[nodiscard]] const dnnl::primitive_attr& attributes();  // scratch memory is the caller's
+
+// ---- memory ----
+
+// float32 in a layout; weights of a grouped convolution carry the groups as a dimension of their own.
+[[nodiscard]] Desc image(const pt_tensor& logical, pt_layout layout, uint32_t block);
+[[nodiscard]] Desc weight(const pt_tensor& logical, int64_t groups, pt_layout layout, uint32_t block);
+// With the layout left to oneDNN.
+[[nodiscard]] Desc any_weight(const uint32_t logical[4], int64_t groups);
+[[nodiscard]] Desc row_major(const Dims& dims);
+[[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
+[[nodiscard]] Desc none();
+
+// ---- primitives: each throws dnnl::error where oneDNN has no implementation ----
+
+struct Made {  // a primitive, and what it asks for
+  dnnl::primitive primitive;
+  Desc scratch;
+  Desc workspace;  // of max pooling
+  Desc weights;    // of convolutions: as oneDNN wants them, where it was left to it
+};
+
+struct ConvShape {
+  Desc x, w, y;
+  Dims strides, dilations, before, after;  // dilations as oneDNN counts them: 0 is dense
+};
+enum class ConvAlgorithm { kDirect, kWinograd };
+[[nodiscard]] Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm);
+[[nodiscard]] Made convolution_data(const ConvShape& shape, ConvAlgorithm algorithm);
+[[nodiscard]] Made convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm);
+
+[[nodiscard]] Made batch_norm(const Desc& x, float epsilon, bool statistics_given);
+[[nodiscard]] Made batch_norm_grad(const Desc& x, float epsilon);
+
+struct PoolShape {
+  Desc x, y;
+  Dims kernel, strides, dilations, before, after;
+  dnnl::algorithm algorithm;
+};
+[[nodiscard]] Made pool(const PoolShape& shape, bool with_workspace);
+[[nodiscard]] Made pool_grad(const PoolShape& shape);
+
+[[nodiscard]] Made matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y);
+[[nodiscard]] Made softmax(const Desc& x, int axis, bool logarithm);
+[[nodiscard]] Made softmax_grad(const Desc& x, int axis, bool logarithm);
+[[nodiscard]] Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+[[nodiscard]] Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+[[nodiscard]] Made reorder(const Desc& from, const Desc& to);
+
+}  // namespace pantoum::onednn

@@ -1,0 +1,136 @@
+// Convolutions and their gradients on images in blocks of channels, and the layouts that they want.
+#include "kernels/onednn/kernels.h"
+
+namespace pantoum::onednn {
+namespace {
+
+// Which operand is which.
+struct Roles {
+  int x, w, y;
+};
+constexpr Roles kForward{0, 1, -1}, kData{-1, 1, 0}, kWeights{0, -1, 1};
+
+struct Arranged {
+  pt_arranged x{}, w{}, y{};
+  int x_at = 0, w_at = 0, y_at = 0;
+};
+
+// -1 stands for the first output.
+bool arrange(uint16_t op, const pt_call& call, const Roles& roles, Arranged& arranged) {
+  pt_tensor operands[PT_MAX_OPERANDS];
+  pt_arranged all[PT_MAX_OPERANDS];
+  for (int input = 0; input < call.input_count; ++input) operands[input] = call.inputs[input];
+  operands[call.input_count] = call.outputs[0];
+  if (pt_arrange(op, operands, call.input_count, 1, call.ints, all) == 0) return false;
+  const auto at = [&](int role) { return role < 0 ? static_cast<int>(call.input_count) : role; };
+  arranged = {all[at(roles.x)], all[at(roles.w)], all[at(roles.y)], at(roles.x), at(roles.w), at(roles.y)};
+  return true;
+}
+
+Desc desc_of(const pt_arranged& of) {
+  return image(of.plain, of.layout, of.block);
+}
+
+ConvShape shape_of(const Desc& x, const Desc& w, const Desc& y, const int64_t* ints) {
+  return {.x = x,
+          .w = w,
+          .y = y,
+          .strides = {ints[PT_CONV_STRIDE_H], ints[PT_CONV_STRIDE_W]},
+          .dilations = {ints[PT_CONV_DILATION_H] - 1, ints[PT_CONV_DILATION_W] - 1},
+          .before = {ints[PT_CONV_PAD_TOP], ints[PT_CONV_PAD_LEFT]},
+          .after = {ints[PT_CONV_PAD_BOTTOM], ints[PT_CONV_PAD_RIGHT]}};
+}
+
+ConvShape shape_of(const Arranged& arranged, const int64_t* ints) {
+  const Desc w = weight(arranged.w.plain, ints[PT_CONV_GROUPS], arranged.w.layout, arranged.w.block);
+  return shape_of(desc_of(arranged.x), w, desc_of(arranged.y), ints);
+}
+
+bool forward(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(PT_OP_conv2d_nchwc, call, kForward, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, call.ints);
+  const Desc bias = call.input_count > 2 ? row_major({call.inputs[2].dims[0]}) : none();
+  std::vector<Argument> arguments = {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
+                                     {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
+                                     {DNNL_ARG_DST, shape.y, {arranged.y_at}}};
+  if (call.input_count > 2) arguments.push_back({DNNL_ARG_BIAS, bias, {2}});
+  prepared.add(convolution(shape, bias, algorithm), std::move(arguments));
+  return true;
+}
+
+bool data(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(PT_OP_conv2d_dx_nchwc, call, kData, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, call.ints);
+  prepared.add(convolution_data(shape, algorithm), {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
+                                                    {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
+                                                    {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  return true;
+}
+
+bool weights(const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
+  Arranged arranged;
+  if (!arrange(PT_OP_conv2d_dw_nchwc, call, kWeights, arranged)) return false;
+  const ConvShape shape = shape_of(arranged, call.ints);
+  prepared.add(convolution_weights(shape, algorithm), {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
+                                                       {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
+                                                       {DNNL_ARG_DIFF_DST, shape.y, {arranged.y_at}}});
+  return true;
+}
+
+Made with_any_weight(uint16_t op, const ConvShape& shape) {
+  switch (op) {
+    case PT_OP_conv2d_dx_nchwc:
+      return convolution_data(shape, ConvAlgorithm::kDirect);
+    case PT_OP_conv2d_dw_nchwc:
+      return convolution_weights(shape, ConvAlgorithm::kDirect);
+    default:
+      return convolution(shape, none(), ConvAlgorithm::kDirect);
+  }
+}
+
+}  // namespace
+
+bool make_convolution(const pt_call& call, Prepared& prepared) {
+  return forward(call, ConvAlgorithm::kDirect, prepared);
+}
+bool make_convolution_winograd(const pt_call& call, Prepared& prepared) {
+  return forward(call, ConvAlgorithm::kWinograd, prepared);
+}
+bool make_convolution_data(const pt_call& call, Prepared& prepared) {
+  return data(call, ConvAlgorithm::kDirect, prepared);
+}
+bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared) {
+  return data(call, ConvAlgorithm::kWinograd, prepared);
+}
+bool make_convolution_weights(const pt_call& call, Prepared& prepared) {
+  return weights(call, ConvAlgorithm::kDirect, prepared);
+}
+bool make_convolution_weights_winograd(const pt_call& call, Prepared& prepared) {
+  return weights(call, ConvAlgorithm::kWinograd, prepared);
+}
+
+int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints) {
+  const uint32_t block = y->dims[4];
+  const auto logical = [&](const pt_tensor& of, int64_t channels) {
+    pt_tensor plain = of;
+    plain.rank = 4;
+    plain.dims[1] = static_cast<uint32_t>(channels);
+    return image(plain, of.rank == 5 ? PT_LAYOUT_NCHWC : PT_LAYOUT_PLAIN, block);
+  };
+  const int64_t groups = ints[PT_CONV_GROUPS];
+  try {
+    const Desc x_desc = logical(*x, ints[PT_CONV_NCHWC_CHANNELS]), y_desc = logical(*y, ints[PT_CONV_NCHWC_OUTPUTS]);
+    const Made made = with_any_weight(op, shape_of(x_desc, any_weight(w, groups), y_desc, ints));
+    pt_tensor plain{};
+    plain.rank = 4;
+    for (int dim = 0; dim < 4; ++dim) plain.dims[dim] = w[dim];
+    for (int layout = PT_LAYOUT_OIHW_IO; layout < PT_LAYOUT_COUNT; ++layout)
+      if (weight(plain, groups, static_cast<pt_layout>(layout), block) == made.weights) return layout;
+  } catch (const dnnl::error&) {  // no implementation
+  }
+  return PT_LAYOUT_PLAIN;
+}
+
+}  // namespace pantoum::onednn

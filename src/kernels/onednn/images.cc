@@ -1,0 +1,148 @@
+// Batch normalization, pooling and reorders on images in blocks of channels.
+#include "kernels/onednn/kernels.h"
+
+namespace pantoum::onednn {
+namespace {
+
+// The arrangement of a call's operands, inputs first.
+bool arrange(uint16_t op, const pt_call& call, pt_arranged* arranged) {
+  pt_tensor operands[PT_MAX_OPERANDS];
+  for (int input = 0; input < call.input_count; ++input) operands[input] = call.inputs[input];
+  for (int output = 0; output < call.output_count; ++output) operands[call.input_count + output] = call.outputs[output];
+  return pt_arrange(op, operands, call.input_count, call.output_count, call.ints, arranged) != 0;
+}
+
+Desc desc_of(const pt_arranged& of) {
+  return image(of.plain, of.layout, of.block);
+}
+
+Desc vector_of(const pt_arranged& of) {
+  return row_major({of.plain.dims[0]});
+}
+
+PoolShape pool_shape(const pt_arranged& x, const pt_arranged& y, const int64_t* ints, dnnl::algorithm algorithm) {
+  return {.x = desc_of(x),
+          .y = desc_of(y),
+          .kernel = {ints[PT_POOL_KERNEL_H], ints[PT_POOL_KERNEL_W]},
+          .strides = {ints[PT_POOL_STRIDE_H], ints[PT_POOL_STRIDE_W]},
+          .dilations = {ints[PT_POOL_DILATION_H] - 1, ints[PT_POOL_DILATION_W] - 1},
+          .before = {ints[PT_POOL_PAD_TOP], ints[PT_POOL_PAD_LEFT]},
+          .after = {ints[PT_POOL_PAD_BOTTOM], ints[PT_POOL_PAD_RIGHT]},
+          .algorithm = algorithm};
+}
+
+// An average over padding counts only what the model declares: windows that ceil_mode runs beyond it are not oneDNN's.
+bool ends_inside(const PoolShape& shape) {
+  for (size_t dim = 0; dim < 2; ++dim) {
+    const auto last =
+        (shape.y.dims()[2 + dim] - 1) * shape.strides[dim] + (shape.kernel[dim] - 1) * (shape.dilations[dim] + 1) + 1;
+    if (last > shape.x.dims()[2 + dim] + shape.before[dim] + shape.after[dim]) return false;
+  }
+  return true;
+}
+
+dnnl::algorithm average(const pt_call& call) {
+  return call.ints[PT_POOL_COUNT_INCLUDE_PAD] != 0 ? dnnl::algorithm::pooling_avg_include_padding
+                                                   : dnnl::algorithm::pooling_avg_exclude_padding;
+}
+
+}  // namespace
+
+bool make_reorder(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[2];
+  if (!arrange(PT_OP_reorder, call, arranged)) return false;
+  const auto desc = [](const pt_arranged& of, bool is_image) {
+    return is_image ? image(of.plain, of.layout, of.block) : weight(of.plain, 1, of.layout, of.block);
+  };
+  const bool is_image = call.ints[0] == PT_LAYOUT_NCHWC || call.ints[1] == PT_LAYOUT_NCHWC;
+  const Desc from = desc(arranged[0], is_image), to = desc(arranged[1], is_image);
+  prepared.add(reorder(from, to), {{DNNL_ARG_FROM, from, {0}}, {DNNL_ARG_TO, to, {1}}});
+  return true;
+}
+
+bool make_batch_norm(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  if (!arrange(PT_OP_batch_norm_nchwc, call, arranged)) return false;
+  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
+  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), false), {{DNNL_ARG_SRC, x, {0}},
+                                                                         {DNNL_ARG_SCALE, channels, {1}},
+                                                                         {DNNL_ARG_SHIFT, channels, {2}},
+                                                                         {DNNL_ARG_DST, x, {3}},
+                                                                         {DNNL_ARG_MEAN, channels, {4}},
+                                                                         {DNNL_ARG_VARIANCE, channels, {5}}});
+  return true;
+}
+
+bool make_batch_norm_grad(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  if (!arrange(PT_OP_batch_norm_grad_nchwc, call, arranged)) return false;
+  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[2]);
+  prepared.add(batch_norm_grad(x, static_cast<float>(call.reals[0])), {{DNNL_ARG_DIFF_DST, x, {0}},
+                                                                       {DNNL_ARG_SRC, x, {1}},
+                                                                       {DNNL_ARG_SCALE, channels, {2}},
+                                                                       {DNNL_ARG_SHIFT, channels, {2}},  // not read
+                                                                       {DNNL_ARG_MEAN, channels, {3}},
+                                                                       {DNNL_ARG_VARIANCE, channels, {4}},
+                                                                       {DNNL_ARG_DIFF_SRC, x, {5}},
+                                                                       {DNNL_ARG_DIFF_SCALE, channels, {6}},
+                                                                       {DNNL_ARG_DIFF_SHIFT, channels, {7}}});
+  return true;
+}
+
+bool make_batch_norm_eval(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  if (!arrange(PT_OP_batch_norm_eval_nchwc, call, arranged)) return false;
+  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
+  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), true), {{DNNL_ARG_SRC, x, {0}},
+                                                                        {DNNL_ARG_SCALE, channels, {1}},
+                                                                        {DNNL_ARG_SHIFT, channels, {2}},
+                                                                        {DNNL_ARG_MEAN, channels, {3}},
+                                                                        {DNNL_ARG_VARIANCE, channels, {4}},
+                                                                        {DNNL_ARG_DST, x, {5}}});
+  return true;
+}
+
+bool make_max_pool(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[2];
+  if (!arrange(PT_OP_max_pool_nchwc, call, arranged)) return false;
+  const PoolShape shape = pool_shape(arranged[0], arranged[1], call.ints, dnnl::algorithm::pooling_max);
+  prepared.add(pool(shape, false), {{DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_DST, shape.y, {1}}});
+  return true;
+}
+
+// oneDNN wants what its forward primitive noted: that runs again, into the workspace.
+bool make_max_pool_grad(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[3];
+  if (!arrange(PT_OP_max_pool_grad_nchwc, call, arranged)) return false;
+  const PoolShape shape = pool_shape(arranged[1], arranged[0], call.ints, dnnl::algorithm::pooling_max);
+  const Made forward = pool(shape, true);
+  const Place y{Place::kWorkspace, prepared.reserve(shape.y)},
+      noted{Place::kWorkspace, prepared.reserve(forward.workspace)};
+  prepared.add(
+      forward,
+      {{DNNL_ARG_SRC, shape.x, {1}}, {DNNL_ARG_DST, shape.y, y}, {DNNL_ARG_WORKSPACE, forward.workspace, noted}});
+  prepared.add(pool_grad(shape), {{DNNL_ARG_DIFF_DST, shape.y, {0}},
+                                  {DNNL_ARG_WORKSPACE, forward.workspace, noted},
+                                  {DNNL_ARG_DIFF_SRC, shape.x, {2}}});
+  return true;
+}
+
+bool make_avg_pool(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[2];
+  if (!arrange(PT_OP_avg_pool_nchwc, call, arranged)) return false;
+  const PoolShape shape = pool_shape(arranged[0], arranged[1], call.ints, average(call));
+  if (!ends_inside(shape)) return false;
+  prepared.add(pool(shape, false), {{DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_DST, shape.y, {1}}});
+  return true;
+}
+
+bool make_avg_pool_grad(const pt_call& call, Prepared& prepared) {
+  pt_arranged arranged[2];
+  if (!arrange(PT_OP_avg_pool_grad_nchwc, call, arranged)) return false;
+  const PoolShape shape = pool_shape(arranged[1], arranged[0], call.ints, average(call));
+  if (!ends_inside(shape)) return false;
+  prepared.add(pool_grad(shape), {{DNNL_ARG_DIFF_DST, shape.y, {0}}, {DNNL_ARG_DIFF_SRC, shape.x, {1}}});
+  return true;
+}
+
+}  // namespace pantoum::onednn

@@ -1,0 +1,39 @@
+// The kernels on oneDNN, one file per family; table.cc lists them.
+#pragma once
+
+#include "kernels/onednn/prepared.h"
+
+namespace pantoum::onednn {
+
+// Operators whose operands lie in blocks of channels, and reorders between layouts.
+bool make_convolution(const pt_call& call, Prepared& prepared);
+bool make_convolution_winograd(const pt_call& call, Prepared& prepared);
+bool make_convolution_data(const pt_call& call, Prepared& prepared);
+bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared);
+bool make_convolution_weights(const pt_call& call, Prepared& prepared);
+bool make_convolution_weights_winograd(const pt_call& call, Prepared& prepared);
+bool make_reorder(const pt_call& call, Prepared& prepared);
+bool make_batch_norm(const pt_call& call, Prepared& prepared);
+bool make_batch_norm_grad(const pt_call& call, Prepared& prepared);
+bool make_batch_norm_eval(const pt_call& call, Prepared& prepared);
+bool make_max_pool(const pt_call& call, Prepared& prepared);
+bool make_max_pool_grad(const pt_call& call, Prepared& prepared);
+bool make_avg_pool(const pt_call& call, Prepared& prepared);
+bool make_avg_pool_grad(const pt_call& call, Prepared& prepared);
+
+// Operators on plain tensors.
+bool make_matmul(const pt_call& call, Prepared& prepared);
+bool make_softmax(const pt_call& call, Prepared& prepared);
+bool make_softmax_grad(const pt_call& call, Prepared& prepared);
+bool make_log_softmax(const pt_call& call, Prepared& prepared);
+bool make_log_softmax_grad(const pt_call& call, Prepared& prepared);
+bool make_gelu(const pt_call& call, Prepared& prepared);
+bool make_gelu_grad(const pt_call& call, Prepared& prepared);
+bool make_tanh(const pt_call& call, Prepared& prepared);
+bool make_sigmoid(const pt_call& call, Prepared& prepared);
+bool make_exp(const pt_call& call, Prepared& prepared);
+
+// See pt_back_end.
+int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints);
+
+}  // namespace pantoum::onednn

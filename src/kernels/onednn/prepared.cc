@@ -1,0 +1,148 @@
+#include "kernels/onednn/prepared.h"
+
+#include <omp.h>
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+namespace pantoum::onednn {
+namespace {
+
+constexpr size_t kAlignment = 64;
+int threads_wanted = 1;
+
+void* address(const pt_call& call, const Place& place) {
+  if (place.operand == Place::kWorkspace) return static_cast<std::byte*>(call.workspace) + place.offset;
+  const int inputs = call.input_count;
+  return place.operand < inputs ? call.inputs[place.operand].data : call.outputs[place.operand - inputs].data;
+}
+
+// Threads belong to the thread that calls OpenMP.
+void keep_threads() {
+  if (omp_get_max_threads() != threads_wanted) omp_set_num_threads(threads_wanted);
+}
+
+template <class Number>
+void append(std::string& key, Number number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+void append_tensor(std::string& key, const pt_tensor& tensor) {
+  append(key, tensor.dtype);
+  append(key, tensor.rank);
+  key.append(reinterpret_cast<const char*>(tensor.dims), tensor.rank * sizeof tensor.dims[0]);
+}
+
+// Everything that a call's stages depend on. The buffer is reused: nothing is allocated once it is long enough.
+const std::string& key_of(uint16_t op, uint16_t algorithm, const pt_call& call) {
+  thread_local std::string key;
+  key.clear();
+  append(key, op);
+  append(key, algorithm);
+  append(key, threads_wanted);
+  append(key, call.input_count);
+  append(key, call.output_count);
+  for (unsigned input = 0; input < call.input_count; ++input) append_tensor(key, call.inputs[input]);
+  for (unsigned output = 0; output < call.output_count; ++output) append_tensor(key, call.outputs[output]);
+  key.append(reinterpret_cast<const char*>(call.ints), call.int_count * sizeof call.ints[0]);
+  key.append(reinterpret_cast<const char*>(call.reals), call.real_count * sizeof call.reals[0]);
+  return key;
+}
+
+std::unique_ptr<Prepared> make(const pt_call& call, Maker maker) {
+  auto prepared = std::make_unique<Prepared>();
+  try {
+    keep_threads();
+    if (maker(call, *prepared)) return prepared;
+  } catch (const dnnl::error&) {  // no implementation
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Stage::Stage(const Made& made, std::vector<Argument> arguments) : primitive_(made.primitive) {
+  for (const Argument& argument : arguments) {
+    places_.push_back(argument.place);
+    memories_.push_back(dnnl::memory(argument.desc, engine(), DNNL_MEMORY_NONE));
+  }
+  for (size_t argument = 0; argument < arguments.size(); ++argument)
+    bound_.push_back({arguments[argument].name, memories_[argument].get()});
+}
+
+void Stage::run(const pt_call& call, const dnnl::stream& stream) {
+  for (size_t argument = 0; argument < places_.size(); ++argument)
+    memories_[argument].set_data_handle(address(call, places_[argument]), stream);
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(bound_.size()), bound_.data()),
+      "a primitive failed");
+}
+
+size_t Prepared::reserve(const Desc& desc) {
+  const size_t at = workspace_bytes_;
+  workspace_bytes_ += (desc.get_size() + kAlignment - 1) / kAlignment * kAlignment;
+  return at;
+}
+
+void Prepared::add(const Made& made, std::vector<Argument> arguments) {
+  if (made.scratch.get_size() > 0)
+    arguments.push_back({DNNL_ARG_SCRATCHPAD, made.scratch, {Place::kWorkspace, reserve(made.scratch)}});
+  stages_.emplace_back(made, std::move(arguments));
+}
+
+void Prepared::run(const pt_call& call, const dnnl::stream& stream) {
+  for (Stage& stage : stages_) stage.run(call, stream);
+}
+
+Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker) {
+  static std::mutex guard;
+  static std::unordered_map<std::string, std::unique_ptr<Prepared>> known;
+  const std::string& key = key_of(op, algorithm, call);
+  const std::lock_guard lock(guard);
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second.get();
+  return known.emplace(key, make(call, maker)).first->second.get();
+}
+
+size_t workspace_of(Prepared* prepared) {
+  return prepared == nullptr ? PT_NO_KERNEL : prepared->workspace_bytes();
+}
+
+pt_status run(Prepared* prepared, const pt_call& call) {
+  static const dnnl::stream stream(engine());
+  if (prepared == nullptr) return PT_E_KERNEL;
+  try {
+    keep_threads();
+    prepared->run(call, stream);
+  } catch (const dnnl::error&) {
+    return PT_E_KERNEL;
+  }
+  return PT_OK;
+}
+
+void set_threads(int threads) {
+  threads_wanted = threads;
+  keep_threads();
+}
+
+const pt_pool* pool() {
+  static pt_pool team = {nullptr, 1, [](void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) {
+                           keep_threads();
+                           const size_t pieces = static_cast<size_t>(threads_wanted);
+#pragma omp parallel for schedule(static, 1)
+                           for (size_t piece = 0; piece < pieces; ++piece) {
+                             const auto begin_of = [&](size_t at) {
+                               return count / pieces * at + count % pieces * at / pieces;
+                             };
+                             if (begin_of(piece) < begin_of(piece + 1)) body(arg, begin_of(piece), begin_of(piece + 1));
+                           }
+                         }};
+  team.threads = static_cast<uint32_t>(threads_wanted);
+  return &team;
+}
+
+}  // namespace pantoum::onednn

@@ -1,0 +1,67 @@
+// Primitives made once per operator, shapes and attributes, found again when a kernel runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kernels/onednn/api.h"
+#include "pantoum/pantoum.h"
+
+namespace pantoum::onednn {
+
+// Where an argument of a primitive lies: in an operand of the call (inputs, then outputs) or in its workspace.
+struct Place {
+  int operand = kWorkspace;  // an index, or kWorkspace
+  size_t offset = 0;         // bytes into the workspace
+  static constexpr int kWorkspace = -1;
+};
+
+struct Argument {
+  int name = 0;  // DNNL_ARG_*
+  Desc desc;
+  Place place;
+};
+
+// One primitive and its bindings. The workspace of a call is shared by its stages; `scratch` is taken there too.
+class Stage {
+ public:
+  Stage(const Made& made, std::vector<Argument> arguments);
+  void run(const pt_call& call, const dnnl::stream& stream);
+
+ private:
+  dnnl::primitive primitive_;
+  std::vector<Place> places_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> bound_;
+};
+
+// What a call of some operator and shapes runs.
+class Prepared {
+ public:
+  // Reserves bytes of the call's workspace; returns their offset.
+  size_t reserve(const Desc& desc);
+  void add(const Made& made, std::vector<Argument> arguments);
+  [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
+  void run(const pt_call& call, const dnnl::stream& stream);
+
+ private:
+  size_t workspace_bytes_ = 0;
+  std::vector<Stage> stages_;
+};
+
+// Makes what a call needs; throws dnnl::error, or returns false, where oneDNN does not compute it.
+using Maker = bool (*)(const pt_call& call, Prepared& prepared);
+
+// The stages for a call, made at its first sight; null where there are none. Remembers both answers.
+[[nodiscard]] Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker);
+
+// Of the kernels' own interface.
+[[nodiscard]] size_t workspace_of(Prepared* prepared);
+[[nodiscard]] pt_status run(Prepared* prepared, const pt_call& call);
+
+// The number of threads that every primitive is made for and run with.
+void set_threads(int threads);
+[[nodiscard]] const pt_pool* pool();
+
+}  // namespace pantoum::onednn

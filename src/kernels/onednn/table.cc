@@ -1,0 +1,92 @@
+// The rows of the kernel table, and what the shared object exports.
+#include <fmt/format.h>
+
+#include "kernels/back_end.h"
+#include "kernels/onednn/kernels.h"
+
+namespace pantoum::onednn {
+namespace {
+
+// The larger is offered first: its class of numerics is the one that plans keep to.
+enum Algorithm : uint16_t { kWinograd = PT_FIRST_BACK_END_ALGORITHM, kDirect };
+
+template <uint16_t kOp, uint16_t kAlgorithm, Maker kMaker>
+constexpr pt_kernel row(const char* name, const char* numerics) {
+  return {kOp,
+          PT_F32,
+          0,
+          kAlgorithm,
+          name,
+          numerics,
+          [](const pt_call* call) { return run(prepared_for(kOp, kAlgorithm, *call, kMaker), *call); },
+          nullptr,
+          [](const pt_call* call) { return workspace_of(prepared_for(kOp, kAlgorithm, *call, kMaker)); }};
+}
+
+template <uint16_t kOp, Maker kMaker>
+constexpr pt_kernel row() {
+  return row<kOp, kDirect, kMaker>("onednn", "onednn");
+}
+template <uint16_t kOp, Maker kMaker>
+constexpr pt_kernel winograd_row() {
+  return row<kOp, kWinograd, kMaker>("onednn:winograd", "winograd");
+}
+
+constexpr pt_kernel kKernels[] = {
+    row<PT_OP_conv2d_nchwc, make_convolution>(),
+    winograd_row<PT_OP_conv2d_nchwc, make_convolution_winograd>(),
+    row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
+    winograd_row<PT_OP_conv2d_dx_nchwc, make_convolution_data_winograd>(),
+    row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
+    winograd_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights_winograd>(),
+    row<PT_OP_reorder, make_reorder>(),
+    row<PT_OP_batch_norm_nchwc, make_batch_norm>(),
+    row<PT_OP_batch_norm_grad_nchwc, make_batch_norm_grad>(),
+    row<PT_OP_batch_norm_eval_nchwc, make_batch_norm_eval>(),
+    row<PT_OP_max_pool_nchwc, make_max_pool>(),
+    row<PT_OP_max_pool_grad_nchwc, make_max_pool_grad>(),
+    row<PT_OP_avg_pool_nchwc, make_avg_pool>(),
+    row<PT_OP_avg_pool_grad_nchwc, make_avg_pool_grad>(),
+    row<PT_OP_matmul, make_matmul>(),
+    row<PT_OP_softmax, make_softmax>(),
+    row<PT_OP_softmax_grad, make_softmax_grad>(),
+    row<PT_OP_log_softmax, make_log_softmax>(),
+    row<PT_OP_log_softmax_grad, make_log_softmax_grad>(),
+    row<PT_OP_gelu, make_gelu>(),
+    row<PT_OP_gelu_grad, make_gelu_grad>(),
+    row<PT_OP_tanh, make_tanh>(),
+    row<PT_OP_sigmoid, make_sigmoid>(),
+    row<PT_OP_exp, make_exp>(),
+};
+
+// As wide as the processor's vectors: what its fast convolutions are made for.
+uint32_t channel_block() {
+  switch (dnnl::get_effective_cpu_isa()) {
+    case dnnl::cpu_isa::sse41:
+    case dnnl::cpu_isa::avx:
+    case dnnl::cpu_isa::avx2:
+    case dnnl::cpu_isa::avx2_vnni:
+      return 8;
+    default:
+      return 16;
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::onednn
+
+extern "C" __attribute__((visibility("default"))) const pt_back_end* pt_back_end_open(int threads) {
+  using namespace pantoum::onednn;
+  try {
+    const dnnl_version_t* version = dnnl_version();
+    static const std::string name = fmt::format("oneDNN {}.{}.{}", version->major, version->minor, version->patch);
+    static pt_back_end back_end = {
+        name.c_str(), {kKernels, std::size(kKernels)}, nullptr, channel_block(), weight_layout};
+    set_threads(threads);
+    back_end.pool = pool();
+    (void)engine();
+    return &back_end;
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}

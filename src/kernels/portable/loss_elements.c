@@ -1,0 +1,107 @@
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/lanes.h"
+#include "kernels/portable/parallel.h"
+#include "kernels/portable/pt_math.h"
+
+/* Losses by element: TERM is what a prediction p and its target t add to the sum, SLOPE its derivative by p, both
+ * with one number of the loss's own. The loss is the sum over a divisor, as a rule the number of elements. */
+typedef struct elements {
+  const pt_real *pred, *target;
+  pt_real* out;
+  pt_real number, inverse;
+  size_t count;
+} elements;
+
+static elements describe(const pt_call* call, pt_real number, double divisor) {
+  elements e = {call->inputs[0].data, call->inputs[1].data, call->outputs[0].data, number, 0, 0};
+  e.count = pt_elements(&call->inputs[0]);
+  if (divisor == 0) divisor = (double)e.count;
+  e.inverse = divisor > 0 ? 1 / (pt_real)divisor : 0;
+  return e;
+}
+
+/* A sum over a whole number of elements is divided, as a mean is everywhere here. */
+static pt_real over(pt_real sum, const elements* e, double divisor) {
+  if (divisor == 0) divisor = (double)e->count;
+  return divisor > 0 ? sum / (pt_real)divisor : 0;
+}
+
+/* NUMBER and DIVISOR (0: the number of elements) are expressions in `call`. */
+#define PT_ELEMENT_LOSS(name, NUMBER, DIVISOR)                                       \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                                \
+    const elements e = describe(call, NUMBER, DIVISOR);                              \
+    pt_lanes lanes = {{0}, 0};                                                       \
+    PT_LANES_ADD(lanes, e.count, name##_term(e.pred[at], e.target[at], e.number));   \
+    *e.out = over(pt_lanes_total(&lanes), &e, DIVISOR);                              \
+    return PT_OK;                                                                    \
+  }                                                                                  \
+  static void name##_slopes(void* arg, size_t begin, size_t end) {                   \
+    const elements* e = arg;                                                         \
+    for (size_t at = begin; at < end; ++at)                                          \
+      e->out[at] = e->inverse * name##_slope(e->pred[at], e->target[at], e->number); \
+  }                                                                                  \
+  pt_status PT_NAME(pt_##name##_grad)(const pt_call* call) {                         \
+    elements e = describe(call, NUMBER, DIVISOR);                                    \
+    PT_NAME(pt_parallel)(call, e.count, e.count, name##_slopes, &e);                 \
+    return PT_OK;                                                                    \
+  }
+
+static pt_real mse_term(pt_real p, pt_real t, pt_real none) {
+  (void)none;
+  return (p - t) * (p - t);
+}
+static pt_real mse_slope(pt_real p, pt_real t, pt_real none) {
+  (void)none;
+  return 2 * (p - t);
+}
+PT_ELEMENT_LOSS(mse, 0, 0)
+
+static pt_real size_of(pt_real x) {
+  return x < 0 ? -x : x;
+}
+static pt_real sign_of(pt_real x) {
+  return x > 0 ? 1 : x < 0 ? -1 : x; /* 0 and NaN stay */
+}
+
+static pt_real l1_term(pt_real p, pt_real t, pt_real none) {
+  (void)none;
+  return size_of(p - t);
+}
+static pt_real l1_slope(pt_real p, pt_real t, pt_real none) {
+  (void)none;
+  return sign_of(p - t);
+}
+PT_ELEMENT_LOSS(l1, 0, 0)
+
+static pt_real smooth_l1_term(pt_real p, pt_real t, pt_real beta) {
+  const pt_real d = size_of(p - t);
+  return d < beta ? (pt_real)0.5 * d * d / beta : d - (pt_real)0.5 * beta;
+}
+static pt_real smooth_l1_slope(pt_real p, pt_real t, pt_real beta) {
+  return size_of(p - t) < beta ? (p - t) / beta : sign_of(p - t);
+}
+PT_ELEMENT_LOSS(smooth_l1, (pt_real)call->reals[0], 0)
+
+/* max(x, 0) - x t + log(1 + e^-|x|): no exponential overflows. */
+static pt_real bce_with_logits_term(pt_real x, pt_real t, pt_real none) {
+  (void)none;
+  const pt_real tail = (pt_real)pt_log(1 + pt_exp(-(double)size_of(x)));
+  return (x > 0 ? x : 0) - x * t + tail;
+}
+static pt_real bce_with_logits_slope(pt_real x, pt_real t, pt_real none) {
+  (void)none;
+  return (pt_real)pt_sigmoid((double)x) - t;
+}
+PT_ELEMENT_LOSS(bce_with_logits, 0, 0)
+
+/* t (log t - x), 0 log 0 being 0 */
+static pt_real kl_div_term(pt_real x, pt_real t, pt_real none) {
+  (void)none;
+  return (t == 0 ? 0 : t * (pt_real)pt_log((double)t)) - t * x;
+}
+static pt_real kl_div_slope(pt_real x, pt_real t, pt_real none) {
+  (void)x;
+  (void)none;
+  return -t;
+}
+PT_ELEMENT_LOSS(kl_div, 0, call->reals[0])

@@ -1,0 +1,141 @@
+#include <math.h>
+
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/parallel.h"
+
+/* Optimizers that scale every element by its own running square, as torch.optim has them; every output may be written
+ * over its input. */
+typedef struct update {
+  const pt_real *w, *g, *first, *square, *momentum;
+  pt_real *w_out, *first_out, *square_out, *momentum_out;
+  pt_real step_size, keep; /* keep: w is multiplied by it, for decoupled weight decay */
+  pt_real decay, beta1, beta2, eps, root_correction, momentum_factor;
+} update;
+
+static pt_real root(pt_real x) {
+  return (pt_real)sqrt((double)x); /* correctly rounded in either precision */
+}
+
+/* ---- Adam, AdamW ---- */
+
+static void adam_elements(void* arg, size_t begin, size_t end) {
+  const update* u = arg;
+  for (size_t at = begin; at < end; ++at) {
+    const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
+    const pt_real m = u->first[at] + (g - u->first[at]) * (1 - u->beta1);
+    const pt_real v = u->beta2 * u->square[at] + (1 - u->beta2) * g * g;
+    const pt_real denominator = root(v) / u->root_correction + u->eps;
+    u->first_out[at] = m;
+    u->square_out[at] = v;
+    u->w_out[at] = w * u->keep - u->step_size * (m / denominator);
+  }
+}
+
+static double power(double base, uint64_t exponent) {
+  double result = 1;
+  for (; exponent > 0; exponent >>= 1, base *= base)
+    if (exponent & 1) result *= base;
+  return result;
+}
+
+static pt_status run_adam(const pt_call* call, double decay, double keep) {
+  const double beta1 = call->reals[0], beta2 = call->reals[1];
+  const uint64_t step = call->scalars->step;
+  update u = {.w = call->inputs[0].data,
+              .g = call->inputs[1].data,
+              .first = call->inputs[2].data,
+              .square = call->inputs[3].data,
+              .w_out = call->outputs[0].data,
+              .first_out = call->outputs[1].data,
+              .square_out = call->outputs[2].data};
+  u.step_size = (pt_real)(call->scalars->lr / (1 - power(beta1, step)));
+  u.keep = (pt_real)keep;
+  u.decay = (pt_real)decay;
+  u.beta1 = (pt_real)beta1;
+  u.beta2 = (pt_real)beta2;
+  u.eps = (pt_real)call->reals[2];
+  u.root_correction = (pt_real)sqrt(1 - power(beta2, step));
+  const size_t count = pt_elements(&call->outputs[0]);
+  PT_NAME(pt_parallel)(call, count, count * 2, adam_elements, &u);
+  return PT_OK;
+}
+
+pt_status PT_NAME(pt_adam)(const pt_call* call) {
+  return run_adam(call, call->reals[3], 1);
+}
+pt_status PT_NAME(pt_adamw)(const pt_call* call) {
+  return run_adam(call, 0, 1 - call->scalars->lr * call->reals[3]);
+}
+
+/* ---- RMSProp ---- */
+
+static void rmsprop_elements(void* arg, size_t begin, size_t end) {
+  const update* u = arg;
+  for (size_t at = begin; at < end; ++at) {
+    const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
+    const pt_real square = u->beta2 * u->square[at] + (1 - u->beta2) * g * g;
+    pt_real variance = square;
+    if (u->first != NULL) {
+      const pt_real mean = u->first[at] + (g - u->first[at]) * (1 - u->beta2);
+      variance = square - mean * mean > 0 ? square - mean * mean : 0; /* rounding may lead below */
+      u->first_out[at] = mean;
+    }
+    const pt_real scaled = g / (root(variance) + u->eps);
+    const pt_real step = u->momentum != NULL ? u->momentum_factor * u->momentum[at] + scaled : scaled;
+    u->square_out[at] = square;
+    if (u->momentum != NULL) u->momentum_out[at] = step;
+    u->w_out[at] = w - u->step_size * step;
+  }
+}
+
+pt_status PT_NAME(pt_rmsprop)(const pt_call* call) {
+  const unsigned centered = call->ints[0] != 0;
+  update u = {.w = call->inputs[0].data,
+              .g = call->inputs[1].data,
+              .square = call->inputs[2].data,
+              .w_out = call->outputs[0].data,
+              .square_out = call->outputs[1].data};
+  u.step_size = (pt_real)call->scalars->lr;
+  u.beta2 = (pt_real)call->reals[0];
+  u.eps = (pt_real)call->reals[1];
+  u.momentum_factor = (pt_real)call->reals[2];
+  u.decay = (pt_real)call->reals[3];
+  if (centered) {
+    u.first = call->inputs[3].data;
+    u.first_out = call->outputs[2].data;
+  }
+  if (call->input_count > 3 + centered) {
+    u.momentum = call->inputs[3 + centered].data;
+    u.momentum_out = call->outputs[2 + centered].data;
+  }
+  const size_t count = pt_elements(&call->outputs[0]);
+  PT_NAME(pt_parallel)(call, count, count * 2, rmsprop_elements, &u);
+  return PT_OK;
+}
+
+/* ---- Adagrad ---- */
+
+static void adagrad_elements(void* arg, size_t begin, size_t end) {
+  const update* u = arg;
+  for (size_t at = begin; at < end; ++at) {
+    const pt_real w = u->w[at], g = u->g[at] + u->decay * w;
+    const pt_real sum = u->square[at] + g * g;
+    u->square_out[at] = sum;
+    u->w_out[at] = w - u->step_size * (g / (root(sum) + u->eps));
+  }
+}
+
+pt_status PT_NAME(pt_adagrad)(const pt_call* call) {
+  const double steps_before = (double)call->scalars->step - 1;
+  update u = {.w = call->inputs[0].data,
+              .g = call->inputs[1].data,
+              .square = call->inputs[2].data,
+              .w_out = call->outputs[0].data,
+              .square_out = call->outputs[1].data};
+  u.step_size = (pt_real)(call->scalars->lr / (1 + steps_before * call->reals[0]));
+  u.eps = (pt_real)call->reals[1];
+  u.decay = (pt_real)call->reals[2];
+  const size_t count = pt_elements(&call->outputs[0]);
+  PT_NAME(pt_parallel)(call, count, count * 2, adagrad_elements, &u);
+  return PT_OK;
+}

@@ -1,0 +1,125 @@
+#include "rewrite/fusions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <numbers>
+
+#include "ir/builder.h"
+#include "ir/evaluate.h"
+
+namespace pantoum::rewrite {
+namespace {
+
+using ir::Graph;
+using ir::Kind;
+using ir::ValueId;
+
+ir::TensorType f32(ir::Shape shape) {
+  return {ir::DType::kF32, std::move(shape)};
+}
+
+std::vector<std::byte> waves(int64_t count, double frequency) {
+  std::vector<std::byte> bytes(4 * static_cast<size_t>(count));
+  for (int64_t at = 0; at < count; ++at) {
+    const auto value = static_cast<float>(3 * std::sin(frequency * static_cast<double>(at + 1)));
+    std::memcpy(bytes.data() + 4 * at, &value, 4);
+  }
+  return bytes;
+}
+
+// The outputs for inputs and parameters of their own.
+std::vector<std::vector<float>> outputs(const Graph& graph) {
+  ir::Feeds feeds;
+  for (size_t id = 0; id < graph.values.size(); ++id)
+    if (graph.values[id].producer == ir::kNone && graph.values[id].role != ir::Role::kActivation)
+      feeds[static_cast<ValueId>(id)] = waves(graph.values[id].type.elements(), 0.7 + 0.1 * static_cast<double>(id));
+  const auto run = ir::evaluate(graph, *pt_portable_kernels(), feeds);
+  EXPECT_TRUE(run.has_value()) << run.error().message;
+  std::vector<std::vector<float>> all;
+  for (const ValueId output : graph.outputs) all.push_back(run->as<float>(output));
+  return all;
+}
+
+std::vector<Kind> kinds(const Graph& graph) {
+  std::vector<Kind> all;
+  for (const ir::Op& op : graph.ops) all.push_back(op.kind);
+  return all;
+}
+
+TEST(FuseProductBias, TakesAVectorOnEitherSideAndKeepsTheBits) {
+  for (const bool bias_first : {true, false}) {
+    Graph graph;
+    ir::Builder builder(graph);
+    const ValueId x = builder.input("x", f32({2, 3, 4})), w = builder.parameter("w", f32({4, 5}), nullptr),
+                  b = builder.parameter("b", f32({5}), nullptr);
+    const ValueId y = builder.op(Kind::k_matmul, "y", {x, w}, {{0, 0}, {}});
+    graph.outputs = {builder.op(Kind::k_add, "sum", bias_first ? std::vector{b, y} : std::vector{y, b})};
+    const Graph fused = fuse_product_bias(graph);
+    ASSERT_TRUE(ir::validate(fused));
+    EXPECT_THAT(kinds(fused), testing::ElementsAre(Kind::k_matmul));
+    EXPECT_EQ(outputs(fused), outputs(graph));
+  }
+}
+
+TEST(FuseProductBias, LeavesWhatIsNoBiasOrReadTwice) {
+  Graph graph;
+  ir::Builder builder(graph);
+  const ValueId x = builder.input("x", f32({3, 3})), w = builder.parameter("w", f32({3, 3}), nullptr);
+  const ValueId y = builder.op(Kind::k_matmul, "y", {x, w}, {{0, 0}, {}});
+  const ValueId residual = builder.op(Kind::k_add, "residual", {y, x});
+  const ValueId column = builder.op(Kind::k_add, "column", {y, builder.parameter("c", f32({3, 1}), nullptr)});
+  graph.outputs = {residual, column, builder.op(Kind::k_add, "b", {y, builder.parameter("b", f32({3}), nullptr)})};
+  EXPECT_EQ(ir::to_text(fuse_product_bias(graph)), ir::to_text(graph));
+}
+
+using Written = std::function<ValueId(ir::Builder&, ValueId x, ValueId erf)>;
+
+Graph gelu_written(double inside, const Written& write) {
+  Graph graph;
+  ir::Builder builder(graph);
+  const ValueId x = builder.input("x", f32({40}));
+  const ValueId erf = builder.op(Kind::k_erf, "erf", {builder.op(Kind::k_scale, "in", {x}, {{}, {inside, 0}})});
+  graph.outputs = {write(builder, x, erf)};
+  return graph;
+}
+
+ValueId scale(ir::Builder& builder, ValueId x, double a, double b) {
+  return builder.op(Kind::k_scale, "scale", {x}, {{}, {a, b}});
+}
+ValueId mul(ir::Builder& builder, ValueId a, ValueId b) {
+  return builder.op(Kind::k_mul, "mul", {a, b});
+}
+
+TEST(FuseGelu, FindsEveryOrderOfTheHalf) {
+  const Written orders[] = {
+      [](ir::Builder& b, ValueId x, ValueId erf) { return scale(b, mul(b, x, scale(b, erf, 1, 1)), 0.5, 0); },
+      [](ir::Builder& b, ValueId x, ValueId erf) { return mul(b, scale(b, x, 0.5, 0), scale(b, erf, 1, 1)); },
+      [](ir::Builder& b, ValueId x, ValueId erf) { return mul(b, scale(b, erf, 0.5, 0.5), x); },
+  };
+  for (const Written& order : orders) {
+    const Graph graph = gelu_written(0.7071067932881648, order);
+    const Graph fused = fuse_gelu(graph);
+    ASSERT_TRUE(ir::validate(fused));
+    EXPECT_THAT(kinds(fused), testing::ElementsAre(Kind::k_gelu));
+    EXPECT_THAT(outputs(fused)[0], testing::Pointwise(testing::FloatNear(1e-5F), outputs(graph)[0]));
+  }
+}
+
+TEST(FuseGelu, LeavesOtherFormulas) {
+  const Written right = [](ir::Builder& b, ValueId x, ValueId erf) { return mul(b, scale(b, erf, 0.5, 0.5), x); };
+  const Written third = [](ir::Builder& b, ValueId x, ValueId erf) { return mul(b, scale(b, erf, 0.3, 0.3), x); };
+  const Written minus = [](ir::Builder& b, ValueId x, ValueId erf) { return mul(b, scale(b, erf, 0.5, -0.5), x); };
+  for (const Graph& graph : {gelu_written(0.6, right), gelu_written(std::numbers::sqrt2 / 2, third),
+                             gelu_written(std::numbers::sqrt2 / 2, minus)})
+    EXPECT_EQ(ir::to_text(fuse_gelu(graph)), ir::to_text(graph));
+  Graph read = gelu_written(std::numbers::sqrt2 / 2, right);
+  read.outputs.push_back(read.ops[1].outputs[0]);  // the erf itself is wanted
+  EXPECT_EQ(ir::to_text(fuse_gelu(read)), ir::to_text(read));
+}
+
+}  // namespace
+}  // namespace pantoum::rewrite

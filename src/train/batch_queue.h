@@ -1,0 +1,63 @@
+// A bounded queue of batches that a thread of its own fills ahead of the steps.
+#pragma once
+
+#include <pthread.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "train/batch.h"
+#include "train/engine.h"
+#include "train/warm_thread.h"
+
+namespace pantoum::train {
+
+// Bytes that a queue of `depth` batches takes, whose tensors have so many bytes: whole pages.
+[[nodiscard]] uint64_t queue_bytes(std::span<const uint64_t> tensor_bytes, int64_t depth);
+
+class BatchQueue {
+ public:
+  // The thread exists and sleeps; no bytes yet. `tensors`: as a batch has them; names and shapes outlive the queue.
+  // E0905 the system gives no thread.
+  [[nodiscard]] static Result<std::unique_ptr<BatchQueue>> create(std::vector<BatchView> tensors, int64_t depth);
+  ~BatchQueue();
+  BatchQueue(const BatchQueue&) = delete;
+  BatchQueue& operator=(const BatchQueue&) = delete;
+
+  // Maps the batches. E0906.
+  [[nodiscard]] Result<void> map();
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+
+  // Begins to fill the batches of steps [first, last]; whatever was begun before has ended.
+  void begin(const BatchProducer& producer, uint64_t first, uint64_t last);
+  // Copies the next batch into `into`, and waits for it if it must: `first`, then the step after, and so on. The
+  // producer's error, at its step. Allocates nothing on success.
+  [[nodiscard]] Result<void> take(std::span<const BatchView> into);
+  // Returns when the producer is not called any more.
+  void end();
+
+ private:
+  BatchQueue(std::vector<BatchView> tensors, int64_t depth);
+  static void run(void* self);
+  void fill_until_quit();
+  [[nodiscard]] bool may_fill() const;
+  [[nodiscard]] std::span<const BatchView> slot(uint64_t step) const;
+
+  std::vector<BatchView> tensors_, slots_;  // slots_: depth times the tensors
+  uint64_t depth_, bytes_;
+  Arena memory_;
+  WarmThread thread_;
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
+  // Guarded by mutex_.
+  const BatchProducer* producer_ = nullptr;  // null: nothing is being filled
+  uint64_t next_to_fill_ = 1, next_to_take_ = 1, last_ = 0;
+  bool is_filling_ = false, quit_ = false;
+  std::optional<Error> error_;  // of step next_to_fill_
+};
+
+}  // namespace pantoum::train

@@ -1,0 +1,98 @@
+#include "train/feature_cache.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+namespace pantoum::train {
+namespace {
+
+// Of a call that moves a part of what it is asked to, or nothing.
+template <class Move>
+bool move_all(std::span<std::byte> data, uint64_t at, Move move) {
+  while (!data.empty()) {
+    const ssize_t moved = move(data.data(), data.size(), static_cast<off_t>(at));
+    if (moved < 0 && errno == EINTR) continue;
+    if (moved <= 0) return false;
+    data = data.subspan(static_cast<size_t>(moved));
+    at += static_cast<uint64_t>(moved);
+  }
+  return true;
+}
+
+// Somebody else's samples.
+class Forwarded final : public artifact::SampleFile {
+ public:
+  explicit Forwarded(const artifact::SampleFile& of) : of_(of) {}
+  int64_t count() const override { return of_.count(); }
+  const ir::Shape& sample_shape() const override { return of_.sample_shape(); }
+  ir::DType dtype() const override { return of_.dtype(); }
+  Result<void> read(int64_t index, std::span<std::byte> out) const override { return of_.read(index, out); }
+
+ private:
+  const artifact::SampleFile& of_;
+};
+
+}  // namespace
+
+class FeatureSamples final : public artifact::SampleFile {
+ public:
+  FeatureSamples(std::shared_ptr<const FeatureCache> cache, size_t field) : cache_(std::move(cache)), field_(field) {}
+  int64_t count() const override { return cache_->count_; }
+  const ir::Shape& sample_shape() const override { return field().shape; }
+  ir::DType dtype() const override { return field().dtype; }
+
+  Result<void> read(int64_t index, std::span<std::byte> out) const override {
+    if (index < 0 || index >= count() || out.size() != field().bytes)
+      return fail("E0260", fmt::format("there are no features of sample {} in {} bytes", index, out.size()));
+    const int fd = cache_->file_.buffered.get();
+    const auto read = [fd](void* data, size_t bytes, off_t at) { return ::pread(fd, data, bytes, at); };
+    if (move_all(out, static_cast<uint64_t>(index) * cache_->stride_ + field().at, read)) return {};
+    return fail("E0260", "the features of a sample cannot be read: " + std::generic_category().message(errno));
+  }
+
+ private:
+  std::shared_ptr<const FeatureCache> cache_;
+  size_t field_;
+  [[nodiscard]] const FeatureCache::Field& field() const { return cache_->fields_[field_]; }
+};
+
+Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& folder, int64_t count,
+                                                           std::span<const BatchView> tensors) {
+  auto cache = std::make_shared<FeatureCache>();
+  for (const BatchView& tensor : tensors) {
+    cache->fields_.push_back({.dtype = tensor.dtype,
+                              .shape = {tensor.shape.begin() + 1, tensor.shape.end()},
+                              .at = cache->stride_,
+                              .bytes = tensor.row_bytes()});
+    cache->stride_ += tensor.row_bytes();
+  }
+  cache->count_ = count;
+  PANTOUM_ASSIGN(cache->file_, make_page_file(folder, static_cast<uint64_t>(count) * cache->stride_, false));
+  return cache;
+}
+
+Result<void> FeatureCache::put(int64_t index, std::span<const BatchView> tensors, int64_t row) const {
+  const int fd = file_.buffered.get();
+  const auto write = [fd](void* data, size_t bytes, off_t at) { return ::pwrite(fd, data, bytes, at); };
+  for (size_t field = 0; field < fields_.size(); ++field)
+    if (!move_all(tensors[field].row(row), static_cast<uint64_t>(index) * stride_ + fields_[field].at, write))
+      return fail("E0901", "the features of a sample cannot be kept: " + std::generic_category().message(errno), {},
+                  "free space, name another folder with --page-file, or leave --feature-cache out");
+  return {};
+}
+
+artifact::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache,
+                                           const artifact::Dataset& data) {
+  artifact::Dataset made{.format = "features"};
+  for (size_t field = 0; field < cache->fields_.size(); ++field)
+    made.inputs.push_back(std::make_unique<FeatureSamples>(cache, field));
+  made.labels = std::make_unique<Forwarded>(*data.labels);
+  for (const auto& labels : data.more_labels) made.more_labels.push_back(std::make_unique<Forwarded>(*labels));
+  return made;
+}
+
+}  // namespace pantoum::train

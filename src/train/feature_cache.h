@@ -1,0 +1,41 @@
+// What a frozen backbone gives for every sample of a data set, kept in a private file.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "artifact/dataset.h"
+#include "train/batch.h"
+#include "train/page_file.h"
+
+namespace pantoum::train {
+
+// Rows of `tensors` (a batch's features) for `count` samples.
+class FeatureCache {
+ public:
+  // The file is made and allocated in full: in `folder`, or where page files are ("" ). E0902.
+  [[nodiscard]] static Result<std::shared_ptr<FeatureCache>> create(const std::string& folder, int64_t count,
+                                                                    std::span<const BatchView> tensors);
+
+  // Keeps row `row` of every tensor as sample `index`. No allocation. E0901.
+  [[nodiscard]] Result<void> put(int64_t index, std::span<const BatchView> tensors, int64_t row) const;
+
+  // The cache as a data set with the labels of `data`, which outlives it.
+  [[nodiscard]] static artifact::Dataset as_dataset(const std::shared_ptr<const FeatureCache>& cache,
+                                                    const artifact::Dataset& data);
+
+ private:
+  friend class FeatureSamples;
+  struct Field {
+    ir::DType dtype;
+    ir::Shape shape;  // of a sample
+    uint64_t at = 0, bytes = 0;
+  };
+  PageFile file_;
+  std::vector<Field> fields_;
+  uint64_t stride_ = 0;
+  int64_t count_ = 0;
+};
+
+}  // namespace pantoum::train

@@ -1,0 +1,71 @@
+#include "train/feature_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "train/tiny_plan_fixture.h"
+
+namespace pantoum::train {
+namespace {
+
+const ir::Shape kFirst{2, 3}, kSecond{2};
+
+TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
+  const artifact::Dataset data = tiny_data(5);
+  std::vector<float> first(6);
+  std::vector<int64_t> second(2);
+  const std::vector<BatchView> batch{{"a", ir::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))},
+                                     {"b", ir::DType::kI64, kSecond, std::as_writable_bytes(std::span(second))}};
+  const auto cache = FeatureCache::create("/tmp", 5, batch);
+  ASSERT_TRUE(cache) << to_text(cache.error());
+  for (int64_t index = 4; index >= 0; --index) {  // in any order
+    for (size_t at = 0; at < 6; ++at) first[at] = static_cast<float>(10 * index) + static_cast<float>(at);
+    second[1] = 100 + index;
+    ASSERT_TRUE((*cache)->put(index, batch, 1));
+  }
+  const artifact::Dataset kept = FeatureCache::as_dataset(*cache, data);
+  ASSERT_EQ(kept.inputs.size(), 2U);
+  EXPECT_EQ(kept.count(), 5);
+  EXPECT_EQ(kept.inputs[0]->sample_shape(), ir::Shape{3});
+  for (int64_t index = 0; index < 5; ++index) {
+    std::vector<float> row(3);
+    int64_t number = 0;
+    uint8_t label = 0, expected = 0;
+    ASSERT_TRUE(kept.inputs[0]->read(index, std::as_writable_bytes(std::span(row))));
+    ASSERT_TRUE(kept.inputs[1]->read(index, std::as_writable_bytes(std::span(&number, 1))));
+    ASSERT_TRUE(kept.labels->read(index, std::as_writable_bytes(std::span(&label, 1))));
+    ASSERT_TRUE(data.labels->read(index, std::as_writable_bytes(std::span(&expected, 1))));
+    for (size_t at = 0; at < 3; ++at) EXPECT_EQ(row[at], static_cast<float>(10 * index) + static_cast<float>(at + 3));
+    EXPECT_EQ(number, 100 + index);
+    EXPECT_EQ(label, expected);
+  }
+  float less = 0;
+  std::vector<float> row(3);
+  EXPECT_EQ(kept.inputs[0]->read(0, std::as_writable_bytes(std::span(&less, 1))).error().code, "E0260");
+  EXPECT_EQ(kept.inputs[0]->read(5, std::as_writable_bytes(std::span(row))).error().code, "E0260");
+}
+
+TEST(FeatureCache, AFolderThatIsNotThereIsTold) {
+  std::vector<float> row(2);
+  const std::vector<BatchView> batch{{"a", ir::DType::kF32, kSecond, std::as_writable_bytes(std::span(row))}};
+  const auto cache = FeatureCache::create("/no/such/folder", 5, batch);
+  ASSERT_FALSE(cache);
+  EXPECT_EQ(cache.error().code, "E0902");
+}
+
+TEST(FeatureCache, APlanWithoutTheProgramMakesNone) {
+  class Folder : public TrainFolder {
+   public:
+    using TrainFolder::SetUp;
+    using TrainFolder::TearDown;
+    using TrainFolder::trainer;
+    void TestBody() override {}
+  } folder;
+  folder.SetUp();
+  EXPECT_EQ(folder.trainer()->make_features(tiny_data(8), "", {}).error().code, "E0105");
+  folder.TearDown();
+}
+
+}  // namespace
+}  // namespace pantoum::train

@@ -1,0 +1,42 @@
+// The learning rate over a training: a factor that depends on the step and the number of steps alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pantoum/result.h"
+
+namespace pantoum::train {
+
+// A number of steps, or a share of all of them.
+struct Extent {
+  double value = 0;
+  bool percent = false;
+  [[nodiscard]] double steps(uint64_t total) const {
+    return percent ? value / 100 * static_cast<double>(total) : value;
+  }
+};
+
+// Warm-up, then a decay that counts its steps from the warm-up's end, as torch.optim.lr_scheduler.SequentialLR chains
+// LinearLR with StepLR, MultiStepLR, ExponentialLR, CosineAnnealingLR or LinearLR.
+struct Schedule {
+  enum class Decay : uint8_t { kConstant, kStep, kMultiStep, kExponential, kCosine, kLinear };
+  Decay decay = Decay::kConstant;
+  Extent warmup;           // the rate rises in equal parts; its last step has the whole rate
+  double gamma = 0.1;      // step, multi_step, exponential: the factor
+  Extent every = {};       // step: so often
+  std::vector<Extent> at;  // multi_step: there
+  double to = 0;           // cosine, linear: the rate that the last step comes next to
+};
+
+// "cosine,to=1e-5,warmup=5%": a name and its settings. E0115 a name or setting that is not known, or missing; E0116 a
+// number out of range. `where`: the option that the text belongs to.
+[[nodiscard]] Result<Schedule> parse_schedule(const std::string& text, const std::string& where);
+// What parse_schedule reads back as the same.
+[[nodiscard]] std::string to_text(const Schedule& schedule);
+
+// The rate of step `step` (0 for the first) of `total`. The same bits on every machine.
+[[nodiscard]] double rate_at(const Schedule& schedule, double lr, uint64_t step, uint64_t total);
+
+}  // namespace pantoum::train

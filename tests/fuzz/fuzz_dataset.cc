@@ -1,0 +1,29 @@
+// Any bytes as a picture, a ZIP directory, a line of CSV, an IDX or NPY header: refused, or understood within bounds.
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string_view>
+
+#include "artifact/dataset_csv.h"
+#include "artifact/dataset_format.h"
+#include "artifact/dataset_picture.h"
+#include "artifact/dataset_zip.h"
+
+namespace artifact = pantoum::artifact;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto picture = artifact::decode_picture(bytes, "fuzz");
+  if (picture && picture->pixels.size() != size_t{picture->width} * picture->height * picture->channels) std::abort();
+  if (picture && picture->pixels.size() < 1U << 20) (void)artifact::resized(artifact::with_channels(*picture, 3), 7, 5);
+  (void)artifact::parse_zip_directory(bytes, "fuzz");
+  std::vector<std::string_view> fields;
+  artifact::split_csv_line({reinterpret_cast<const char*>(data), size}, ',', fields);
+  std::vector<std::byte> record;
+  for (const std::string_view field : fields) (void)artifact::append_number(field, pantoum::ir::DType::kI64, record);
+  const auto start = bytes.first(std::min(size, artifact::kArrayHeaderLimit));
+  for (const auto& layout :
+       {artifact::read_idx_header(start, size, "fuzz"), artifact::read_npy_header(start, size, "fuzz")})
+    if (layout && layout->data_at + static_cast<uint64_t>(layout->count) * layout->stride != size) std::abort();
+  return 0;
+}
