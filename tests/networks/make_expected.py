@@ -10,9 +10,9 @@ the tests' bound for losses and norms, or half of the one for changes: then the 
 import contextlib
 import io
 import json
-import math
 import os
 import sys
+import tempfile
 import warnings
 
 import numpy as np
@@ -76,9 +76,9 @@ def values(spec, stream):
     return torch.from_numpy((np.arange(length)[None, :] < ends[:, None]).astype(np.int64))
 
 
-def strip(path, offsets):
+def strip(exported, path, offsets):
     """Weights become external data in weights.bin at their offsets; what only people read is left out."""
-    model = onnx.load(path)
+    model = onnx.load(exported)
     del model.metadata_props[:]
     for node in model.graph.node:
         node.doc_string = ""
@@ -102,14 +102,14 @@ def strip(path, offsets):
 def export(name, settings, model, inputs, offsets):
     training = torch.onnx.TrainingMode.TRAINING
     names = {"input_names": [f"x{index}" for index in range(len(inputs))], "output_names": ["y"]}
-    paths = [os.path.join(HERE, name + suffix) for suffix in (".onnx", ".dynamo.onnx")]
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
         warnings.simplefilter("ignore")
+        paths = [os.path.join(folder, name + suffix) for suffix in (".onnx", ".dynamo.onnx")]
         torch.onnx.export(model, inputs, paths[0], training=training, do_constant_folding=False, opset_version=17, dynamo=False, **names)
         torch.onnx.export(model, inputs, paths[1], opset_version=settings["dynamo"], dynamo=True, external_data=False, verbose=False,
                           optimize=not settings["folds"], **names)
-    for path in paths:
-        strip(path, offsets)
+        for path in paths:
+            strip(path, os.path.join(HERE, os.path.basename(path)), offsets)
 
 
 def train(model, settings, inputs, label, dtype):
