@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers
+.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers bench-runtime peers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -78,6 +78,21 @@ bench-planner: build
 # The figures of the literature, planned here: out/bench/papers (docs/results.md).
 bench-papers: build
 	@python3 bench/papers/run.py --pantoum $(PANTOUM)
+
+# Python with PyTorch and onnx: the one on the PATH where it has them, a virtual environment of the project's otherwise.
+PEERS := build/peers
+PEER_PYTHON = $(shell python3 -c 'import torch, onnx, numpy' 2> /dev/null && echo python3 || echo $(PEERS)/bin/python)
+peers:
+	@if ! $(PEER_PYTHON) -c 'import torch, onnx, numpy' 2> /dev/null; then \
+	  echo "set-up: PyTorch and onnx into $(PEERS)"; \
+	  { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv && python3 -m venv $(PEERS) && \
+	    $(PEERS)/bin/pip install --quiet torch onnx numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
+	fi
+
+# Step times against PyTorch, memory against NNTrainer's, budgets: out/bench/runtime.json. BENCH: options, as --quick or --only "one run".
+BENCH :=
+bench-runtime: build peers
+	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/runtime/run.py --pantoum $(PANTOUM) $(BENCH)
 
 format:
 	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

@@ -19,26 +19,11 @@ import time
 
 import planner_deadlines
 from planner_families import families
+from table import Table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = {"small": (1.0001, 1e-4), "sweep": (1.0001, 1e-3), "large": (1.0002, 3e-4)}  # ratio, gap
 HUGE = [("transformer 72", 1e-3, 60), ("resnet 140", 1e-3, 60), ("chain 1000", 1e-3, 60), ("transformer 357", 2e-3, 180)]
-
-
-class Table:
-    def __init__(self, only):
-        self.rows, self.only = [], only
-
-    def add(self, name, value, unit, target, ok, note="", skipped=False):
-        self.rows.append({"name": name, "value": value, "unit": unit, "target": target, "ok": bool(ok), "skipped": skipped, "note": note})
-        shown = "skipped" if skipped else f"{value:.6g} {unit}"
-        print(f"{'ok  ' if ok else '--  ' if skipped else 'MISS'} {name:58} {shown:>20}  target {target}  {note}", flush=True)
-
-    def skip(self, name, why):
-        self.add(name, None, "", "", False, why, skipped=True)
-
-    def wants(self, name):
-        return self.only in name
 
 
 def reference(table, args, kind, raw):

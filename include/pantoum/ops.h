@@ -132,6 +132,18 @@
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
   PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
   PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
+  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b */                      \
+  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: gates i o f c, activated */              \
+  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC */                                                 \
+  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] (gates z r h) V[N,H] (P of gate h) */       \
+  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P) */                          \
+  /* what backward needs of an activation, in less; bit e % 8 of byte e / 8 is element e's */                          \
+  PT_OPERATOR(sign_bits, 164)            /* X -> B u8[n / 8, rounded up]: X > 0 */                                     \
+  PT_OPERATOR(relu_grad_bits, 165)       /* dY B -> dX, as relu_grad */                                                \
+  PT_OPERATOR(leaky_relu_grad_bits, 166) /* dY B -> dX, as leaky_relu_grad; {alpha} */                                 \
+  PT_OPERATOR(max_pool_taps, 167)        /* X[N,C,H,W] or [N,C,H,W,c] -> T u8: tap of each window's first maximum;     \
+                                            [PT_POOL_*], fewer than 256 taps */                                        \
+  PT_OPERATOR(max_pool_grad_taps, 168)   /* dY T -> dX, as max_pool_grad; [PT_POOL_*] */                               \
   /* operands in blocks of channels (pt_layout, src/kernels/portable/layout.h); otherwise as the op without the suffix \
    */                                                                                                                  \
   PT_OPERATOR(reorder, 180)               /* X -> Y in another layout; [from, to] (pt_layout); padding is zero */      \

@@ -151,7 +151,7 @@ class Compiler {
     const auto [entry, added] = op_index_.try_emplace({id, choice}, static_cast<uint32_t>(binary_.ops.size()));
     if (!added) return entry->second;
     const cost::BuiltCostGraph& built = program_->built;
-    const ir::Op& op = program_->graph.op(built.op_of[static_cast<size_t>(id)]);
+    const ir::Op& op = built.computed_as[static_cast<size_t>(id)][static_cast<size_t>(choice)];
     const pt_kernel& kernel = *built.kernel_of[static_cast<size_t>(id)][static_cast<size_t>(choice)];
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
     compiled.workspace_bytes = static_cast<uint64_t>(

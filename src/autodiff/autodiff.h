@@ -30,6 +30,7 @@ struct LossTerm {
   double smoothing = 0;        // of labels: cross-entropy, with labels or probabilities
   int64_t ignore_index = -1;   // a label that does not count, beside those below 0
   double beta = 1;             // smooth L1: where the parabola ends
+  bool classes_last = false;   // they are dimension 1 otherwise; a final softmax tells it by itself
   bool mean_of_batch = false;  // KL: the sum over the samples' number, in place of the elements'
 };
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "autodiff/shared_products.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -86,6 +87,7 @@ class Sweep {
       : builder_(builder),
         reach_(std::move(reach)),
         on_gradient_(on_gradient),
+        shared_(builder.graph(), reach_.ops, reach_.active),
         first_new_(builder.graph().values.size()),
         gradient_(first_new_, kNone),
         readers_(first_new_, 0) {
@@ -116,6 +118,7 @@ class Sweep {
   ir::Builder& builder_;
   Reach reach_;
   const OnGradient& on_gradient_;
+  SharedProducts shared_;
   size_t first_new_;
   std::vector<ValueId> gradient_;      // by forward value: the sum so far
   std::set<ValueId> named_;            // gradients under their final name; a + b shares one: the first keeps it
@@ -153,15 +156,21 @@ class Sweep {
     for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[at(output)]);
     const auto minimized = weights_.find(op.outputs[0]);
     const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
-    if (!flows && minimized == weights_.end()) return;
+    if (!flows && minimized == weights_.end()) return add_shared(op, kNone);
     std::vector<char> wanted;
     for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
+    shared_.claim(op, wanted);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
     if (minimized != weights_.end()) backward.weight = minimized->second;
     ir::op_def(op.kind).gradient(backward);
     for (size_t input = 0; input < op.inputs.size(); ++input) {
       if (wanted[input] && backward.d_inputs[input] != kNone) accumulate(op.inputs[input], backward.d_inputs[input]);
     }
+    add_shared(op, d_outputs[0]);
+  }
+
+  void add_shared(const Op& op, ValueId d_output) {
+    for (const auto& [value, part] : shared_.add(builder_, op, d_output)) accumulate(value, part);
   }
 
   void accumulate(ValueId value, ValueId part) {

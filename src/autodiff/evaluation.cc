@@ -30,7 +30,7 @@ void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& met
     builder.rename(value, name + site.suffix);
     builder.graph().results.push_back(value);
   };
-  const std::vector<ValueId> operands{site.prediction, site.label};
+  const std::vector<ValueId> operands{site.prediction, site.target};
   if (!site.suffix.empty()) tell("loss", site.weighted);
   if (has_labels(site.term.loss)) {
     const auto count = [&](const std::string& name, int64_t highest) {

@@ -221,6 +221,38 @@ inline void append_normalization_cases(std::vector<GradientCase>& cases) {
   pool(Kind::k_avg_pool, " counting the pads", {3, 3, 2, 1, 1, 0, 0, 2, 1, 1, 1});
 }
 
+// Sequences of one weight's products, whose gradients are stacked; and cells whose states are used later.
+inline void append_recurrent_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto shared = [&](const char* name, bool transposed, ir::Shape w) {
+    cases.push_back({name, [=](CaseBuilder& c) {
+                       const ir::ValueId weight = c.parameter(w), bias = c.parameter({5});
+                       ir::ValueId h = c.parameter({2, 5});
+                       for (int step = 0; step < 3; ++step)
+                         h = c.op(Kind::k_tanh, {c.op(Kind::k_matmul, {h, weight, bias}, {{0, transposed}, {}})});
+                       return h;
+                     }});
+  };
+  shared("matmul with one weight in every step", false, {5, 5});
+  shared("matmul with one transposed weight in every step", true, {5, 5});
+  const auto lstm = [&](const char* name, int which) {
+    cases.push_back({name, [=](CaseBuilder& c) {
+                       const ir::ValueId z = c.parameter({2, 12}), p = c.parameter({2, 12});
+                       auto state = c.ops(Kind::k_lstm_cell, {z, p, c.parameter({2, 3})});
+                       if (which == 2) state = c.ops(Kind::k_lstm_cell, {c.parameter({2, 12}), p, state[1]});
+                       return which == 1 ? state[1] : c.op(Kind::k_mul, {state[0], state[1]});
+                     }});
+  };
+  lstm("lstm_cell", 0);
+  lstm("lstm_cell of whose states the inner alone is used", 1);
+  lstm("lstm_cell after lstm_cell", 2);
+  cases.push_back({"gru_cell after gru_cell", [](CaseBuilder& c) {
+                     const ir::ValueId p = c.parameter({2, 9});
+                     const auto first = c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, c.parameter({2, 3})});
+                     return c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, first[0]})[0];
+                   }});
+}
+
 inline void append_movement_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind : {Kind::k_reduce_sum, Kind::k_reduce_mean}) {
@@ -308,6 +340,9 @@ inline void append_loss_cases(std::vector<GradientCase>& cases) {
   logits("cross_entropy of a part", {5, 3}, {.weight = 0.3});
   logits("cross_entropy with probabilities", {2, 3, 2, 2}, {.loss = Loss::kSoftCrossEntropy, .smoothing = 0.1});
   logits("nll", {2, 3, 2}, {.loss = Loss::kNll, .ignore_index = 2});
+  logits("cross_entropy with the classes last", {2, 4, 3}, {.smoothing = 0.1, .ignore_index = 2, .classes_last = true});
+  logits("cross_entropy with probabilities, classes last", {2, 4, 3},
+         {.loss = Loss::kSoftCrossEntropy, .classes_last = true});
   logits("l1", {4, 3}, {.loss = Loss::kL1, .weight = 2});
   logits("smooth_l1", {4, 3}, {.loss = Loss::kSmoothL1, .beta = 1.5});
   logits("bce_with_logits", {4, 3}, {.loss = Loss::kBceWithLogits});
@@ -342,6 +377,7 @@ inline std::vector<GradientCase> gradient_cases() {
   append_elementwise_cases(cases);
   append_transposed_cases(cases);
   append_normalization_cases(cases);
+  append_recurrent_cases(cases);
   append_movement_cases(cases);
   append_loss_cases(cases);
   return cases;

@@ -28,28 +28,23 @@ const Op* maker_of(const Graph& graph, ValueId value) {
   return nullptr;
 }
 
-ValueId classes_to_dimension_1(Builder& builder, ValueId logits) {
-  const auto rank = static_cast<int64_t>(builder.type(logits).shape.size());
-  std::vector<int64_t> perm{0, rank - 1};
-  for (int64_t d = 1; d + 1 < rank; ++d) perm.push_back(d);
-  return builder.transpose(logits, perm);
-}
-
 void note_left_out(Graph& graph, const Op& last) {
   graph.notes.push_back(
       fmt::format("the final {} '{}' is left out: the loss includes it", ir::name_of(last.kind), last.name));
 }
 
-// The input of a final softmax over the classes: cross-entropy applies its own.
-ValueId logits_of(Builder& builder, ValueId output) {
+// The input of a final softmax over the classes (`term` then knows where they are): cross-entropy applies its own.
+ValueId logits_of(Builder& builder, ValueId output, LossTerm& term) {
   const Op* last = maker_of(builder.graph(), output);
   if (last == nullptr || (last->kind != Kind::k_softmax && last->kind != Kind::k_log_softmax)) return output;
   const auto rank = static_cast<int64_t>(builder.type(output).shape.size());
   const int64_t axis = last->attrs.ints[0];
-  if (rank < 2 || (axis != 1 && axis != rank - 1)) return output;
+  const bool at_end = axis == rank - 1, fits = at_end || (axis == 1 && !term.classes_last);
+  if (rank < 2 || !fits) return output;
   const ValueId logits = last->inputs[0];
+  term.classes_last = at_end;
   note_left_out(builder.graph(), *last);
-  return axis == 1 ? logits : classes_to_dimension_1(builder, logits);
+  return logits;
 }
 
 // The input of a final sigmoid: the binary cross-entropy applies its own.
@@ -61,29 +56,39 @@ ValueId binary_logits_of(Builder& builder, ValueId output) {
   return logits;
 }
 
-ValueId prediction_of(Builder& builder, ValueId output, Loss loss) {
-  if (loss == Loss::kCrossEntropy || loss == Loss::kSoftCrossEntropy) return logits_of(builder, output);
-  return loss == Loss::kBceWithLogits ? binary_logits_of(builder, output) : output;
+ValueId prediction_of(Builder& builder, ValueId output, LossTerm& term) {
+  if (term.loss == Loss::kCrossEntropy || term.loss == Loss::kSoftCrossEntropy) return logits_of(builder, output, term);
+  return term.loss == Loss::kBceWithLogits ? binary_logits_of(builder, output) : output;
 }
 
 bool has_classes(Loss loss) {
   return has_labels(loss) || loss == Loss::kSoftCrossEntropy;
 }
 
-Result<TensorType> label_type(const Builder& builder, ValueId prediction, Loss loss) {
+Result<TensorType> label_type(const Builder& builder, ValueId prediction, const LossTerm& term) {
   const TensorType type = builder.type(prediction);
   const std::string& name = builder.graph().value(prediction).name;
   if (!ir::is_float(type.dtype)) return fail("E0403", "the model's output is not floating point", name);
-  if (has_classes(loss) && (type.shape.size() < 2 || type.shape[1] < 2)) {
-    return fail(
-        "E0403",
-        fmt::format("a loss over classes wants an output [N, classes, ..], and the model's is {}", ir::to_text(type)),
-        name, "give the model one output per class, or use a loss of numbers as --loss mse");
+  if (!has_classes(term.loss)) return type;
+  const size_t rank = type.shape.size(), axis = term.classes_last ? rank - 1 : 1;
+  if (rank < 2 || type.shape[axis] < 2) {
+    return fail("E0403",
+                fmt::format("a loss over classes wants an output {}, and the model's is {}",
+                            term.classes_last ? "[N, .., classes]" : "[N, classes, ..]", ir::to_text(type)),
+                name, "give the model one output per class, or use a loss of numbers as --loss mse");
   }
-  if (!has_labels(loss)) return type;
+  if (!has_labels(term.loss)) return type;
   Shape shape = type.shape;
-  shape.erase(shape.begin() + 1);
+  shape.erase(shape.begin() + static_cast<ptrdiff_t>(axis));
   return TensorType{ir::DType::kI64, shape};
+}
+
+// Classes on the last dimension: every other one counts positions.
+void read_as_positions(Builder& builder, LossSite& site) {
+  const TensorType type = builder.type(site.prediction);
+  const int64_t classes = type.shape.back(), positions = type.elements() / classes;
+  site.prediction = builder.reshape(site.prediction, {positions, classes});
+  site.target = builder.reshape(site.target, has_labels(site.term.loss) ? Shape{positions} : Shape{positions, classes});
 }
 
 struct LossOp {
@@ -127,13 +132,14 @@ Result<ValueId> output_of(const Graph& graph, const std::string& name) {
 Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
   LossSite site{.term = term, .suffix = alone ? "" : "." + term.output};
-  site.prediction = prediction_of(builder, output, term.loss);
-  PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, term.loss));
-  site.label = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
+  site.prediction = prediction_of(builder, output, site.term);
+  PANTOUM_ASSIGN(TensorType type, label_type(builder, site.prediction, site.term));
+  site.label = site.target = builder.input("label" + site.suffix, std::move(type), ir::Role::kLabel);
+  if (site.term.classes_last && has_classes(term.loss)) read_as_positions(builder, site);
   const LossOp op = op_of(term, builder.type(site.prediction));
   const std::string name = "loss" + site.suffix;
   const bool whole = term.weight == 1;
-  site.loss = builder.op(op.kind, whole ? name : name + ".plain", {site.prediction, site.label}, op.attrs);
+  site.loss = builder.op(op.kind, whole ? name : name + ".plain", {site.prediction, site.target}, op.attrs);
   site.weighted = whole ? site.loss : builder.op(Kind::k_scale, name, {site.loss}, {{}, {term.weight, 0}});
   return site;
 }

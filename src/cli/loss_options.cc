@@ -21,9 +21,9 @@ struct LossName {
 };
 
 const std::vector<LossName>& loss_names() {
-  static const std::vector<LossName> names{{"cross_entropy", Loss::kCrossEntropy, {"smoothing", "ignore"}},
-                                           {"soft_cross_entropy", Loss::kSoftCrossEntropy, {"smoothing"}},
-                                           {"nll", Loss::kNll, {"ignore"}},
+  static const std::vector<LossName> names{{"cross_entropy", Loss::kCrossEntropy, {"smoothing", "ignore", "classes"}},
+                                           {"soft_cross_entropy", Loss::kSoftCrossEntropy, {"smoothing", "classes"}},
+                                           {"nll", Loss::kNll, {"ignore", "classes"}},
                                            {"mse", Loss::kMse, {}},
                                            {"l1", Loss::kL1, {}},
                                            {"smooth_l1", Loss::kSmoothL1, {"beta"}},
@@ -56,6 +56,11 @@ Result<void> set(const std::string& key, const std::string& value, LossTerm& ter
     PANTOUM_ASSIGN(term.beta, number_between(value, 0, 1e30, where));
   } else if (key == "ignore") {
     PANTOUM_ASSIGN(term.ignore_index, base::parse_whole(value, where));
+  } else if (key == "classes") {
+    if (value != "last" && value != "1")
+      return fail("E0115", fmt::format("'{}' is no dimension of classes", value), where,
+                  "write classes=last, or classes=1");
+    term.classes_last = value == "last";
   } else {  // mean
     if (value != "batch" && value != "elements")
       return fail("E0115", fmt::format("'{}' is no mean", value), where, "write mean=batch or mean=elements");

@@ -35,6 +35,10 @@ std::string to_text(const PlanSummary& summary) {
   text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s),
                       base::show_joules(found.energy_j), base::show_seconds(summary.unplanned_time_s),
                       base::show_joules(summary.unplanned_energy_j));
+  if (summary.micro_batch)
+    text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
+                        base::show_seconds(summary.micro_batch->time_s),
+                        base::show_joules(summary.micro_batch->energy_j), summary.micro_batches - 1);
   const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
   text += fmt::format("         {}{}\n", bound_text(plan), effort);
   return text;
@@ -60,6 +64,11 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"energy_source", "modelled"},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};
+  if (summary.micro_batch)
+    json["micro_batch"] = {{"before_each_step", summary.micro_batches - 1},
+                           {"arena_bytes", summary.micro_batch->arena_bytes},
+                           {"time_s", summary.micro_batch->time_s},
+                           {"energy_j", summary.micro_batch->energy_j}};
   json["bound"] = {{"order", plan.bound.any_order ? "any" : "plan"}};
   if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;

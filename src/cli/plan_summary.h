@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 
 #include "check/replay.h"
@@ -14,6 +15,8 @@ struct PlanSummary {
   const check::Found& found;
   cost::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
+  int64_t micro_batches = 1;                     // of a step
+  std::optional<check::Found> micro_batch = {};  // of all but the last
 };
 
 [[nodiscard]] std::string to_text(const PlanSummary& summary);

@@ -1,5 +1,7 @@
 #include "cli/run_options.h"
 
+#include <algorithm>
+
 namespace pantoum::cli {
 
 void add_run_options(CLI::App& verb, RunWords& words) {
@@ -20,6 +22,12 @@ Result<train::Schedule> schedule_of(const RunWords& words) {
     return fail("E0117", "the warm-up stands twice", "--warmup", "leave it out of --schedule");
   PANTOUM_TRY(train::parse_schedule(words.schedule, "--schedule"));
   return train::parse_schedule(words.schedule + ",warmup=" + words.warmup, "--warmup");
+}
+
+Result<void> check_judge(const RunWords& words, const autodiff::TrainingOptions& training) {
+  const auto labelled = [](const autodiff::LossTerm& term) { return autodiff::has_labels(term.loss); };
+  if (words.judge != "accuracy" || std::any_of(training.losses.begin(), training.losses.end(), labelled)) return {};
+  return fail("E0117", "no output has classes as labels, so that there is no accuracy", "--judge", "judge by the loss");
 }
 
 train::JudgeOptions judge_of(const RunWords& words) {

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "autodiff/autodiff.h"
 #include "train/run_loop.h"
 #include "train/schedule.h"
 
@@ -19,6 +20,8 @@ void add_run_options(CLI::App& verb, RunWords& words);
 
 // E0115, E0116 as parse_schedule; E0117 a warm-up that stands twice.
 [[nodiscard]] Result<train::Schedule> schedule_of(const RunWords& words);
+// E0117 epochs cannot be judged by an accuracy that no output has.
+[[nodiscard]] Result<void> check_judge(const RunWords& words, const autodiff::TrainingOptions& training);
 [[nodiscard]] train::JudgeOptions judge_of(const RunWords& words);
 
 }  // namespace pantoum::cli

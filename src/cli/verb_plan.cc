@@ -31,16 +31,16 @@ struct Answer {
   check::Found found;
   cost::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
-  std::vector<std::byte> binary;  // of a model
+  std::optional<check::Found> micro_batch = {};
+  std::vector<std::byte> binary = {};  // of a model
 };
 
 Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
   PANTOUM_ASSIGN(const cost::CostGraph graph, cost::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
-  return Answer{std::move(planned.plan),      planned.found,
-                planned.unplanned_peak_bytes, planned.unplanned_time_s,
-                planned.unplanned_energy_j,   {}};
+  return Answer{std::move(planned.plan), planned.found, planned.unplanned_peak_bytes, planned.unplanned_time_s,
+                planned.unplanned_energy_j};
 }
 
 Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
@@ -54,7 +54,8 @@ Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& reque
   Answer answer{.found = planned.found,
                 .unplanned_peak_bytes = planned.unplanned_peak_bytes,
                 .unplanned_time_s = planned.unplanned_time_s,
-                .unplanned_energy_j = planned.unplanned_energy_j};
+                .unplanned_energy_j = planned.unplanned_energy_j,
+                .micro_batch = planned.accumulation_found};
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled, planned));
   }
@@ -90,8 +91,13 @@ Result<int> make(const Options& options) {
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan, answer->found, answer->unplanned_peak_bytes, answer->unplanned_time_s,
-                            answer->unplanned_energy_j};
+  const PlanSummary summary{answer->plan,
+                            answer->found,
+                            answer->unplanned_peak_bytes,
+                            answer->unplanned_time_s,
+                            answer->unplanned_energy_j,
+                            options.model.optimizer.accumulate,
+                            answer->micro_batch};
   std::printf("%s", options.common.json() ? (to_json(summary).dump() + "\n").c_str() : to_text(summary).c_str());
   if (interrupted().stop_requested()) return 130;
   if (options.require_gap && answer->plan.gap > request.options.gap)

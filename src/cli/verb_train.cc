@@ -78,6 +78,7 @@ Result<bool> is_too_much(const Options& options, const pipeline::Compiled& compi
 
 Result<Prepared> prepare(const Options& options, RunLog& log, const std::string& weights_path) {
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_TRY(check_judge(options.run, model.training));
   PANTOUM_ASSIGN(model.cut_features, wants_features(options.data));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
@@ -108,8 +109,13 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
     PANTOUM_TRY(tell_infeasible(planned.error(), infeasible, options.common, ""));
     return tl::make_unexpected(planned.error());
   }
-  const PlanSummary summary{planned->training, planned->found, planned->unplanned_peak_bytes, planned->unplanned_time_s,
-                            planned->unplanned_energy_j};
+  const PlanSummary summary{planned->training,
+                            planned->found,
+                            planned->unplanned_peak_bytes,
+                            planned->unplanned_time_s,
+                            planned->unplanned_energy_j,
+                            model.training.accumulate,
+                            planned->accumulation_found};
   if (!options.common.json()) std::printf("%s", to_text(summary).c_str());
   std::fflush(stdout);
   Json event = to_json(summary);
@@ -123,6 +129,8 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   Prepared prepared{.data = std::move(data),
                     .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
+  if (planned->accumulation_found)
+    prepared.energy_j += static_cast<double>(model.training.accumulate - 1) * planned->accumulation_found->energy_j;
   prepared.told = {.terms = model.training.losses, .perplexity = options.model.loss.perplexity()};
   prepared.kernels = compiled.kernels;
   prepared.budget_bytes = planned->training.budget_bytes;

@@ -66,6 +66,8 @@ class Construction {
       if (op.kind == ir::Kind::k_alias) continue;
       std::for_each(op.inputs.begin(), op.inputs.end(), mark);
       std::for_each(op.outputs.begin(), op.outputs.end(), mark);
+      for (const ir::Alternative& other : op.alternatives)
+        std::for_each(other.inputs.begin(), other.inputs.end(), mark);
     }
     for (size_t id = 0; id < graph_.values.size(); ++id)
       if (lives_between_steps(graph_.values[id].role) && graph_.values[id].producer == ir::kNone) owns[id] = 1;
@@ -118,14 +120,37 @@ class Construction {
   Result<void> add_op(ir::OpId id) {
     const ir::Op& op = graph_.op(id);
     Op entry{.id = static_cast<int64_t>(built_.graph.ops.size()), .name = op.name};
-    for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
     for (ir::ValueId output : op.outputs) entry.outputs.push_back(built_.tensor_of[static_cast<size_t>(output)]);
     entry.recompute = op.recompute && ir::op_def(op.kind).recompute;
-    std::vector<const pt_kernel*> chosen;
-    PANTOUM_ASSIGN(entry.choices, choices_for(op, chosen));
+    entry.optional = op.optional;
     built_.op_of.push_back(id);
-    built_.kernel_of.push_back(std::move(chosen));
+    built_.kernel_of.emplace_back();
+    built_.computed_as.emplace_back();
+    PANTOUM_TRY(add_choices(op, entry));
+    if (entry.choices.empty())
+      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
+    for (const ir::Alternative& other : op.alternatives) {
+      ir::Op as = op;
+      as.kind = other.kind, as.inputs = other.inputs, as.attrs = other.attrs;
+      PANTOUM_TRY(add_choices(as, entry));
+    }
     built_.graph.ops.push_back(std::move(entry));
+    return {};
+  }
+
+  // Ways to compute the entry's outputs from the inputs of `op`, which join the entry's.
+  Result<void> add_choices(const ir::Op& op, Op& entry) {
+    const int before = static_cast<int>(entry.inputs.size());
+    for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
+    std::vector<const pt_kernel*> chosen;
+    PANTOUM_ASSIGN(std::vector<Choice> choices, choices_for(op, chosen));
+    for (Choice& choice : choices) {
+      for (int& position : choice.reads) position += before;
+      for (auto& [output, input] : choice.overwrites) input += before;
+      entry.choices.push_back(std::move(choice));
+    }
+    built_.kernel_of.back().insert(built_.kernel_of.back().end(), chosen.begin(), chosen.end());
+    built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
     return {};
   }
 
@@ -148,8 +173,6 @@ class Construction {
       choices.push_back(std::move(choice));
       chosen.push_back(kernel);
     }
-    if (choices.empty())
-      missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
     return choices;
   }
 

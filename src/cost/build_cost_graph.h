@@ -39,6 +39,7 @@ struct BuiltCostGraph {
   std::vector<ir::ValueId> value_of;                     // by cost-graph tensor id (ids are 0..n-1): the root value
   std::vector<int64_t> tensor_of;                        // by ir value id; -1: no bytes of its own (unused)
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
+  std::vector<std::vector<ir::Op>> computed_as;          // by op id and choice: the op or one of its alternatives
 };
 
 // Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the

@@ -41,6 +41,12 @@ std::optional<std::vector<int64_t>> Attributes::integers(const char* name) {
   return std::vector<int64_t>(attribute->ints().begin(), attribute->ints().end());
 }
 
+std::optional<std::vector<std::string>> Attributes::texts(const char* name) {
+  const Message* attribute = find(name, Message::STRINGS);
+  if (attribute == nullptr) return std::nullopt;
+  return std::vector<std::string>(attribute->strings().begin(), attribute->strings().end());
+}
+
 const onnx::TensorProto* Attributes::tensor(const char* name) {
   const Message* attribute = find(name, Message::TENSOR);
   return attribute != nullptr ? &attribute->t() : nullptr;

@@ -19,6 +19,7 @@ class Attributes {
   [[nodiscard]] double real(const char* name, double otherwise);
   [[nodiscard]] std::string text(const char* name, const char* otherwise);
   [[nodiscard]] std::optional<std::vector<int64_t>> integers(const char* name);
+  [[nodiscard]] std::optional<std::vector<std::string>> texts(const char* name);
   [[nodiscard]] const onnx::TensorProto* tensor(const char* name);
   [[nodiscard]] const std::string& problem() const { return problem_; }
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <numeric>
 
+#include "import/concat_part.h"
 #include "import/operators.h"
 #include "import/slices.h"
-#include "pantoum/pantoum.h"
 
 namespace pantoum::import {
 namespace {
@@ -15,8 +15,6 @@ namespace {
 using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
-
-constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat
 
 bool swaps_last_two(const std::vector<int64_t>& perm) {
   std::vector<int64_t> swapped(perm.size());
@@ -40,7 +38,6 @@ Result<void> lower_transpose(Node& node) {
   return {};
 }
 
-// More parts than an op may have operands are joined in rounds.
 Result<void> lower_concat(Node& node) {
   std::vector<ValueId> parts;
   for (size_t input = 0; input < node.input_count(); ++input) {
@@ -49,22 +46,27 @@ Result<void> lower_concat(Node& node) {
   }
   if (parts.empty() || !node.attributes().has("axis")) return fail("E0211", "it has no inputs or no axis");
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
-  while (parts.size() > 1) {
-    std::vector<ValueId> joined;
-    for (size_t first = 0; first < parts.size(); first += kMostParts) {
-      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
-      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostParts, parts.size() - first));
-      if (end - begin == 1) {
-        joined.push_back(*begin);
-        continue;
-      }
-      PANTOUM_ASSIGN(const ValueId whole, node.op(Kind::k_concat, {begin, end}, {{axis}, {}}));
-      joined.push_back(whole);
-    }
-    parts = std::move(joined);
+  ir::TensorType whole = node.builder().type(parts[0]);
+  for (size_t part = 1; part < parts.size(); ++part) {
+    const std::vector<ir::TensorType> pair = {whole, node.builder().type(parts[part])};
+    PANTOUM_ASSIGN(const std::vector<ir::TensorType> joined, ir::infer_types(Kind::k_concat, {pair, {}, {{axis}, {}}}));
+    whole = joined[0];
   }
-  node.set(0, parts[0]);
+  node.set(0, node.builder().concat(node.label(), parts, axis));
   return {};
+}
+
+// Where one index of one axis is taken, and all of the others: that part, if x was concatenated from it.
+ValueId known_part(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  const Shape from = node.builder().type(x).shape;
+  size_t axis = pieces.size();
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    const bool whole = pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from[d];
+    if (whole) continue;
+    if (axis != pieces.size() || pieces[d].count != 1) return ir::kNone;
+    axis = d;
+  }
+  return axis == pieces.size() ? ir::kNone : concat_part(node.builder(), x, axis, pieces[axis].start);
 }
 
 Result<void> lower_slice(Node& node) {
@@ -137,6 +139,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 Result<ValueId> sliced(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  if (const ValueId part = known_part(node, x, pieces); part != ir::kNone) return part;
   const ir::TensorType from = node.builder().type(x);
   ir::Attrs attrs;
   Shape shape;

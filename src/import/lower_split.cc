@@ -5,17 +5,13 @@
 #include <array>
 
 #include "import/operators.h"
-#include "import/slices.h"
-#include "pantoum/pantoum.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
 
-using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
-
-constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one split
 
 Result<std::vector<int64_t>> check_extents(std::vector<int64_t> extents, int64_t whole) {
   int64_t left = whole;
@@ -48,28 +44,6 @@ Result<std::vector<int64_t>> split_extents(Node& node, int64_t whole) {
   return check_extents(std::move(extents), whole);
 }
 
-// One split, or a slice for each part where they are too many.
-Result<std::vector<ValueId>> parts_of(Node& node, ValueId x, size_t along, const std::vector<int64_t>& extents) {
-  const ir::TensorType from = node.builder().type(x);
-  if (extents.size() == 1) return std::vector<ValueId>{x};
-  if (extents.size() <= kMostParts) {
-    std::vector<ir::TensorType> types(extents.size(), from);
-    for (size_t part = 0; part < types.size(); ++part) types[part].shape[along] = extents[part];
-    return node.add(Kind::k_split, {x}, {{static_cast<int64_t>(along)}, {}}, types);
-  }
-  std::vector<SlicePiece> pieces;
-  for (const int64_t extent : from.shape) pieces.push_back({0, 1, extent});
-  pieces[along].count = 0;
-  std::vector<ValueId> parts;
-  for (const int64_t extent : extents) {
-    pieces[along].start += pieces[along].count;
-    pieces[along].count = extent;
-    PANTOUM_ASSIGN(const ValueId piece, sliced(node, x, pieces));
-    parts.push_back(piece);
-  }
-  return parts;
-}
-
 Result<size_t> axis_of(Node& node) {
   PANTOUM_TRY(node.value(0));
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
@@ -80,7 +54,7 @@ Result<void> lower_split(Node& node) {
   PANTOUM_ASSIGN(const size_t along, axis_of(node));
   PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, node.shape(0)[along]));
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  PANTOUM_ASSIGN(const std::vector<ValueId> parts, parts_of(node, x, along, extents));
+  const std::vector<ValueId> parts = node.builder().split(node.label(), x, static_cast<int64_t>(along), extents);
   for (size_t part = 0; part < parts.size(); ++part) node.set(part, parts[part]);
   return {};
 }
@@ -98,7 +72,7 @@ Result<void> lower_split_to_sequence(Node& node) {
   }
   const bool squeezes = !node.has(1) && node.attributes().integer("keepdims", 1) == 0;
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  PANTOUM_ASSIGN(const std::vector<ValueId> parts, parts_of(node, x, along, extents));
+  const std::vector<ValueId> parts = node.builder().split(node.label(), x, static_cast<int64_t>(along), extents);
   auto sequence = std::make_shared<Operand>();
   sequence->problem = "it is a sequence of tensors";
   for (ValueId part : parts) {
@@ -122,9 +96,8 @@ Result<void> lower_sequence_at(Node& node) {
 }
 
 constexpr std::array kOperators = {
-    OperatorEntry{"Split", lower_split, "split slice", "constant parts"},
-    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split slice",
-                  "constant parts; read by SequenceAt alone"},
+    OperatorEntry{"Split", lower_split, "split", "constant parts"},
+    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts; read by SequenceAt alone"},
     OperatorEntry{"SequenceAt", lower_sequence_at, "", "of SplitToSequence, at a constant position"}};
 
 }  // namespace

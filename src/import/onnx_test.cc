@@ -228,6 +228,61 @@ TEST(Onnx, TrainsWhatOnlyAnOperatorTellsToBeAWeight) {
   EXPECT_THAT(model->info.nodes[1].ops, ElementsAre("relu", "clip", "mul", "add"));
 }
 
+// x [T,N,4] through a recurrent operator of 3 units, whose last state is the output.
+OnnxModel recurrent(const std::string& op, int64_t gates, const std::vector<std::string>& more = {}) {
+  OnnxModel model;
+  std::vector<std::string> inputs{"x", "w", "r", "b"};
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  model.input("x", {"5", "2", "4"})
+      .weight("w", {1, 3 * gates, 4})
+      .weight("r", {1, 3 * gates, 3})
+      .weight("b", {1, 6 * gates})
+      .node(op, inputs, {"y", "h"})
+      .attribute("hidden_size", 3);
+  return model;
+}
+
+TEST(Onnx, UnrollsRecurrentNetworksIntoAProductAndACellAStep) {
+  const auto lstm = recurrent("LSTM", 4).output("h").load();
+  ASSERT_TRUE(lstm) << to_text(lstm.error());
+  const std::vector<std::string> ops = kinds(lstm->graph);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "lstm_cell"), 5);
+  EXPECT_EQ(std::count(ops.begin(), ops.end(), "matmul"), 2 * 5);
+  EXPECT_THAT(ops, testing::Not(Contains("concat")));
+  EXPECT_EQ(lstm->graph.value(lstm->graph.outputs[0]).type.shape, (ir::Shape{1, 2, 3}));
+  EXPECT_EQ(named(lstm->graph, "r").role, ir::Role::kParameter);
+  const auto gru = recurrent("GRU", 3).attribute("linear_before_reset", 1).output("h").load();
+  ASSERT_TRUE(gru) << to_text(gru.error());
+  const std::vector<std::string> gru_ops = kinds(gru->graph);
+  EXPECT_EQ(std::count(gru_ops.begin(), gru_ops.end(), "gru_cell"), 5);
+}
+
+TEST(Onnx, TakesTheLastTimeStepWithoutTheSequence) {
+  const auto model = recurrent("LSTM", 4)
+                         .integers("one", {1})
+                         .node("Squeeze", {"y", "one"}, {"s"})
+                         .node("Transpose", {"s"}, {"t"})
+                         .integers("last", {-1})
+                         .node("Gather", {"t", "last"}, {"z"})
+                         .attribute("axis", 2)
+                         .output("z")
+                         .load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(kinds(model->graph), testing::Not(testing::AnyOf(Contains("concat"), Contains("slice"))));
+  EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{3, 2, 1}));
+}
+
+TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
+  EXPECT_EQ(code_of(recurrent("GRU", 3).output("h").load()), "E0401");
+  EXPECT_EQ(code_of(recurrent("LSTM", 4).attribute("input_forget", 1).output("h").load()), "E0401");
+  EXPECT_EQ(code_of(recurrent("LSTM", 4).attribute("layout", 1).output("h").load()), "E0401");
+  EXPECT_EQ(code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 4}).output("h").load()), "E0401");
+  EXPECT_EQ(code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 5}).output("h").load()), "imported");
+  EXPECT_EQ(code_of(recurrent("LSTM", 4, {"", "", "", "p"}).weight("p", {1, 9}).output("h").load()), "E0401");
+  EXPECT_EQ(code_of(recurrent("LSTM", 3).output("h").load()), "E0211");
+  EXPECT_EQ(code_of(recurrent("RNN", 1, {"", "s"}).weight("s", {1, 3, 3}).output("h").load()), "E0211");
+}
+
 TEST(Onnx, TellsAllProblemsAtOnce) {
   const auto model =
       linear().node("Frobnicate", {"y"}, {"a"}).node("Hardmax", {"y"}, {"b"}).output("a").output("b").load(1);

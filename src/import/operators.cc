@@ -12,9 +12,6 @@ struct Advice {
 };
 
 constexpr std::array kAdvice = {
-    Advice{"LSTM", "write the recurrence with the basic operators, unrolled over time"},
-    Advice{"GRU", "write the recurrence with the basic operators, unrolled over time"},
-    Advice{"RNN", "write the recurrence with the basic operators, unrolled over time"},
     Advice{"If", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
     Advice{"Loop", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
     Advice{"Scan", "export with fixed control flow"},
@@ -58,6 +55,7 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
           shape_operators(),
           move_operators(),
           split_operators(),
+          recurrent_operators(),
           pad_operators(),
           rearrange_operators(),
           index_operators(),

@@ -45,6 +45,7 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> index_operators();
 [[nodiscard]] std::span<const OperatorEntry> rearrange_operators();
 [[nodiscard]] std::span<const OperatorEntry> einsum_operators();
+[[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
 
 }  // namespace pantoum::import

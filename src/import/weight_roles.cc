@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <climits>
 #include <string_view>
 
 #include "import/model.h"
@@ -9,10 +10,26 @@
 namespace pantoum::import {
 namespace {
 
-// Operators whose float operands are weights whatever their names.
-constexpr std::array<std::string_view, 12> kWeighted = {
-    "Conv",   "ConvTranspose", "Gemm",  "MatMul", "BatchNormalization",    "LayerNormalization",
-    "Gather", "Transpose",     "PRelu", "Einsum", "InstanceNormalization", "GroupNormalization"};
+// Operators whose float operands are weights whatever their names, up to this input.
+struct Weighted {
+  std::string_view op_type;
+  int last = INT_MAX;
+};
+constexpr std::array kWeighted = {Weighted{"Conv"},
+                                  Weighted{"ConvTranspose"},
+                                  Weighted{"PRelu"},
+                                  Weighted{"Einsum"},
+                                  Weighted{"InstanceNormalization"},
+                                  Weighted{"GroupNormalization"},
+                                  Weighted{"Gemm"},
+                                  Weighted{"MatMul"},
+                                  Weighted{"BatchNormalization"},
+                                  Weighted{"LayerNormalization"},
+                                  Weighted{"Gather"},
+                                  Weighted{"Transpose"},
+                                  Weighted{"LSTM", 3},
+                                  Weighted{"GRU", 3},
+                                  Weighted{"RNN", 3}};
 // Operators that read float initializers as settings, from this input on.
 struct Setting {
   std::string_view op_type;
@@ -32,6 +49,11 @@ constexpr std::array<Setting, 10> kSettings = {{{"Pow", 1},
 bool is_setting(const std::string& op_type, int input) {
   return std::any_of(kSettings.begin(), kSettings.end(),
                      [&](const Setting& setting) { return setting.op_type == op_type && input >= setting.first; });
+}
+
+bool is_weighted(const std::string& op_type, int input) {
+  return std::any_of(kWeighted.begin(), kWeighted.end(),
+                     [&](const Weighted& weighted) { return weighted.op_type == op_type && input <= weighted.last; });
 }
 
 bool is_number(std::string_view text) {
@@ -54,7 +76,6 @@ bool is_invented_name(const std::string& name) {
 
 void assign_weight_roles(Model& model) {
   for (const auto& node : model.proto.graph().node()) {
-    const bool weighted = std::find(kWeighted.begin(), kWeighted.end(), node.op_type()) != kWeighted.end();
     for (int input = 0; input < node.input_size(); ++input) {
       const auto entry = model.initializers.find(node.input(input));
       if (entry == model.initializers.end() || is_setting(node.op_type(), input)) continue;
@@ -62,7 +83,7 @@ void assign_weight_roles(Model& model) {
       if (initializer.tensor.type.dtype != ir::DType::kF32 || initializer.tensor.type.elements() == 0) continue;
       const bool scalar = initializer.tensor.type.shape.empty();
       const bool invented = is_invented_name(entry->first);
-      const bool invented_weight = weighted && !scalar;
+      const bool invented_weight = is_weighted(node.op_type(), input) && !scalar;
       if (!invented || invented_weight) initializer.role = WeightRole::kParameter;
     }
   }

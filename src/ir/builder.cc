@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pantoum/pantoum.h"
+
 namespace pantoum::ir {
 namespace {
 
@@ -15,6 +17,8 @@ std::string unused(std::unordered_map<std::string, int>& taken, std::string name
     if (taken.try_emplace(next, 1).second) return next;
   }
 }
+
+constexpr size_t kMostParts = PT_MAX_OPERANDS - 2;  // of one concat or split
 
 template <class T>
 Data bytes_of(const std::vector<T>& values) {
@@ -143,6 +147,48 @@ ValueId Builder::transpose(ValueId x, std::vector<int64_t> perm) {
 ValueId Builder::scale(ValueId x, double a, double b) {
   if (a == 1 && b == 0) return x;
   return op(Kind::k_scale, graph_.value(x).name + ".scale", {x}, {{}, {a, b}});
+}
+
+ValueId Builder::concat(std::string name, std::vector<ValueId> parts, int64_t axis) {
+  while (parts.size() > 1) {
+    std::vector<ValueId> round;
+    for (size_t first = 0; first < parts.size(); first += kMostParts) {
+      const auto begin = parts.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = begin + static_cast<std::ptrdiff_t>(std::min(kMostParts, parts.size() - first));
+      if (end - begin == 1) {
+        round.push_back(*begin);
+        continue;
+      }
+      const std::vector<ValueId> these(begin, end);
+      const auto [known, added] = joined_.try_emplace({axis, these}, kNone);
+      if (added) known->second = op(Kind::k_concat, name, these, {{axis}, {}});
+      round.push_back(known->second);
+    }
+    parts = std::move(round);
+  }
+  return parts[0];
+}
+
+std::vector<ValueId> Builder::split(std::string name, ValueId x, int64_t axis, const std::vector<int64_t>& extents) {
+  if (extents.size() == 1) return {x};
+  size_t each = 1;  // parts in one piece of this round
+  while (each * kMostParts < extents.size()) each *= kMostParts;
+  std::vector<TensorType> types;
+  for (size_t first = 0; first < extents.size(); first += each) {
+    types.push_back(type(x));
+    int64_t& extent = types.back().shape[static_cast<size_t>(axis)];
+    extent = 0;
+    for (size_t part = first; part < std::min(first + each, extents.size()); ++part) extent += extents[part];
+  }
+  const std::vector<ValueId> pieces = add(Kind::k_split, name, {x}, {{axis}, {}}, types);
+  if (each == 1) return pieces;
+  std::vector<ValueId> parts;
+  for (size_t piece = 0; piece < pieces.size(); ++piece) {
+    const auto begin = extents.begin() + static_cast<std::ptrdiff_t>(piece * each);
+    const auto end = begin + static_cast<std::ptrdiff_t>(std::min(each, extents.size() - piece * each));
+    for (const ValueId part : split(name, pieces[piece], axis, {begin, end})) parts.push_back(part);
+  }
+  return parts;
 }
 
 void Builder::rename(ValueId id, std::string name) {

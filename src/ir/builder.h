@@ -1,6 +1,7 @@
 // Appends ops to a graph; shapes come from the op's own rule.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,6 +38,10 @@ class Builder {
   ValueId sum_to(ValueId x, Shape shape);   // undoes a broadcast: reduce_sum + alias; x itself when equal
   ValueId transpose(ValueId x, std::vector<int64_t> perm);
   ValueId scale(ValueId x, double a, double b = 0);
+  // As many parts as you like, in rounds where they are more than an op may have; the same parts are joined once.
+  ValueId concat(std::string name, std::vector<ValueId> parts, int64_t axis);
+  // Pieces of the given extents along the axis, in rounds; concat undoes it with the same parts in every round.
+  std::vector<ValueId> split(std::string name, ValueId x, int64_t axis, const std::vector<int64_t>& extents);
 
   [[nodiscard]] TensorType type(ValueId id) const { return graph_.value(id).type; }
   [[nodiscard]] Graph& graph() { return graph_; }
@@ -51,7 +56,8 @@ class Builder {
   Graph& graph_;
   std::optional<Error> error_;
   std::string prefix_;
-  std::unordered_map<std::string, int> value_names_, op_names_;  // with the last number put behind each
+  std::unordered_map<std::string, int> value_names_, op_names_;         // with the last number put behind each
+  std::map<std::pair<int64_t, std::vector<ValueId>>, ValueId> joined_;  // by axis and parts, of one round
 
   ValueId value(std::string name, TensorType type, Role role, Data data);
   std::vector<ValueId> refused(Error error, const std::string& name, Kind kind, std::vector<TensorType> given);

@@ -40,6 +40,8 @@ std::vector<char> live_ops(const Graph& graph) {
                            [&](ValueId output) { return needed[static_cast<size_t>(output)] != 0; });
     if (!live[op]) continue;
     for (const ValueId input : made_by.inputs) needed[static_cast<size_t>(input)] = 1;
+    for (const Alternative& other : made_by.alternatives)
+      for (const ValueId input : other.inputs) needed[static_cast<size_t>(input)] = 1;
   }
   return live;
 }

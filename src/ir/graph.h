@@ -66,12 +66,21 @@ struct Value {
   ValueId next = kNone;    // its successor after the step's update
 };
 
+// Another op that computes the same outputs from other inputs, bit for bit.
+struct Alternative {
+  Kind kind{};
+  std::vector<ValueId> inputs;
+  Attrs attrs;
+};
+
 struct Op {
   Kind kind{};
   std::string name;
   std::vector<ValueId> inputs, outputs;
   Attrs attrs;
   bool recompute = true;  // false: an effect that may happen once alone (updates, running statistics)
+  bool optional = false;  // alternatives alone read its outputs: it need not run
+  std::vector<Alternative> alternatives;
 };
 
 struct Graph {

@@ -18,6 +18,12 @@ std::string line_of(const Graph& graph, const Op& op) {
   if (!op.attrs.ints.empty()) line += fmt::format(" [{}]", fmt::join(op.attrs.ints, ","));
   if (!op.attrs.reals.empty()) line += fmt::format(" {{{}}}", fmt::join(op.attrs.reals, ","));
   if (!op.recompute) line += " once";
+  if (op.optional) line += " optional";
+  for (const Alternative& other : op.alternatives) {
+    std::vector<std::string> read;
+    for (const ValueId input : other.inputs) read.push_back(graph.value(input).name);
+    line += fmt::format(" or {}({})", name_of(other.kind), fmt::join(read, ", "));
+  }
   return line + "\n";
 }
 

@@ -23,6 +23,8 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> index_ops();
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
+[[nodiscard]] std::vector<OpDef> recurrent_ops();
+[[nodiscard]] std::vector<OpDef> small_save_ops();
 [[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
 [[nodiscard]] std::vector<OpDef> nchwc_ops();

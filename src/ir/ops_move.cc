@@ -96,7 +96,7 @@ void split_gradient(Backward& back) {
   const int64_t axis = back.op.attrs.ints[0];
   const std::vector<ValueId> given(back.d_outputs.begin(), back.d_outputs.end());
   if (std::find(given.begin(), given.end(), kNone) == given.end()) {
-    back.d_inputs[0] = back.builder.op(Kind::k_concat, back.op.name + ".dx", given, back.op.attrs);
+    back.d_inputs[0] = back.builder.concat(back.op.name + ".dx", given, axis);
     return;
   }
   int64_t start = 0;

@@ -18,6 +18,8 @@ Result<int64_t> pooled_extent(const Window& window) {
   return positions;
 }
 
+}  // namespace
+
 Result<Shape> pool_shape(const TensorType& x, const std::vector<int64_t>& ints) {
   PANTOUM_TRY(want_rank(x, 4, "the image"));
   PANTOUM_ASSIGN(const int64_t height,
@@ -28,6 +30,8 @@ Result<Shape> pool_shape(const TensorType& x, const std::vector<int64_t>& ints) 
                                 ints[PT_POOL_PAD_RIGHT], ints[PT_POOL_DILATION_W]}));
   return Shape{x.shape[0], x.shape[1], height, width};
 }
+
+namespace {
 
 Types pool_rule(const OpTypes& types) {
   PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));

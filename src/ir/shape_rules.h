@@ -35,6 +35,9 @@ struct Window {
 // How often the window fits; refuses attributes out of range.
 [[nodiscard]] Result<int64_t> positions_of(const Window& window);
 
+// The extents that pooling gives, of an image [N, C, H, W]; refuses windows that lie in the padding alone.
+[[nodiscard]] Result<Shape> pool_shape(const TensorType& x, const std::vector<int64_t>& ints);
+
 // Rules that many families share.
 [[nodiscard]] Types same_as_first(const OpTypes& types);     // all inputs float and of one shape, which is the output's
 [[nodiscard]] Types elementwise_rule(const OpTypes& types);  // the broadcast of all inputs, float

@@ -25,6 +25,10 @@ TensorType truth(Shape shape) {
   return {DType::kBool, std::move(shape)};
 }
 
+TensorType u8(Shape shape) {
+  return {DType::kU8, std::move(shape)};
+}
+
 struct Asked {
   Kind kind;
   std::vector<TensorType> inputs;
@@ -73,6 +77,19 @@ std::vector<Accepted> accepted() {
       {{Kind::k_layer_norm, {f32({2, 4, 3}), c3, c3}, {{2}, {1e-5}}}, {f32({2, 4, 3}), f32({2, 4}), f32({2, 4})}},
       {{Kind::k_layer_norm_grad, {f32({2, 3}), f32({2, 3}), c3, f32({2}), f32({2})}, {{1}, {}}}, {f32({2, 3}), c3, c3}},
       {{Kind::k_max_pool, {f32({1, 2, 5, 4})}, kPool}, {f32({1, 2, 2, 2})}},
+      {{Kind::k_sign_bits, {f32({3, 7})}}, {u8({3})}},
+      {{Kind::k_relu_grad_bits, {f32({3, 7}), u8({3})}}, {f32({3, 7})}},
+      {{Kind::k_leaky_relu_grad_bits, {f32({3, 7}), u8({3})}, {{}, {0.1}}}, {f32({3, 7})}},
+      {{Kind::k_max_pool_taps, {f32({1, 2, 5, 4})}, kPool}, {u8({1, 2, 2, 2})}},
+      {{Kind::k_max_pool_taps, {f32({1, 2, 5, 4, 8})}, kPool}, {u8({1, 2, 2, 2, 8})}},
+      {{Kind::k_max_pool_grad_taps, {f32({1, 2, 2, 2}), u8({1, 2, 2, 2})}, kPool, {f32({1, 2, 5, 4})}},
+       {f32({1, 2, 5, 4})}},
+      {{Kind::k_lstm_cell, {f32({2, 12}), f32({2, 12}), f32({2, 3})}}, {f32({2, 3}), f32({2, 3}), f32({2, 12})}},
+      {{Kind::k_lstm_cell_grad, {f32({2, 3}), f32({2, 12}), f32({2, 3}), f32({2, 3}), f32({2, 3})}},
+       {f32({2, 12}), f32({2, 3})}},
+      {{Kind::k_gru_cell, {f32({2, 9}), f32({2, 9}), f32({2, 3})}}, {f32({2, 3}), f32({2, 9}), f32({2, 3})}},
+      {{Kind::k_gru_cell_grad, {f32({2, 3}), f32({2, 9}), f32({2, 3}), f32({2, 3})}},
+       {f32({2, 9}), f32({2, 9}), f32({2, 3})}},
       {{Kind::k_max_pool_grad, {f32({1, 2, 2, 2}), f32({1, 2, 5, 4})}, kPool}, {f32({1, 2, 5, 4})}},
       {{Kind::k_avg_pool_grad, {f32({1, 2, 2, 2})}, kPool, {f32({1, 2, 5, 4})}}, {f32({1, 2, 5, 4})}},
       {{Kind::k_reduce_sum, {f32({2, 3, 4})}, {{0b101}, {}}}, {f32({3})}},

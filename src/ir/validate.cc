@@ -45,14 +45,21 @@ Result<void> check_lists(const Graph& graph) {
   return {};
 }
 
-Result<void> check_operands(const Graph& graph, OpId id, const std::vector<char>& written) {
-  const Op& op = graph.op(id);
-  for (const ValueId input : op.inputs) {
+Result<void> check_inputs(const Graph& graph, const Op& op, const std::vector<ValueId>& inputs,
+                          const std::vector<char>& written) {
+  for (const ValueId input : inputs) {
     if (!exists(graph, input)) return broken("an op reads a value that does not exist", op.name);
     if (graph.value(input).role == Role::kActivation && !written[static_cast<size_t>(input)]) {
       return broken(fmt::format("an op reads '{}' before it is made", graph.value(input).name), op.name);
     }
   }
+  return {};
+}
+
+Result<void> check_operands(const Graph& graph, OpId id, const std::vector<char>& written) {
+  const Op& op = graph.op(id);
+  PANTOUM_TRY(check_inputs(graph, op, op.inputs, written));
+  for (const Alternative& other : op.alternatives) PANTOUM_TRY(check_inputs(graph, op, other.inputs, written));
   for (const ValueId output : op.outputs) {
     if (!exists(graph, output)) return broken("an op writes a value that does not exist", op.name);
     if (graph.value(output).producer != id || written[static_cast<size_t>(output)]) {
@@ -62,11 +69,17 @@ Result<void> check_operands(const Graph& graph, OpId id, const std::vector<char>
   return {};
 }
 
-Result<void> check_shapes(const Graph& graph, const Op& op) {
-  const std::vector<TensorType> inputs = types_of(graph, op.inputs), outputs = types_of(graph, op.outputs);
-  Result<std::vector<TensorType>> inferred = infer_types(op.kind, {inputs, outputs, op.attrs});
+Result<void> check_rule(const Graph& graph, const Op& op, const Alternative& as) {
+  const std::vector<TensorType> inputs = types_of(graph, as.inputs), outputs = types_of(graph, op.outputs);
+  Result<std::vector<TensorType>> inferred = infer_types(as.kind, {inputs, outputs, as.attrs});
   if (!inferred) return broken(inferred.error().message, op.name);
   if (*inferred != outputs) return broken("the types of an op's outputs are not what its rule gives", op.name);
+  return {};
+}
+
+Result<void> check_shapes(const Graph& graph, const Op& op) {
+  PANTOUM_TRY(check_rule(graph, op, {op.kind, op.inputs, op.attrs}));
+  for (const Alternative& other : op.alternatives) PANTOUM_TRY(check_rule(graph, op, other));
   return {};
 }
 

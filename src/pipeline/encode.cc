@@ -1,35 +1,7 @@
-#include <fnmatch.h>
-
-#include <algorithm>
-#include <cstring>
-#include <memory>
-#include <optional>
-
 #include "artifact/compile_program.h"
-#include "artifact/match_weights.h"
-#include "artifact/safetensors.h"
 #include "pipeline/pipeline.h"
 
 namespace pantoum::pipeline {
-namespace {
-
-Result<void> copy_data(const ir::Value& value, uint64_t at, std::span<std::byte> piece) {
-  if (!value.data) {
-    std::memset(piece.data(), 0, piece.size());
-    return {};
-  }
-  if (at + piece.size() > value.data->size())
-    return fail("E0001", "a parameter's data are shorter than its shape", value.name);
-  std::memcpy(piece.data(), value.data->data() + at, piece.size());
-  return {};
-}
-
-bool has_first_contents(const ir::Value& value) {
-  return value.producer == ir::kNone &&
-         (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kConstant);
-}
-
-}  // namespace
 
 Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned) {
   std::vector<artifact::PlannedProgram> programs{
@@ -42,63 +14,6 @@ Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const P
     programs.push_back({"features", "features.", *compiled.features, compiled.features_cost, *planned.features});
   PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(programs));
   return artifact::encode(binary);
-}
-
-namespace {
-
-struct Given {
-  artifact::SafetensorFile file;
-  std::vector<artifact::WantedWeight> wanted;  // beside the weights of `match`
-  artifact::WeightMatch match;
-};
-
-bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
-  return std::any_of(globs.begin(), globs.end(),
-                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
-}
-
-Result<std::optional<Given>> open_given(const ir::Graph& training, const InitialWeights& from) {
-  if (from.path.empty()) return std::optional<Given>();
-  Given given;
-  PANTOUM_ASSIGN(given.file, artifact::open_safetensors(from.path));
-  for (const ir::Value& value : training.values)
-    if (has_first_contents(value) && !is_kept(value.name, from.keep_init))
-      given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
-  PANTOUM_ASSIGN(given.match, artifact::match_weights(given.file, given.wanted));
-  return std::optional(std::move(given));
-}
-
-artifact::SafetensorSource source_of(const ir::Value& value, const Given* given) {
-  artifact::MatchedWeight found;
-  if (given != nullptr)
-    for (size_t weight = 0; weight < given->wanted.size(); ++weight)
-      if (given->wanted[weight].name == value.name) found = given->match.weights[weight];
-  auto turned = std::make_shared<std::vector<std::byte>>();
-  return {.name = value.name,
-          .dtype = value.type.dtype,
-          .shape = value.type.shape,
-          .read = [&value, given, found, turned](uint64_t at, std::span<std::byte> piece) -> Result<void> {
-            if (found.entry == nullptr) return copy_data(value, at, piece);
-            if (!found.transposed) return artifact::read_tensor(given->file, *found.entry, at, piece);
-            if (turned->empty()) {
-              PANTOUM_ASSIGN(*turned, artifact::read_transposed(given->file, *found.entry));
-            }
-            std::memcpy(piece.data(), turned->data() + at, piece.size());
-            if (at + piece.size() == turned->size()) turned->clear(), turned->shrink_to_fit();
-            return {};
-          }};
-}
-
-}  // namespace
-
-Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const InitialWeights& from,
-                                                       const std::string& path) {
-  PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
-  std::vector<artifact::SafetensorSource> sources;
-  for (const ir::Value& value : training.values)
-    if (has_first_contents(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
-  PANTOUM_TRY(artifact::write_safetensors(path, sources, {}));
-  return given ? given->match.notes : std::vector<std::string>();
 }
 
 }  // namespace pantoum::pipeline

@@ -50,8 +50,9 @@ struct PlanRequest {
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
   // On the host; other devices have the portable kernels.
   train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
-  bool fuse = true;     // ops that exporters write as several
-  bool layouts = true;  // images in blocks of channels, where the kernels are fast with them
+  bool fuse = true;         // ops that exporters write as several
+  bool layouts = true;      // images in blocks of channels, where the kernels are fast with them
+  bool small_saves = true;  // signs and window taps in place of activations are the planner's choice
 };
 
 // What one pass has made, in words: for --dump-after.
@@ -73,6 +74,7 @@ struct Planned {
   plan::Plan training, evaluation;
   std::optional<plan::Plan> accumulation, features;
   check::Found found, evaluation_found;  // the independent replay's figures
+  std::optional<check::Found> accumulation_found;
   cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };

@@ -205,8 +205,10 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
   if (planned.features) PANTOUM_TRY(checked(compiled.features_cost.graph, *planned.features, "features"));
-  if (planned.accumulation)
-    PANTOUM_TRY(checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
+  if (planned.accumulation) {
+    PANTOUM_ASSIGN(planned.accumulation_found,
+                   checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
+  }
   return planned;
 }
 

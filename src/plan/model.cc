@@ -180,6 +180,25 @@ class Compiler {
           if (list.empty() || list.back() != op.stage) list.push_back(op.stage);
         }
     for (size_t tensor = 0; tensor < stages.size(); ++tensor) add_gaps_of(tensor, stages[tensor]);
+    mark_free_gaps();
+  }
+
+  // Where no op has to read the tensor any more: each has a choice that does not, or is optional itself.
+  void mark_free_gaps() {
+    std::vector<int32_t> last(model_.tensors.size(), 0);
+    for (const OpModel& op : model_.ops) {
+      if (op.optional) continue;
+      for (const int32_t read : op.choices[0].reads) {
+        const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
+          return std::find(choice.reads.begin(), choice.reads.end(), read) != choice.reads.end();
+        });
+        if (always) last[static_cast<size_t>(read)] = std::max(last[static_cast<size_t>(read)], op.stage);
+      }
+    }
+    for (Gap& gap : model_.gaps) {
+      const TensorModel& tensor = model_.tensors[static_cast<size_t>(gap.tensor)];
+      gap.free = last[static_cast<size_t>(gap.tensor)] < gap.to && !tensor.ends_in_ram && !tensor.ends_in_aux;
+    }
   }
 
   void add_gaps_of(size_t tensor, const std::vector<int32_t>& uses) {
@@ -228,6 +247,20 @@ std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>&
   return needed;
 }
 
+// What a choice costs, with the optional ops that would have to run for it alone.
+double whole_price(const Model& model, const ChoiceModel& choice, const std::vector<char>& needed,
+                   const Prices& prices) {
+  double price = prices(choice.joules, choice.seconds);
+  for (const int32_t read : choice.reads) {
+    const int32_t producer = model.tensors[static_cast<size_t>(read)].producer;
+    if (producer < 0 || needed[static_cast<size_t>(read)] || !model.ops[static_cast<size_t>(producer)].optional)
+      continue;
+    price += cheapest(model.ops[static_cast<size_t>(producer)],
+                      [&](const ChoiceModel& how) { return prices(how.joules, how.seconds); });
+  }
+  return price;
+}
+
 // The choice of the op that writes most of the needed outputs, the cheapest of those.
 int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, const Prices& prices) {
   size_t most = 0;
@@ -238,7 +271,7 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
         outputs.push_back(tensor);
   int32_t best = -1;
   const auto& choices = model.ops[op].choices;
-  const auto price = [&](size_t number) { return prices(choices[number].joules, choices[number].seconds); };
+  const auto price = [&](size_t number) { return whole_price(model, choices[number], needed, prices); };
   for (size_t number = 0; number < choices.size(); ++number) {
     size_t written = 0;
     for (const int32_t tensor : choices[number].writes) written += needed[static_cast<size_t>(tensor)] ? 1 : 0;
@@ -293,6 +326,22 @@ std::vector<int32_t> first_choices(const Model& model, Objective objective) {
       energy += choice.joules, time += choice.seconds;
     }
     choices = choices_at(model, prices_of(objective, energy, time));
+  }
+  return choices;
+}
+
+std::vector<int32_t> lean_reads(const Model& model, std::vector<int32_t> choices) {
+  for (size_t op = 0; op < model.ops.size(); ++op) {
+    const std::vector<ChoiceModel>& ways = model.ops[op].choices;
+    const auto bytes = [&](const ChoiceModel& choice) {
+      Bytes sum = 0;
+      for (const int32_t read : choice.reads) sum += model.tensors[static_cast<size_t>(read)].size;
+      return sum;
+    };
+    const std::vector<int32_t> writes = ways[static_cast<size_t>(choices[op])].writes;
+    for (size_t number = 0; number < ways.size(); ++number)
+      if (ways[number].writes == writes && bytes(ways[number]) < bytes(ways[static_cast<size_t>(choices[op])]))
+        choices[op] = static_cast<int32_t>(number);
   }
   return choices;
 }

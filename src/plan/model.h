@@ -61,7 +61,8 @@ struct TensorModel {
 struct Gap {
   int32_t tensor = 0;
   int32_t from = 0;
-  int32_t to = 0;  // stage of the next use; Model::never() after the last
+  int32_t to = 0;     // stage of the next use; Model::never() after the last
+  bool free = false;  // from there on every reader has a choice that does without the tensor
 };
 
 struct NextGap {  // at the end of a stage the tensor enters the gap
@@ -98,5 +99,9 @@ struct Model {
 // By op: the choice to start from. The cheapest for the objective such that all that is read is written; where that
 // cannot be had at one choice per op, what is missing is made by another choice on demand.
 [[nodiscard]] std::vector<int32_t> first_choices(const Model& model, Objective objective);
+
+// From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
+// an activation, so that this can go.
+[[nodiscard]] std::vector<int32_t> lean_reads(const Model& model, std::vector<int32_t> choices);
 
 }  // namespace pantoum::plan

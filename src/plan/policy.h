@@ -23,16 +23,16 @@ struct Policy {
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
-// Everything stays until its last use.
+// Everything stays until its last use under these choices.
 [[nodiscard]] Policy keep_all(const Model& model, std::vector<int32_t> choices);
 
-// How a gap may give its tensor up.
+// How a gap may give its tensor up; for good where nothing has to read it afterwards.
 [[nodiscard]] inline bool may_page(const Model& model, int32_t gap) {
   return model.tensors[static_cast<size_t>(model.gaps[static_cast<size_t>(gap)].tensor)].can_page;
 }
 [[nodiscard]] inline bool may_drop(const Model& model, int32_t gap) {
-  const TensorModel& tensor = model.tensors[static_cast<size_t>(model.gaps[static_cast<size_t>(gap)].tensor)];
-  return tensor.can_drop || model.gaps[static_cast<size_t>(gap)].to == model.never();
+  const Gap& span = model.gaps[static_cast<size_t>(gap)];
+  return model.tensors[static_cast<size_t>(span.tensor)].can_drop || span.to == model.never() || span.free;
 }
 
 }  // namespace pantoum::plan

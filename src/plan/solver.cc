@@ -72,6 +72,7 @@ std::optional<Plan> Solver::solve() {
               .objective = options_.objective};
   const Policy keep = keep_all(model_, first_choices(model_, options_.objective));
   SearchResult found = greedy(model_, limit, keep, limits(0));
+  if (!(found.policy == keep) || !found.outcome.fits()) lean_reads(limit, keep.choices, found);
   lean_choices(limit, found);
   std::vector<SearchResult> starts;
   if (options_.objective != Objective::kEnergy) {
@@ -184,6 +185,15 @@ SearchLimits Solver::limits(int64_t rounds) const {
 
 double Solver::target() const {
   return bound() / std::max(1e-9, 1 - options_.gap);
+}
+
+// Where something has to be given up: from the choices that read the fewest bytes, less has to be.
+void Solver::lean_reads(const Limit& limit, const std::vector<int32_t>& choices, SearchResult& found) {
+  if (!model_.uses(Switch::kLeanReads)) return;
+  std::vector<int32_t> lean = plan::lean_reads(model_, choices);
+  if (lean == choices) return;
+  SearchResult from = greedy(model_, limit, keep_all(model_, std::move(lean)), limits(0));
+  if (better(from.outcome, found.outcome)) found = std::move(from);
 }
 
 // Where even giving everything up does not fit: leaner kernels for the ops that are too large.

@@ -48,6 +48,7 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kChoices, "choices", "search: ops' choices are changed together with what is kept"},
     {Switch::kReadBack, "read-back", "search: what was dropped is read from storage where that is cheaper"},
     {Switch::kLeanChoices, "lean-choices", "search: choices with less workspace where no policy fits"},
+    {Switch::kLeanReads, "lean-reads", "search: a start from the choices that read the fewest bytes"},
     {Switch::kHoist, "hoist", "search: page-ins are moved ahead of their uses"},
     {Switch::kLeastTime, "least-time", "search: a neighbour that is too dear even in its least time is not timed"},
     {Switch::kEarlier, "earlier", "search: where offsets cost the deadline, a plan is sought for an earlier one"},

@@ -53,6 +53,7 @@ enum class Switch : uint8_t {
   kChoices,
   kReadBack,
   kLeanChoices,
+  kLeanReads,
   kHoist,
   kLeastTime,
   kEarlier,

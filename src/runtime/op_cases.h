@@ -20,12 +20,14 @@ inline std::vector<OpCase> op_cases() {
   using enum ir::Kind;
   using enum ir::DType;
   const auto f = [](ir::Shape shape) { return ir::TensorType{kF32, std::move(shape)}; };
+  const auto u = [](ir::Shape shape) { return ir::TensorType{kU8, std::move(shape)}; };
   const auto i = [](ir::Shape shape) { return ir::TensorType{kI64, std::move(shape)}; };
   const auto b = [](ir::Shape shape) { return ir::TensorType{kBool, std::move(shape)}; };
   const auto image = f({2, 4, 5, 6});
   const std::vector<int64_t> conv = {2, 1, 1, 0, 1, 2, 1, 2, 2};        // strides, pads, dilations, groups
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
+  const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});  // a recurrent state and its gates
   std::vector<OpCase> cases = {
       {k_matmul, {f({3, 1, 4, 5}), f({2, 5, 7}), f({7})}, {f({3, 2, 4, 7})}, {{0, 0}, {}}},
       {k_matmul, {f({5, 4}), f({7, 5})}, {f({4, 7})}, {{1, 1}, {}}},
@@ -74,6 +76,18 @@ inline std::vector<OpCase> op_cases() {
       {k_smooth_l1_grad, {image, image}, {image}, {{}, {0.5}}},
       {k_kl_div, {image, image}, {f({})}, {{}, {2}}},
       {k_kl_div_grad, {image, image}, {image}, {{}, {0}}},
+      {k_lstm_cell, {g4, g4, h}, {h, h, g4}, {}},
+      {k_lstm_cell_grad, {h, g4, h, h}, {g4, h}, {}},
+      {k_lstm_cell_grad, {h, g4, h, h, h}, {g4, h}, {}},
+      {k_gru_cell, {g3, g3, h}, {h, g3, h}, {}},
+      {k_gru_cell_grad, {h, g3, h, h}, {g3, g3, h}, {}},
+      {k_sign_bits, {image}, {u({30})}, {}},
+      {k_relu_grad_bits, {image, u({30})}, {image}, {}},
+      {k_leaky_relu_grad_bits, {image, u({30})}, {image}, {{}, {0.1}}},
+      {k_max_pool_taps, {image}, {u({2, 4, 2, 5})}, {pool, {}}},
+      {k_max_pool_taps, {f({2, 1, 5, 6, 4})}, {u({2, 1, 2, 5, 4})}, {pool, {}}},
+      {k_max_pool_grad_taps, {pool_y, u({2, 4, 2, 5})}, {image}, {pool, {}}},
+      {k_max_pool_grad_taps, {f({2, 1, 2, 5, 4}), u({2, 1, 2, 5, 4})}, {f({2, 1, 5, 6, 4})}, {pool, {}}},
       {k_sgd, {image, image, image}, {image, image}, {{1}, {0.9, 1e-4}}},
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},

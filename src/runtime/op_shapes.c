@@ -13,7 +13,9 @@ typedef enum dtype_rule {
   SAME_INDEX, /* SAME but for input 1, which is i64 or i32 */
   COMPARED,   /* inputs of one dtype, a bool output */
   CHOSEN,     /* SAME but for input 0, which is bool */
-  POSITIONS   /* an f32 input, an i64 output */
+  POSITIONS,  /* an f32 input, an i64 output */
+  REAL_BYTES, /* REAL but for input 1, which is u8 */
+  BYTES_MADE  /* REAL but for the output, which is u8 */
 } dtype_rule;
 
 typedef struct op_rule {
@@ -438,6 +440,71 @@ static int clip_norm(const pt_op_view* view) {
   return same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
 }
 
+/* ---- small saves ---- */
+
+/* `bits` has a bit for every element of x. */
+static int bits_of(const pt_tensor* x, const pt_tensor* bits) {
+  return bits->rank == 1 && bits->dims[0] == (pt_type_elements(x) + 7) / 8;
+}
+static int sign_bits(const pt_op_view* view) {
+  return bits_of(in(view, 0), out(view, 0));
+}
+static int grad_bits(const pt_op_view* view) {
+  return bits_of(in(view, 0), in(view, 1)) && same_dims(in(view, 0), out(view, 0));
+}
+
+/* Of an image [N, C, H, W], or [N, C, H, W, c]; a tap is told by a byte. */
+static int taps_fit(const pt_op_view* view, const pt_tensor* image, const pt_tensor* pooled) {
+  pt_tensor x = *image, y = *pooled;
+  const int64_t height = view->ints[PT_POOL_KERNEL_H], width = view->ints[PT_POOL_KERNEL_W];
+  if (height < 1 || height > 255 || width < 1 || width > 255 || height * width > 255) return 0;
+  if (x.rank == 5) {
+    if (y.rank != 5 || x.dims[4] != y.dims[4]) return 0;
+    x.rank = y.rank = 4;
+  }
+  return pt_pool_fits(&x, &y, view->ints);
+}
+static int max_pool_taps(const pt_op_view* view) {
+  return taps_fit(view, in(view, 0), out(view, 0));
+}
+static int max_pool_grad_taps(const pt_op_view* view) {
+  return same_dims(in(view, 0), in(view, 1)) && taps_fit(view, out(view, 0), in(view, 0));
+}
+
+/* ---- recurrent cells ---- */
+
+/* Operands [begin, end), inputs first, are [N, gates H] where `state` is [N, H]. */
+static int all_gates(const pt_op_view* view, const pt_tensor* state, uint32_t gates, unsigned begin, unsigned end) {
+  unsigned operand;
+  if (state->rank != 2) return 0;
+  for (operand = begin; operand < end; ++operand) {
+    const pt_tensor* t = in(view, operand);
+    if (t->rank != 2 || t->dims[0] != state->dims[0] || t->dims[1] != (uint64_t)gates * state->dims[1]) return 0;
+  }
+  return 1;
+}
+
+static int lstm_cell(const pt_op_view* view) {
+  const pt_tensor* c = in(view, 2);
+  return all_gates(view, c, 4, 0, 2) && all_gates(view, c, 1, 3, 5) && all_gates(view, c, 4, 5, 6);
+}
+static int lstm_cell_grad(const pt_op_view* view) {
+  const unsigned inputs = view->input_count;
+  const pt_tensor* dh = in(view, 0);
+  return all_gates(view, dh, 4, 1, 2) && all_gates(view, dh, 1, 2, inputs) &&
+         all_gates(view, dh, 4, inputs, inputs + 1) && all_gates(view, dh, 1, inputs + 1, inputs + 2);
+}
+static int gru_cell(const pt_op_view* view) {
+  const pt_tensor* h = in(view, 2);
+  return all_gates(view, h, 3, 0, 2) && all_gates(view, h, 1, 3, 4) && all_gates(view, h, 3, 4, 5) &&
+         all_gates(view, h, 1, 5, 6);
+}
+static int gru_cell_grad(const pt_op_view* view) {
+  const pt_tensor* dh = in(view, 0);
+  return all_gates(view, dh, 3, 1, 2) && all_gates(view, dh, 1, 2, 4) && all_gates(view, dh, 3, 4, 6) &&
+         all_gates(view, dh, 1, 6, 7);
+}
+
 /* ---- blocks of channels ---- */
 
 static int reorder(const pt_op_view* view) {
@@ -544,6 +611,15 @@ static const op_rule rules[] = {
     {PT_OP_kl_div, 2, 2, 1, 1, 0, 1, REAL, element_loss},
     {PT_OP_kl_div_grad, 2, 2, 1, 1, 0, 1, REAL, all_same},
     {PT_OP_count_correct, 2, 2, 1, 1, 2, 0, REAL_LABEL, count_correct},
+    {PT_OP_lstm_cell, 3, 3, 3, 3, 0, 0, REAL, lstm_cell},
+    {PT_OP_lstm_cell_grad, 4, 5, 2, 2, 0, 0, REAL, lstm_cell_grad},
+    {PT_OP_gru_cell, 3, 3, 3, 3, 0, 0, REAL, gru_cell},
+    {PT_OP_gru_cell_grad, 4, 4, 3, 3, 0, 0, REAL, gru_cell_grad},
+    {PT_OP_sign_bits, 1, 1, 1, 1, 0, 0, BYTES_MADE, sign_bits},
+    {PT_OP_relu_grad_bits, 2, 2, 1, 1, 0, 0, REAL_BYTES, grad_bits},
+    {PT_OP_leaky_relu_grad_bits, 2, 2, 1, 1, 0, 1, REAL_BYTES, grad_bits},
+    {PT_OP_max_pool_taps, 1, 1, 1, 1, PT_POOL_ATTRS, 0, BYTES_MADE, max_pool_taps},
+    {PT_OP_max_pool_grad_taps, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL_BYTES, max_pool_grad_taps},
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
     {PT_OP_adamw, 4, 4, 3, 3, 0, 4, REAL, all_same},
@@ -605,7 +681,9 @@ static int dtypes_fit(const pt_op_view* view, unsigned rule) {
   unsigned operand;
   if (rule == ANY) return 1;
   if (rule == COMPARED || rule == CHOSEN || rule == POSITIONS) return mixed_dtypes_fit(view, rule);
-  if ((rule == REAL || rule == REAL_LABEL) && first != PT_F32 && first != PT_F64) return 0;
+  if (rule != SAME && rule != SAME_INDEX && first != PT_F32 && first != PT_F64) return 0;
+  if (rule == BYTES_MADE) return out(view, 0)->dtype == PT_U8;
+  if (rule == REAL_BYTES) return in(view, 1)->dtype == PT_U8 && out(view, 0)->dtype == first;
   for (operand = 1; operand < (unsigned)view->input_count + view->output_count; ++operand) {
     const uint8_t dtype = in(view, operand)->dtype;
     if (indexed && operand == 1 ? !is_index(dtype, rule) : dtype != first) return 0;

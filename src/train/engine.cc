@@ -107,21 +107,33 @@ Result<void> Engine::make_buffers() {
 }
 
 Result<void> Engine::start() {
-  warm_code_and_stack(reinterpret_cast<const void*>(&pt_run));
-  const uint64_t before = read_resident_set().now_bytes;
-  if (const pt_status warm = warm_up(plan_, *kernels_, pool_); warm != PT_OK)
-    return status_failure(warm, "preparing the kernels");
-  const uint64_t after = read_resident_set().now_bytes;
-  back_end_bytes_ = after > before ? after - before : 0;
-  (void)::malloc_trim(0);  // what planning has freed must not hide the arena's growth
-  (void)reset_resident_peak();
-  rss_before_arena_ = read_resident_set().now_bytes;
+  give_back_clean_files();
+  warm_stack();
   PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
+  const uint64_t before = read_resident_set().now_bytes;
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
   const pt_status opened =
       pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_, pager, pool_);
   if (opened != PT_OK) return status_failure(opened, "opening the session");
+  if (const pt_status warm = warm_up(plan_, *kernels_, pool_); warm != PT_OK)
+    return status_failure(warm, "preparing the kernels");
+  const uint64_t after = read_resident_set().now_bytes;
+  back_end_bytes_ = after > before ? after - before : 0;
   return {};
+}
+
+void Engine::begin_measuring() {
+  (void)::malloc_trim(0);  // what planning has freed must not hide the arena's growth
+  (void)reset_resident_peak();
+  const ResidentSet now = read_resident_set();
+  const uint64_t arena = resident_bytes(arena_.data(), plan_.arena_bytes);
+  other_bytes_ = now.now_bytes > arena ? now.now_bytes - arena : 0;
+  file_bytes_ = now.file_bytes;
+}
+
+uint64_t Engine::rss_before_arena() const {
+  const uint64_t files = read_resident_set().file_bytes;
+  return other_bytes_ + (files > file_bytes_ ? files - file_bytes_ : 0);
 }
 
 pt_counters Engine::counters() const {

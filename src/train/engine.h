@@ -51,12 +51,16 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Warms kernels, code and stacks, resets VmHWM, reads VmRSS (rss_before_arena), maps the arena, opens the session.
+  // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
   // E0906, E0410.
   [[nodiscard]] Result<void> start();
+  // Once everything is in its place: resets VmHWM, and notes what is in RAM beside the arena.
+  void begin_measuring();
 
   [[nodiscard]] const pt_plan& plan() const { return plan_; }
-  [[nodiscard]] uint64_t rss_before_arena() const { return rss_before_arena_; }
+  // What was in RAM beside the arena when measuring began, and what came back since of the program's own files (code
+  // that the page cache holds).
+  [[nodiscard]] uint64_t rss_before_arena() const;
   [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // what preparing the kernels left in RAM
   [[nodiscard]] const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
 
@@ -89,7 +93,7 @@ class Engine {
   size_t bounce_bytes_ = 0;
   Arena arena_;
   pt_session* session_ = nullptr;
-  uint64_t rss_before_arena_ = 0, back_end_bytes_ = 0;
+  uint64_t other_bytes_ = 0, file_bytes_ = 0, back_end_bytes_ = 0;
 };
 
 }  // namespace pantoum::train

@@ -1,16 +1,12 @@
 #include "train/memory_meter.h"
 
 #include <fcntl.h>
-#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cstring>
+#include <algorithm>
+#include <cstdio>
 #include <string_view>
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22  // Linux 5.14
-#endif
 
 namespace pantoum::train {
 namespace {
@@ -29,22 +25,30 @@ uint64_t field(std::string_view status, std::string_view name) {
   return kilobytes * 1024;
 }
 
-// Populates the executable segments of the object that holds the address in `wanted`.
-int populate_object(dl_phdr_info* object, size_t, void* wanted) {
-  const auto address = reinterpret_cast<uintptr_t>(wanted);
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  bool holds = false;
-  for (int pass = 0; pass < 2; ++pass)
-    for (int segment = 0; segment < object->dlpi_phnum; ++segment) {
-      const auto& header = object->dlpi_phdr[segment];
-      if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
-      const uintptr_t begin = object->dlpi_addr + header.p_vaddr, end = begin + header.p_memsz;
-      if (pass == 0) holds = holds || (address >= begin && address < end);
-      const uintptr_t first = begin / page * page;
-      if (pass == 1 && holds) (void)::madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_READ);
-    }
-  return holds ? 1 : 0;
-}
+// One mapping of /proc/self/smaps: its lines come one by one.
+struct Mapping {
+  uintptr_t begin = 0, end = 0;
+  bool of_file = false, writable = false, changed = false;  // changed: it holds pages that are not the file's
+
+  // "55d0c0000000-55d0c0021000 r-xp 00002000 08:01 1234  /path" begins another mapping; false for other lines.
+  bool begins(const char* line) {
+    unsigned long first = 0, last = 0, inode = 0;
+    char access[8] = {};
+    if (std::sscanf(line, "%lx-%lx %7s %*s %*s %lu", &first, &last, access, &inode) != 4) return false;
+    *this = {first, last, inode != 0, access[1] == 'w', false};
+    return true;
+  }
+  void note(const char* line) {
+    unsigned long kilobytes = 0;
+    if (std::sscanf(line, "Anonymous: %lu", &kilobytes) == 1 && kilobytes > 0) changed = true;
+  }
+  // In small pages from now on: one touched instruction must not bring megabytes back.
+  void give_back() const {
+    if (!of_file || writable || changed) return;
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+};
 
 [[gnu::noinline]] void touch_stack() {
   unsigned char room[kStackBytes];
@@ -66,7 +70,7 @@ ResidentSet read_resident_set() {
   }
   ::close(file);
   const std::string_view status(text, size);
-  return {field(status, "VmRSS:"), field(status, "VmHWM:")};
+  return {field(status, "VmRSS:"), field(status, "VmHWM:"), field(status, "RssFile:")};
 }
 
 bool reset_resident_peak() {
@@ -77,9 +81,40 @@ bool reset_resident_peak() {
   return done;
 }
 
-void warm_code_and_stack(const void* function) {
+uint64_t resident_bytes(const void* data, uint64_t bytes) {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const uintptr_t begin = reinterpret_cast<uintptr_t>(data) / page * page,
+                  end = reinterpret_cast<uintptr_t>(data) + bytes;
+  unsigned char there[512];
+  uint64_t found = 0;
+  for (uintptr_t at = begin; at < end; at += sizeof there * page) {
+    const size_t length = std::min<size_t>(sizeof there * page, end - at);
+    if (::mincore(reinterpret_cast<void*>(at), length, there) != 0) return found;
+    for (size_t one = 0; one * page < length; ++one) found += (there[one] & 1U) != 0 ? page : 0;
+  }
+  return found;
+}
+
+void give_back_clean_files() {
+  std::FILE* maps = std::fopen("/proc/self/smaps", "re");
+  if (maps == nullptr) return;
+  Mapping mapping;
+  char line[4096];
+  while (std::fgets(line, sizeof line, maps) != nullptr) {
+    Mapping next;
+    if (next.begins(line)) {
+      mapping.give_back();
+      mapping = next;
+    } else {
+      mapping.note(line);
+    }
+  }
+  mapping.give_back();
+  std::fclose(maps);
+}
+
+void warm_stack() {
   touch_stack();
-  ::dl_iterate_phdr(populate_object, const_cast<void*>(function));
 }
 
 }  // namespace pantoum::train

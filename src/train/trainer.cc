@@ -57,8 +57,9 @@ class PlanTrainer final : public Trainer {
     PANTOUM_TRY(engine_->start());
     attach(batch_, step_inputs());
     attach(model_batch_, table_.inputs);
-    if (queue_) PANTOUM_TRY(queue_->map());
-    return load_tensors(weights, table_, *engine_, piece_);
+    PANTOUM_TRY(load_tensors(weights, table_, *engine_, piece_));
+    engine_->begin_measuring();
+    return queue_ ? queue_->map() : Result<void>{};
   }
 
   void feed(BatchProducer producer, uint64_t last, int64_t samples) override {

@@ -62,7 +62,7 @@ pt_call call_of(const pt_op_view& view, const pt_pool* pool, const pt_scalars* s
   return call;
 }
 
-// Calls act(kernel, view) for every op of a back end.
+// Calls act(kernel, view) for every op.
 template <class Act>
 pt_status for_each_op(const pt_plan& plan, const pt_kernel_table& kernels, const Act& act) {
   for (uint32_t op = 0; op < plan.op_count; ++op) {
@@ -70,7 +70,6 @@ pt_status for_each_op(const pt_plan& plan, const pt_kernel_table& kernels, const
     if (pt_decode_op(&plan, op, &view) != PT_OK) return PT_E_PLAN;
     const pt_kernel* kernel = pt_kernel_find(&kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr) return PT_E_KERNEL;
-    if (kernel->algorithm < PT_FIRST_BACK_END_ALGORITHM) continue;
     if (const pt_status status = act(*kernel, view); status != PT_OK) return status;
   }
   return PT_OK;
@@ -96,7 +95,8 @@ pt_status warm_up(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
     const size_t operands = place(view, scratch.data());
     pt_call call = call_of(view, pool, &kScalars);
     call.workspace = scratch.data() + operands;
-    return kernel.submit(&call);
+    const pt_status status = kernel.submit(&call);
+    return status == PT_E_DATA ? PT_OK : status;  // zeros are no data
   });
 }
 

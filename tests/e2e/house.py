@@ -59,13 +59,16 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
-def onnx_node(op, inputs, outputs, name=""):
-    return b"".join([*(field(1, i.encode()) for i in inputs), *(field(2, o.encode()) for o in outputs), field(3, name.encode()), field(4, op.encode())])
+def onnx_node(op, inputs, outputs, name="", **ints):
+    """A node with lists of integers as attributes."""
+    attributes = [field(1, key.encode()) + b"".join(field(8, value) for value in values) + field(20, 7) for key, values in ints.items()]
+    return b"".join([*(field(1, i.encode()) for i in inputs), *(field(2, o.encode()) for o in outputs), field(3, name.encode()), field(4, op.encode()),
+                     *(field(5, attribute) for attribute in attributes)])
 
 
 def onnx_tensor(name, dims, values, dtype=1):
-    """f32 (1) or bool (9)."""
-    raw = struct.pack(f"<{len(values)}f", *values) if dtype == 1 else bytes(values)
+    """f32 (1), i64 (7) or bool (9)."""
+    raw = struct.pack(f"<{len(values)}{'f' if dtype == 1 else 'q'}", *values) if dtype in (1, 7) else bytes(values)
     return b"".join(field(1, dim) for dim in dims) + field(2, dtype) + field(8, name.encode()) + field(9, raw)
 
 

@@ -29,6 +29,21 @@ def dropout_model(path):
     return path
 
 
+def recurrent_model(path):
+    """An LSTM over an image's rows, and a linear layer on its last state."""
+    draw = random.Random(6)
+
+    def weight(name, *dims):
+        return onnx_tensor(name, dims, [draw.gauss(0, 0.2) for _ in range(math.prod(dims))])
+    made = [weight("w", 1, 96, 28), weight("r", 1, 96, 24), weight("b", 1, 192), weight("fc", 24, 10), onnx_tensor("one", (1,), [1], dtype=7),
+            onnx_tensor("first", (1,), [0], dtype=7)]
+    nodes = [onnx_node("Squeeze", ["x", "one"], ["image"]), onnx_node("Transpose", ["image"], ["rows"], perm=[1, 0, 2]),
+             onnx_node("LSTM", ["rows", "w", "r", "b"], ["", "h"]), onnx_node("Squeeze", ["h", "first"], ["last"]), onnx_node("MatMul", ["last", "fc"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 class BitIdentity(House):
     @classmethod
     def setUpClass(cls):
@@ -94,6 +109,14 @@ class BitIdentity(House):
         self.assertGreater(recomputed, 0)
         other, _ = self.train("other", "--ram", "1GiB", "--lr", "0.1", model=model, seed=8)
         self.assertNotEqual(other, expected)
+
+    def test_a_recurrent_network_paged_and_recomputed_by_time_steps(self):
+        model = recurrent_model(self.path("recurrent.onnx"))
+        expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)
+        for switch, moved in (("--no-remat", lambda end, plan: end["bytes_paged_out"]), ("--no-paging", lambda end, plan: plan["recomputed"])):
+            found, end = self.train("planned", "--ram", f"{end['unplanned_peak_bytes'] * 8 // 10}B", switch, "--lr", "0.1", model=model)
+            self.assertGreater(moved(end, self.log_of(self.path("planned", "run.jsonl"))[0]), 0)
+            self.assertEqual(found, expected, switch)
 
     def test_parameters_in_storage_and_threads(self):
         words = ("--lr", "0.05", "--momentum", "0.9")

@@ -40,7 +40,7 @@ class Training(House):
 
     def train(self, name, *words, model=None):
         out = self.path(name + ".safetensors")
-        given = {"--batch": 16, "--effort": 1, "--lr": 0.05, "--seed": 3, "--ram": "4MiB"}
+        given = {"--batch": 16, "--effort": 1, "--lr": 0.05, "--seed": 3, "--ram": "4MiB", "--kernels": "portable"}
         for option in words:
             given.pop(option, None)
         self.succeed("train", model or self.model, "--data", self.data, *sum(given.items(), ()), "-o", out, "--log", out + ".jsonl", *words)
@@ -61,10 +61,14 @@ class Training(House):
 
     def test_no_budget_and_no_home_changes_a_bit_of_them(self):
         options = ("--optimizer", "sgd", "--momentum", "0.9", "--clip-norm", "1", "--clip-value", "0.2", "--batch", 4, "--accumulate", 3)
-        expected = tensors(self.train("roomy", *options, model=MODEL))
-        roomy = self.log(self.path("roomy.safetensors"), "end")[0]["arena_bytes"]
-        for more in (("--ram", f"{roomy * 17 // 20}B"), ("--params-in", "aux"), ("--threads", 3)):
-            self.assertEqual(tensors(self.train("tight", *options, *more, model=MODEL)), expected, more)
+        for kernels in (("--kernels", "portable", "--threads", 3), ("--kernels", "auto", "--threads", 1)):
+            expected = tensors(self.train("roomy", *options, *kernels, model=MODEL))
+            roomy = self.log(self.path("roomy.safetensors"), "end")[0]["arena_bytes"]
+            for more in (("--ram", f"{roomy * 17 // 20}B"), ("--params-in", "aux")):
+                self.assertEqual(tensors(self.train("tight", *options, *kernels, *more, model=MODEL)), expected, (kernels, more))
+        options += ("--kernels", "portable", "--threads")
+        one, four = (tensors(self.train("threads", *options, threads, model=MODEL)) for threads in (1, 4))
+        self.assertEqual(one, four)
 
     def test_a_resumed_run_follows_its_schedule_and_its_standing(self):
         pace = ("--schedule", "cosine,to=1e-4", "--warmup", "10%", "--lr", "0.002")
@@ -123,7 +127,7 @@ class Training(House):
 
     def test_several_outputs_are_trained_together(self):
         model, data = self.two_heads()
-        words = ("train", model, "--data", data, "--ram", "4MiB", "--effort", 1, "--seed", 2, "--log", self.path("heads.jsonl"), "-o", self.path("heads.safetensors"),
+        words = ("train", model, "--data", data, "--ram", "4MiB", "--kernels", "portable", "--effort", 1, "--seed", 2, "--log", self.path("heads.jsonl"), "-o", self.path("heads.safetensors"),
                  "--loss", "kind=cross_entropy,smoothing=0.1", "--loss", "place=smooth_l1,beta=0.5,weight=2", "--metrics", "mae")
         def ends(*more):
             self.succeed(*words, *more)
@@ -153,6 +157,8 @@ class Training(House):
         refuse("E0117", "--loss", "mse,beta=2")
         refuse("E0116", "--loss", "cross_entropy,smoothing=1.5")
         refuse("E0115", "--metrics", "f1")
+        refuse("E0117", "--loss", "mse", "--judge", "accuracy", "--early-stop", 2)
+        refuse("E0115", "--loss", "cross_entropy,classes=2")
         refuse("E0115", "--schedule", "step")
         refuse("E0116", "--schedule", "cosine", "--warmup", "soon")
         refuse("E0117", "--schedule", "cosine,warmup=3", "--warmup", "3")

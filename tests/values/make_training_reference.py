@@ -53,6 +53,8 @@ def losses():
                   lambda x, t: F.cross_entropy(x, t, ignore_index=255, label_smoothing=0.2)),
         loss_case("cross-entropy without a class", "cross_entropy,ignore=2", (6, 4), labels.clamp(min=0),
                   lambda x, t: F.cross_entropy(x, t, ignore_index=2)),
+        loss_case("cross-entropy, classes last", "cross_entropy,classes=last,ignore=1", (2, 3, 4), torch.tensor([[0, 3, 1], [2, 2, 1]]),
+                  lambda x, t: F.cross_entropy(x.reshape(6, 4), t.reshape(6), ignore_index=1)),
         loss_case("cross-entropy of probabilities", "soft_cross_entropy", (4, 5), soft, F.cross_entropy),
         loss_case("cross-entropy of probabilities, smoothed", "soft_cross_entropy,smoothing=0.3", (4, 5), soft,
                   lambda x, t: F.cross_entropy(x, t, label_smoothing=0.3)),

@@ -1,4 +1,6 @@
 // Batch normalization, pooling and reorders on images in blocks of channels.
+#include <optional>
+
 #include "kernels/onednn/kernels.h"
 
 namespace pantoum::onednn {
@@ -20,15 +22,19 @@ Desc vector_of(const pt_arranged& of) {
   return row_major({of.plain.dims[0]});
 }
 
-PoolShape pool_shape(const pt_arranged& x, const pt_arranged& y, const int64_t* ints, dnnl::algorithm algorithm) {
-  return {.x = desc_of(x),
-          .y = desc_of(y),
+PoolShape pool_shape(const Desc& x, const Desc& y, const int64_t* ints, dnnl::algorithm algorithm) {
+  return {.x = x,
+          .y = y,
           .kernel = {ints[PT_POOL_KERNEL_H], ints[PT_POOL_KERNEL_W]},
           .strides = {ints[PT_POOL_STRIDE_H], ints[PT_POOL_STRIDE_W]},
           .dilations = {ints[PT_POOL_DILATION_H] - 1, ints[PT_POOL_DILATION_W] - 1},
           .before = {ints[PT_POOL_PAD_TOP], ints[PT_POOL_PAD_LEFT]},
           .after = {ints[PT_POOL_PAD_BOTTOM], ints[PT_POOL_PAD_RIGHT]},
           .algorithm = algorithm};
+}
+
+PoolShape pool_shape(const pt_arranged& x, const pt_arranged& y, const int64_t* ints, dnnl::algorithm algorithm) {
+  return pool_shape(desc_of(x), desc_of(y), ints, algorithm);
 }
 
 // An average over padding counts only what the model declares: windows that ceil_mode runs beyond it are not oneDNN's.
@@ -124,6 +130,57 @@ bool make_max_pool_grad(const pt_call& call, Prepared& prepared) {
   prepared.add(pool_grad(shape), {{DNNL_ARG_DIFF_DST, shape.y, {0}},
                                   {DNNL_ARG_WORKSPACE, forward.workspace, noted},
                                   {DNNL_ARG_DIFF_SRC, shape.x, {2}}});
+  return true;
+}
+
+namespace {
+
+// Of a tensor of bytes.
+size_t bytes_of(const pt_tensor& tensor) {
+  size_t bytes = 1;
+  for (unsigned dim = 0; dim < tensor.rank; ++dim) bytes *= tensor.dims[dim];
+  return bytes;
+}
+
+// An image in blocks of channels, which counts its padding as channels: pooling keeps to each channel.
+std::optional<Desc> whole_blocks(const pt_tensor& tensor) {
+  if (tensor.rank != 5 || (tensor.dims[4] != 8 && tensor.dims[4] != 16)) return std::nullopt;
+  pt_tensor logical = tensor;
+  logical.rank = 4;
+  logical.dims[1] = tensor.dims[1] * tensor.dims[4];
+  return image(logical, PT_LAYOUT_NCHWC, tensor.dims[4]);
+}
+
+std::optional<PoolShape> taps_shape(const pt_call& call, const pt_tensor& x, const pt_tensor& y) {
+  const std::optional<Desc> from = whole_blocks(x), to = whole_blocks(y);
+  if (!from || !to) return std::nullopt;
+  return pool_shape(*from, *to, call.ints, dnnl::algorithm::pooling_max);
+}
+
+}  // namespace
+
+// What oneDNN's forward primitive notes for its backward one is the tap: a byte per output, beside it.
+bool make_max_pool_taps(const pt_call& call, Prepared& prepared) {
+  const pt_tensor& y = call.outputs[0];
+  const std::optional<PoolShape> shape = taps_shape(call, call.inputs[0], y);
+  if (!shape) return false;
+  const Made forward = pool(*shape, true);
+  if (forward.workspace.get_size() != bytes_of(y)) return false;
+  const Place values{Place::kWorkspace, prepared.reserve(shape->y)};
+  prepared.add(
+      forward,
+      {{DNNL_ARG_SRC, shape->x, {0}}, {DNNL_ARG_DST, shape->y, values}, {DNNL_ARG_WORKSPACE, forward.workspace, {1}}});
+  return true;
+}
+
+bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared) {
+  const std::optional<PoolShape> shape = taps_shape(call, call.outputs[0], call.inputs[0]);
+  if (!shape) return false;
+  const Made forward = pool(*shape, true);
+  if (forward.workspace.get_size() != bytes_of(call.inputs[1])) return false;
+  prepared.add(pool_grad(*shape), {{DNNL_ARG_DIFF_DST, shape->y, {0}},
+                                   {DNNL_ARG_WORKSPACE, forward.workspace, {1}},
+                                   {DNNL_ARG_DIFF_SRC, shape->x, {2}}});
   return true;
 }
 

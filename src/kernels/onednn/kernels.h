@@ -18,6 +18,8 @@ bool make_batch_norm_grad(const pt_call& call, Prepared& prepared);
 bool make_batch_norm_eval(const pt_call& call, Prepared& prepared);
 bool make_max_pool(const pt_call& call, Prepared& prepared);
 bool make_max_pool_grad(const pt_call& call, Prepared& prepared);
+bool make_max_pool_taps(const pt_call& call, Prepared& prepared);
+bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared);
 bool make_avg_pool(const pt_call& call, Prepared& prepared);
 bool make_avg_pool_grad(const pt_call& call, Prepared& prepared);
 

@@ -10,10 +10,10 @@ namespace {
 // The larger is offered first: its class of numerics is the one that plans keep to.
 enum Algorithm : uint16_t { kWinograd = PT_FIRST_BACK_END_ALGORITHM, kDirect };
 
-template <uint16_t kOp, uint16_t kAlgorithm, Maker kMaker>
+template <uint16_t kOp, uint16_t kAlgorithm, Maker kMaker, uint8_t kDtype = PT_F32>
 constexpr pt_kernel row(const char* name, const char* numerics) {
   return {kOp,
-          PT_F32,
+          kDtype,
           0,
           kAlgorithm,
           name,
@@ -23,9 +23,9 @@ constexpr pt_kernel row(const char* name, const char* numerics) {
           [](const pt_call* call) { return workspace_of(prepared_for(kOp, kAlgorithm, *call, kMaker)); }};
 }
 
-template <uint16_t kOp, Maker kMaker>
+template <uint16_t kOp, Maker kMaker, uint8_t kDtype = PT_F32>
 constexpr pt_kernel row() {
-  return row<kOp, kDirect, kMaker>("onednn", "onednn");
+  return row<kOp, kDirect, kMaker, kDtype>("onednn", "onednn");
 }
 template <uint16_t kOp, Maker kMaker>
 constexpr pt_kernel winograd_row() {
@@ -45,6 +45,8 @@ constexpr pt_kernel kKernels[] = {
     row<PT_OP_batch_norm_eval_nchwc, make_batch_norm_eval>(),
     row<PT_OP_max_pool_nchwc, make_max_pool>(),
     row<PT_OP_max_pool_grad_nchwc, make_max_pool_grad>(),
+    row<PT_OP_max_pool_taps, make_max_pool_taps, PT_U8>(),
+    row<PT_OP_max_pool_grad_taps, make_max_pool_grad_taps>(),
     row<PT_OP_avg_pool_nchwc, make_avg_pool>(),
     row<PT_OP_avg_pool_grad_nchwc, make_avg_pool_grad>(),
     row<PT_OP_matmul, make_matmul>(),

@@ -2,53 +2,11 @@
 
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
+#include "kernels/portable/pool_window.h"
 
 /* Pooling, plane by plane. Positions in the padding never win a maximum; averages count them when asked to, but never
  * those of ceil-mode windows beyond the padded extent. A window wholly outside gives 0 (average) or the lowest number
  * (maximum). */
-typedef struct pool {
-  ptrdiff_t height, width, out_height, out_width;
-  ptrdiff_t kernel_h, kernel_w, stride_h, stride_w, pad_top, pad_left, pad_bottom, pad_right, dilation_h, dilation_w;
-  int count_padding;
-  const pt_real *x, *dy;
-  pt_real* y;
-} pool;
-
-static pool describe(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {
-  pool p = {(ptrdiff_t)x->dims[2],
-            (ptrdiff_t)x->dims[3],
-            (ptrdiff_t)y->dims[2],
-            (ptrdiff_t)y->dims[3],
-            (ptrdiff_t)ints[PT_POOL_KERNEL_H],
-            (ptrdiff_t)ints[PT_POOL_KERNEL_W],
-            (ptrdiff_t)ints[PT_POOL_STRIDE_H],
-            (ptrdiff_t)ints[PT_POOL_STRIDE_W],
-            (ptrdiff_t)ints[PT_POOL_PAD_TOP],
-            (ptrdiff_t)ints[PT_POOL_PAD_LEFT],
-            (ptrdiff_t)ints[PT_POOL_PAD_BOTTOM],
-            (ptrdiff_t)ints[PT_POOL_PAD_RIGHT],
-            (ptrdiff_t)ints[PT_POOL_DILATION_H],
-            (ptrdiff_t)ints[PT_POOL_DILATION_W],
-            ints[PT_POOL_COUNT_INCLUDE_PAD] != 0,
-            NULL,
-            NULL,
-            NULL};
-  return p;
-}
-
-typedef struct window { /* kernel taps [row_begin, row_end) x [column_begin, column_end) that lie on the input */
-  ptrdiff_t top, left, row_begin, row_end, column_begin, column_end;
-} window;
-
-static window window_of(const pool* p, ptrdiff_t out_row, ptrdiff_t out_column) {
-  window w = {
-      out_row * p->stride_h - p->pad_top, out_column * p->stride_w - p->pad_left, 0, p->kernel_h, 0, p->kernel_w};
-  while (w.row_begin < w.row_end && w.top + w.row_begin * p->dilation_h < 0) ++w.row_begin;
-  while (w.row_end > w.row_begin && w.top + (w.row_end - 1) * p->dilation_h >= p->height) --w.row_end;
-  while (w.column_begin < w.column_end && w.left + w.column_begin * p->dilation_w < 0) ++w.column_begin;
-  while (w.column_end > w.column_begin && w.left + (w.column_end - 1) * p->dilation_w >= p->width) --w.column_end;
-  return w;
-}
 
 /* The offset of the first maximum of rows x columns taps, the first of which lies at `row`. NaN wins. */
 static inline ptrdiff_t argmax_taps(const pool* p, const pt_real* x, ptrdiff_t row, ptrdiff_t rows, ptrdiff_t columns) {
@@ -168,26 +126,26 @@ static pt_status run(const pt_call* call, pool* p, const pt_tensor* x, pt_body b
 }
 
 pt_status PT_NAME(pt_max_pool)(const pt_call* call) {
-  pool p = describe(&call->inputs[0], &call->outputs[0], call->ints);
+  pool p = pt_pool_of(&call->inputs[0], &call->outputs[0], call->ints);
   p.x = call->inputs[0].data;
   p.y = call->outputs[0].data;
   return run(call, &p, &call->inputs[0], max_planes);
 }
 pt_status PT_NAME(pt_max_pool_grad)(const pt_call* call) {
-  pool p = describe(&call->inputs[1], &call->inputs[0], call->ints);
+  pool p = pt_pool_of(&call->inputs[1], &call->inputs[0], call->ints);
   p.dy = call->inputs[0].data;
   p.x = call->inputs[1].data;
   p.y = call->outputs[0].data;
   return run(call, &p, &call->inputs[1], max_grad_planes);
 }
 pt_status PT_NAME(pt_avg_pool)(const pt_call* call) {
-  pool p = describe(&call->inputs[0], &call->outputs[0], call->ints);
+  pool p = pt_pool_of(&call->inputs[0], &call->outputs[0], call->ints);
   p.x = call->inputs[0].data;
   p.y = call->outputs[0].data;
   return run(call, &p, &call->inputs[0], average_planes);
 }
 pt_status PT_NAME(pt_avg_pool_grad)(const pt_call* call) {
-  pool p = describe(&call->outputs[0], &call->inputs[0], call->ints);
+  pool p = pt_pool_of(&call->outputs[0], &call->inputs[0], call->ints);
   p.dy = call->inputs[0].data;
   p.y = call->outputs[0].data;
   return run(call, &p, &call->outputs[0], average_grad_planes);

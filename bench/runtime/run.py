@@ -1,0 +1,223 @@
+"""Benchmark of the runtime against PyTorch and NNTrainer: a table, and out/bench/runtime.json with the raw samples.
+
+usage: run.py --pantoum BINARY [--out FOLDER] [--only TEXT] [--rounds N] [--quick]
+PyTorch (torch) must be importable; without it every row that needs it is skipped and said. Step times of both are taken in turns, several rounds
+each, and compared by their medians; NNTrainer's memory is that of its own measured runs (NNTRAINER below). --quick: one round of few steps.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+from table import Table  # noqa: E402
+
+MIB = 1 << 20
+# Peak resident set of NNTrainer (December 2025), one thread, batch 32: its own process, training.
+NNTRAINER = {"lenet5": 13.7 * MIB, "vgg16": 132.6 * MIB, "resnet18": 253 * MIB}
+LAST_LAYER = 80.5 * MIB
+# Steps of a round: so many that a round takes seconds, not minutes.
+STEPS = {"lenet5": 200, "vgg16": 12, "resnet18": 8, "resnet50": 5, "mobilenet_v2": 6, "bert_mini": 12, "lstm": 60}
+
+
+class Bench:
+    def __init__(self, args):
+        self.args, self.raw, self.table = args, {}, Table(args.only)
+        self.work = os.path.join(args.out, "runtime")
+        os.makedirs(self.work, exist_ok=True)
+        self.rounds = 1 if args.quick else args.rounds
+
+    def steps(self, name):
+        return max(3, STEPS[name] // (4 if self.args.quick else 1))
+
+    # ---- the two sides ----
+
+    def torch_steps(self, name, threads, segments=0):
+        command = [sys.executable, os.path.join(HERE, "torch_steps.py"), name, str(threads), str(self.steps(name) + 1)]
+        if segments:
+            command += ["checkpoint", str(segments)]
+        answer = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OMP_NUM_THREADS": str(threads)})
+        found = json.loads(answer.stdout.splitlines()[-1])
+        return found["seconds"][1:], found["resident_bytes"]
+
+    def model(self, name):
+        """Folder with net.onnx and random data for a round of steps."""
+        folder = os.path.join(self.work, name)
+        marker = os.path.join(folder, f"ready-{self.steps(name)}")
+        if not os.path.exists(marker):
+            os.makedirs(folder, exist_ok=True)
+            subprocess.run([sys.executable, os.path.join(HERE, "make_data.py"), name, folder, str(self.steps(name) + 1)], check=True,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            open(marker, "w").close()
+        return folder
+
+    def pantoum(self, folder, batch, *options):
+        """One epoch; seconds of every step but the first, and the last line of the log."""
+        log = os.path.join(folder, "run.jsonl")
+        command = [self.args.pantoum, "train", os.path.join(folder, "net.onnx"), "--data", folder, "--batch", str(batch), "--effort", "4",
+                   "--log-every", "1", "--log", log, "--page-file", folder, "-o", os.path.join(folder, "out.safetensors"), *options]
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode != 0:
+            raise RuntimeError(answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else f"exit {answer.returncode}")
+        with open(log) as file:
+            lines = [json.loads(line) for line in file]
+        ends = [line["seconds"] for line in lines if line["event"] == "step"]
+        return [b - a for a, b in zip(ends, ends[1:])], lines[-1]
+
+    def in_turns(self, sides):
+        """Medians of sides, each a call that returns (seconds of steps, facts); rounds take turns."""
+        seconds, facts = [[] for _ in sides], [None] * len(sides)
+        for _ in range(self.rounds):
+            for side, call in enumerate(sides):
+                taken, facts[side] = call()
+                seconds[side] += taken
+        return [statistics.median(taken) for taken in seconds], facts
+
+    def attempt(self, name, act):
+        if not self.table.wants(name):
+            return
+        try:
+            act(name)
+        except (RuntimeError, subprocess.CalledProcessError) as error:
+            self.table.add(name, float("nan"), "", "", False, f"failed: {error}")
+
+    # ---- rows ----
+
+    def against_torch(self, network, batch, threads):
+        def act(name):
+            folder = self.model(network)
+            options = ("--ram", "8GiB", "--threads", str(threads))
+            (ours, theirs), (log, resident) = self.in_turns(
+                [lambda: self.pantoum(folder, batch, *options), lambda: self.torch_steps(network, threads)])
+            self.raw[name] = {"pantoum_s": ours, "torch_s": theirs, "pantoum_bytes": log["resident_bytes"], "torch_bytes": resident}
+            self.table.add(name, ours / theirs, "x", "<= 1.0", ours <= theirs,
+                           f"{ours * 1e3:.4g} ms against {theirs * 1e3:.4g} ms; {log['resident_bytes'] / MIB:.0f} MiB against {resident / MIB:.0f} MiB")
+
+        self.attempt(f"step time, {network} b{batch}, {threads} thread{'s' if threads > 1 else ''}", act)
+
+    def against_both(self, network, batch, *options):
+        def act(name):
+            folder = self.model(network)
+            (ours, theirs), (log, _) = self.in_turns(
+                [lambda: self.pantoum(folder, batch, "--threads", "1", *options), lambda: self.torch_steps(network, 1)])
+            memory = log["resident_bytes"] / NNTRAINER[network]
+            self.raw[name] = {"pantoum_s": ours, "torch_s": theirs, "pantoum_bytes": log["resident_bytes"]}
+            self.table.add(f"{name}: time over PyTorch's", ours / theirs, "x", "<= 1.1", ours <= 1.1 * theirs, f"{ours * 1e3:.4g} ms, {' '.join(options)}")
+            self.table.add(f"{name}: memory over NNTrainer's", memory, "x", "<= 0.95", memory <= 0.95, f"{log['resident_bytes'] / MIB:.1f} MiB resident")
+            if network == "lenet5":
+                self.table.add(f"{name}: resident", log["resident_bytes"] / MIB, "MiB", "< 10", log["resident_bytes"] < 10 * MIB, log["kernels"])
+
+        self.attempt(f"one run, {network} b{batch}", act)
+
+    def least(self, folder, batch):
+        """The smallest budget for which a plan is known, and the unplanned peak."""
+        command = [self.args.pantoum, "plan", os.path.join(folder, "net.onnx"), "--batch", str(batch), "--ram", "1B", "--effort", "4",
+                   "--format", "json", "-o", os.path.join(folder, "none.json")]
+        return self.answer_of(command)["min_ram_bytes"]
+
+    @staticmethod
+    def answer_of(command):
+        """The line of JSON that a command prints, whatever its exit code."""
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if not answer.stdout.strip():
+            raise RuntimeError(answer.stderr.strip().splitlines()[-1] if answer.stderr.strip() else f"exit {answer.returncode}")
+        return json.loads(answer.stdout.splitlines()[0])
+
+    def inside_budgets(self, network, batch):
+        def act(name):
+            folder = self.model(network)
+            options = ("--threads", "1", "--measure", "--profile-store", os.path.join(folder, "profile.db"), "--objective", "time")
+            _, log = self.pantoum(folder, batch, "--ram", "8GiB", *options)
+            peak, least = log["unplanned_peak_bytes"], self.least(folder, batch)
+            for share, target in [(2, 1.10), (4, 1.35)]:
+                ram = max(peak // share, least)
+                (free, held), (_, log) = self.in_turns([lambda: self.pantoum(folder, batch, "--ram", "8GiB", *options),
+                                                        lambda: self.pantoum(folder, batch, "--ram", f"{ram}B", *options)])
+                counts = free >= 0.05
+                row = f"{name}, {'half' if share == 2 else 'a quarter'} of the peak"
+                self.raw[row] = {"free_s": free, "held_s": held, "ram": ram, "peak": peak, "least": least}
+                self.table.add(row, held / free, "x", f"<= {target}" if counts else "reported", not counts or held <= target * free,
+                               f"{ram / MIB:.1f} of {peak / MIB:.1f} MiB{', the least that is feasible' if ram == least else ''}; "
+                               f"{log['bytes_paged_out'] / MIB:.0f} MiB paged out in all")
+
+        self.attempt(f"inside a budget, {network} b{batch}", act)
+
+    def against_checkpoint(self, network, batch, segments):
+        def act(name):
+            folder = self.model(network)
+            _, resident = self.torch_steps(network, 1, segments)
+            (ours, theirs), (log, _) = self.in_turns([lambda: self.pantoum(folder, batch, "--ram", f"{int(resident)}B", "--threads", "1"),
+                                                      lambda: self.torch_steps(network, 1, segments)])
+            fits = log["resident_bytes"] <= resident
+            self.table.add(name, theirs / ours, "x faster", ">= 1.3", theirs >= 1.3 * ours and fits,
+                           f"{log['resident_bytes'] / MIB:.0f} MiB against {resident / MIB:.0f} MiB")
+
+        self.attempt(f"torch.utils.checkpoint, {network} b{batch}", act)
+
+    def table_4(self):
+        import cases
+        for case, (_, _, paper) in cases.TABLE_4.items():
+            def act(name, case=case, paper=paper):
+                path = os.path.join(self.work, f"table4-{list(cases.TABLE_4).index(case)}.onnx")
+                if not os.path.exists(path):
+                    cases.export(case, path)
+                peaks = {}
+                for how, options in [("kept", ("--no-paging", "--no-remat")), ("least", ())]:
+                    peaks[how] = self.answer_of([self.args.pantoum, "plan", path, "--batch", str(cases.BATCH), "--loss", "mse", "--ram", "1B", "--effort", "4",
+                                                 "--kernels", "portable", "--format", "json", "-o", path + ".plan.json", *options])["min_ram_bytes"]
+                self.table.add(f"{name}: planned, everything kept", peaks["kept"] / 1024, "KiB", f"<= {paper}", peaks["kept"] <= paper * 1024)
+                self.table.add(f"{name}: with recomputing and paging", peaks["least"] / 1024, "KiB", f"< {paper}", peaks["least"] < paper * 1024)
+
+            self.attempt(f"Table 4, {case}", act)
+
+    def last_layer(self):
+        def act(name):
+            folder = self.model("resnet18")
+            _, log = self.pantoum(folder, 32, "--threads", "1", "--ram", "60MiB", "--freeze", "[0-9].*")
+            self.table.add(name, log["resident_bytes"] / MIB, "MiB", "<= 80.5", log["resident_bytes"] <= LAST_LAYER)
+
+        self.attempt("only the last layer, resnet18 b32", act)
+
+    def save(self):
+        with open(os.path.join(self.args.out, "runtime.json"), "w") as file:
+            json.dump({"rows": self.table.rows, "raw": self.raw}, file, indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    args.pantoum = os.path.abspath(args.pantoum)
+    os.makedirs(args.out, exist_ok=True)
+    bench = Bench(args)
+    try:
+        import networks
+    except ImportError as error:
+        bench.table.skip("every row", f"PyTorch is not there ({error}): pip install torch")
+        return bench.save()
+    batches = {name: network[1] for name, network in networks.NETWORKS.items()}
+    cores = len(os.sched_getaffinity(0))
+    for name, batch in batches.items():
+        for threads in sorted({1, cores}):
+            bench.against_torch(name, batch, threads)
+    bench.against_both("lenet5", 32, "--ram", "2MiB", "--kernels", "portable")
+    bench.against_both("vgg16", 32, "--ram", "96MiB")
+    bench.against_both("resnet18", 32, "--ram", "205MiB")
+    for name, batch in batches.items():
+        bench.inside_budgets(name, batch)
+    bench.against_checkpoint("resnet18", 32, 4)
+    bench.table_4()
+    bench.last_layer()
+    bench.save()
+
+
+if __name__ == "__main__":
+    main()

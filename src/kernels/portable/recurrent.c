@@ -1,0 +1,61 @@
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/parallel.h"
+#include "kernels/portable/pt_gates.h"
+
+/* One time step of an LSTM or a GRU, row by row of the batch. */
+typedef struct cell {
+  size_t width; /* of the state */
+  const pt_real* in[5];
+  pt_real* out[3];
+} cell;
+
+typedef struct cell_rows {
+  pt_body lstm, lstm_grad, gru, gru_grad;
+} cell_rows;
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define PT_IVDEP _Pragma("GCC ivdep")
+#else
+#define PT_IVDEP
+#endif
+
+#define PT_CELL(name) plain_##name
+#define PT_CELL_TARGET
+#include "kernels/portable/recurrent_cell.h"
+
+#if defined(__GNUC__) && defined(__x86_64__)
+#define PT_CELL(name) avx2_##name
+#define PT_CELL_TARGET __attribute__((target("avx2")))
+#include "kernels/portable/recurrent_cell.h"
+#endif
+
+static const cell_rows* rows_here(void) {
+#if defined(__GNUC__) && defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return &avx2_rows;
+#endif
+  return &plain_rows;
+}
+
+static pt_status run(const pt_call* call, const pt_tensor* state, pt_body rows, size_t weight) {
+  cell c = {state->dims[1], {NULL}, {NULL}};
+  for (size_t input = 0; input < call->input_count; ++input) c.in[input] = call->inputs[input].data;
+  for (size_t output = 0; output < call->output_count; ++output) c.out[output] = call->outputs[output].data;
+  PT_NAME(pt_parallel)(call, state->dims[0], pt_elements(state) * weight, rows, &c);
+  return PT_OK;
+}
+
+pt_status PT_NAME(pt_lstm_cell)(const pt_call* call) {
+  return run(call, &call->inputs[2], rows_here()->lstm, 32);
+}
+
+pt_status PT_NAME(pt_lstm_cell_grad)(const pt_call* call) {
+  return run(call, &call->inputs[0], rows_here()->lstm_grad, 12);
+}
+
+pt_status PT_NAME(pt_gru_cell)(const pt_call* call) {
+  return run(call, &call->inputs[2], rows_here()->gru, 20);
+}
+
+pt_status PT_NAME(pt_gru_cell_grad)(const pt_call* call) {
+  return run(call, &call->inputs[0], rows_here()->gru_grad, 10);
+}
