@@ -21,6 +21,11 @@
   PT_OPERATOR(div, 13)                                                                                                 \
   PT_OPERATOR(pow, 14)                                                                                                 \
   PT_OPERATOR(pow_grad, 15) /* dY A B -> dA = dY * B * A^(B-1), in the broadcast shape of dY */                        \
+  PT_OPERATOR(maximum, 16)                                                                                             \
+  PT_OPERATOR(minimum, 17)                                                                                             \
+  PT_OPERATOR(compare, 18)       /* A B -> bool; [PT_COMPARE_*]; any one dtype, broadcast */                           \
+  PT_OPERATOR(where, 19)         /* C(bool) A B -> C ? A : B, broadcast; A and B of any one dtype */                   \
+  PT_OPERATOR(maximum_grad, 133) /* dY A B -> dA = A > B ? dY : A == B ? dY / 2 : 0, in dY's shape */                  \
   /* element by element, one input */                                                                                  \
   PT_OPERATOR(relu, 20)                                                                                                \
   PT_OPERATOR(leaky_relu, 21) /* {alpha} */                                                                            \
@@ -34,6 +39,14 @@
   PT_OPERATOR(neg, 29)                                                                                                 \
   PT_OPERATOR(scale, 30) /* X -> a X + b; {a, b} */                                                                    \
   PT_OPERATOR(cast, 31)  /* to the dtype of the output; float to integer truncates */                                  \
+  PT_OPERATOR(abs, 32)                                                                                                 \
+  PT_OPERATOR(sign, 33)  /* -1, 0 or 1; no gradient flows */                                                           \
+  PT_OPERATOR(round, 34) /* [0 down, 1 up, 2 to the nearest, halves to even]; no gradient flows */                     \
+  PT_OPERATOR(sin, 35)                                                                                                 \
+  PT_OPERATOR(cos, 36)                                                                                                 \
+  PT_OPERATOR(elu, 37)      /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                        \
+  PT_OPERATOR(softplus, 38) /* X -> log(1 + e^X) */                                                                    \
+  PT_OPERATOR(clip, 39)     /* X -> min(max(X, low), high); {low, high} */                                             \
   /* their gradients */                                                                                                \
   PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                      \
   PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                   \
@@ -42,6 +55,9 @@
   PT_OPERATOR(gelu_grad, 44)       /* dY X -> dX; [approximate] */                                                     \
   PT_OPERATOR(erf_grad, 45)        /* dY X -> dX */                                                                    \
   PT_OPERATOR(sqrt_grad, 46)       /* dY Y -> dX = dY / (2 Y) */                                                       \
+  PT_OPERATOR(elu_grad, 47)        /* dY X -> dX; {a, b, c} */                                                         \
+  PT_OPERATOR(softplus_grad, 48)   /* dY X -> dX */                                                                    \
+  PT_OPERATOR(clip_grad, 49)       /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                        \
   /* rows */                                                                                                           \
   PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                          \
   PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                           \
@@ -59,10 +75,17 @@
   PT_OPERATOR(max_pool_grad, 71) /* dY X -> dX: to the first maximum of each window; [PT_POOL_*] */                    \
   PT_OPERATOR(avg_pool, 72)      /* X -> Y; [PT_POOL_*] */                                                             \
   PT_OPERATOR(avg_pool_grad, 73) /* dY -> dX; [PT_POOL_*] */                                                           \
+  /* resizing of images; source coordinates are computed in double */                                                  \
+  PT_OPERATOR(resize, 76)      /* X[N,C,H,W] -> Y[N,C,P,Q]; [PT_RESIZE_*]; {scale of H, scale of W} */                 \
+  PT_OPERATOR(resize_grad, 77) /* dY -> dX; [PT_RESIZE_*]; {scale of H, scale of W} */                                 \
   /* reductions: the output holds the kept dimensions, in order */                                                     \
-  PT_OPERATOR(reduce_sum, 80)  /* X -> Y; [mask: bit d set = dimension d is summed] */                                 \
-  PT_OPERATOR(reduce_mean, 81) /* X -> Y; [mask] */                                                                    \
-  PT_OPERATOR(expand, 82)      /* X -> Y = a * broadcast(X) as in numpy, X padded with 1s on the left; {a} */          \
+  PT_OPERATOR(reduce_sum, 80)      /* X -> Y; [mask: bit d set = dimension d is summed] */                             \
+  PT_OPERATOR(reduce_mean, 81)     /* X -> Y; [mask] */                                                                \
+  PT_OPERATOR(expand, 82)          /* X -> Y = a * broadcast(X) as in numpy, X padded with 1s on the left; {a} */      \
+  PT_OPERATOR(reduce_max, 84)      /* X -> Y; [mask] */                                                                \
+  PT_OPERATOR(reduce_max_grad, 85) /* dY X Y -> dX: shared evenly by what equals the maximum; [mask] */                \
+  PT_OPERATOR(arg_max, 86)         /* X -> i64: where the first maximum along the axis is; [axis] */                   \
+  PT_OPERATOR(cumsum, 87)          /* X -> Y: sums along the axis; [axis, without the element itself, from the end] */ \
   /* data movement; any dtype */                                                                                       \
   PT_OPERATOR(transpose, 90)   /* X -> Y; [perm: output dimension d is input dimension perm[d]] */                     \
   PT_OPERATOR(concat, 91)      /* X.. -> Y; [axis] */                                                                  \
@@ -71,6 +94,8 @@
   PT_OPERATOR(slice_grad, 94)  /* dY -> dX, zero elsewhere; [start, step of every dimension] */                        \
   PT_OPERATOR(gather, 95)      /* X I -> Y; [axis]; negative indices count from the end; out of range: PT_E_DATA */    \
   PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                              \
+  PT_OPERATOR(gather_elements, 97)      /* X I -> Y of I's shape: X's elements at I along the axis; [axis] */          \
+  PT_OPERATOR(gather_elements_grad, 98) /* dY I -> dX (sums in ascending position of I); [axis] */                     \
   /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                 \
   PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
   /* losses by element, as torch.nn has them: the mean over all elements */                                            \
@@ -95,11 +120,12 @@
                                             /* counted; [ignore, k]; of equal ones the first class is higher */        \
   /* updates; lr and step are runtime scalars */                                                                       \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
-  PT_OPERATOR(adam, 121)    /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */         \
-  PT_OPERATOR(adamw, 122)   /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                           \
-  PT_OPERATOR(rmsprop, 123) /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                          \
-                            /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                        \
-  PT_OPERATOR(adagrad, 124) /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */               \
+  PT_OPERATOR(adam, 121)     /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */        \
+  PT_OPERATOR(sgd_rows, 130) /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */              \
+  PT_OPERATOR(adamw, 122)    /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                          \
+  PT_OPERATOR(rmsprop, 123)  /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                         \
+                             /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                       \
+  PT_OPERATOR(adagrad, 124)  /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */              \
   /* gradients on their way to the update */                                                                           \
   PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
@@ -162,6 +188,24 @@ enum { /* max_pool, avg_pool and their gradients */
   PT_POOL_COUNT_INCLUDE_PAD, /* avg_pool alone */
   PT_POOL_ATTRS
 };
+
+enum { /* compare; the last three take anything but 0 as true */
+  PT_COMPARE_EQUAL, PT_COMPARE_LESS, PT_COMPARE_LESS_EQUAL, PT_COMPARE_GREATER, PT_COMPARE_GREATER_EQUAL,
+  PT_COMPARE_AND, PT_COMPARE_OR, PT_COMPARE_XOR,
+  PT_COMPARE_COUNT
+};
+
+enum { /* resize, resize_grad */
+  PT_RESIZE_LINEAR,      /* 0: nearest */
+  PT_RESIZE_COORDINATES, /* where the source of an output position lies: */
+  PT_RESIZE_ROUNDING,    /* how nearest rounds it */
+  PT_RESIZE_ATTRS
+};
+enum {
+  PT_RESIZE_HALF_PIXEL, PT_RESIZE_ASYMMETRIC, PT_RESIZE_ALIGN_CORNERS, PT_RESIZE_PYTORCH_HALF_PIXEL,
+  PT_RESIZE_COORDINATE_COUNT
+};
+enum { PT_RESIZE_FLOOR, PT_RESIZE_CEIL, PT_RESIZE_PREFER_FLOOR, PT_RESIZE_PREFER_CEIL, PT_RESIZE_ROUNDING_COUNT };
 
 /* clang-format on */
 

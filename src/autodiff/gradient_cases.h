@@ -97,7 +97,8 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
 
 inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
-  for (const Kind kind : {Kind::k_add, Kind::k_sub, Kind::k_mul, Kind::k_div, Kind::k_pow}) {
+  for (const Kind kind :
+       {Kind::k_add, Kind::k_sub, Kind::k_mul, Kind::k_div, Kind::k_pow, Kind::k_maximum, Kind::k_minimum}) {
     const std::string name = ir::name_of(kind);
     const auto both = [&](const char* how, ir::Shape a, ir::Shape b) {
       cases.push_back({name + how, [=](CaseBuilder& c) {
@@ -118,7 +119,8 @@ inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
                        return c.op(kind, {positive ? c.positive({3, 5}) : c.parameter({3, 5})}, attrs);
                      }});
   };
-  for (const Kind kind : {Kind::k_relu, Kind::k_sigmoid, Kind::k_tanh, Kind::k_erf, Kind::k_exp, Kind::k_neg}) {
+  for (const Kind kind : {Kind::k_relu, Kind::k_sigmoid, Kind::k_tanh, Kind::k_erf, Kind::k_exp, Kind::k_neg,
+                          Kind::k_abs, Kind::k_sin, Kind::k_cos, Kind::k_softplus}) {
     unary(kind, {}, false);
   }
   unary(Kind::k_sqrt, {}, true);
@@ -128,6 +130,20 @@ inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   unary(Kind::k_gelu, {{1}, {}}, false);
   unary(Kind::k_scale, {{}, {-1.5, 0.25}}, false);
   unary(Kind::k_dropout, {{7}, {0.4}}, false);
+  unary(Kind::k_elu, {{}, {1.05, 1.7, 0.8}}, false);
+  unary(Kind::k_clip, {{}, {-0.75, 0.8}}, false);
+  for (const Kind kind : {Kind::k_sign, Kind::k_round}) {
+    cases.push_back({ir::name_of(kind), [=](CaseBuilder& c) {
+                       const ir::ValueId x = c.parameter({3, 5});
+                       const ir::Attrs attrs = kind == Kind::k_round ? ir::Attrs{{1}, {}} : ir::Attrs{};
+                       return c.op(Kind::k_mul, {x, c.op(kind, {x}, attrs)});
+                     }});
+  }
+  cases.push_back({"where", [](CaseBuilder& c) {
+                     const ir::ValueId a = c.parameter({2, 1, 3}), b = c.parameter({4, 1});
+                     const ir::ValueId which = c.op(Kind::k_compare, {a, b}, {{PT_COMPARE_LESS}, {}});
+                     return c.op(Kind::k_where, {which, a, b});
+                   }});
   cases.push_back({"cast", [](CaseBuilder& c) {
                      const ir::ValueId x = c.parameter({3, 2});
                      return c.op(Kind::k_cast, {x}, {}, {c.builder.type(x)});
@@ -138,6 +154,30 @@ inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
                          return c.op(kind, {c.parameter({2, 3, 4})}, {{axis}, {}});
                        }});
     }
+  }
+}
+
+inline void append_transposed_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto transposed = [&](std::string name, ir::Shape x, ir::Shape w, std::vector<int64_t> attrs, ir::Shape y) {
+    cases.push_back({std::move(name), [=](CaseBuilder& c) {
+                       return c.op(Kind::k_conv2d_dx, {c.parameter(x), c.parameter(w)}, {attrs, {}}, {f32(y)});
+                     }});
+  };
+  transposed("transposed convolution", {2, 3, 3, 4}, {3, 2, 2, 2}, {2, 2, 0, 0, 0, 0, 1, 1, 1}, {2, 2, 6, 8});
+  transposed("transposed convolution in groups", {1, 4, 3, 3}, {4, 1, 3, 3}, {2, 2, 1, 1, 1, 1, 1, 1, 2}, {1, 2, 6, 6});
+  const auto resize = [&](const char* name, ir::Shape x, ir::Shape y, std::vector<int64_t> attrs) {
+    cases.push_back({name, [=](CaseBuilder& c) {
+                       const auto scale = [&](size_t d) {
+                         return static_cast<double>(y[d]) / static_cast<double>(x[d]);
+                       };
+                       return c.op(Kind::k_resize, {c.parameter(x)}, {attrs, {scale(2), scale(3)}}, {f32(y)});
+                     }});
+  };
+  for (const int64_t coordinates : {PT_RESIZE_HALF_PIXEL, PT_RESIZE_ASYMMETRIC, PT_RESIZE_ALIGN_CORNERS}) {
+    resize("linear resize up", {2, 1, 2, 3}, {2, 1, 5, 6}, {1, coordinates, 0});
+    resize("linear resize down", {1, 2, 5, 6}, {1, 2, 3, 4}, {1, coordinates, 0});
+    resize("nearest resize", {1, 2, 3, 4}, {1, 2, 7, 2}, {0, coordinates, PT_RESIZE_FLOOR});
   }
 }
 
@@ -222,6 +262,25 @@ inline void append_movement_cases(std::vector<GradientCase>& cases) {
                        }});
     }
   }
+  for (const int64_t mask : {0b010, 0b101, 0b111}) {
+    cases.push_back({"reduce_max with mask " + std::to_string(mask), [=](CaseBuilder& c) {
+                       return c.op(Kind::k_reduce_max, {c.parameter({2, 3, 4})}, {{mask}, {}});
+                     }});
+  }
+  for (const int64_t exclusive : {0, 1}) {
+    for (const int64_t from_end : {0, 1}) {
+      cases.push_back({"cumsum", [=](CaseBuilder& c) {
+                         return c.op(Kind::k_cumsum, {c.parameter({2, 3, 2})}, {{1, exclusive, from_end}, {}});
+                       }});
+    }
+  }
+  cases.push_back({"padding with zeros", [](CaseBuilder& c) {
+                     return c.op(Kind::k_slice_grad, {c.parameter({2, 3})}, {{1, 1, 0, 2}, {}}, {f32({4, 6})});
+                   }});
+  cases.push_back({"gather_elements, some twice", [](CaseBuilder& c) {
+                     const ir::ValueId which = c.builder.constant_i64("indices", {2, 3}, {1, 3, -4, 1, 0, 2});
+                     return c.op(Kind::k_gather_elements, {c.parameter({4, 3}), which}, {{0}, {}});
+                   }});
   cases.push_back({"expand", [](CaseBuilder& c) {
                      return c.op(Kind::k_expand, {c.parameter({3, 1})}, {{}, {0.5}}, {f32({2, 3, 4})});
                    }});
@@ -316,6 +375,7 @@ inline std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
   append_product_cases(cases);
   append_elementwise_cases(cases);
+  append_transposed_cases(cases);
   append_normalization_cases(cases);
   append_recurrent_cases(cases);
   append_movement_cases(cases);

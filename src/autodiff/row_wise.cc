@@ -87,6 +87,14 @@ class RowWise {
       case Kind::k_scale:
       case Kind::k_cast:
       case Kind::k_alias:
+      case Kind::k_abs:
+      case Kind::k_sign:
+      case Kind::k_round:
+      case Kind::k_sin:
+      case Kind::k_cos:
+      case Kind::k_elu:
+      case Kind::k_softplus:
+      case Kind::k_clip:
         return true;
       case Kind::k_add:
       case Kind::k_sub:
@@ -94,6 +102,10 @@ class RowWise {
       case Kind::k_div:
       case Kind::k_pow:
       case Kind::k_expand:
+      case Kind::k_maximum:
+      case Kind::k_minimum:
+      case Kind::k_compare:
+      case Kind::k_where:
         return operands_in_step();
       case Kind::k_concat:
         return attribute(0) > 0 && operands_in_step();
@@ -103,18 +115,24 @@ class RowWise {
       case Kind::k_batch_norm_eval:
       case Kind::k_max_pool:
       case Kind::k_avg_pool:
+      case Kind::k_conv2d_dx:
+      case Kind::k_resize:
         return only_first();
       case Kind::k_softmax:
       case Kind::k_log_softmax:
       case Kind::k_layer_norm:
       case Kind::k_split:
+      case Kind::k_cumsum:
+      case Kind::k_arg_max:
         return only_first() && attribute(0) > 0;
       case Kind::k_reduce_sum:
       case Kind::k_reduce_mean:
+      case Kind::k_reduce_max:
         return (attribute(0) & 1) == 0;
       case Kind::k_transpose:
         return attribute(0) == 0;
       case Kind::k_slice:
+      case Kind::k_slice_grad:
         return attribute(0) == 0 && attribute(1) == 1;
       case Kind::k_gather:
         return gather();

@@ -173,5 +173,72 @@ TEST(Evaluate, TellsWhichOpHasNoKernel) {
   EXPECT_EQ(run.error().where, "fc1.y");
 }
 
+// A table of 50 rows of which a batch reads a few, some of them often.
+Graph embedding() {
+  Graph graph;
+  ir::Builder builder(graph);
+  const ValueId indices = builder.input("indices", {ir::DType::kI64, {6, 20}});
+  const ValueId table = builder.parameter("table", f32({50, 70}), data_of(3500, 1.3));
+  graph.outputs = {builder.op(Kind::k_gather, "rows", {table, indices}, {{0}, {}})};
+  return graph;
+}
+
+// The same step through the gradient's whole table.
+Graph with_dense_update(Graph graph) {
+  for (ir::Op& op : graph.ops) {
+    if (op.kind != Kind::k_sgd_rows) continue;
+    const ir::Op rows = op;
+    graph.values.push_back({.name = "dense", .type = graph.value(rows.inputs[0]).type});
+    const auto dense = static_cast<ValueId>(graph.values.size() - 1);
+    op = {.kind = Kind::k_sgd, .name = "dense sgd", .inputs = {rows.inputs[0], dense}, .outputs = rows.outputs};
+    op.attrs = {{0}, {0, 0}};
+    const ir::Op gather{.kind = Kind::k_gather_grad,
+                        .name = "dense grad",
+                        .inputs = {rows.inputs[2], rows.inputs[1]},
+                        .outputs = {dense},
+                        .attrs = {{0}, {}}};
+    graph.ops.insert(graph.ops.begin() + (&op - graph.ops.data()), gather);
+    break;
+  }
+  for (size_t id = 0; id < graph.ops.size(); ++id)
+    for (const ValueId output : graph.ops[id].outputs) graph.value(output).producer = static_cast<ir::OpId>(id);
+  return graph;
+}
+
+TEST(SgdRows, GivesTheBitsOfTheWholeGradient) {
+  const auto rows = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = Sgd{}});
+  ASSERT_TRUE(rows) << to_text(rows.error());
+  const Graph dense = with_dense_update(*rows);
+  ASSERT_TRUE(ir::validate(dense));
+  std::vector<int64_t> indices;
+  for (int64_t at = 0; at < 120; ++at) indices.push_back(at * at % 23 - (at % 3 == 0 ? 50 : 0) + (at % 3 == 0 ? 3 : 0));
+  const Feeds feeds = {{rows->inputs[0], bytes_of(indices)}, {rows->labels[0], bytes_of(waves(120 * 70, 0.37))}};
+  const pt_scalars scalars{1, 0, 0.7};
+  for (const int in_place : {ir::kNone, 0}) {
+    const auto a = ir::evaluate(*rows, *pt_portable_kernels(), feeds, {.scalars = scalars, .in_place = in_place});
+    const auto b = ir::evaluate(dense, *pt_portable_kernels(), feeds, {.scalars = scalars, .in_place = in_place});
+    ASSERT_TRUE(a && b);
+    for (size_t id = 0; id < rows->values.size(); ++id) {
+      if (rows->values[id].next == ir::kNone) continue;
+      const auto next = static_cast<size_t>(rows->values[id].next);
+      EXPECT_EQ(a->bytes[next], b->bytes[next]);
+      EXPECT_NE(a->bytes[next], a->bytes[id]);
+    }
+  }
+}
+
+TEST(SgdRows, StandsOnlyWhereRowsWithoutGradientStayAsTheyAre) {
+  const auto kinds_of = [](const Optimizer& optimizer) {
+    const auto graph = make_training(embedding(), {.losses = {{.loss = Loss::kMse}}, .optimizer = optimizer});
+    std::vector<Kind> kinds;
+    for (const ir::Op& op : graph->ops) kinds.push_back(op.kind);
+    return kinds;
+  };
+  EXPECT_THAT(kinds_of(Sgd{}), testing::ElementsAre(Kind::k_gather, Kind::k_mse, Kind::k_mse_grad, Kind::k_sgd_rows));
+  EXPECT_THAT(kinds_of(Sgd{.momentum = 0.9}), testing::Contains(Kind::k_gather_grad));
+  EXPECT_THAT(kinds_of(Sgd{.weight_decay = 0.1}), testing::Contains(Kind::k_gather_grad));
+  EXPECT_THAT(kinds_of(Adam{}), testing::Contains(Kind::k_gather_grad));
+}
+
 }  // namespace
 }  // namespace pantoum::autodiff

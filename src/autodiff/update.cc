@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autodiff/sparse_update.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -34,6 +35,9 @@ struct Append {
   }
 
   void operator()(const Sgd& sgd) const {
+    if (const auto rows = append_row_update(builder, sgd, parameter, gradient)) {
+      return succeed(builder, parameter, *rows);
+    }
     update(Kind::k_sgd, sgd.momentum != 0 ? std::vector<std::string>{"momentum"} : std::vector<std::string>{},
            {{sgd.nesterov}, {sgd.momentum, sgd.weight_decay}});
   }

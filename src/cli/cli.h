@@ -21,6 +21,7 @@ struct Common {  // options that every verb has
 // Each adds its sub-command to `app` and puts its action into `chosen` when that sub-command was given.
 void add_inspect(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
+void add_operators(CLI::App& app, Action& chosen);
 void add_plan(CLI::App& app, Action& chosen);
 void add_sweep(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);

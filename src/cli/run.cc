@@ -44,6 +44,7 @@ int run(int argc, const char* const* argv) {
   Action chosen;
   add_inspect(app, chosen);
   add_devices(app, chosen);
+  add_operators(app, chosen);
   add_plan(app, chosen);
   add_sweep(app, chosen);
   add_explain(app, chosen);

@@ -1,8 +1,10 @@
 // Folding of element-by-element operators.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "import/fold.h"
+#include "kernels/portable/pt_math.h"
 
 namespace pantoum::import {
 namespace {
@@ -100,6 +102,17 @@ Result<Numbers> fold_less(const FoldCall& call) {
 Result<Numbers> fold_greater(const FoldCall& call) {
   return compare(call, [](auto a, auto b) { return a > b; });
 }
+Result<Numbers> fold_less_equal(const FoldCall& call) {
+  return compare(call, [](auto a, auto b) { return a <= b; });
+}
+Result<Numbers> fold_greater_equal(const FoldCall& call) {
+  return compare(call, [](auto a, auto b) { return a >= b; });
+}
+Result<Numbers> fold_xor(const FoldCall& call) {
+  return combine(
+      call, [](int64_t a, int64_t b) { return static_cast<int64_t>((a != 0) != (b != 0)); },
+      [](double a, double) { return a; });
+}
 Result<Numbers> fold_and(const FoldCall& call) {
   return combine(
       call, [](int64_t a, int64_t b) { return static_cast<int64_t>(a != 0 && b != 0); },
@@ -138,6 +151,44 @@ Result<Numbers> fold_floor(const FoldCall& call) {
 Result<Numbers> fold_ceil(const FoldCall& call) {
   return each(call, kSame, [](double value) { return std::ceil(value); });
 }
+Result<Numbers> fold_round(const FoldCall& call) {
+  return each(call, kSame, [](double value) { return std::nearbyint(value); });
+}
+Result<Numbers> fold_abs(const FoldCall& call) {
+  return each(
+      call, [](int64_t value) { return value < 0 ? wrap_sub(0, value) : value; },
+      [](double value) { return std::fabs(value); });
+}
+Result<Numbers> fold_reciprocal(const FoldCall& call) {
+  return each(call, kSame, [](double value) { return 1 / value; });
+}
+// The same functions as the kernels', so that every machine folds the same bits.
+Result<Numbers> fold_exp(const FoldCall& call) {
+  return each(call, kSame, pt_exp);
+}
+Result<Numbers> fold_log(const FoldCall& call) {
+  return each(call, kSame, pt_log);
+}
+Result<Numbers> fold_sin(const FoldCall& call) {
+  return each(call, kSame, pt_sin);
+}
+Result<Numbers> fold_cos(const FoldCall& call) {
+  return each(call, kSame, pt_cos);
+}
+
+// Exponent and base may differ in type; the base's is the result's.
+Result<Numbers> fold_pow(const FoldCall& call) {
+  const Numbers &a = *call.inputs[0], &b = *call.inputs[1];
+  if (!a.is_real()) return fail("E0401", "only powers of floating-point constants are folded");
+  PANTOUM_ASSIGN(const Operands operands, broadcast_operands(call, a, b));
+  Numbers result{a.dtype, operands.shape, {}, {}};
+  for (size_t element = 0; element < operands.left.size(); ++element) {
+    const double power = pt_pow(a.reals[operands.left[element]], b.real(operands.right[element]));
+    result.reals.push_back(rounded(a.dtype, power));
+  }
+  return result;
+}
+
 Result<Numbers> fold_identity(const FoldCall& call) {
   return *call.inputs[0];
 }
@@ -174,12 +225,35 @@ Result<Numbers> fold_where(const FoldCall& call) {
 }
 
 constexpr std::array kFolders = {
-    FolderEntry{"Add", 2, fold_add},   FolderEntry{"Sub", 2, fold_sub},           FolderEntry{"Mul", 2, fold_mul},
-    FolderEntry{"Div", 2, fold_div},   FolderEntry{"Mod", 2, fold_mod},           FolderEntry{"Equal", 2, fold_equal},
-    FolderEntry{"Less", 2, fold_less}, FolderEntry{"Greater", 2, fold_greater},   FolderEntry{"And", 2, fold_and},
-    FolderEntry{"Or", 2, fold_or},     FolderEntry{"Neg", 1, fold_neg},           FolderEntry{"Not", 1, fold_not},
-    FolderEntry{"Sqrt", 1, fold_sqrt}, FolderEntry{"Floor", 1, fold_floor},       FolderEntry{"Ceil", 1, fold_ceil},
-    FolderEntry{"Cast", 1, fold_cast}, FolderEntry{"Identity", 1, fold_identity}, FolderEntry{"Where", 3, fold_where},
+    FolderEntry{"Add", 2, fold_add},
+    FolderEntry{"Sub", 2, fold_sub},
+    FolderEntry{"Mul", 2, fold_mul},
+    FolderEntry{"Div", 2, fold_div},
+    FolderEntry{"Mod", 2, fold_mod},
+    FolderEntry{"Equal", 2, fold_equal},
+    FolderEntry{"Less", 2, fold_less},
+    FolderEntry{"Greater", 2, fold_greater},
+    FolderEntry{"And", 2, fold_and},
+    FolderEntry{"Or", 2, fold_or},
+    FolderEntry{"Neg", 1, fold_neg},
+    FolderEntry{"Not", 1, fold_not},
+    FolderEntry{"LessOrEqual", 2, fold_less_equal},
+    FolderEntry{"GreaterOrEqual", 2, fold_greater_equal},
+    FolderEntry{"Xor", 2, fold_xor},
+    FolderEntry{"Pow", 2, fold_pow},
+    FolderEntry{"Exp", 1, fold_exp},
+    FolderEntry{"Log", 1, fold_log},
+    FolderEntry{"Sin", 1, fold_sin},
+    FolderEntry{"Cos", 1, fold_cos},
+    FolderEntry{"Round", 1, fold_round},
+    FolderEntry{"Abs", 1, fold_abs},
+    FolderEntry{"Reciprocal", 1, fold_reciprocal},
+    FolderEntry{"Sqrt", 1, fold_sqrt},
+    FolderEntry{"Floor", 1, fold_floor},
+    FolderEntry{"Ceil", 1, fold_ceil},
+    FolderEntry{"Cast", 1, fold_cast},
+    FolderEntry{"Identity", 1, fold_identity},
+    FolderEntry{"Where", 3, fold_where},
 };
 
 }  // namespace

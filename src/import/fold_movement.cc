@@ -1,4 +1,5 @@
 // Folding of operators that move elements, or make them from a shape.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -218,6 +219,54 @@ Result<Numbers> fold_range(const FoldCall& call) {
   return result;
 }
 
+Result<Numbers> fold_trilu(const FoldCall& call) {
+  Numbers result = *call.inputs[0];
+  const size_t rank = result.shape.size();
+  if (rank < 2) return fail("E0211", "the input of Trilu is no matrix");
+  int64_t diagonal = 0;
+  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
+    PANTOUM_ASSIGN(const std::vector<int64_t> told, want_ints(*call.inputs[1]));
+    if (told.size() != 1) return fail("E0211", "the diagonal of Trilu is not one number");
+    diagonal = std::clamp<int64_t>(told[0], -INT32_MAX, INT32_MAX);
+  }
+  const bool upper = Attributes(call.node).integer("upper", 1) != 0;
+  const auto rows = static_cast<size_t>(result.shape[rank - 2]), columns = static_cast<size_t>(result.shape[rank - 1]);
+  for (size_t element = 0; element < result.size(); ++element) {
+    const int64_t across = static_cast<int64_t>(element % columns) - static_cast<int64_t>(element / columns % rows);
+    if (upper ? across >= diagonal : across <= diagonal) continue;
+    if (result.is_real()) {
+      result.reals[element] = 0;
+    } else {
+      result.ints[element] = 0;
+    }
+  }
+  return result;
+}
+
+Result<Numbers> fold_tile(const FoldCall& call) {
+  const Numbers& data = *call.inputs[0];
+  PANTOUM_ASSIGN(const std::vector<int64_t> repeats, want_ints(*call.inputs[1]));
+  if (repeats.size() != data.shape.size()) return fail("E0211", "the repeats of Tile do not name every dimension");
+  Shape shape = data.shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (repeats[d] < 0 || repeats[d] > INT32_MAX || shape[d] > INT32_MAX) return fail("E0211", "a Tile is too large");
+    shape[d] *= repeats[d];
+  }
+  PANTOUM_ASSIGN(const int64_t count, check_folded_size(call, shape));
+  const std::vector<size_t> strides = strides_of(data.shape);
+  std::vector<size_t> sources;
+  for (int64_t element = 0; element < count; ++element) {
+    int64_t rest = element;
+    size_t source = 0;
+    for (size_t d = shape.size(); d-- > 0;) {
+      source += static_cast<size_t>(rest % shape[d] % data.shape[d]) * strides[d];
+      rest /= shape[d];
+    }
+    sources.push_back(source);
+  }
+  return pick(data, shape, sources);
+}
+
 Result<Numbers> fold_reduce_prod(const FoldCall& call) {
   PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, axes_of(call));
   const Numbers& data = *call.inputs[0];
@@ -240,6 +289,8 @@ constexpr std::array kFolders = {
     FolderEntry{"ConstantOfShape", 1, fold_constant_of_shape},
     FolderEntry{"Range", 3, fold_range},
     FolderEntry{"ReduceProd", 1, fold_reduce_prod},
+    FolderEntry{"Trilu", 1, fold_trilu},
+    FolderEntry{"Tile", 2, fold_tile},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Element by element, one input; softmax along rows; dropout.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -36,28 +37,18 @@ Result<void> lower_gelu(Node& node) {
   return unary(node, Kind::k_gelu, {{approximate == "tanh" ? 1 : 0}, {}});
 }
 
-// max(x, low) = relu(x - low) + low; min(x, high) = high - relu(high - x).
+// A bound that is absent, or infinite, is the largest finite number.
 Result<void> lower_clip(Node& node) {
-  std::array<double, 2> bounds = {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  constexpr double kMost = std::numeric_limits<float>::max();
+  std::array<double, 2> bounds = {-kMost, kMost};
   for (size_t bound : {0u, 1u}) {
     if (!node.has(bound + 1)) continue;
     const std::optional<double> scalar = node.scalar(bound + 1);
     if (!scalar) return unsupported("its bounds are not constant", "clamp to fixed numbers");
-    bounds[bound] = *scalar;
+    bounds[bound] = std::clamp(*scalar, -kMost, kMost);  // (a NaN stays one, and is refused below)
   }
-  PANTOUM_ASSIGN(ValueId y, node.real(0));
-  if (bounds[0] > -std::numeric_limits<float>::max()) {
-    PANTOUM_ASSIGN(y, node.scale(y, 1, -bounds[0]));
-    PANTOUM_ASSIGN(y, node.op(Kind::k_relu, {y}));
-    PANTOUM_ASSIGN(y, node.scale(y, 1, bounds[0]));
-  }
-  if (bounds[1] < std::numeric_limits<float>::max()) {
-    PANTOUM_ASSIGN(y, node.scale(y, -1, bounds[1]));
-    PANTOUM_ASSIGN(y, node.op(Kind::k_relu, {y}));
-    PANTOUM_ASSIGN(y, node.scale(y, -1, bounds[1]));
-  }
-  node.set(0, y);
-  return {};
+  if (!(bounds[0] <= bounds[1])) return fail("E0211", "its lower bound is above its upper bound");
+  return unary(node, Kind::k_clip, {{}, {bounds[0], bounds[1]}});
 }
 
 // Before opset 13 all dimensions from the axis on are one row.
@@ -105,20 +96,22 @@ Result<void> lower_dropout(Node& node) {
   return unary(node, Kind::k_dropout, {{node.position()}, {ratio}});
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Relu", lower_unary<Kind::k_relu>},
-                                   OperatorEntry{"LeakyRelu", lower_leaky_relu},
-                                   OperatorEntry{"Sigmoid", lower_unary<Kind::k_sigmoid>},
-                                   OperatorEntry{"Tanh", lower_unary<Kind::k_tanh>},
-                                   OperatorEntry{"Gelu", lower_gelu},
-                                   OperatorEntry{"Erf", lower_unary<Kind::k_erf>},
-                                   OperatorEntry{"Sqrt", lower_unary<Kind::k_sqrt>},
-                                   OperatorEntry{"Exp", lower_unary<Kind::k_exp>},
-                                   OperatorEntry{"Log", lower_unary<Kind::k_log>},
-                                   OperatorEntry{"Neg", lower_unary<Kind::k_neg>},
-                                   OperatorEntry{"Clip", lower_clip},
-                                   OperatorEntry{"Softmax", lower_softmax},
-                                   OperatorEntry{"LogSoftmax", lower_log_softmax},
-                                   OperatorEntry{"Dropout", lower_dropout}};
+constexpr std::array kOperators = {
+    OperatorEntry{"Relu", lower_unary<Kind::k_relu>, "relu"},
+    OperatorEntry{"LeakyRelu", lower_leaky_relu, "leaky_relu"},
+    OperatorEntry{"Sigmoid", lower_unary<Kind::k_sigmoid>, "sigmoid"},
+    OperatorEntry{"Tanh", lower_unary<Kind::k_tanh>, "tanh"},
+    OperatorEntry{"Gelu", lower_gelu, "gelu"},
+    OperatorEntry{"Erf", lower_unary<Kind::k_erf>, "erf"},
+    OperatorEntry{"Sqrt", lower_unary<Kind::k_sqrt>, "sqrt"},
+    OperatorEntry{"Exp", lower_unary<Kind::k_exp>, "exp"},
+    OperatorEntry{"Log", lower_unary<Kind::k_log>, "log"},
+    OperatorEntry{"Neg", lower_unary<Kind::k_neg>, "neg"},
+    OperatorEntry{"Clip", lower_clip, "clip", "constant bounds; no gradient at the bounds themselves"},
+    OperatorEntry{"Softmax", lower_softmax, "softmax"},
+    OperatorEntry{"LogSoftmax", lower_log_softmax, "log_softmax"},
+    OperatorEntry{"Dropout", lower_dropout, "dropout",
+                  "trains with the ratio, whatever the model's training_mode; its mask is no output"}};
 
 }  // namespace
 

@@ -1,4 +1,5 @@
-// Add, Sub, Mul, Div, Pow and Reciprocal. A constant scalar becomes a scale op, which takes no second tensor.
+// Add, Sub, Mul, Div, Mod, Pow, Reciprocal, Sum and Mean. A constant scalar becomes a scale op, which takes no second
+// tensor.
 #include <array>
 #include <cmath>
 #include <optional>
@@ -14,6 +15,7 @@ using ir::ValueId;
 // The scalar that input `which` is, if it does not widen the other input's shape.
 std::optional<double> scalar_operand(Node& node, size_t which) {
   const std::optional<double> scalar = node.scalar(which);
+  if (!ir::is_float(node.type(1 - which).dtype)) return std::nullopt;
   if (!scalar || !std::isfinite(*scalar) || node.shape(which).size() > node.shape(1 - which).size())
     return std::nullopt;
   return scalar;
@@ -24,9 +26,14 @@ Result<void> check_operands(Node& node) {
   return fail("E0211", "it does not have two inputs");
 }
 
+bool is_integer(const Node& node) {
+  const ir::DType dtype = node.type(0).dtype;
+  return dtype == ir::DType::kI64 || dtype == ir::DType::kI32;
+}
+
 Result<void> binary(Node& node, Kind kind) {
-  PANTOUM_ASSIGN(const ValueId a, node.real(0));
-  PANTOUM_ASSIGN(const ValueId b, node.real(1));
+  PANTOUM_ASSIGN(const ValueId a, is_integer(node) ? node.value(0) : node.real(0));
+  PANTOUM_ASSIGN(const ValueId b, is_integer(node) ? node.value(1) : node.real(1));
   PANTOUM_ASSIGN(const ValueId y, node.op(kind, {a, b}));
   node.set(0, y);
   return {};
@@ -102,9 +109,61 @@ Result<void> lower_pow(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Add", lower_add}, OperatorEntry{"Sub", lower_sub},
-                                   OperatorEntry{"Mul", lower_mul}, OperatorEntry{"Div", lower_div},
-                                   OperatorEntry{"Pow", lower_pow}, OperatorEntry{"Reciprocal", reciprocal}};
+// a - b * q, where q is the quotient rounded down, or for fmod = 1 towards 0 (down where it is positive, else up).
+Result<void> lower_mod(Node& node) {
+  PANTOUM_TRY(check_operands(node));
+  if (is_integer(node))
+    return unsupported("it divides integers that are not constant", "compute them before the model");
+  PANTOUM_ASSIGN(const ValueId a, node.real(0));
+  PANTOUM_ASSIGN(const ValueId b, node.real(1));
+  PANTOUM_ASSIGN(ValueId quotient, node.op(Kind::k_div, {a, b}));
+  if (node.attributes().integer("fmod", 0) != 0) {
+    PANTOUM_ASSIGN(const ValueId sign, node.op(Kind::k_sign, {quotient}));
+    PANTOUM_ASSIGN(quotient, node.op(Kind::k_abs, {quotient}));
+    PANTOUM_ASSIGN(quotient, node.op(Kind::k_round, {quotient}, {{0}, {}}));
+    PANTOUM_ASSIGN(quotient, node.op(Kind::k_mul, {quotient, sign}));
+  } else {
+    PANTOUM_ASSIGN(quotient, node.op(Kind::k_round, {quotient}, {{0}, {}}));
+  }
+  PANTOUM_ASSIGN(quotient, node.op(Kind::k_mul, {quotient, b}));
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_sub, {a, quotient}));
+  node.set(0, y);
+  return {};
+}
+
+Result<ValueId> sum_of_inputs(Node& node) {
+  PANTOUM_ASSIGN(ValueId sum, node.real(0));
+  for (size_t input = 1; input < node.input_count(); ++input) {
+    PANTOUM_ASSIGN(const ValueId next, node.real(input));
+    PANTOUM_ASSIGN(sum, node.op(Kind::k_add, {sum, next}));
+  }
+  return sum;
+}
+
+Result<void> lower_sum(Node& node) {
+  PANTOUM_ASSIGN(const ValueId sum, sum_of_inputs(node));
+  node.set(0, sum);
+  return {};
+}
+
+Result<void> lower_mean(Node& node) {
+  PANTOUM_ASSIGN(ValueId mean, sum_of_inputs(node));
+  PANTOUM_ASSIGN(mean, node.scale(mean, 1 / static_cast<double>(node.input_count())));
+  node.set(0, mean);
+  return {};
+}
+
+constexpr const char* kTypes = "float32, int64, int32";
+constexpr std::array kOperators = {
+    OperatorEntry{"Add", lower_add, "add scale", kTypes},
+    OperatorEntry{"Sub", lower_sub, "sub scale", kTypes},
+    OperatorEntry{"Mul", lower_mul, "mul scale", kTypes},
+    OperatorEntry{"Div", lower_div, "div scale", kTypes},
+    OperatorEntry{"Mod", lower_mod, "div sign abs round mul sub", "float32; integers where they are constant"},
+    OperatorEntry{"Pow", lower_pow, "pow mul sqrt div", "the gradient of the exponent needs a positive base"},
+    OperatorEntry{"Reciprocal", reciprocal, "div"},
+    OperatorEntry{"Sum", lower_sum, "add"},
+    OperatorEntry{"Mean", lower_mean, "add scale"}};
 
 }  // namespace
 

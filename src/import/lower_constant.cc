@@ -1,4 +1,4 @@
-// Operators whose result is known from the model alone: Constant, Shape, Size; and Cast.
+// Operators whose result is known from the model alone: Constant, Shape, Size; and casts.
 #include <algorithm>
 #include <array>
 
@@ -77,8 +77,29 @@ Result<void> lower_cast(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Constant", lower_constant}, OperatorEntry{"Shape", lower_shape},
-                                   OperatorEntry{"Size", lower_size}, OperatorEntry{"Cast", lower_cast}};
+// The type of the second input alone counts: it may be a weight.
+Result<void> lower_cast_like(Node& node) {
+  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
+  const DType to = node.type(1).dtype, from = node.type(0).dtype;
+  if (const Tensor* known = node.setting(0)) {
+    const ir::Shape& shape = known->type.shape;
+    node.set_known(
+        0, ir::is_float(from) ? make_tensor(to, shape, *to_reals(*known)) : make_tensor(to, shape, *to_ints(*known)));
+    return {};
+  }
+  PANTOUM_ASSIGN(ValueId y, node.value(0));
+  if (from != to) {
+    PANTOUM_ASSIGN(y, node.op(ir::Kind::k_cast, {y}, {}, {{to, node.shape(0)}}));
+  }
+  node.set(0, y);
+  return {};
+}
+
+constexpr std::array kOperators = {
+    OperatorEntry{"Constant", lower_constant}, OperatorEntry{"Shape", lower_shape, "", "folded"},
+    OperatorEntry{"Size", lower_size, "", "folded"},
+    OperatorEntry{"Cast", lower_cast, "cast", "no gradient passes to or from integers"},
+    OperatorEntry{"CastLike", lower_cast_like, "cast", "no gradient passes to or from integers"}};
 
 }  // namespace
 

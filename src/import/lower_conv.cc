@@ -24,7 +24,8 @@ Result<void> lower_conv(Node& node) {
   std::vector<ValueId> inputs(2);
   PANTOUM_ASSIGN(inputs[0], as_image(node, x));
   PANTOUM_ASSIGN(inputs[1], as_image(node, w));
-  if (node.has(2)) {
+  const Tensor* constant = node.setting(2);  // exporters make up a bias of zeros
+  if (node.has(2) && !(constant != nullptr && is_filled_with(*constant, 0))) {
     PANTOUM_ASSIGN(const ValueId bias, node.real(2));
     inputs.push_back(bias);
   }
@@ -36,7 +37,7 @@ Result<void> lower_conv(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Conv", lower_conv}};
+constexpr std::array kOperators = {OperatorEntry{"Conv", lower_conv, "conv2d", "one or two dimensions of space"}};
 
 }  // namespace
 

@@ -78,7 +78,7 @@ class Driver {
   [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
   void fail_outputs(const onnx::NodeProto& message);
   void record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const;
-  void record_gradient(size_t first_op, NodeCoverage& coverage) const;
+  void record_ops(size_t first_op, NodeCoverage& coverage) const;
 
   const Model& model_;
   LoweredModel& out_;
@@ -151,7 +151,8 @@ const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
   for (const std::string& input : message.input()) {
     if (input.empty()) continue;
     const Operand& operand = *lowering_.operands.at(input);
-    if (!operand.problem.empty()) return &operand;
+    const bool read_apart = message.op_type() == "SequenceAt" && !operand.parts.empty();
+    if (!operand.problem.empty() && !read_apart) return &operand;
   }
   return nullptr;
 }
@@ -211,10 +212,11 @@ Result<void> Driver::lower(Node& node) {
 }
 
 // An op without a gradient stops learning unless it makes integers or only keeps statistics.
-void Driver::record_gradient(size_t first_op, NodeCoverage& coverage) const {
+void Driver::record_ops(size_t first_op, NodeCoverage& coverage) const {
   coverage.gradient = true;
   for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
     const ir::Kind kind = out_.graph.ops[op].kind;
+    if (kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
     if (kind == ir::Kind::k_batch_norm_stats) continue;
     coverage.gradient = coverage.gradient && ir::op_def(kind).gradient != nullptr;
   }
@@ -271,7 +273,7 @@ void Driver::lower_node(int position) {
     return fail_outputs(message);
   }
   coverage.forward = true;
-  record_gradient(first_op, coverage);
+  record_ops(first_op, coverage);
   record_shapes(message, outcome);
   if (!coverage.note.empty())
     notes_.push_back(fmt::format("{} ({}): {}", coverage.name, coverage.op_type, coverage.note));

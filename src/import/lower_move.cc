@@ -1,4 +1,4 @@
-// Transpose, Concat, Split, Slice and Gather.
+// Transpose, Concat, Slice and Gather.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 #include "import/concat_part.h"
 #include "import/operators.h"
-#include "import/shapes.h"
+#include "import/slices.h"
 
 namespace pantoum::import {
 namespace {
@@ -56,29 +56,6 @@ Result<void> lower_concat(Node& node) {
   return {};
 }
 
-// How much of `extent` each output of a Split takes.
-Result<std::vector<int64_t>> split_extents(Node& node, int64_t extent) {
-  PANTOUM_ASSIGN(const auto told, node.integers_or_attribute(1, "split"));
-  const auto count = static_cast<int64_t>(node.output_count());
-  std::vector<int64_t> extents;
-  if (told) {
-    extents = *told;
-  } else {
-    if (node.attributes().integer("num_outputs", count) != count) return fail("E0211", "its num_outputs is wrong");
-    const int64_t each = count > 0 ? (extent - 1) / count + 1 : 0;
-    for (int64_t part = 0; part < count; ++part) extents.push_back(std::min(each, extent - part * each));
-  }
-  int64_t left = extent;
-  for (const int64_t part : extents) {
-    if (part < 1 || part > left) return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
-    left -= part;
-  }
-  if (left != 0 || static_cast<int64_t>(extents.size()) != count) {
-    return fail("E0211", fmt::format("its parts do not make up the extent {}", extent));
-  }
-  return extents;
-}
-
 // Where one index of one axis is taken, and all of the others: that part, if x was concatenated from it.
 ValueId known_part(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
   const Shape from = node.builder().type(x).shape;
@@ -90,32 +67,6 @@ ValueId known_part(Node& node, ValueId x, const std::vector<SlicePiece>& pieces)
     axis = d;
   }
   return axis == pieces.size() ? ir::kNone : concat_part(node.builder(), x, axis, pieces[axis].start);
-}
-
-Result<ValueId> slice(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
-  if (const ValueId part = known_part(node, x, pieces); part != ir::kNone) return part;
-  const ir::TensorType from = node.builder().type(x);
-  ir::Attrs attrs;
-  Shape shape;
-  bool whole = true;
-  for (size_t d = 0; d < pieces.size(); ++d) {
-    attrs.ints.push_back(pieces[d].start);
-    attrs.ints.push_back(pieces[d].step);
-    shape.push_back(pieces[d].count);
-    whole = whole && pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from.shape[d];
-  }
-  if (whole) return x;
-  return node.op(Kind::k_slice, {x}, std::move(attrs), {{from.dtype, std::move(shape)}});
-}
-
-Result<void> lower_split(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  const ir::TensorType from = node.type(0);
-  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), from.shape.size()));
-  PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, from.shape[static_cast<size_t>(axis)]));
-  const std::vector<ValueId> parts = node.builder().split(node.label(), x, axis, extents);
-  for (size_t part = 0; part < parts.size(); ++part) node.set(part, parts[part]);
-  return {};
 }
 
 Result<void> lower_slice(Node& node) {
@@ -130,7 +81,7 @@ Result<void> lower_slice(Node& node) {
   const bool empty =
       std::any_of(pieces.begin(), pieces.end(), [](const SlicePiece& piece) { return piece.count == 0; });
   if (empty) return fail("E0211", "it takes nothing of its input");
-  PANTOUM_ASSIGN(const ValueId y, slice(node, x, pieces));
+  PANTOUM_ASSIGN(const ValueId y, sliced(node, x, pieces));
   node.set(0, y);
   return {};
 }
@@ -143,7 +94,7 @@ Result<void> gather_one(Node& node, ValueId x, size_t along, int64_t index) {
   std::vector<SlicePiece> pieces;
   for (const int64_t extent : from) pieces.push_back({0, 1, extent});
   pieces[along] = {at, 1, 1};
-  PANTOUM_ASSIGN(ValueId y, slice(node, x, pieces));
+  PANTOUM_ASSIGN(ValueId y, sliced(node, x, pieces));
   Shape shape = from;
   shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
   const Shape& indices = node.shape(1);
@@ -178,11 +129,30 @@ Result<void> lower_gather(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Transpose", lower_transpose}, OperatorEntry{"Concat", lower_concat},
-                                   OperatorEntry{"Split", lower_split}, OperatorEntry{"Slice", lower_slice},
-                                   OperatorEntry{"Gather", lower_gather}};
+constexpr std::array kOperators = {
+    OperatorEntry{"Transpose", lower_transpose, "transpose"}, OperatorEntry{"Concat", lower_concat, "concat"},
+    OperatorEntry{"Slice", lower_slice, "slice", "constant starts, ends, axes and steps"},
+    OperatorEntry{"Gather", lower_gather, "gather slice",
+                  "an embedding's padding_idx is not in ONNX: that row trains like the others; plain SGD updates the "
+                  "rows of the batch alone (`sgd_rows`)"}};
 
 }  // namespace
+
+Result<ValueId> sliced(Node& node, ValueId x, const std::vector<SlicePiece>& pieces) {
+  if (const ValueId part = known_part(node, x, pieces); part != ir::kNone) return part;
+  const ir::TensorType from = node.builder().type(x);
+  ir::Attrs attrs;
+  Shape shape;
+  bool whole = true;
+  for (size_t d = 0; d < pieces.size(); ++d) {
+    attrs.ints.push_back(pieces[d].start);
+    attrs.ints.push_back(pieces[d].step);
+    shape.push_back(pieces[d].count);
+    whole = whole && pieces[d].start == 0 && pieces[d].step == 1 && pieces[d].count == from.shape[d];
+  }
+  if (whole) return x;
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {{from.dtype, std::move(shape)}});
+}
 
 std::span<const OperatorEntry> move_operators() {
   return kOperators;

@@ -70,8 +70,8 @@ Result<ValueId> row_vector(Node& node, size_t input, const Shape& shape, float o
     }
     return node.reshape(id, shape);
   }
-  const std::vector<float> values(static_cast<size_t>(*count_elements(shape)), otherwise);
-  return node.builder().constant_f32(node.label() + ".constant", shape, values);
+  PANTOUM_ASSIGN(const ValueId made, node.filled(*count_elements(shape), otherwise));
+  return node.reshape(made, shape);
 }
 
 Result<void> lower_layer_norm(Node& node) {
@@ -97,8 +97,10 @@ Result<void> lower_layer_norm(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"BatchNormalization", lower_batch_norm},
-                                   OperatorEntry{"LayerNormalization", lower_layer_norm}};
+constexpr std::array kOperators = {
+    OperatorEntry{"BatchNormalization", lower_batch_norm, "batch_norm_stats batch_norm",
+                  "trains with the statistics of the batch; evaluated with the running ones"},
+    OperatorEntry{"LayerNormalization", lower_layer_norm, "layer_norm", "scale and bias of the normalized shape"}};
 
 }  // namespace
 

@@ -89,8 +89,10 @@ Result<void> lower_global_max(Node& node) {
 }
 
 constexpr std::array kOperators = {
-    OperatorEntry{"MaxPool", lower_max_pool}, OperatorEntry{"AveragePool", lower_average_pool},
-    OperatorEntry{"GlobalAveragePool", lower_global_average}, OperatorEntry{"GlobalMaxPool", lower_global_max}};
+    OperatorEntry{"MaxPool", lower_max_pool, "max_pool", "one or two dimensions of space; no indices"},
+    OperatorEntry{"AveragePool", lower_average_pool, "avg_pool", "one or two dimensions of space"},
+    OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},
+    OperatorEntry{"GlobalMaxPool", lower_global_max, "max_pool", "one or two dimensions of space"}};
 
 }  // namespace
 

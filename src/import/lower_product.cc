@@ -79,7 +79,8 @@ Result<void> lower_gemm(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"MatMul", lower_matmul}, OperatorEntry{"Gemm", lower_gemm}};
+constexpr std::array kOperators = {OperatorEntry{"MatMul", lower_matmul, "matmul"},
+                                   OperatorEntry{"Gemm", lower_gemm, "matmul scale add"}};
 
 }  // namespace
 

@@ -279,8 +279,11 @@ Result<void> lower_rnn(Node& node) {
   return unsupported(fmt::format("its activation is '{}'", told[0]), "use tanh or relu");
 }
 
-constexpr std::array kOperators = {OperatorEntry{"LSTM", lower_lstm}, OperatorEntry{"GRU", lower_gru},
-                                   OperatorEntry{"RNN", lower_rnn}};
+constexpr const char* kForms =
+    "unrolled over time, with shared weights; a fixed length for the whole batch; both directions";
+constexpr std::array kOperators = {OperatorEntry{"LSTM", lower_lstm, "split add matmul lstm_cell concat", kForms},
+                                   OperatorEntry{"GRU", lower_gru, "split add matmul gru_cell concat", kForms},
+                                   OperatorEntry{"RNN", lower_rnn, "split matmul add tanh relu concat", kForms}};
 
 }  // namespace
 

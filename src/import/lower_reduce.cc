@@ -1,4 +1,4 @@
-// ReduceMean, ReduceSum and Expand.
+// Reductions and Expand. What is not a sum, a mean or a maximum is made of them.
 #include <array>
 
 #include "import/numbers.h"
@@ -12,40 +12,146 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-Result<void> reduce(Node& node, Kind kind) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+struct Reduction {
+  int64_t mask = 0;  // 0: nothing is reduced
+  Shape kept;        // the result's shape where reduced dimensions stay as 1s, else empty
+};
+
+Result<Reduction> read_reduction(Node& node) {
   const Shape shape = node.shape(0);
   PANTOUM_ASSIGN(const auto told, node.integers_or_attribute(1, "axes"));
   std::vector<int64_t> axes;
   PANTOUM_ASSIGN(axes, normalize_axes(told.value_or(axes), shape.size()));
-  int64_t mask = 0;
-  for (const int64_t axis : axes) mask |= int64_t{1} << axis;
+  Reduction reduction;
+  for (const int64_t axis : axes) reduction.mask |= int64_t{1} << axis;
   const bool all = axes.empty() && node.attributes().integer("noop_with_empty_axes", 0) == 0;
-  if (all) mask = (int64_t{1} << shape.size()) - 1;
-  const bool keep = node.attributes().integer("keepdims", 1) != 0;
-  if (mask == 0) {
-    node.set(0, x);
-    return {};
+  if (all) reduction.mask = (int64_t{1} << shape.size()) - 1;
+  if (node.attributes().integer("keepdims", 1) == 0) return reduction;
+  reduction.kept = shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if ((reduction.mask >> d & 1) != 0) reduction.kept[d] = 1;
   }
-  PANTOUM_ASSIGN(ValueId y, node.op(kind, {x}, {{mask}, {}}));
-  if (keep) {
-    Shape kept = shape;
-    for (size_t d = 0; d < kept.size(); ++d) kept[d] = (mask >> d & 1) != 0 ? 1 : kept[d];
-    PANTOUM_ASSIGN(y, node.reshape(y, kept));
+  return reduction;
+}
+
+// `x` reduced; without dimensions to reduce, `x` itself.
+Result<ValueId> reduced(Node& node, Kind kind, ValueId x, const Reduction& reduction) {
+  if (reduction.mask == 0) return x;
+  return node.op(kind, {x}, {{reduction.mask}, {}});
+}
+
+Result<void> finish(Node& node, Result<ValueId> y, const Reduction& reduction) {
+  PANTOUM_ASSIGN(ValueId made, std::move(y));
+  if (!reduction.kept.empty()) {
+    PANTOUM_ASSIGN(made, node.reshape(made, reduction.kept));
   }
-  node.set(0, y);
+  node.set(0, made);
   return {};
 }
 
-Result<void> lower_reduce_mean(Node& node) {
-  return reduce(node, Kind::k_reduce_mean);
+template <Kind kKind>
+Result<void> lower_reduce(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  return finish(node, reduced(node, kKind, x, reduction), reduction);
 }
-Result<void> lower_reduce_sum(Node& node) {
-  return reduce(node, Kind::k_reduce_sum);
+
+// -max(-x)
+Result<void> lower_reduce_min(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_neg, {x}));
+  PANTOUM_ASSIGN(x, reduced(node, Kind::k_reduce_max, x, reduction));
+  return finish(node, node.op(Kind::k_neg, {x}), reduction);
+}
+
+Result<void> lower_reduce_l1(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_abs, {x}));
+  return finish(node, reduced(node, Kind::k_reduce_sum, x, reduction), reduction);
+}
+
+Result<ValueId> sum_of_squares(Node& node, const Reduction& reduction) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_mul, {x, x}));
+  return reduced(node, Kind::k_reduce_sum, x, reduction);
+}
+
+Result<void> lower_reduce_sum_square(Node& node) {
+  PANTOUM_TRY(node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  return finish(node, sum_of_squares(node, reduction), reduction);
+}
+
+Result<void> lower_reduce_l2(Node& node) {
+  PANTOUM_TRY(node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(const ValueId sum, sum_of_squares(node, reduction));
+  return finish(node, node.op(Kind::k_sqrt, {sum}), reduction);
+}
+
+Result<void> lower_reduce_log_sum(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(const ValueId sum, reduced(node, Kind::k_reduce_sum, x, reduction));
+  return finish(node, node.op(Kind::k_log, {sum}), reduction);
+}
+
+// max + log(sum(e^(x - max))): no power overflows.
+Result<void> lower_reduce_log_sum_exp(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(const ValueId most, reduced(node, Kind::k_reduce_max, x, reduction));
+  Shape kept = node.shape(0);
+  for (size_t d = 0; d < kept.size(); ++d) {
+    if ((reduction.mask >> d & 1) != 0) kept[d] = 1;
+  }
+  PANTOUM_ASSIGN(const ValueId spread, node.reshape(most, kept));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_sub, {x, spread}));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_exp, {x}));
+  PANTOUM_ASSIGN(x, reduced(node, Kind::k_reduce_sum, x, reduction));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_log, {x}));
+  return finish(node, node.op(Kind::k_add, {x, most}), reduction);
+}
+
+// The first `count` elements along dimension d from `start` on.
+Result<ValueId> piece(Node& node, ValueId x, size_t d, int64_t start, int64_t count) {
+  ir::TensorType type = node.builder().type(x);
+  ir::Attrs attrs;
+  for (size_t at = 0; at < type.shape.size(); ++at) attrs.ints.insert(attrs.ints.end(), {at == d ? start : 0, 1});
+  type.shape[d] = count;
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {std::move(type)});
+}
+
+// Halves are multiplied with each other until one element is left of each reduced dimension.
+Result<void> lower_reduce_prod(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  Shape shape = node.shape(0), left;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if ((reduction.mask >> d & 1) == 0) {
+      left.push_back(shape[d]);
+      continue;
+    }
+    while (shape[d] > 1) {
+      const int64_t half = shape[d] / 2;
+      PANTOUM_ASSIGN(const ValueId first, piece(node, x, d, 0, half));
+      PANTOUM_ASSIGN(const ValueId second, piece(node, x, d, half, half));
+      PANTOUM_ASSIGN(ValueId product, node.op(Kind::k_mul, {first, second}));
+      if (shape[d] % 2 != 0) {
+        PANTOUM_ASSIGN(const ValueId last, piece(node, x, d, shape[d] - 1, 1));
+        PANTOUM_ASSIGN(product, node.op(Kind::k_concat, {product, last}, {{static_cast<int64_t>(d)}, {}}));
+      }
+      x = product;
+      shape[d] = half + shape[d] % 2;
+    }
+  }
+  return finish(node, node.reshape(x, left), reduction);
 }
 
 Result<void> lower_expand(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
   PANTOUM_ASSIGN(const Shape wanted, node.integers(1, "target shape"));
   const ir::TensorType from = node.type(0);
   const auto shape = count_elements(wanted) ? broadcast_shapes(from.shape, wanted) : std::nullopt;
@@ -58,8 +164,21 @@ Result<void> lower_expand(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"ReduceMean", lower_reduce_mean},
-                                   OperatorEntry{"ReduceSum", lower_reduce_sum}, OperatorEntry{"Expand", lower_expand}};
+constexpr const char* kConstant = "constant axes";
+constexpr std::array kOperators = {
+    OperatorEntry{"ReduceMean", lower_reduce<Kind::k_reduce_mean>, "reduce_mean", kConstant},
+    OperatorEntry{"ReduceSum", lower_reduce<Kind::k_reduce_sum>, "reduce_sum", kConstant},
+    OperatorEntry{"ReduceMax", lower_reduce<Kind::k_reduce_max>, "reduce_max",
+                  "constant axes; equal maxima share the gradient evenly"},
+    OperatorEntry{"ReduceMin", lower_reduce_min, "neg reduce_max",
+                  "constant axes; equal minima share the gradient evenly"},
+    OperatorEntry{"ReduceL1", lower_reduce_l1, "abs reduce_sum", kConstant},
+    OperatorEntry{"ReduceL2", lower_reduce_l2, "mul reduce_sum sqrt", kConstant},
+    OperatorEntry{"ReduceSumSquare", lower_reduce_sum_square, "mul reduce_sum", kConstant},
+    OperatorEntry{"ReduceLogSum", lower_reduce_log_sum, "reduce_sum log", kConstant},
+    OperatorEntry{"ReduceLogSumExp", lower_reduce_log_sum_exp, "reduce_max sub exp reduce_sum log add", kConstant},
+    OperatorEntry{"ReduceProd", lower_reduce_prod, "slice mul concat", kConstant},
+    OperatorEntry{"Expand", lower_expand, "expand", "the shape must be known while importing"}};
 
 }  // namespace
 

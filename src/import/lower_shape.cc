@@ -78,9 +78,11 @@ Result<void> lower_identity(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Reshape", lower_reshape}, OperatorEntry{"Flatten", lower_flatten},
-                                   OperatorEntry{"Squeeze", lower_squeeze}, OperatorEntry{"Unsqueeze", lower_unsqueeze},
-                                   OperatorEntry{"Identity", lower_identity}};
+constexpr std::array kOperators = {
+    OperatorEntry{"Reshape", lower_reshape, "", "the new shape must be known while importing"},
+    OperatorEntry{"Flatten", lower_flatten}, OperatorEntry{"Squeeze", lower_squeeze},
+    OperatorEntry{"Unsqueeze", lower_unsqueeze},
+    OperatorEntry{"Identity", lower_identity, "", "copies a weight that the exporter merged with another by chance"}};
 
 }  // namespace
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "pantoum/pantoum.h"
+
 namespace pantoum::import {
 
 using ir::DType;
@@ -43,6 +45,9 @@ Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
     tensor = make_tensor(DType::kF32, tensor.type.shape, *to_reals(tensor));
   }
   if (tensor.type.elements() == 0) return unsupported(fmt::format("'{}' has no elements", operand.name));
+  if (tensor.type.shape.size() > PT_MAX_RANK) {
+    return unsupported(fmt::format("'{}' has more than {} dimensions", operand.name, int{PT_MAX_RANK}));
+  }
   operand.id = operand.weight ? lowering.builder.parameter(operand.name, tensor.type, tensor.data)
                               : lowering.builder.constant(operand.name, tensor.type, tensor.data);
   return operand.id;
@@ -130,6 +135,23 @@ Result<ValueId> Node::reshape(ValueId x, ir::Shape shape) {
   const ir::TensorType from = builder().type(x);
   if (from.shape == shape) return x;
   return op(ir::Kind::k_alias, {x}, {}, {{from.dtype, std::move(shape)}});
+}
+
+Result<void> Node::spend(int64_t elements) {
+  if (elements > lowering_.fold_budget) {
+    return unsupported(fmt::format("the constants that it needs, of {} elements, are too large", elements));
+  }
+  lowering_.fold_budget -= elements;
+  return {};
+}
+
+Result<ValueId> Node::filled(int64_t count, float element) {
+  const auto [entry, is_new] = lowering_.filled.try_emplace({count, element}, ir::kNone);
+  if (!is_new && entry->second != ir::kNone) return entry->second;
+  PANTOUM_TRY(spend(count));
+  const std::vector<float> elements(static_cast<size_t>(count), element);
+  entry->second = builder().constant_f32(fmt::format("constant.{}x{}", count, element), {count}, elements);
+  return entry->second;
 }
 
 Result<ValueId> Node::scale(ValueId x, double a, double b) {

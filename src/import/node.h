@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "import/attributes.h"
@@ -18,8 +19,9 @@ struct Operand {
   std::string name;
   ir::ValueId id = ir::kNone;           // once it is in the graph
   std::shared_ptr<const Tensor> known;  // contents, where they are known
-  bool weight = false;  // `known` is trained: it may change, so it is neither folded nor read as a setting
-  std::string problem;  // it could not be made; why
+  bool weight = false;             // `known` is trained: it may change, so it is neither folded nor read as a setting
+  std::string problem;             // it could not be made; why
+  std::vector<ir::ValueId> parts;  // of a sequence, which nothing but SequenceAt reads (`problem` is set)
   ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 
@@ -30,8 +32,9 @@ struct Lowering {
   const Model& model;
   ir::Builder builder;
   std::map<std::string, std::shared_ptr<Operand>> operands;
-  int64_t fold_budget = int64_t{1} << 22;  // elements that folding may still make
-  bool batch_chosen = false;               // the caller chose the batch: problems that depend on it are errors
+  int64_t fold_budget = int64_t{1} << 22;                   // elements that folding may still make
+  std::map<std::pair<int64_t, float>, ir::ValueId> filled;  // constant vectors, by length and element
+  bool batch_chosen = false;  // the caller chose the batch: problems that depend on it are errors
 };
 
 // Operators read their node through this and nothing else. Refusals are Results: E0401 not supported (with what to do),
@@ -76,11 +79,14 @@ class Node {
                                        std::vector<ir::TensorType> given = {});
   [[nodiscard]] Result<ir::ValueId> reshape(ir::ValueId x, ir::Shape shape);
   [[nodiscard]] Result<ir::ValueId> scale(ir::ValueId x, double a, double b = 0);
+  // A constant vector of equal elements, made once for the whole model. E0401 where the model's constants grow too
+  // large.
+  [[nodiscard]] Result<ir::ValueId> filled(int64_t count, float element);
+  [[nodiscard]] Result<void> spend(int64_t elements);  // of the budget for constants that lowering makes up; E0401
   [[nodiscard]] ir::Builder& builder() { return lowering_.builder; }
 
   void note(std::string text) { note_ = std::move(text); }
   [[nodiscard]] const std::string& note() const { return note_; }
-  [[nodiscard]] int64_t& fold_budget() { return lowering_.fold_budget; }
   [[nodiscard]] const onnx::NodeProto& message() const { return message_; }
 
  private:

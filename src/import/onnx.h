@@ -21,6 +21,7 @@ struct NodeCoverage {
   std::string problem;                     // empty: fine; else what is wrong, and what to do
   std::string note;                        // e.g. "trained with batch statistics"
   std::vector<std::string> output_shapes;  // "[N,16,14,14]": the batch by its name
+  std::vector<std::string> ops;            // what it became, by name; views are left out
 };
 
 struct ModelInfo {

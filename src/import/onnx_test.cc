@@ -188,6 +188,46 @@ TEST(Onnx, WarnsWhereNamesBetrayFolding) {
               Contains(testing::AllOf(HasSubstr("cannot be known"), HasSubstr("TrainingMode.TRAINING"))));
 }
 
+TEST(Onnx, ResolvesSequencesAtConstantPositions) {
+  const auto split = [] {
+    return linear().integers("extents", {1, 2}).node("SplitToSequence", {"y", "extents"}, {"s"}).attribute("axis", 1);
+  };
+  const auto model = split().integers("last", {-1}).node("SequenceAt", {"s", "last"}, {"z"}).output("z").load(5);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(model->graph.value(model->graph.outputs[1]).type.shape, (ir::Shape{5, 2}));
+  EXPECT_THAT(kinds(model->graph), ElementsAre("matmul", "split"));
+  const auto elsewhere = split().node("Relu", {"s"}, {"z"}).output("z").load(5);
+  ASSERT_FALSE(elsewhere);
+  EXPECT_THAT(elsewhere.error().notes, Contains(HasSubstr("a sequence of tensors")));
+  const auto beyond = split().integers("at", {2}).node("SequenceAt", {"s", "at"}, {"z"}).output("z").load(5);
+  EXPECT_EQ(code_of(beyond), "E0211");
+}
+
+TEST(Onnx, FoldsCastsToTheTypeOfAWeight) {
+  const auto model = linear()
+                         .integers("two", {2})
+                         .node("CastLike", {"two", "fc.bias"}, {"real"})
+                         .node("Mul", {"y", "real"}, {"z"})
+                         .output("z")
+                         .load(5);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(kinds(model->graph), ElementsAre("matmul", "scale"));
+}
+
+TEST(Onnx, TrainsWhatOnlyAnOperatorTellsToBeAWeight) {
+  OnnxModel source;
+  source.input("x", {"N", "3", "2", "2"}).weight("onnx::w_1", {3, 2, 2, 2}).weight("val_2", {2, 1, 1}, 0.25F);
+  source.node("ConvTranspose", {"x", "onnx::w_1"}, {"y"}).node("PRelu", {"y", "val_2"}, {"z"});
+  source.weight("onnx::scales_3", {4}, 2.0F).node("Resize", {"z", "", "onnx::scales_3"}, {"r"}).output("r");
+  source.graph().mutable_initializer(2)->set_float_data(0, 1.0F);
+  source.graph().mutable_initializer(2)->set_float_data(1, 1.0F);
+  const auto model = source.load(2);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(model->info.parameter_count, 3 * 2 * 2 * 2 + 2);
+  EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{2, 2, 6, 6}));
+  EXPECT_THAT(model->info.nodes[1].ops, ElementsAre("relu", "clip", "mul", "add"));
+}
+
 // x [T,N,4] through a recurrent operator of 3 units, whose last state is the output.
 OnnxModel recurrent(const std::string& op, int64_t gates, const std::vector<std::string>& more = {}) {
   OnnxModel model;

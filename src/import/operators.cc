@@ -18,17 +18,18 @@ constexpr std::array kAdvice = {
     Advice{"Quantize", "export the float32 model, before quantization"},
     Advice{"Dequantize", "export the float32 model, before quantization"},
     Advice{"QLinear", "export the float32 model, before quantization"},
-    Advice{"ConvTranspose", "replace it by an upsampling and a Conv"},
-    Advice{"HardSwish", "replace the activation by ReLU or Sigmoid * x before exporting"},
-    Advice{"HardSigmoid", "replace the activation by Sigmoid before exporting"},
-    Advice{"PRelu", "replace the activation by LeakyReLU before exporting"},
-    Advice{"Elu", "replace the activation by GELU or ReLU before exporting"},
-    Advice{"InstanceNormalization", "replace it by BatchNorm or LayerNorm before exporting"},
-    Advice{"GroupNormalization", "replace it by BatchNorm or LayerNorm before exporting"},
-    Advice{"Where", "export a fixed mask (it is folded when its operands are constant), or multiply by a mask"},
-    Advice{"Einsum", "write it as matmul and transpose before exporting"},
-    Advice{"Pad", "use the padding argument of the convolution or pooling that follows"},
-    Advice{"ArgMax", "leave it out of the exported model: training needs the scores before it"},
+    Advice{"Sequence", "export with optimize=True, which resolves sequences"},
+    Advice{"Attention", "export with opset 21 or lower, where attention is written out"},
+    Advice{"RMSNormalization", "export with opset 21 or lower, where it is written out"},
+    Advice{"STFT", "compute it before the model, as part of the data"},
+    Advice{"DFT", "compute it before the model, as part of the data"},
+    Advice{"Random", "draw it before the model, as an input; dropout draws its own"},
+    Advice{"NonZero", "export with fixed shapes: how much it finds depends on the data"},
+    Advice{"Unique", "export with fixed shapes: how much it finds depends on the data"},
+    Advice{"Compress", "export with fixed shapes: how much it keeps depends on the data"},
+    Advice{"RoiAlign", "leave it out of the exported model, or resize with Resize"},
+    Advice{"GridSample", "resize with Resize, or resample before the model"},
+    Advice{"Bitwise", "compute it before the model, as part of the data"},
     Advice{"TopK", "leave it out of the exported model: training needs the scores before it"},
     Advice{"NonMaxSuppression", "leave it out of the exported model: training needs the scores before it"},
     Advice{"SoftmaxCrossEntropyLoss", "export the model up to its scores: the loss is added by --loss"},
@@ -37,11 +38,34 @@ constexpr std::array kAdvice = {
 
 }  // namespace
 
+std::vector<std::span<const OperatorEntry>> all_operators() {
+  return {product_operators(),
+          conv_operators(),
+          conv_transpose_operators(),
+          pool_operators(),
+          resize_operators(),
+          arithmetic_operators(),
+          select_operators(),
+          activation_operators(),
+          norm_operators(),
+          group_norm_operators(),
+          composed_activation_operators(),
+          reduce_operators(),
+          scan_operators(),
+          shape_operators(),
+          move_operators(),
+          split_operators(),
+          recurrent_operators(),
+          pad_operators(),
+          rearrange_operators(),
+          index_operators(),
+          einsum_operators(),
+          constant_operators()};
+}
+
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {
   if (!domain.empty() && domain != "ai.onnx") return nullptr;
-  for (const auto family : {product_operators(), conv_operators(), pool_operators(), arithmetic_operators(),
-                            activation_operators(), norm_operators(), reduce_operators(), shape_operators(),
-                            move_operators(), recurrent_operators(), constant_operators()}) {
+  for (const auto family : all_operators()) {
     for (const OperatorEntry& entry : family) {
       if (op_type == entry.op_type) return &entry;
     }

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "import/node.h"
 
@@ -12,6 +13,8 @@ namespace pantoum::import {
 struct OperatorEntry {
   const char* op_type;
   Result<void> (*lower)(Node& node);
+  const char* made_of = "";  // the ops of the graph that it may become, by name; "": none of its own
+  const char* note = "";     // what is not as ONNX has it, in a few words; docs/operators.md shows it
 };
 
 // Null: Pantoum does not have the operator.
@@ -19,15 +22,29 @@ struct OperatorEntry {
 // What to do about an operator that Pantoum does not have.
 [[nodiscard]] std::string advice_for(const std::string& domain, const std::string& op_type);
 
+// All of them, family by family.
+[[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
+
 [[nodiscard]] std::span<const OperatorEntry> product_operators();
 [[nodiscard]] std::span<const OperatorEntry> conv_operators();
+[[nodiscard]] std::span<const OperatorEntry> conv_transpose_operators();
 [[nodiscard]] std::span<const OperatorEntry> pool_operators();
+[[nodiscard]] std::span<const OperatorEntry> resize_operators();
 [[nodiscard]] std::span<const OperatorEntry> arithmetic_operators();
+[[nodiscard]] std::span<const OperatorEntry> select_operators();
 [[nodiscard]] std::span<const OperatorEntry> activation_operators();
+[[nodiscard]] std::span<const OperatorEntry> composed_activation_operators();
 [[nodiscard]] std::span<const OperatorEntry> norm_operators();
+[[nodiscard]] std::span<const OperatorEntry> group_norm_operators();
 [[nodiscard]] std::span<const OperatorEntry> reduce_operators();
+[[nodiscard]] std::span<const OperatorEntry> scan_operators();
 [[nodiscard]] std::span<const OperatorEntry> shape_operators();
 [[nodiscard]] std::span<const OperatorEntry> move_operators();
+[[nodiscard]] std::span<const OperatorEntry> split_operators();
+[[nodiscard]] std::span<const OperatorEntry> pad_operators();
+[[nodiscard]] std::span<const OperatorEntry> index_operators();
+[[nodiscard]] std::span<const OperatorEntry> rearrange_operators();
+[[nodiscard]] std::span<const OperatorEntry> einsum_operators();
 [[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
 

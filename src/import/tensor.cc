@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -196,6 +197,11 @@ std::optional<std::vector<double>> to_reals(const Tensor& tensor) {
   if (tensor.type.dtype == DType::kF32) return unpack<float, double>(tensor);
   if (tensor.type.dtype == DType::kF64) return unpack<double, double>(tensor);
   return std::nullopt;
+}
+
+bool is_filled_with(const Tensor& tensor, double value) {
+  const auto reals = to_reals(tensor);
+  return reals && std::all_of(reals->begin(), reals->end(), [&](double element) { return element == value; });
 }
 
 Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<int64_t>& values) {

@@ -34,6 +34,9 @@ struct Tensor {
 [[nodiscard]] std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor);
 [[nodiscard]] std::optional<std::vector<double>> to_reals(const Tensor& tensor);
 
+// Floating-point contents every element of which is `value`.
+[[nodiscard]] bool is_filled_with(const Tensor& tensor, double value);
+
 // Elements narrowed to the dtype (integers wrap, bool is != 0); the counts must fit.
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<int64_t>& values);
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<double>& values);

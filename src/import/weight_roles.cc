@@ -16,6 +16,11 @@ struct Weighted {
   int last = INT_MAX;
 };
 constexpr std::array kWeighted = {Weighted{"Conv"},
+                                  Weighted{"ConvTranspose"},
+                                  Weighted{"PRelu"},
+                                  Weighted{"Einsum"},
+                                  Weighted{"InstanceNormalization"},
+                                  Weighted{"GroupNormalization"},
                                   Weighted{"Gemm"},
                                   Weighted{"MatMul"},
                                   Weighted{"BatchNormalization"},
@@ -30,7 +35,16 @@ struct Setting {
   std::string_view op_type;
   int first;
 };
-constexpr std::array<Setting, 5> kSettings = {{{"Pow", 1}, {"Dropout", 1}, {"Clip", 1}, {"Where", 0}, {"Range", 0}}};
+constexpr std::array<Setting, 10> kSettings = {{{"Pow", 1},
+                                                {"Dropout", 1},
+                                                {"Clip", 1},
+                                                {"Where", 0},
+                                                {"Range", 0},
+                                                {"Resize", 1},
+                                                {"Pad", 1},
+                                                {"OneHot", 1},
+                                                {"CastLike", 1},
+                                                {"Expand", 1}}};
 
 bool is_setting(const std::string& op_type, int input) {
   return std::any_of(kSettings.begin(), kSettings.end(),

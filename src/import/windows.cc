@@ -12,15 +12,6 @@ using ir::ValueId;
 
 constexpr int64_t kMost = INT32_MAX;
 
-Result<std::vector<int64_t>> list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
-  std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
-  if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
-  for (const int64_t value : values) {
-    if (value < least || value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));
-  }
-  return values;
-}
-
 // SAME: as many positions as the image divided by the stride, rounded up.
 void pad_same(Window& window, int64_t extent, bool lower) {
   const int64_t positions = (extent - 1) / window.stride + 1;
@@ -41,6 +32,15 @@ void pad_ceil(Window& window, int64_t extent) {
 
 }  // namespace
 
+Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t count, int64_t otherwise, int64_t least) {
+  std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
+  if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
+  for (const int64_t value : values) {
+    if (value < least || value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));
+  }
+  return values;
+}
+
 Result<std::vector<Window>> read_windows(Node& node, const Shape& spatial, const std::vector<int64_t>& kernel,
                                          bool ceil) {
   const size_t rank = spatial.size();
@@ -48,9 +48,9 @@ Result<std::vector<Window>> read_windows(Node& node, const Shape& spatial, const
     return unsupported(fmt::format("it works on {} spatial dimensions", rank), "one or two are supported");
   }
   if (kernel.size() != rank) return fail("E0211", "its window has another number of dimensions than the image");
-  PANTOUM_ASSIGN(const auto strides, list(node, "strides", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto dilations, list(node, "dilations", rank, 1, 1));
-  PANTOUM_ASSIGN(const auto pads, list(node, "pads", 2 * rank, 0, 0));
+  PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", rank, 1, 1));
+  PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", rank, 1, 1));
+  PANTOUM_ASSIGN(const auto pads, window_list(node, "pads", 2 * rank, 0, 0));
   const std::string rule = node.attributes().text("auto_pad", "NOTSET");
   const bool same = rule == "SAME_UPPER" || rule == "SAME_LOWER";
   if (!same && rule != "NOTSET" && rule != "VALID") return fail("E0211", fmt::format("its auto_pad is '{}'", rule));

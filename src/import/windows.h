@@ -19,6 +19,10 @@ struct Window {
 [[nodiscard]] Result<std::vector<Window>> read_windows(Node& node, const ir::Shape& spatial,
                                                        const std::vector<int64_t>& kernel, bool ceil);
 
+// A list of `count` integers of the node, each `least` or more; `otherwise` everywhere when absent. E0211, E0401.
+[[nodiscard]] Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t count, int64_t otherwise,
+                                                       int64_t least);
+
 // As height and width: a single dimension becomes the width.
 [[nodiscard]] inline Window height_of(const std::vector<Window>& windows) {
   return windows.size() == 2 ? windows[0] : Window{};

@@ -10,12 +10,15 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> product_ops();
 [[nodiscard]] std::vector<OpDef> conv_ops();
 [[nodiscard]] std::vector<OpDef> binary_ops();
+[[nodiscard]] std::vector<OpDef> select_ops();
 [[nodiscard]] std::vector<OpDef> unary_ops();
 [[nodiscard]] std::vector<OpDef> unary_grad_ops();
 [[nodiscard]] std::vector<OpDef> rows_ops();
 [[nodiscard]] std::vector<OpDef> norm_ops();
 [[nodiscard]] std::vector<OpDef> pool_ops();
+[[nodiscard]] std::vector<OpDef> resize_ops();
 [[nodiscard]] std::vector<OpDef> reduce_ops();
+[[nodiscard]] std::vector<OpDef> scan_ops();
 [[nodiscard]] std::vector<OpDef> move_ops();
 [[nodiscard]] std::vector<OpDef> index_ops();
 [[nodiscard]] std::vector<OpDef> random_ops();

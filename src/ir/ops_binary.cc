@@ -6,6 +6,15 @@
 namespace pantoum::ir {
 namespace {
 
+// Floating point, or integers of one type: positions and lengths that a model computes.
+Types arithmetic_rule(const OpTypes& types) {
+  const TensorType &a = types.inputs[0], &b = types.inputs[1];
+  if (a.dtype != DType::kI64 && a.dtype != DType::kI32) return elementwise_rule(types);
+  if (a.dtype != b.dtype) return refuse("its inputs differ in type");
+  PANTOUM_ASSIGN(Shape shape, broadcast(a.shape, b.shape));
+  return std::vector<TensorType>{{a.dtype, std::move(shape)}};
+}
+
 Types pow_grad_rule(const OpTypes& types) {
   PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
   PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));
@@ -67,7 +76,7 @@ void pow_gradient(Backward& back) {
 OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&)) {
   return {.kind = kind,
           .signature = {.min_inputs = 2, .max_inputs = 2},
-          .infer = elementwise_rule,
+          .infer = kind == Kind::k_pow ? elementwise_rule : arithmetic_rule,
           .gradient = gradient,
           .cost = cost,
           .in_place = over_equal_inputs,

@@ -82,6 +82,17 @@ void conv_gradient(Backward& back) {
   }
 }
 
+// conv2d_dx is a transposed convolution: the roles of image and output are exchanged.
+void conv_dx_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const ValueId x = back.op.inputs[0], w = back.op.inputs[1], dy = back.d_outputs[0];
+  const TensorType w_type = builder.type(w);
+  if (back.wanted[1]) {
+    back.d_inputs[1] = builder.op(Kind::k_conv2d_dw, back.op.name + ".dw", {dy, x}, back.op.attrs, {w_type});
+  }
+  if (back.wanted[0]) back.d_inputs[0] = builder.op(Kind::k_conv2d, back.op.name + ".dx", {dy, w}, back.op.attrs);
+}
+
 }  // namespace
 
 std::vector<OpDef> conv_ops() {
@@ -93,6 +104,7 @@ std::vector<OpDef> conv_ops() {
           {.kind = Kind::k_conv2d_dx,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
            .infer = conv_dx_rule,
+           .gradient = conv_dx_gradient,
            .cost = conv_dx_cost},
           {.kind = Kind::k_conv2d_dw,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},

@@ -1,4 +1,4 @@
-// Sums and means over dimensions, and their opposite, expand.
+// Sums, means and maxima over dimensions, and their opposite, expand.
 #include <fmt/format.h>
 
 #include "ir/builder.h"
@@ -28,10 +28,24 @@ Types reduce_rule(const OpTypes& types) {
 
 Types expand_rule(const OpTypes& types) {
   PANTOUM_TRY(want_given(types));
-  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
+  const DType dtype = types.inputs[0].dtype;
+  if (!is_float(dtype) && types.attrs.reals[0] != 1) return refuse("only floating-point numbers are scaled");
   const Shape& to = types.outputs[0].shape;
   if (!broadcasts_to(types.inputs[0].shape, to)) return refuse(fmt::format("it does not broadcast to {}", to_text(to)));
   return std::vector<TensorType>{{dtype, to}};
+}
+
+Types reduce_max_grad_rule(const OpTypes& types) {
+  PANTOUM_TRY(float_dtype(types.inputs));
+  PANTOUM_ASSIGN(const std::vector<TensorType> reduced, reduce_rule({types.inputs.subspan(1, 1), {}, types.attrs}));
+  PANTOUM_TRY(want_shape(types.inputs[0], reduced[0].shape, "the output's gradient"));
+  PANTOUM_TRY(want_shape(types.inputs[2], reduced[0].shape, "the maximum"));
+  return std::vector<TensorType>{types.inputs[1]};
+}
+
+void reduce_max_gradient(Backward& back) {
+  back.d_inputs[0] = back.builder.op(Kind::k_reduce_max_grad, back.op.name + ".dx",
+                                     {back.d_outputs[0], back.op.inputs[0], back.op.outputs[0]}, back.op.attrs);
 }
 
 // Puts the summed dimensions back as 1s and spreads a * dY over them.
@@ -75,6 +89,15 @@ std::vector<OpDef> reduce_ops() {
            .infer = reduce_rule,
            .gradient = reduce_mean_gradient,
            .cost = flops_per_input<1>},
+          {.kind = Kind::k_reduce_max,
+           .signature = {.ints = 1},
+           .infer = reduce_rule,
+           .gradient = reduce_max_gradient,
+           .cost = flops_per_input<1>},
+          {.kind = Kind::k_reduce_max_grad,
+           .signature = {.min_inputs = 3, .max_inputs = 3, .ints = 1},
+           .infer = reduce_max_grad_rule,
+           .cost = flops_per_output<3>},
           {.kind = Kind::k_expand,
            .signature = {.reals = 1},
            .infer = expand_rule,

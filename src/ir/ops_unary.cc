@@ -62,6 +62,39 @@ void scale_gradient(Backward& back) {
   back.d_inputs[0] = back.builder.op(Kind::k_scale, back.op.name + ".dx", {back.d_outputs[0]}, {{}, {a, 0}});
 }
 
+void sin_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const ValueId slope = builder.op(Kind::k_cos, back.op.name + ".cos", {back.op.inputs[0]});
+  back.d_inputs[0] = builder.op(Kind::k_mul, back.op.name + ".dx", {back.d_outputs[0], slope});
+}
+void cos_gradient(Backward& back) {
+  Builder& builder = back.builder;
+  const ValueId slope = builder.op(Kind::k_sin, back.op.name + ".sin", {back.op.inputs[0]});
+  const ValueId product = builder.op(Kind::k_mul, back.op.name + ".product", {back.d_outputs[0], slope});
+  back.d_inputs[0] = builder.op(Kind::k_neg, back.op.name + ".dx", {product});
+}
+void abs_gradient(Backward& back) {
+  const ValueId sign = back.builder.op(Kind::k_sign, back.op.name + ".sign", {back.op.inputs[0]});
+  back.d_inputs[0] = back.builder.op(Kind::k_mul, back.op.name + ".dx", {back.d_outputs[0], sign});
+}
+void elu_gradient(Backward& back) {
+  from_input(back, Kind::k_elu_grad);
+}
+void softplus_gradient(Backward& back) {
+  from_input(back, Kind::k_softplus_grad);
+}
+void clip_gradient(Backward& back) {
+  from_output(back, Kind::k_clip_grad);
+}
+
+// Constant between its jumps.
+void no_gradient_flows(Backward&) {}
+
+Types round_rule(const OpTypes& types) {
+  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] > 2) return refuse("the way of rounding is unknown");
+  return same_as_first(types);
+}
+
 void cast_gradient(Backward& back) {
   const TensorType type = back.builder.type(back.op.inputs[0]);
   back.d_inputs[0] = back.builder.op(Kind::k_cast, back.op.name + ".dx", {back.d_outputs[0]}, {}, {type});
@@ -102,6 +135,19 @@ std::vector<OpDef> unary_ops() {
           unary<16>(Kind::k_log, log_gradient),
           unary<1>(Kind::k_neg, neg_gradient),
           unary<2>(Kind::k_scale, scale_gradient, 0, 2),
+          unary<1>(Kind::k_abs, abs_gradient),
+          unary<1>(Kind::k_sign, no_gradient_flows),
+          unary<25>(Kind::k_sin, sin_gradient),
+          unary<25>(Kind::k_cos, cos_gradient),
+          unary<20>(Kind::k_elu, elu_gradient, 0, 3),
+          unary<35>(Kind::k_softplus, softplus_gradient),
+          unary<2>(Kind::k_clip, clip_gradient, 0, 2),
+          {.kind = Kind::k_round,
+           .signature = {.ints = 1},
+           .infer = round_rule,
+           .gradient = no_gradient_flows,
+           .cost = flops_per_output<1>,
+           .in_place = over_first},
           {.kind = Kind::k_cast,
            .infer = cast_rule,
            .gradient = cast_gradient,
@@ -113,7 +159,8 @@ std::vector<OpDef> unary_grad_ops() {
   return {unary_grad<1>(Kind::k_relu_grad),        unary_grad<2>(Kind::k_leaky_relu_grad, 0, 1),
           unary_grad<3>(Kind::k_sigmoid_grad),     unary_grad<3>(Kind::k_tanh_grad),
           unary_grad<40>(Kind::k_gelu_grad, 1, 0), unary_grad<20>(Kind::k_erf_grad),
-          unary_grad<5>(Kind::k_sqrt_grad)};
+          unary_grad<5>(Kind::k_sqrt_grad),        unary_grad<20>(Kind::k_elu_grad, 0, 3),
+          unary_grad<20>(Kind::k_softplus_grad),   unary_grad<2>(Kind::k_clip_grad, 0, 2)};
 }
 
 }  // namespace pantoum::ir

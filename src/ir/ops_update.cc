@@ -1,4 +1,7 @@
 // Optimizer steps: once a step, in place over what they update.
+#include <algorithm>
+#include <array>
+
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
 
@@ -31,6 +34,28 @@ Types adagrad_rule(const OpTypes& types) {
 Types adam_rule(const OpTypes& types) {
   PANTOUM_TRY(same_as_first(types));
   return std::vector<TensorType>(3, types.inputs[0]);
+}
+
+// w I dY -> w'
+Types sgd_rows_rule(const OpTypes& types) {
+  const TensorType &w = types.inputs[0], &indices = types.inputs[1], &dy = types.inputs[2];
+  const std::array<TensorType, 2> reals = {w, dy};
+  PANTOUM_TRY(float_dtype(reals));
+  if (indices.dtype != DType::kI64 && indices.dtype != DType::kI32) return refuse("the indices must be i64 or i32");
+  if (w.shape.empty()) return refuse("what it updates has no rows");
+  Shape rows = indices.shape;
+  rows.insert(rows.end(), w.shape.begin() + 1, w.shape.end());
+  PANTOUM_TRY(want_shape(dy, rows, "the gradient of the rows"));
+  return std::vector<TensorType>{w};
+}
+
+// Over its input it touches the rows alone; elsewhere it copies the others.
+OpCost sgd_rows_cost(const OpTypes& types) {
+  OpCost cost = operand_bytes(types, 3 * static_cast<double>(types.inputs[2].elements()));
+  const Bytes untouched = std::max<Bytes>(types.inputs[0].bytes() - types.inputs[2].bytes(), 0);
+  cost.bytes_read -= untouched;
+  cost.bytes_written -= untouched;
+  return cost;
 }
 
 // What is updated stands before and behind the gradient: w' over w, every state over its own.
@@ -71,6 +96,12 @@ std::vector<OpDef> update_ops() {
            .infer = adagrad_rule,
            .cost = flops_per_output<10>,
            .in_place = over_all_but_gradient,
+           .recompute = false},
+          {.kind = Kind::k_sgd_rows,
+           .signature = {.min_inputs = 3, .max_inputs = 3},
+           .infer = sgd_rows_rule,
+           .cost = sgd_rows_cost,
+           .in_place = over_first,
            .recompute = false}};
 }
 

@@ -21,6 +21,10 @@ TensorType i64(Shape shape) {
   return {DType::kI64, std::move(shape)};
 }
 
+TensorType truth(Shape shape) {
+  return {DType::kBool, std::move(shape)};
+}
+
 TensorType u8(Shape shape) {
   return {DType::kU8, std::move(shape)};
 }
@@ -55,6 +59,12 @@ std::vector<Accepted> accepted() {
       {{Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv, {f32({4, 3, 3, 3})}}, {f32({4, 3, 3, 3})}},
       {{Kind::k_add, {f32({2, 1, 3}), f32({4, 1})}}, {f32({2, 4, 3})}},
       {{Kind::k_mul, {f32({}), f32({2})}}, {f32({2})}},
+      {{Kind::k_add, {i64({2, 1}), i64({3})}}, {i64({2, 3})}},
+      {{Kind::k_pow, {f32({2, 1}), f32({3})}}, {f32({2, 3})}},
+      {{Kind::k_compare, {i64({2, 1}), i64({3})}, {{PT_COMPARE_LESS}, {}}}, {truth({2, 3})}},
+      {{Kind::k_where, {truth({3}), i64({2, 1}), i64({})}}, {i64({2, 3})}},
+      {{Kind::k_maximum_grad, {f32({2, 3}), f32({3}), f32({})}}, {f32({2, 3})}},
+      {{Kind::k_round, {f32({2})}, {{2}, {}}}, {f32({2})}},
       {{Kind::k_pow_grad, {f32({2, 3}), f32({2, 3}), f32({})}}, {f32({2, 3})}},
       {{Kind::k_relu, {f32({2, 3})}}, {f32({2, 3})}},
       {{Kind::k_gelu, {f32({2})}, {{1}, {}}}, {f32({2})}},
@@ -84,6 +94,12 @@ std::vector<Accepted> accepted() {
       {{Kind::k_avg_pool_grad, {f32({1, 2, 2, 2})}, kPool, {f32({1, 2, 5, 4})}}, {f32({1, 2, 5, 4})}},
       {{Kind::k_reduce_sum, {f32({2, 3, 4})}, {{0b101}, {}}}, {f32({3})}},
       {{Kind::k_reduce_mean, {f32({2, 3})}, {{0b11}, {}}}, {f32({})}},
+      {{Kind::k_reduce_max_grad, {f32({2}), f32({2, 3}), f32({2})}, {{0b10}, {}}}, {f32({2, 3})}},
+      {{Kind::k_arg_max, {f32({2, 3, 4})}, {{1}, {}}}, {i64({2, 4})}},
+      {{Kind::k_cumsum, {f32({2, 3})}, {{1, 0, 1}, {}}}, {f32({2, 3})}},
+      {{Kind::k_resize, {f32({1, 2, 3, 4})}, {{1, 0, 0}, {2, 0.5}}, {f32({1, 2, 6, 2})}}, {f32({1, 2, 6, 2})}},
+      {{Kind::k_resize_grad, {f32({1, 2, 6, 2})}, {{1, 0, 0}, {2, 0.5}}, {f32({1, 2, 3, 4})}}, {f32({1, 2, 3, 4})}},
+      {{Kind::k_expand, {i64({3, 1})}, {{}, {1}}, {i64({5, 3, 4})}}, {i64({5, 3, 4})}},
       {{Kind::k_expand, {f32({3, 1})}, {{}, {2}}, {f32({5, 3, 4})}}, {f32({5, 3, 4})}},
       {{Kind::k_transpose, {i64({2, 3, 4})}, {{2, 0, 1}, {}}}, {i64({4, 2, 3})}},
       {{Kind::k_concat, {i64({2, 3}), i64({2, 1})}, {{1}, {}}}, {i64({2, 4})}},
@@ -117,6 +133,9 @@ std::vector<Accepted> accepted() {
       {{Kind::k_avg_pool_grad_nchwc, {f32({1, 2, 2, 2, 8})}, kPool, {f32({1, 2, 5, 4, 8})}}, {f32({1, 2, 5, 4, 8})}},
       {{Kind::k_gather, {f32({4, 3}), i64({2, 5})}, {{0}, {}}}, {f32({2, 5, 3})}},
       {{Kind::k_gather_grad, {f32({4}), i64({})}, {{1}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
+      {{Kind::k_gather_elements, {i64({4, 3}), i64({2, 3})}, {{0}, {}}}, {i64({2, 3})}},
+      {{Kind::k_gather_elements_grad, {f32({2, 3}), i64({2, 3})}, {{0}, {}}, {f32({4, 3})}}, {f32({4, 3})}},
+      {{Kind::k_sgd_rows, {f32({7, 3}), i64({2, 5}), f32({2, 5, 3})}}, {f32({7, 3})}},
       {{Kind::k_dropout, {f32({4})}, {{1}, {0.5}}}, {f32({4})}},
       {{Kind::k_cross_entropy, {f32({2, 3, 4}), i64({2, 4})}, {{-1}, {0.1}}}, {f32({})}},
       {{Kind::k_cross_entropy_grad, {f32({2, 3}), i64({2})}, {{-1}, {0}}}, {f32({2, 3})}},
@@ -202,6 +221,14 @@ std::vector<Refused> refused() {
       {{Kind::k_reduce_sum, {f32({2, 3})}, {{-1}, {}}}, "the mask -1"},
       {{Kind::k_expand, {f32({3})}, {{}, {1}}, {f32({3, 2})}}, "does not broadcast to [3,2]"},
       {{Kind::k_expand, {f32({2, 3})}, {{}, {1}}, {f32({3})}}, "does not broadcast to [3]"},
+      {{Kind::k_expand, {i64({3})}, {{}, {2}}, {i64({2, 3})}}, "only floating-point numbers are scaled"},
+      {{Kind::k_add, {i64({2}), f32({2})}}, "differ in type"},
+      {{Kind::k_where, {f32({2}), f32({2}), f32({2})}}, "the condition must be bool"},
+      {{Kind::k_compare, {f32({2}), f32({2})}, {{99}, {}}}, "the relation 99 is unknown"},
+      {{Kind::k_resize, {f32({1, 2, 3, 4})}, {{1, 0, 0}, {2, 2}}, {f32({1, 1, 6, 8})}}, "channels must stay"},
+      {{Kind::k_resize, {f32({1, 2, 3, 4})}, {{1, 9, 0}, {2, 2}}, {f32({1, 2, 6, 8})}}, "coordinates or rounding"},
+      {{Kind::k_gather_elements, {f32({4, 3}), i64({2, 4})}, {{0}, {}}}, "leave the input in dimension 1"},
+      {{Kind::k_sgd_rows, {f32({7, 3}), i64({2}), f32({2, 4})}}, "must have the shape [2,3]"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0, 0}, {}}}, "names dimension 0 twice"},
       {{Kind::k_transpose, {f32({2, 3})}, {{0}, {}}}, "another number of dimensions"},
       {{Kind::k_concat, {f32({2, 3}), f32({3, 3})}, {{1}, {}}}, "must have the shape [2,3]"},
@@ -354,8 +381,8 @@ TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
   for (const OpDef& def : all_op_defs()) {
     if (!def.recompute) once.emplace_back(def.name);
   }
-  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "adam", "adamw", "rmsprop", "adagrad",
-                                                  "accumulate", "accumulated"));
+  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam", "adamw", "rmsprop",
+                                                  "adagrad", "accumulate", "accumulated"));
 }
 
 }  // namespace

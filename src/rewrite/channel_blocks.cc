@@ -59,7 +59,17 @@ bool keeps_zero(const Op& op) {
     case Kind::k_sigmoid_grad:
     case Kind::k_gelu_grad:
     case Kind::k_erf_grad:
+    case Kind::k_abs:
+    case Kind::k_sign:
+    case Kind::k_sin:
+    case Kind::k_round:
+    case Kind::k_elu:
+    case Kind::k_elu_grad:
+    case Kind::k_softplus_grad:
+    case Kind::k_clip_grad:
       return true;
+    case Kind::k_clip:
+      return op.attrs.reals[0] <= 0 && op.attrs.reals[1] >= 0;
     case Kind::k_scale:
       return op.attrs.reals[1] == 0;
     default:

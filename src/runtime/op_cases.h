@@ -13,6 +13,7 @@ struct OpCase {
   ir::Kind kind{};
   std::vector<ir::TensorType> inputs, outputs;
   ir::Attrs attrs;
+  uint64_t workspace = 0;
 };
 
 inline std::vector<OpCase> op_cases() {
@@ -21,6 +22,7 @@ inline std::vector<OpCase> op_cases() {
   const auto f = [](ir::Shape shape) { return ir::TensorType{kF32, std::move(shape)}; };
   const auto u = [](ir::Shape shape) { return ir::TensorType{kU8, std::move(shape)}; };
   const auto i = [](ir::Shape shape) { return ir::TensorType{kI64, std::move(shape)}; };
+  const auto b = [](ir::Shape shape) { return ir::TensorType{kBool, std::move(shape)}; };
   const auto image = f({2, 4, 5, 6});
   const std::vector<int64_t> conv = {2, 1, 1, 0, 1, 2, 1, 2, 2};        // strides, pads, dilations, groups
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
@@ -89,6 +91,23 @@ inline std::vector<OpCase> op_cases() {
       {k_sgd, {image, image, image}, {image, image}, {{1}, {0.9, 1e-4}}},
       {k_sgd, {image, image}, {image}, {{0}, {0, 0}}},
       {k_adam, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0}}},
+      {k_compare, {f({2, 1, 4}), f({3, 1})}, {b({2, 3, 4})}, {{PT_COMPARE_LESS}, {}}},
+      {k_where, {b({3, 1}), f({2, 1, 4}), f({})}, {f({2, 3, 4})}, {}},
+      {k_maximum_grad, {f({2, 3}), f({3}), f({2, 1})}, {f({2, 3})}, {}},
+      {k_round, {image}, {image}, {{2}, {}}},
+      {k_elu, {image}, {image}, {{}, {1, 1, 1}}},
+      {k_elu_grad, {image, image}, {image}, {{}, {1, 1, 1}}},
+      {k_clip, {image}, {image}, {{}, {0, 6}}},
+      {k_clip_grad, {image, image}, {image}, {{}, {0, 6}}},
+      {k_resize, {image}, {f({2, 4, 10, 9})}, {{1, 0, 0}, {2, 1.5}}},
+      {k_resize_grad, {f({2, 4, 10, 9})}, {image}, {{0, 1, 2}, {2, 1.5}}},
+      {k_reduce_max, {f({2, 3, 4})}, {f({3})}, {{5}, {}}},
+      {k_reduce_max_grad, {f({3}), f({2, 3, 4}), f({3})}, {f({2, 3, 4})}, {{5}, {}}},
+      {k_arg_max, {f({2, 3, 4})}, {i({2, 4})}, {{1}, {}}},
+      {k_cumsum, {f({2, 3, 4})}, {f({2, 3, 4})}, {{1, 0, 1}, {}}},
+      {k_gather_elements, {f({7, 8}), i({3, 8})}, {f({3, 8})}, {{0}, {}}},
+      {k_gather_elements_grad, {f({3, 8}), i({3, 8})}, {f({7, 8})}, {{0}, {}}},
+      {k_sgd_rows, {f({7, 8}), i({3, 2}), f({3, 2, 8})}, {f({7, 8})}, {}, 256},
       {k_adamw, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0.01}}},
       {k_clip_value, {image}, {image}, {{}, {0.5}}},
       {k_norm, {image, f({7}), f({})}, {f({})}, {}},
@@ -117,14 +136,15 @@ inline std::vector<OpCase> op_cases() {
   cases.push_back({k_max_pool_grad_nchwc, {pooled_blocks, x_blocks}, {x_blocks}, {pool, {}}});
   cases.push_back({k_avg_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});
   cases.push_back({k_avg_pool_grad_nchwc, {pooled_blocks}, {x_blocks}, {pool, {}}});
-  for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow})
+  for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow, k_maximum, k_minimum})
     cases.push_back({kind, {f({2, 1, 4}), f({3, 1})}, {f({2, 3, 4})}, {}});
-  for (const ir::Kind kind : {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg})
+  for (const ir::Kind kind :
+       {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg, k_abs, k_sign, k_sin, k_cos, k_softplus})
     cases.push_back({kind, {image}, {image}, {}});
   for (const ir::Kind kind : {k_mse, k_l1, k_bce_with_logits}) cases.push_back({kind, {image, image}, {f({})}, {}});
   for (const ir::Kind kind : {k_mse_grad, k_l1_grad, k_bce_with_logits_grad})
     cases.push_back({kind, {image, image}, {image}, {}});
-  for (const ir::Kind kind : {k_relu_grad, k_sigmoid_grad, k_tanh_grad, k_erf_grad, k_sqrt_grad})
+  for (const ir::Kind kind : {k_relu_grad, k_sigmoid_grad, k_tanh_grad, k_erf_grad, k_sqrt_grad, k_softplus_grad})
     cases.push_back({kind, {image, image}, {image}, {}});
   for (const ir::Kind kind : {k_softmax, k_log_softmax})
     cases.push_back({kind, {f({2, 3, 4})}, {f({2, 3, 4})}, {{1}, {}}});
@@ -160,6 +180,11 @@ inline artifact::BinaryPlan plan_of(const OpCase& of, uint64_t slack = 0) {
       (is_output ? op.outputs : op.inputs).push_back({static_cast<uint32_t>(plan.tensors.size()), type});
       plan.tensors.push_back(tensor);
     }
+  }
+  if (of.workspace != 0) {
+    op.workspace_bytes = of.workspace;
+    compute.workspace_at = plan.arena_bytes;
+    plan.arena_bytes += of.workspace;
   }
   if (pt_plain_op(static_cast<uint16_t>(of.kind)) != static_cast<uint16_t>(of.kind)) {  // its reference works on copies
     op.workspace_bytes = 2 * plan.arena_bytes;

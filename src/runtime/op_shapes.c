@@ -11,6 +11,9 @@ typedef enum dtype_rule {
   ANY,        /* every operand its own (cast) */
   REAL_LABEL, /* REAL but for input 1, which is i64, i32 or u8 */
   SAME_INDEX, /* SAME but for input 1, which is i64 or i32 */
+  COMPARED,   /* inputs of one dtype, a bool output */
+  CHOSEN,     /* SAME but for input 0, which is bool */
+  POSITIONS,  /* an f32 input, an i64 output */
   REAL_BYTES, /* REAL but for input 1, which is u8 */
   BYTES_MADE  /* REAL but for the output, which is u8 */
 } dtype_rule;
@@ -95,6 +98,31 @@ static int pow_grad(const pt_op_view* view) {
 
 static int flagged_same(const pt_op_view* view) { /* one int, 0 or 1: gelu's approximation, sgd's nesterov */
   return all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 1;
+}
+
+static int compare(const pt_op_view* view) {
+  return binary(view) && view->ints[0] >= 0 && view->ints[0] < PT_COMPARE_COUNT;
+}
+
+/* The output's extent is, in each dimension, the largest of the inputs'. */
+static int where(const pt_op_view* view) {
+  const pt_tensor* y = out(view, 0);
+  unsigned input, d;
+  for (input = 0; input < 3; ++input)
+    if (!broadcasts_to(in(view, input), y)) return 0;
+  for (d = 0; d < y->rank; ++d) {
+    uint32_t most = 1;
+    for (input = 0; input < 3; ++input) {
+      const uint32_t extent = padded_dim(in(view, input), d, y->rank);
+      if (extent > most) most = extent;
+    }
+    if (most != y->dims[d]) return 0;
+  }
+  return 1;
+}
+
+static int rounds(const pt_op_view* view) {
+  return all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 2;
 }
 
 static int sgd(const pt_op_view* view) {
@@ -215,8 +243,8 @@ static int layer_norm_grad(const pt_op_view* view) {
 
 /* ---- reductions and data movement ---- */
 
-static int reduce(const pt_op_view* view) {
-  const pt_tensor *x = in(view, 0), *y = out(view, 0);
+/* Operands of the reduction at `x` and `y`. */
+static int reduces(const pt_op_view* view, const pt_tensor* x, const pt_tensor* y) {
   unsigned d, kept = 0;
   if (view->ints[0] < 0 || view->ints[0] >> x->rank != 0) return 0;
   for (d = 0; d < x->rank; ++d) {
@@ -225,6 +253,27 @@ static int reduce(const pt_op_view* view) {
     ++kept;
   }
   return kept == y->rank;
+}
+
+static int reduce(const pt_op_view* view) {
+  return reduces(view, in(view, 0), out(view, 0));
+}
+static int reduce_max_grad(const pt_op_view* view) {
+  return same_dims(in(view, 1), out(view, 0)) && same_dims(in(view, 0), in(view, 2)) &&
+         reduces(view, in(view, 1), in(view, 0));
+}
+
+static int arg_max(const pt_op_view* view) {
+  const pt_tensor *x = in(view, 0), *y = out(view, 0);
+  unsigned d;
+  if (!is_axis(view, x->rank) || y->rank + 1 != x->rank) return 0;
+  for (d = 0; d < y->rank; ++d)
+    if (y->dims[d] != x->dims[(int64_t)d < view->ints[0] ? d : d + 1]) return 0;
+  return 1;
+}
+
+static int cumsum(const pt_op_view* view) {
+  return axis_same(view) && view->ints[1] >= 0 && view->ints[1] <= 1 && view->ints[2] >= 0 && view->ints[2] <= 1;
 }
 
 static int expand(const pt_op_view* view) {
@@ -304,6 +353,51 @@ static int gather(const pt_op_view* view) {
 }
 static int gather_grad(const pt_op_view* view) {
   return gathers(view, out(view, 0), in(view, 1), in(view, 0));
+}
+
+static int sgd_rows(const pt_op_view* view) {
+  const pt_tensor *w = in(view, 0), *indices = in(view, 1), *dy = in(view, 2);
+  unsigned d;
+  if (!same_dims(w, out(view, 0)) || w->rank < 1 || dy->rank + 1u != (unsigned)w->rank + indices->rank) return 0;
+  for (d = 0; d < dy->rank; ++d)
+    if (dy->dims[d] != (d < indices->rank ? indices->dims[d] : w->dims[d + 1 - indices->rank])) return 0;
+  return 1;
+}
+
+/* `indices`, of the rank of `x`, stay within its extents but along the axis. */
+static int picks(const pt_op_view* view, const pt_tensor* x, const pt_tensor* y) {
+  const pt_tensor* indices = in(view, 1);
+  unsigned d;
+  if (!is_axis(view, x->rank) || indices->rank != x->rank || !same_dims(indices, y)) return 0;
+  for (d = 0; d < x->rank; ++d)
+    if ((int64_t)d != view->ints[0] && indices->dims[d] > x->dims[d]) return 0;
+  return 1;
+}
+
+static int gather_elements(const pt_op_view* view) {
+  return picks(view, in(view, 0), out(view, 0));
+}
+static int gather_elements_grad(const pt_op_view* view) {
+  return picks(view, out(view, 0), in(view, 0));
+}
+
+static int resizes(const pt_op_view* view, const pt_tensor* x, const pt_tensor* y) {
+  unsigned scale;
+  if (x->rank != 4 || y->rank != 4 || x->dims[0] != y->dims[0] || x->dims[1] != y->dims[1]) return 0;
+  if (view->ints[PT_RESIZE_LINEAR] < 0 || view->ints[PT_RESIZE_LINEAR] > 1) return 0;
+  if (view->ints[PT_RESIZE_COORDINATES] < 0 || view->ints[PT_RESIZE_COORDINATES] >= PT_RESIZE_COORDINATE_COUNT)
+    return 0;
+  if (view->ints[PT_RESIZE_ROUNDING] < 0 || view->ints[PT_RESIZE_ROUNDING] >= PT_RESIZE_ROUNDING_COUNT) return 0;
+  for (scale = 0; scale < 2; ++scale)
+    if (!(view->reals[scale] > 1e-9 && view->reals[scale] < 1e9)) return 0; /* false for a NaN */
+  return 1;
+}
+
+static int resize(const pt_op_view* view) {
+  return resizes(view, in(view, 0), out(view, 0));
+}
+static int resize_grad(const pt_op_view* view) {
+  return resizes(view, out(view, 0), in(view, 0));
 }
 
 /* ---- losses ---- */
@@ -467,7 +561,31 @@ static const op_rule rules[] = {
     {PT_OP_avg_pool_grad, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, avg_pool_grad},
     {PT_OP_reduce_sum, 1, 1, 1, 1, 1, 0, REAL, reduce},
     {PT_OP_reduce_mean, 1, 1, 1, 1, 1, 0, REAL, reduce},
-    {PT_OP_expand, 1, 1, 1, 1, 0, 1, REAL, expand},
+    {PT_OP_expand, 1, 1, 1, 1, 0, 1, SAME, expand},
+    {PT_OP_reduce_max, 1, 1, 1, 1, 1, 0, REAL, reduce},
+    {PT_OP_reduce_max_grad, 3, 3, 1, 1, 1, 0, REAL, reduce_max_grad},
+    {PT_OP_arg_max, 1, 1, 1, 1, 1, 0, POSITIONS, arg_max},
+    {PT_OP_cumsum, 1, 1, 1, 1, 3, 0, REAL, cumsum},
+    {PT_OP_resize, 1, 1, 1, 1, PT_RESIZE_ATTRS, 2, REAL, resize},
+    {PT_OP_resize_grad, 1, 1, 1, 1, PT_RESIZE_ATTRS, 2, REAL, resize_grad},
+    {PT_OP_gather_elements, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements},
+    {PT_OP_gather_elements_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements_grad},
+    {PT_OP_compare, 2, 2, 1, 1, 1, 0, COMPARED, compare},
+    {PT_OP_where, 3, 3, 1, 1, 0, 0, CHOSEN, where},
+    {PT_OP_maximum, 2, 2, 1, 1, 0, 0, REAL, binary},
+    {PT_OP_minimum, 2, 2, 1, 1, 0, 0, REAL, binary},
+    {PT_OP_maximum_grad, 3, 3, 1, 1, 0, 0, REAL, pow_grad},
+    {PT_OP_abs, 1, 1, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_sign, 1, 1, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_round, 1, 1, 1, 1, 1, 0, REAL, rounds},
+    {PT_OP_sin, 1, 1, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_cos, 1, 1, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_elu, 1, 1, 1, 1, 0, 3, REAL, all_same},
+    {PT_OP_elu_grad, 2, 2, 1, 1, 0, 3, REAL, all_same},
+    {PT_OP_softplus, 1, 1, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_softplus_grad, 2, 2, 1, 1, 0, 0, REAL, all_same},
+    {PT_OP_clip, 1, 1, 1, 1, 0, 2, REAL, all_same},
+    {PT_OP_clip_grad, 2, 2, 1, 1, 0, 2, REAL, all_same},
     {PT_OP_transpose, 1, 1, 1, 1, -1, 0, SAME, transpose},
     {PT_OP_concat, 1, PT_MAX_OPERANDS - 1, 1, 1, 1, 0, SAME, concat},
     {PT_OP_split, 1, 1, 1, PT_MAX_OPERANDS - 1, 1, 0, SAME, split},
@@ -523,6 +641,7 @@ static const op_rule rules[] = {
     {PT_OP_max_pool_grad_nchwc, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
     {PT_OP_avg_pool_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
     {PT_OP_avg_pool_grad_nchwc, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, nchwc},
+    {PT_OP_sgd_rows, 3, 3, 1, 1, 0, 0, SAME_INDEX, sgd_rows},
 };
 
 static const op_rule* find_rule(uint16_t op) {
@@ -548,11 +667,20 @@ static int is_index(uint8_t dtype, unsigned rule) {
   return dtype == PT_I64 || dtype == PT_I32 || (dtype == PT_U8 && rule == REAL_LABEL);
 }
 
+/* The rules whose operands are not all of one dtype but for an index. */
+static int mixed_dtypes_fit(const pt_op_view* view, unsigned rule) {
+  const uint8_t a = in(view, 0)->dtype;
+  if (rule == COMPARED) return in(view, 1)->dtype == a && out(view, 0)->dtype == PT_BOOL;
+  if (rule == POSITIONS) return a == PT_F32 && out(view, 0)->dtype == PT_I64;
+  return a == PT_BOOL && in(view, 1)->dtype == in(view, 2)->dtype && in(view, 1)->dtype == out(view, 0)->dtype;
+}
+
 static int dtypes_fit(const pt_op_view* view, unsigned rule) {
   const uint8_t first = in(view, 0)->dtype;
   const int indexed = rule == REAL_LABEL || rule == SAME_INDEX;
   unsigned operand;
   if (rule == ANY) return 1;
+  if (rule == COMPARED || rule == CHOSEN || rule == POSITIONS) return mixed_dtypes_fit(view, rule);
   if (rule != SAME && rule != SAME_INDEX && first != PT_F32 && first != PT_F64) return 0;
   if (rule == BYTES_MADE) return out(view, 0)->dtype == PT_U8;
   if (rule == REAL_BYTES) return in(view, 1)->dtype == PT_U8 && out(view, 0)->dtype == first;

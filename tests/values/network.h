@@ -14,39 +14,16 @@
 #include "autodiff/autodiff.h"
 #include "import/onnx.h"
 #include "ir/evaluate.h"
-#include "kernels/portable/philox.h"
+#include "values/generator.h"
 
 namespace pantoum {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-inline std::vector<uint32_t> words(uint32_t stream, size_t count) {
-  std::vector<uint32_t> out(count);
-  const uint32_t key[2] = {stream, 1};
-  for (size_t group = 0; group * 4 < count; ++group) {
-    const uint32_t counter[4] = {static_cast<uint32_t>(group), 0, 0, 0};
-    uint32_t four[4];
-    pt_philox(counter, key, four);
-    for (size_t lane = 0; lane < 4 && group * 4 + lane < count; ++lane) out[group * 4 + lane] = four[lane];
-  }
-  return out;
-}
-
-inline std::vector<float> uniform(uint32_t stream, size_t count, double scale, double shift) {
-  std::vector<float> out(count);
-  const std::vector<uint32_t> from = words(stream, count);
-  for (size_t at = 0; at < count; ++at)
-    out[at] = static_cast<float>(shift + scale * (static_cast<double>(from[at] >> 8) / 8388608.0 - 1.0));
-  return out;
-}
-
-template <class T>
-std::vector<std::byte> bytes_of(const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
-}
+using values::bytes_of;
+using values::uniform;
+using values::words;
 
 // The model file beside the weights that the generator makes, in a folder of their own.
 class Network {

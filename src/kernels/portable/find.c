@@ -14,6 +14,8 @@ static uint8_t moved_as(uint16_t op, uint8_t dtype) {
     case PT_OP_slice:
     case PT_OP_slice_grad:
     case PT_OP_gather:
+    case PT_OP_gather_elements:
+    case PT_OP_where:
       return dtype == PT_F64 ? PT_I64 : dtype == PT_I32 ? PT_F32 : dtype == PT_BOOL ? PT_U8 : dtype;
     default:
       return dtype;

@@ -46,6 +46,32 @@ TEST(OwnMath, AgreesWithTheCLibrary) {
       1e-14);
 }
 
+TEST(OwnMath, AgreesWithTheCLibraryNearZeroAndFarAway) {
+  for (const double range : {1e-8, 1e-3, 1.0, 40.0}) {
+    EXPECT_LT(worst(
+                  pt_expm1, [](double x) { return std::expm1(x); }, -range, range, 1e-300),
+              5e-15);
+    EXPECT_LT(worst(
+                  pt_softplus, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }, -range,
+                  range, 1e-300),
+              5e-15);
+  }
+  EXPECT_LT(worst(
+                pt_log1p, [](double x) { return std::log1p(x); }, -0.5, 5, 1e-300),
+            5e-15);
+  for (const double range : {1.0, 100.0, 1.6e6}) {
+    EXPECT_LT(worst(
+                  pt_sin, [](double x) { return std::sin(x); }, -range, range, 1e-3),
+              1e-13);
+    EXPECT_LT(worst(
+                  pt_cos, [](double x) { return std::cos(x); }, -range, range, 1e-3),
+              1e-13);
+  }
+  EXPECT_LT(worst(
+                pt_sin, [](double x) { return std::sin(x); }, 1e9, 1.001e9, 1),
+            1e-6);
+}
+
 TEST(OwnMath, KeepsTheSpecialValues) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(pt_exp(inf), inf);
@@ -57,10 +83,19 @@ TEST(OwnMath, KeepsTheSpecialValues) {
   EXPECT_TRUE(std::isnan(pt_log(-1)));
   EXPECT_EQ(pt_tanh(inf), 1);
   EXPECT_EQ(pt_erf(-inf), -1);
+  EXPECT_EQ(pt_sin(0), 0);
+  EXPECT_EQ(pt_cos(0), 1);
+  EXPECT_EQ(pt_expm1(0), 0);
+  EXPECT_EQ(pt_expm1(-inf), -1);
+  EXPECT_EQ(pt_expm1(inf), inf);
+  EXPECT_EQ(pt_softplus(-inf), 0);
+  EXPECT_EQ(pt_softplus(inf), inf);
+  EXPECT_TRUE(std::isnan(pt_sin(inf)) && std::isnan(pt_cos(-inf)));
   EXPECT_EQ(pt_pow(3, 2), 9);
   EXPECT_EQ(pt_pow(-2, 3), -8);
   EXPECT_TRUE(std::isnan(pt_pow(-2, 0.5)));
-  for (double (*function)(double) : {pt_exp, pt_log, pt_tanh, pt_erf, pt_sigmoid})
+  for (double (*function)(double) :
+       {pt_exp, pt_log, pt_tanh, pt_erf, pt_sigmoid, pt_sin, pt_cos, pt_expm1, pt_softplus})
     EXPECT_TRUE(std::isnan(function(nan)));
 }
 

@@ -85,6 +85,63 @@ static inline double pt_log(double x) {
   return dk * 0.693147180369123816490 + (2 * s + (2 * s * z * p + dk * 1.90821492927058770002e-10));
 }
 
+/* e^x - 1 and log(1 + x) for x near 0 too, after Kahan: the rounding of 1 + x divides itself out. */
+static inline double pt_expm1(double x) {
+  const double power = pt_exp(x);
+  if (power == 1) return x;
+  if (power - 1 == -1 || power > 1e300) return power - 1;
+  return (power - 1) * x / pt_log(power);
+}
+static inline double pt_log1p(double x) {
+  const double whole = 1 + x;
+  return whole == 1 ? x : pt_log(whole) * x / (whole - 1);
+}
+
+static inline double pt_softplus(double x) {
+  return x > 0 ? x + pt_log1p(pt_exp(-x)) : pt_log1p(pt_exp(x));
+}
+
+/* sin(x + turns * pi / 2): x = k pi / 2 + r, |r| <= pi / 4, in three parts of 33 bits whose products with k are exact
+ * up to |x| of 1.6 million; beyond, the error grows as the distance between floats does; from 2^52 on x counts as 0. */
+static inline double pt_sin_turned(double x, int turns) {
+  if (!(x - x == 0)) return x - x;
+  if (x >= 4503599627370496.0 || x <= -4503599627370496.0) x = 0;
+  const double rounded = x * 0.63661977236758134 + 6755399441055744.0;
+  const double k = rounded - 6755399441055744.0;
+  const double r = ((x - k * 1.57079632673412561417) - k * 6.07710050630396597660e-11) - k * 2.02226624879595063154e-21;
+  const double z = r * r;
+  const int quarter = (int)(((int64_t)k + turns) & 3);
+  double p;
+  if (quarter & 1) {
+    p = 1.0 / 20922789888000.0;
+    p = p * z - 1.0 / 87178291200.0;
+    p = p * z + 1.0 / 479001600.0;
+    p = p * z - 1.0 / 3628800.0;
+    p = p * z + 1.0 / 40320.0;
+    p = p * z - 1.0 / 720.0;
+    p = p * z + 1.0 / 24.0;
+    p = p * z - 0.5;
+    p = p * z + 1.0;
+  } else {
+    p = 1.0 / 355687428096000.0;
+    p = p * z - 1.0 / 1307674368000.0;
+    p = p * z + 1.0 / 6227020800.0;
+    p = p * z - 1.0 / 39916800.0;
+    p = p * z + 1.0 / 362880.0;
+    p = p * z - 1.0 / 5040.0;
+    p = p * z + 1.0 / 120.0;
+    p = p * z - 1.0 / 6.0;
+    p = r + r * z * p;
+  }
+  return quarter & 2 ? -p : p;
+}
+static inline double pt_sin(double x) {
+  return pt_sin_turned(x, 0);
+}
+static inline double pt_cos(double x) {
+  return pt_sin_turned(x, 1);
+}
+
 static inline double pt_sigmoid(double x) {
   if (x >= 0) return 1 / (1 + pt_exp(-x));
   const double e = pt_exp(x);

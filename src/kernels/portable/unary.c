@@ -8,14 +8,15 @@
 typedef struct elements {
   const pt_real *a, *b;
   pt_real* y;
-  pt_real p, q;
+  pt_real p, q, r;
 } elements;
 
 static pt_status run(const pt_call* call, pt_body body, size_t weight) {
-  elements state = {call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, call->outputs[0].data, 0,
-                    0};
+  elements state = {
+      call->inputs[0].data, call->input_count > 1 ? call->inputs[1].data : NULL, call->outputs[0].data, 0, 0, 0};
   if (call->real_count > 0) state.p = (pt_real)call->reals[0];
   if (call->real_count > 1) state.q = (pt_real)call->reals[1];
+  if (call->real_count > 2) state.r = (pt_real)call->reals[2];
   const size_t count = pt_elements(&call->outputs[0]);
   PT_NAME(pt_parallel)(call, count, count * weight, body, &state);
   return PT_OK;
@@ -27,35 +28,42 @@ static pt_status run(const pt_call* call, pt_body body, size_t weight) {
 #define PT_IVDEP
 #endif
 
-#define PT_UNARY(name, weight, expression)                           \
-  static void name##_elements(void* arg, size_t begin, size_t end) { \
-    const elements* state = arg;                                     \
-    const pt_real *a = state->a, p = state->p, q = state->q;         \
-    pt_real* out = state->y;                                         \
-    (void)p, (void)q;                                                \
-    PT_IVDEP for (size_t at = begin; at < end; ++at) {               \
-      const pt_real x = a[at];                                       \
-      out[at] = (pt_real)(expression);                               \
-    }                                                                \
-  }                                                                  \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) {                \
-    return run(call, name##_elements, weight);                       \
+#define PT_UNARY(name, weight, expression)                                 \
+  static void name##_elements(void* arg, size_t begin, size_t end) {       \
+    const elements* state = arg;                                           \
+    const pt_real *a = state->a, p = state->p, q = state->q, r = state->r; \
+    pt_real* out = state->y;                                               \
+    (void)p, (void)q, (void)r;                                             \
+    PT_IVDEP for (size_t at = begin; at < end; ++at) {                     \
+      const pt_real x = a[at];                                             \
+      out[at] = (pt_real)(expression);                                     \
+    }                                                                      \
+  }                                                                        \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                      \
+    return run(call, name##_elements, weight);                             \
   }
 
-#define PT_GRADIENT(name, weight, expression)                        \
-  static void name##_elements(void* arg, size_t begin, size_t end) { \
-    const elements* state = arg;                                     \
-    const pt_real *a = state->a, *b = state->b, p = state->p;        \
-    pt_real* out = state->y;                                         \
-    (void)p;                                                         \
-    PT_IVDEP for (size_t at = begin; at < end; ++at) {               \
-      const pt_real dy = a[at], x = b[at];                           \
-      out[at] = (pt_real)(expression);                               \
-    }                                                                \
-  }                                                                  \
-  pt_status PT_NAME(pt_##name)(const pt_call* call) {                \
-    return run(call, name##_elements, weight);                       \
+#define PT_GRADIENT(name, weight, expression)                                             \
+  static void name##_elements(void* arg, size_t begin, size_t end) {                      \
+    const elements* state = arg;                                                          \
+    const pt_real *a = state->a, *b = state->b, p = state->p, q = state->q, r = state->r; \
+    pt_real* out = state->y;                                                              \
+    (void)p, (void)q, (void)r;                                                            \
+    PT_IVDEP for (size_t at = begin; at < end; ++at) {                                    \
+      const pt_real dy = a[at], x = b[at];                                                \
+      out[at] = (pt_real)(expression);                                                    \
+    }                                                                                     \
+  }                                                                                       \
+  pt_status PT_NAME(pt_##name)(const pt_call* call) {                                     \
+    return run(call, name##_elements, weight);                                            \
   }
+
+/* Halves to even: adding 2^52 leaves no bits behind the point. */
+static double nearest(double x) {
+  const double big = 4503599627370496.0;
+  if (!(x < big && x > -big)) return x;
+  return x < 0 ? -((big - x) - big) : (x + big) - big;
+}
 
 PT_UNARY(relu, 1, x > 0 ? x : x != x ? x : 0)
 PT_UNARY(leaky_relu, 1, x > 0 ? x : p * x)
@@ -67,6 +75,16 @@ PT_UNARY(exp, 16, pt_exp((double)x))
 PT_UNARY(log, 16, pt_log((double)x))
 PT_UNARY(neg, 1, -x)
 PT_UNARY(scale, 1, p* x + q)
+PT_UNARY(abs, 1, x < 0 ? -x : x == 0 ? 0 : x)
+PT_UNARY(sign, 1, x > 0 ? 1 : x < 0 ? -1 : x)
+PT_UNARY(sin, 24, pt_sin((double)x))
+PT_UNARY(cos, 24, pt_cos((double)x))
+PT_UNARY(elu, 16, x > 0 ? (double)(p * x) : (double)q * pt_expm1((double)(r * x)))
+PT_UNARY(softplus, 32, pt_softplus((double)x))
+PT_UNARY(clip, 1, x<p ? p : x> q ? q : x)
+PT_UNARY(round_down, 2, floor((double)x))
+PT_UNARY(round_up, 2, ceil((double)x))
+PT_UNARY(round_even, 2, nearest((double)x))
 
 PT_GRADIENT(relu_grad, 1, x > 0 ? dy : 0)
 PT_GRADIENT(leaky_relu_grad, 1, x > 0 ? dy : p * dy)
@@ -74,6 +92,15 @@ PT_GRADIENT(sigmoid_grad, 1, dy*(x*(1 - x)))
 PT_GRADIENT(tanh_grad, 1, dy*(1 - x * x))
 PT_GRADIENT(erf_grad, 16, (double)dy*(1.1283791670955126 * pt_exp(-(double)x * (double)x)))
 PT_GRADIENT(sqrt_grad, 2, dy / (2 * x))
+PT_GRADIENT(elu_grad, 16, x > 0 ? (double)(dy * p) : (double)dy * ((double)(q * r) * pt_exp((double)(r * x))))
+PT_GRADIENT(softplus_grad, 16, (double)dy* pt_sigmoid((double)x))
+PT_GRADIENT(clip_grad, 1, x > p && x < q ? dy : 0)
+
+pt_status PT_NAME(pt_round)(const pt_call* call) {
+  return call->ints[0] == 0   ? PT_NAME(pt_round_down)(call)
+         : call->ints[0] == 1 ? PT_NAME(pt_round_up)(call)
+                              : PT_NAME(pt_round_even)(call);
+}
 
 static const double kHalfRoot = 0.70710678118654752, kTanhScale = 0.79788456080286536, kTanhCube = 0.044715;
 

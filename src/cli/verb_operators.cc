@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+#include "import/catalog.h"
+#include "ir/op_registry.h"
+
+namespace pantoum::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kHead =
+    "# Operators\n\n"
+    "Written by `pantoum operators`; a test holds this file to what it says.\n\n"
+    "## ONNX\n\n"
+    "Domain ai.onnx, opsets 11 to 21, in the form that each opset gives an operator (attributes that became inputs, "
+    "and so on). Tensors are\n"
+    "float32 where nothing else is said. *Becomes* names the ops below; several are a decomposition, whose gradient is "
+    "that of its parts.\n"
+    "*Folded* operators are computed while importing where their operands are known, whatever their types; those "
+    "without ops are supported in\n"
+    "that way alone.\n\n"
+    "| operator | gradient | becomes | folded | notes |\n| --- | --- | --- | --- | --- |\n";
+
+constexpr const char* kOwn =
+    "\n## Ops of Pantoum\n\n"
+    "What a training step is made of, as plans name it; [ops.h](../include/pantoum/ops.h) has operands, attributes and "
+    "meaning. *In place*: its\n"
+    "result may be written over an input. An op that is not repeatable has an effect that may happen once a step.\n\n"
+    "| op | id | inputs | outputs | integers | reals | gradient | in place | repeatable |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n";
+
+const char* yes_or_no(bool holds) {
+  return holds ? "yes" : "no";
+}
+
+std::string range_of(int least, int most) {
+  if (least == ir::kAny) return "any";
+  if (most == ir::kAny) return fmt::format("{} or more", least);
+  return least == most ? std::to_string(least) : fmt::format("{} to {}", least, most);
+}
+
+std::string row_of(const import::CatalogEntry& entry) {
+  const std::string becomes =
+      entry.made_of.empty() ? "a view, or nothing" : fmt::format("{}", fmt::join(entry.made_of, ", "));
+  return fmt::format("| {} | {} | {} | {} | {} |\n", entry.op_type, entry.lowered ? yes_or_no(entry.gradient) : "",
+                     entry.lowered ? becomes : "", entry.folded ? "yes" : "", entry.note);
+}
+
+std::string row_of(const ir::OpDef& def) {
+  const ir::Signature& has = def.signature;
+  return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", def.name, static_cast<int>(def.kind),
+                     range_of(has.min_inputs, has.max_inputs), range_of(has.min_outputs, has.max_outputs),
+                     range_of(has.ints, has.ints), range_of(has.reals, has.reals), yes_or_no(def.gradient != nullptr),
+                     yes_or_no(def.in_place != nullptr), yes_or_no(def.recompute));
+}
+
+Json to_json() {
+  Json onnx = Json::array(), own = Json::array();
+  for (const import::CatalogEntry& entry : import::operator_catalog()) {
+    onnx.push_back({{"operator", entry.op_type},
+                    {"runs", entry.lowered},
+                    {"folded", entry.folded},
+                    {"gradient", entry.gradient},
+                    {"becomes", entry.made_of},
+                    {"notes", entry.note}});
+  }
+  for (const ir::OpDef& def : ir::all_op_defs()) {
+    own.push_back({{"op", def.name}, {"id", static_cast<int>(def.kind)}, {"gradient", def.gradient != nullptr}});
+  }
+  return {{"onnx", onnx}, {"ops", own}};
+}
+
+}  // namespace
+
+void add_operators(CLI::App& app, Action& chosen) {
+  auto common = std::make_shared<Common>();
+  CLI::App* verb =
+      app.add_subcommand("operators", "the operators of ONNX that run and train here, and the ops they become");
+  add_common(*verb, *common);
+  verb->callback([=, &chosen] {
+    chosen = [=]() -> Result<int> {
+      std::string text = kHead;
+      for (const import::CatalogEntry& entry : import::operator_catalog()) text += row_of(entry);
+      text += kOwn;
+      for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
+      std::printf("%s", common->json() ? (to_json().dump(1) + "\n").c_str() : text.c_str());
+      return 0;
+    };
+  });
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,45 @@
+#include "import/catalog.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "import/fold.h"
+#include "import/operators.h"
+#include "ir/op_registry.h"
+
+namespace pantoum::import {
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+// The last op makes the result.
+bool has_gradient(const std::vector<std::string>& made_of) {
+  return made_of.empty() || std::ranges::any_of(ir::all_op_defs(), [&](const ir::OpDef& def) {
+           return made_of.back() == def.name && def.gradient != nullptr;
+         });
+}
+
+}  // namespace
+
+std::vector<CatalogEntry> operator_catalog() {
+  std::vector<CatalogEntry> catalog;
+  for (const auto family : all_operators()) {
+    for (const OperatorEntry& entry : family) {
+      const std::vector<std::string> made_of = words_of(entry.made_of);
+      catalog.push_back(
+          {entry.op_type, true, find_folder(entry.op_type) != nullptr, has_gradient(made_of), made_of, entry.note});
+    }
+  }
+  for (const auto family : {arithmetic_folders(), movement_folders()}) {
+    for (const FolderEntry& entry : family) {
+      if (find_operator("", entry.op_type) == nullptr) catalog.push_back({.op_type = entry.op_type, .folded = true});
+    }
+  }
+  std::ranges::sort(catalog, {}, &CatalogEntry::op_type);
+  return catalog;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,129 @@
+// Activations that are made of simpler ops, and the one-op rest.
+#include <array>
+
+#include "import/operators.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::ValueId;
+
+constexpr double kLargest = 3.4028234663852886e38;
+
+Result<void> finish(Node& node, Result<ValueId> y) {
+  PANTOUM_ASSIGN(const ValueId made, std::move(y));
+  node.set(0, made);
+  return {};
+}
+
+template <Kind kKind>
+Result<void> lower_unary(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  return finish(node, node.op(kKind, {x}));
+}
+
+template <int64_t kWay>
+Result<void> lower_round(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  return finish(node, node.op(Kind::k_round, {x}, {{kWay}, {}}));
+}
+
+// Y = X > 0 ? above X : below (e^(inner X) - 1)
+Result<void> exponential(Node& node, double above, double below, double inner) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  return finish(node, node.op(Kind::k_elu, {x}, {{}, {above, below, inner}}));
+}
+
+Result<void> lower_elu(Node& node) {
+  return exponential(node, 1, node.attributes().real("alpha", 1), 1);
+}
+Result<void> lower_selu(Node& node) {
+  const double alpha = node.attributes().real("alpha", 1.67326319217681884765625);
+  const double gamma = node.attributes().real("gamma", 1.05070102214813232421875);
+  return exponential(node, gamma, gamma * alpha, 1);
+}
+Result<void> lower_celu(Node& node) {
+  const double alpha = node.attributes().real("alpha", 1);
+  if (!(alpha > 0)) return fail("E0211", "its alpha is not positive");
+  return exponential(node, 1, alpha, 1 / alpha);
+}
+
+Result<ValueId> clipped(Node& node, ValueId x, double low, double high) {
+  return node.op(Kind::k_clip, {x}, {{}, {low, high}});
+}
+
+Result<ValueId> hard_sigmoid(Node& node, double alpha, double beta) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(x, node.scale(x, alpha, beta));
+  return clipped(node, x, 0, 1);
+}
+
+Result<void> lower_hard_sigmoid(Node& node) {
+  return finish(node, hard_sigmoid(node, node.attributes().real("alpha", 0.2), node.attributes().real("beta", 0.5)));
+}
+
+Result<void> lower_hard_swish(Node& node) {
+  PANTOUM_ASSIGN(const ValueId gate, hard_sigmoid(node, 1.0 / 6, 0.5));
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  return finish(node, node.op(Kind::k_mul, {x, gate}));
+}
+
+Result<void> lower_mish(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId gate, node.op(Kind::k_softplus, {x}));
+  PANTOUM_ASSIGN(gate, node.op(Kind::k_tanh, {gate}));
+  return finish(node, node.op(Kind::k_mul, {x, gate}));
+}
+
+// relu(x) + slope * min(x, 0); the slope broadcasts to x.
+Result<void> lower_prelu(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId slope, node.real(1));
+  PANTOUM_ASSIGN(const ValueId above, node.op(Kind::k_relu, {x}));
+  PANTOUM_ASSIGN(ValueId below, clipped(node, x, -kLargest, 0));
+  PANTOUM_ASSIGN(below, node.op(Kind::k_mul, {below, slope}));
+  return finish(node, node.op(Kind::k_add, {above, below}));
+}
+
+Result<void> lower_softsign(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId size, node.op(Kind::k_abs, {x}));
+  PANTOUM_ASSIGN(size, node.scale(size, 1, 1));
+  return finish(node, node.op(Kind::k_div, {x, size}));
+}
+
+Result<void> lower_thresholded_relu(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  const auto alpha = static_cast<float>(node.attributes().real("alpha", 1));
+  const ValueId threshold = node.builder().constant_f32(node.label() + ".threshold", {}, {alpha});
+  const ValueId zero = node.builder().constant_f32(node.label() + ".zero", {}, {0.0F});
+  PANTOUM_ASSIGN(const ValueId above, node.op(Kind::k_compare, {x, threshold}, {{PT_COMPARE_GREATER}, {}}));
+  return finish(node, node.op(Kind::k_where, {above, x, zero}));
+}
+
+constexpr std::array kOperators = {OperatorEntry{"Abs", lower_unary<Kind::k_abs>, "abs"},
+                                   OperatorEntry{"Sign", lower_unary<Kind::k_sign>, "sign", "its gradient is 0"},
+                                   OperatorEntry{"Sin", lower_unary<Kind::k_sin>, "sin"},
+                                   OperatorEntry{"Cos", lower_unary<Kind::k_cos>, "cos"},
+                                   OperatorEntry{"Floor", lower_round<0>, "round", "its gradient is 0"},
+                                   OperatorEntry{"Ceil", lower_round<1>, "round", "its gradient is 0"},
+                                   OperatorEntry{"Round", lower_round<2>, "round", "its gradient is 0"},
+                                   OperatorEntry{"Softplus", lower_unary<Kind::k_softplus>, "softplus"},
+                                   OperatorEntry{"Elu", lower_elu, "elu"},
+                                   OperatorEntry{"Selu", lower_selu, "elu"},
+                                   OperatorEntry{"Celu", lower_celu, "elu"},
+                                   OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "scale clip"},
+                                   OperatorEntry{"HardSwish", lower_hard_swish, "scale clip mul"},
+                                   OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
+                                   OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
+                                   OperatorEntry{"Softsign", lower_softsign, "abs scale div"},
+                                   OperatorEntry{"ThresholdedRelu", lower_thresholded_relu, "compare where"}};
+
+}  // namespace
+
+std::span<const OperatorEntry> composed_activation_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,115 @@
+// ConvTranspose: the gradient of a convolution towards its image, as an op of the forward pass.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "import/operators.h"
+#include "import/windows.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Shape;
+using ir::ValueId;
+
+// One spatial dimension: the window, and how far the result reaches.
+struct Upward {
+  Window window;
+  int64_t extent = 0;
+};
+
+struct Lists {
+  std::vector<int64_t> strides, dilations, pads, extra, extents;
+  std::string rule;
+};
+
+Result<Lists> read_lists(Node& node, size_t rank) {
+  Lists lists;
+  PANTOUM_ASSIGN(lists.strides, window_list(node, "strides", rank, 1, 1));
+  PANTOUM_ASSIGN(lists.dilations, window_list(node, "dilations", rank, 1, 1));
+  PANTOUM_ASSIGN(lists.pads, window_list(node, "pads", 2 * rank, 0, 0));
+  PANTOUM_ASSIGN(lists.extra, window_list(node, "output_padding", rank, 0, 0));
+  PANTOUM_ASSIGN(lists.extents, window_list(node, "output_shape", rank, 0, 0));
+  lists.rule = node.attributes().text("auto_pad", "NOTSET");
+  const bool known =
+      lists.rule == "NOTSET" || lists.rule == "VALID" || lists.rule == "SAME_UPPER" || lists.rule == "SAME_LOWER";
+  if (!known) return fail("E0211", fmt::format("its auto_pad is '{}'", lists.rule));
+  return lists;
+}
+
+// A result of a given extent is padded by what the windows make too much.
+Result<Upward> upward(const Lists& lists, size_t d, int64_t from, int64_t kernel) {
+  const size_t rank = lists.strides.size();
+  Upward up{{kernel, lists.strides[d], 0, 0, lists.dilations[d]}, lists.extents[d]};
+  if (lists.extra[d] >= up.window.stride) {
+    return unsupported("its output_padding is not smaller than its stride", "use a smaller output_padding");
+  }
+  const int64_t whole = up.window.stride * (from - 1) + lists.extra[d] + (kernel - 1) * up.window.dilation + 1;
+  const bool same = lists.rule == "SAME_UPPER" || lists.rule == "SAME_LOWER";
+  if (up.extent == 0 && same) up.extent = from * up.window.stride;
+  if (up.extent != 0) {
+    const int64_t total = whole - up.extent;
+    if (total < 0) return unsupported("its output_shape is larger than its windows reach", "use output_padding");
+    up.window.before = lists.rule == "SAME_UPPER" ? total / 2 : total - total / 2;
+    up.window.after = total - up.window.before;
+    return up;
+  }
+  if (lists.rule == "NOTSET") {
+    up.window.before = lists.pads[d];
+    up.window.after = lists.pads[rank + d];
+  }
+  up.extent = whole - up.window.before - up.window.after;
+  return up;
+}
+
+Result<std::vector<Upward>> read_upward(Node& node, const Shape& image, const Shape& weight) {
+  const size_t rank = image.size() - 2;
+  if (rank > 2) return unsupported(fmt::format("it works on {} spatial dimensions", rank), "one or two are supported");
+  PANTOUM_ASSIGN(const Lists lists, read_lists(node, rank));
+  std::vector<Upward> all;
+  for (size_t d = 0; d < rank; ++d) {
+    PANTOUM_ASSIGN(const Upward up, upward(lists, d, image[d + 2], weight[d + 2]));
+    all.push_back(up);
+  }
+  return all;
+}
+
+Result<ValueId> with_bias(Node& node, ValueId y) {
+  if (!node.has(2)) return y;
+  PANTOUM_ASSIGN(ValueId bias, node.real(2));
+  const Shape shape = node.builder().type(y).shape;
+  PANTOUM_ASSIGN(bias, node.reshape(bias, {shape[1], 1, 1}));
+  return node.op(ir::Kind::k_add, {y, bias});
+}
+
+Result<void> lower_conv_transpose(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId w, node.real(1));
+  const Shape image = node.shape(0), weight = node.shape(1);
+  if (image.size() < 3 || weight.size() != image.size()) return fail("E0211", "its image and weight differ in rank");
+  PANTOUM_ASSIGN(const std::vector<Upward> up, read_upward(node, image, weight));
+  const Upward columns = up.back(), rows = up.size() == 2 ? up[0] : Upward{Window{}, 1};
+  const Window &h = rows.window, &v = columns.window;
+  const int64_t groups = node.attributes().integer("group", 1);
+  const ir::Attrs attrs{{h.stride, v.stride, h.before, v.before, h.after, v.after, h.dilation, v.dilation, groups}, {}};
+  PANTOUM_ASSIGN(x, as_image(node, x));
+  PANTOUM_ASSIGN(w, as_image(node, w));
+  const int64_t channels = weight[1] > 0 && groups > 0 && groups < INT32_MAX ? weight[1] * groups : 0;
+  const ir::TensorType made{ir::DType::kF32, {image[0], channels, rows.extent, columns.extent}};
+  PANTOUM_ASSIGN(ValueId y, node.op(ir::Kind::k_conv2d_dx, {x, w}, attrs, {made}));
+  PANTOUM_ASSIGN(y, with_bias(node, y));
+  PANTOUM_ASSIGN(y, from_image(node, y, image.size()));
+  node.set(0, y);
+  return {};
+}
+
+constexpr std::array kOperators = {OperatorEntry{"ConvTranspose", lower_conv_transpose, "conv2d_dx add",
+                                                 "one or two dimensions of space; output_padding below the stride"}};
+
+}  // namespace
+
+std::span<const OperatorEntry> conv_transpose_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,61 @@
+// Along one axis: ArgMax, ArgMin, CumSum.
+#include <array>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::Shape;
+using ir::ValueId;
+
+// The last maximum would be counted from the other end.
+Result<void> lower_arg(Node& node, bool minimum) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  Shape shape = node.shape(0);
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), shape.size()));
+  if (node.attributes().integer("select_last_index", 0) != 0) return unsupported("it wants the last of equal elements");
+  if (minimum) {
+    PANTOUM_ASSIGN(x, node.op(Kind::k_neg, {x}));
+  }
+  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
+  if (node.attributes().integer("keepdims", 1) != 0) {
+    shape[static_cast<size_t>(axis)] = 1;
+    PANTOUM_ASSIGN(y, node.reshape(y, shape));
+  }
+  node.set(0, y);
+  return {};
+}
+Result<void> lower_arg_max(Node& node) {
+  return lower_arg(node, false);
+}
+Result<void> lower_arg_min(Node& node) {
+  return lower_arg(node, true);
+}
+
+Result<void> lower_cumsum(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "axis"));
+  if (told.size() != 1) return fail("E0211", "its axis is not one number");
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(told[0], node.shape(0).size()));
+  const int64_t exclusive = node.attributes().integer("exclusive", 0),
+                reverse = node.attributes().integer("reverse", 0);
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_cumsum, {x}, {{axis, exclusive != 0, reverse != 0}, {}}));
+  node.set(0, y);
+  return {};
+}
+
+constexpr const char* kPosition = "the first of equal elements; its result is an integer: no gradient passes";
+constexpr std::array kOperators = {OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
+                                   OperatorEntry{"ArgMin", lower_arg_min, "neg arg_max", kPosition},
+                                   OperatorEntry{"CumSum", lower_cumsum, "cumsum", "constant axis"}};
+
+}  // namespace
+
+std::span<const OperatorEntry> scan_operators() {
+  return kOperators;
+}
+
+}  // namespace pantoum::import

@@ -1,0 +1,44 @@
+// Along one axis: where the maximum is, and running sums.
+#include "ir/builder.h"
+#include "ir/op_families.h"
+#include "ir/shape_rules.h"
+
+namespace pantoum::ir {
+namespace {
+
+Types arg_max_rule(const OpTypes& types) {
+  PANTOUM_TRY(float_dtype(types.inputs));
+  Shape shape = types.inputs[0].shape;
+  PANTOUM_TRY(want_axis(types.attrs.ints[0], shape.size()));
+  shape.erase(shape.begin() + types.attrs.ints[0]);
+  return std::vector<TensorType>{{DType::kI64, std::move(shape)}};
+}
+
+Types cumsum_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_axis(types.attrs.ints[0], types.inputs[0].shape.size()));
+  for (const size_t flag : {1u, 2u}) {
+    if (types.attrs.ints[flag] < 0 || types.attrs.ints[flag] > 1) return refuse("a flag must be 0 or 1");
+  }
+  return same_as_first(types);
+}
+
+// What an element is added to, seen from the other end.
+void cumsum_gradient(Backward& back) {
+  ir::Attrs attrs = back.op.attrs;
+  attrs.ints[2] = 1 - attrs.ints[2];
+  back.d_inputs[0] = back.builder.op(Kind::k_cumsum, back.op.name + ".dx", {back.d_outputs[0]}, attrs);
+}
+
+}  // namespace
+
+std::vector<OpDef> scan_ops() {
+  return {{.kind = Kind::k_arg_max, .signature = {.ints = 1}, .infer = arg_max_rule, .cost = flops_per_input<1>},
+          {.kind = Kind::k_cumsum,
+           .signature = {.ints = 3},
+           .infer = cumsum_rule,
+           .gradient = cumsum_gradient,
+           .cost = flops_per_output<1>,
+           .in_place = over_first}};
+}
+
+}  // namespace pantoum::ir

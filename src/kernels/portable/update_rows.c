@@ -1,0 +1,95 @@
+#include <string.h>
+
+#include "kernels/portable/indices.h"
+#include "kernels/portable/kernels.h"
+
+/* Plain SGD on the rows of an embedding table that a batch read: bit for bit what gather_grad and sgd give, without the
+ * gradient's table. A row's gradient is the sum of its parts in ascending position from +0; rows that were not read
+ * stay as they are. The positions are sorted by row first: workspace for twice as many.
+ */
+enum { kBlock = 64 };
+
+typedef struct rows {
+  const pt_tensor* indices;
+  size_t extent, inner, count;
+  const uint32_t* order; /* positions by row, those of one row ascending */
+  const pt_real *w, *dy;
+  pt_real *out, lr;
+} rows;
+
+static size_t row_at(const rows* r, size_t place) {
+  return pt_row_of(r->indices, r->order[place], r->extent);
+}
+
+/* Stable merge sort from below; returns which of the two buffers holds the answer. */
+static uint32_t* sort_by_row(const pt_tensor* indices, size_t extent, size_t count, uint32_t* from, uint32_t* to) {
+  for (size_t at = 0; at < count; ++at) from[at] = (uint32_t)at;
+  for (size_t run = 1; run < count; run *= 2) {
+    for (size_t begin = 0; begin < count; begin += 2 * run) {
+      const size_t middle = begin + run < count ? begin + run : count,
+                   end = middle + run < count ? middle + run : count;
+      size_t a = begin, b = middle;
+      for (size_t at = begin; at < end; ++at) {
+        const int second =
+            a == middle || (b < end && pt_row_of(indices, from[b], extent) < pt_row_of(indices, from[a], extent));
+        to[at] = second ? from[b++] : from[a++];
+      }
+    }
+    uint32_t* const other = from;
+    from = to;
+    to = other;
+  }
+  return from;
+}
+
+/* One row's update; `begin` to `end` are its places in the order. */
+static void update_row(const rows* r, size_t begin, size_t end) {
+  const size_t at = row_at(r, begin) * r->inner;
+  for (size_t first = 0; first < r->inner; first += kBlock) {
+    const size_t columns = r->inner - first < kBlock ? r->inner - first : kBlock;
+    pt_real sum[kBlock] = {0};
+    for (size_t place = begin; place < end; ++place) {
+      const pt_real* dy = r->dy + r->order[place] * r->inner + first;
+      for (size_t column = 0; column < columns; ++column) sum[column] += dy[column];
+    }
+    const pt_real* w = r->w + at + first;
+    pt_real* out = r->out + at + first;
+    for (size_t column = 0; column < columns; ++column) out[column] = w[column] - r->lr * sum[column];
+  }
+}
+
+/* Pieces of the order; one that begins within a row leaves that row to the piece before it. */
+static void update_places(void* arg, size_t begin, size_t end) {
+  const rows* r = arg;
+  while (begin < end && begin > 0 && row_at(r, begin) == row_at(r, begin - 1)) ++begin;
+  while (begin < end) {
+    size_t next = begin + 1;
+    while (next < r->count && row_at(r, next) == row_at(r, begin)) ++next;
+    update_row(r, begin, next);
+    begin = next;
+  }
+}
+
+size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call) {
+  return 2 * sizeof(uint32_t) * pt_elements(&call->inputs[1]);
+}
+
+pt_status PT_NAME(pt_sgd_rows)(const pt_call* call) {
+  const pt_tensor *w = &call->inputs[0], *indices = &call->inputs[1];
+  const pt_status status = pt_check_indices(indices, (int64_t)w->dims[0]);
+  if (status != PT_OK) return status;
+  const size_t count = pt_elements(indices);
+  uint32_t* workspace = call->workspace;
+  const rows r = {indices,
+                  w->dims[0],
+                  pt_extent(w, 1, w->rank),
+                  count,
+                  sort_by_row(indices, w->dims[0], count, workspace, workspace + count),
+                  w->data,
+                  call->inputs[2].data,
+                  call->outputs[0].data,
+                  (pt_real)call->scalars->lr};
+  if (r.out != r.w) memcpy(r.out, r.w, pt_elements(w) * sizeof(pt_real));
+  PT_NAME(pt_parallel)(call, count, count * r.inner, update_places, (void*)(uintptr_t)&r);
+  return PT_OK;
+}
