@@ -13,7 +13,7 @@ namespace pantoum::cli {
 namespace {
 
 constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
-constexpr std::array<const char*, 6> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions", "small-saves"};
+constexpr std::array<const char*, 5> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions"};
 
 template <class Names>
 Result<void> check_names(const std::vector<std::string>& names, const Names& known, const char* option) {
@@ -71,8 +71,8 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--no-paging", words.no_paging, "recompute only");
   verb.add_flag("--no-remat", words.no_remat, "page only");
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
-  verb.add_flag("--no-small-saves", words.no_small_saves,
-                "backward reads activations, never their signs or window taps");
+  verb.add_flag("--small-saves", words.small_saves,
+                "signs and window taps in place of activations: less RAM, but plans are proved less near to the least");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
   verb.add_option("--threads", words.threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
@@ -80,8 +80,7 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
-  verb.add_option("--disable", words.disable,
-                  "switch an optional pass off: paging, remat, inplace, layouts, fusions, small-saves");
+  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts, fusions");
   verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
@@ -137,7 +136,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
                     : words.kernels == "onednn" ? train::KernelSet::Choice::kOneDnn
                                                 : train::KernelSet::Choice::kAuto;
   request.layouts = !disabled("layouts");
-  request.small_saves = !words.no_small_saves && !disabled("small-saves");
+  request.small_saves = words.small_saves;
   request.fuse = !disabled("fusions");
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;

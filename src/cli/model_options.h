@@ -28,7 +28,7 @@ struct PlanWords {
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, no_small_saves = false,
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, small_saves = false,
        measure = false;
   std::vector<std::string> dump_after, disable, without;
 };

@@ -36,39 +36,11 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
   return {};
 }
 
-namespace {
-
-// What a step may give up of speed for RAM: blocks of channels first, then the back end; none: nothing is left.
-const char* give_up(pipeline::PlanRequest& request, const pipeline::Compiled& compiled) {
-  if (compiled.kernels->back_end() == nullptr) return nullptr;
-  if (request.layouts) {
-    request.layouts = false;
-    return "images stay plain: in blocks of channels the step does not fit";
-  }
-  if (request.kernels != train::KernelSet::Choice::kAuto) return nullptr;
-  request.kernels = train::KernelSet::Choice::kPortable;
-  return "the portable kernels compute: the faster ones need more workspace than there is room for";
-}
-
-bool has_no_plan(const Error& error) {
-  return error.code == "E0301" || error.code == "E0302" || error.code == "E0231";
-}
-
-}  // namespace
-
-Result<pipeline::Planned> plan_with_some_kernels(const pipeline::ModelOptions& model, pipeline::PlanRequest& request,
-                                                 pipeline::Compiled& compiled, const plan::Plan* reuse,
-                                                 plan::Infeasible& infeasible, const pipeline::Dump& dump) {
-  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, reuse, &infeasible, dump);
-  while (!planned && has_no_plan(planned.error()) && !interrupted().stop_requested()) {
-    const char* note = give_up(request, compiled);
-    if (note == nullptr) break;
-    PANTOUM_ASSIGN(compiled, pipeline::compile_model(model, request, dump));
-    infeasible = {};
-    planned = pipeline::plan_model(compiled, request, reuse, &infeasible, dump);
-    if (planned) std::fprintf(stderr, "note: %s\n", note);
-  }
-  return planned;
+Error with_leaner_kernels(Error error, const pipeline::Compiled& compiled) {
+  const bool has_no_plan = error.code == "E0301" || error.code == "E0302";
+  if (has_no_plan && compiled.kernels->back_end() != nullptr)
+    error.help += (error.help.empty() ? "" : "; ") + std::string("--kernels portable takes less RAM");
+  return error;
 }
 
 Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,

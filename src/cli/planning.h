@@ -19,14 +19,9 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<plan::Plan>& kept);
 
-// plan_model; where no plan fits, the same with images that are not in blocks of channels, and (unless a back end was
-// asked for) with the portable kernels, which take less RAM: `compiled` is that step then, and stderr says so. The
-// answer to an impossible budget is that of the leanest step.
-[[nodiscard]] Result<pipeline::Planned> plan_with_some_kernels(const pipeline::ModelOptions& model,
-                                                               pipeline::PlanRequest& request,
-                                                               pipeline::Compiled& compiled, const plan::Plan* reuse,
-                                                               plan::Infeasible& infeasible,
-                                                               const pipeline::Dump& dump);
+// A budget that is too small for a back end's kernels may do for the portable ones: the help says so. No budget chooses
+// the kernels by itself, because they give other bits.
+[[nodiscard]] Error with_leaner_kernels(Error error, const pipeline::Compiled& compiled);
 
 // After a refusal: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
 // json.

@@ -46,12 +46,12 @@ Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request,
 Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
-  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  Result<pipeline::Planned> made = plan_with_some_kernels(model, request, compiled, nullptr, infeasible, dump);
+  Result<pipeline::Planned> made = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
-  if (!made) return tl::make_unexpected(made.error());
+  if (!made) return tl::make_unexpected(with_leaner_kernels(made.error(), compiled));
   pipeline::Planned& planned = *made;
   Answer answer{.found = planned.found,
                 .unplanned_peak_bytes = planned.unplanned_peak_bytes,

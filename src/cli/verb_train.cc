@@ -104,10 +104,10 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
                                 pipeline::batch_of(compiled), request));
   plan::Infeasible infeasible;
   Result<pipeline::Planned> planned =
-      plan_with_some_kernels(model, request, compiled, reuse ? &*reuse : nullptr, infeasible, dump);
+      pipeline::plan_model(compiled, request, reuse ? &*reuse : nullptr, &infeasible, dump);
   if (!planned) {
     PANTOUM_TRY(tell_infeasible(planned.error(), infeasible, options.common, ""));
-    return tl::make_unexpected(planned.error());
+    return tl::make_unexpected(with_leaner_kernels(planned.error(), compiled));
   }
   const PlanSummary summary{planned->training,
                             planned->found,

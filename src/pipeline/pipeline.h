@@ -52,7 +52,7 @@ struct PlanRequest {
   train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
   bool fuse = true;         // ops that exporters write as several
   bool layouts = true;      // images in blocks of channels, where the kernels are fast with them
-  bool small_saves = true;  // signs and window taps in place of activations are the planner's choice
+  bool small_saves = false;  // signs and window taps in place of activations are the planner's choice
 };
 
 // What one pass has made, in words: for --dump-after.

@@ -247,20 +247,6 @@ std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>&
   return needed;
 }
 
-// What a choice costs, with the optional ops that would have to run for it alone.
-double whole_price(const Model& model, const ChoiceModel& choice, const std::vector<char>& needed,
-                   const Prices& prices) {
-  double price = prices(choice.joules, choice.seconds);
-  for (const int32_t read : choice.reads) {
-    const int32_t producer = model.tensors[static_cast<size_t>(read)].producer;
-    if (producer < 0 || needed[static_cast<size_t>(read)] || !model.ops[static_cast<size_t>(producer)].optional)
-      continue;
-    price += cheapest(model.ops[static_cast<size_t>(producer)],
-                      [&](const ChoiceModel& how) { return prices(how.joules, how.seconds); });
-  }
-  return price;
-}
-
 // The choice of the op that writes most of the needed outputs, the cheapest of those.
 int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, const Prices& prices) {
   size_t most = 0;
@@ -271,7 +257,7 @@ int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& 
         outputs.push_back(tensor);
   int32_t best = -1;
   const auto& choices = model.ops[op].choices;
-  const auto price = [&](size_t number) { return whole_price(model, choices[number], needed, prices); };
+  const auto price = [&](size_t number) { return prices(choices[number].joules, choices[number].seconds); };
   for (size_t number = 0; number < choices.size(); ++number) {
     size_t written = 0;
     for (const int32_t tensor : choices[number].writes) written += needed[static_cast<size_t>(tensor)] ? 1 : 0;

@@ -115,8 +115,9 @@ Result<void> Engine::start() {
   const pt_status opened =
       pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_, pager, pool_);
   if (opened != PT_OK) return status_failure(opened, "opening the session");
-  if (const pt_status warm = warm_up(plan_, *kernels_, pool_); warm != PT_OK)
-    return status_failure(warm, "preparing the kernels");
+  const pt_status warm = warm_up(plan_, *kernels_, pool_);
+  if (warm == PT_E_FULL) return no_memory(plan_.arena_bytes);
+  if (warm != PT_OK) return status_failure(warm, "preparing the kernels");
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};

@@ -122,7 +122,7 @@ class BadInput(House):
         self.assertIn("--lr", done.stderr)
 
     def test_storage(self):
-        words = list(self.train("--no-remat", "--page-file", self.path("no", "such", "folder")))
+        words = list(self.train("--no-remat", "--kernels", "portable", "--page-file", self.path("no", "such", "folder")))
         words[words.index("4MiB")] = "1200KiB"
         self.refuse(9, "E0902", *words)
 
