@@ -39,8 +39,8 @@ using FoundSamples = Result<std::optional<Dataset>>;
 [[nodiscard]] FoundSamples find_images(const Place& place);  // [{train,test|val}/]CLASS/*.{png,jpg,ppm}
 
 // Asks `open` for an array by each name that an input may have (its own; x for an only one), and for the labels by
-// each of theirs (of several losses: by the output's name); `pattern` is how such a file or member is called, with a * for the name. Nothing when none is there;
-// E0262 when some are.
+// each of theirs (of several losses: by the output's name); `pattern` is how such a file or member is called, with a *
+// for the name. Nothing when none is there; E0262 when some are.
 using OpenNamed = std::function<Result<std::unique_ptr<SampleFile>>(const std::string& name)>;  // null: not there
 [[nodiscard]] FoundSamples find_named(const Place& place, const std::vector<std::string>& labels,
                                       const std::string& pattern, const OpenNamed& open);

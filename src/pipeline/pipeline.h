@@ -50,8 +50,8 @@ struct PlanRequest {
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
   // On the host; other devices have the portable kernels.
   train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
-  bool fuse = true;         // ops that exporters write as several
-  bool layouts = true;      // images in blocks of channels, where the kernels are fast with them
+  bool fuse = true;          // ops that exporters write as several
+  bool layouts = true;       // images in blocks of channels, where the kernels are fast with them
   bool small_saves = false;  // signs and window taps in place of activations are the planner's choice
 };
 
