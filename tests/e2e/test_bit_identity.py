@@ -111,8 +111,8 @@ class BitIdentity(House):
         self.assertNotEqual(other, expected)
 
     def test_signs_and_taps_in_place_of_activations(self):
-        only = ("--no-paging", "--no-remat")
-        expected, _ = self.train("plain", "--ram", "1GiB", "--lr", "0.05")
+        only = ("--no-paging", "--no-remat", "--kernels", "portable")
+        expected, _ = self.train("plain", "--ram", "1GiB", "--kernels", "portable", "--lr", "0.05")
         least = self.least(*only, "--small-saves")
         self.assertLess(least, 0.95 * self.least(*only))
         found, _ = self.train("saved", "--ram", f"{least}B", *only, "--small-saves", "--lr", "0.05")
