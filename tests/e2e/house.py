@@ -106,6 +106,12 @@ class House(unittest.TestCase):
     def path(self, *names):
         return os.path.join(self.folder, *names)
 
+    def same_bits(self, found, expected, message=""):
+        """Tensors by name are equal. (unittest's own comparison of unequal megabytes takes minutes.)"""
+        self.assertEqual(found.keys(), expected.keys(), message)
+        unequal = [name for name in expected if found[name] != expected[name]]
+        self.assertFalse(unequal, f"{len(unequal)} of {len(expected)} tensors have other bits; {message}")
+
     def run_cli(self, *words, timeout=300, **more):
         done = subprocess.run([PANTOUM, *map(str, words)], capture_output=True, text=True, timeout=timeout, **more)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {words}\n{done.stderr}")

@@ -47,6 +47,9 @@ Tag weight_tag(const uint32_t logical[4], int64_t groups, pt_layout layout, uint
 
 // oneDNN 3 made descriptors of operations part of the primitives' own.
 #if DNNL_VERSION_MAJOR >= 3
+using PoolingForward = dnnl::pooling_forward;
+using PoolingBackward = dnnl::pooling_backward;
+
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
   return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., attributes());
@@ -56,6 +59,9 @@ typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&
   return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., hint, attributes());
 }
 #else
+using PoolingForward = dnnl::pooling_v2_forward;
+using PoolingBackward = dnnl::pooling_v2_backward;
+
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
   return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...),
@@ -84,7 +90,7 @@ dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
 
 // Gradients ask for the forward primitive as a hint; its weights may lie otherwise than theirs.
 dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, dnnl::algorithm algorithm) {
-  const Dims& dims = shape.w.dims();
+  const Dims dims = extents(shape.w);
   const Desc free(dims, kFloat, Tag::any);
   return descriptor<dnnl::convolution_forward>(prop_kind::forward_training, algorithm, shape.x, free, shape.y,
                                                shape.strides, shape.dilations, shape.before, shape.after);
@@ -104,10 +110,10 @@ dnnl::batch_normalization_forward::primitive_desc norm_forward(const Desc& x, fl
 #endif
 }
 
-dnnl::pooling_v2_forward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
-  return descriptor<dnnl::pooling_v2_forward>(
-      with_workspace ? prop_kind::forward_training : prop_kind::forward_inference, shape.algorithm, shape.x, shape.y,
-      shape.strides, shape.kernel, shape.dilations, shape.before, shape.after);
+PoolingForward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
+  return descriptor<PoolingForward>(with_workspace ? prop_kind::forward_training : prop_kind::forward_inference,
+                                    shape.algorithm, shape.x, shape.y, shape.strides, shape.kernel, shape.dilations,
+                                    shape.before, shape.after);
 }
 
 }  // namespace
@@ -153,6 +159,22 @@ Desc strided(const Dims& dims, const Dims& strides) {
 
 Desc none() {
   return {};
+}
+
+Dims extents(const Desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  return desc.get_dims();
+#else
+  return desc.dims();
+#endif
+}
+
+void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream& stream) {
+#if DNNL_VERSION_MAJOR >= 3
+  memory.set_data_handle(data);
+#else
+  memory.set_data_handle(data, stream);
+#endif
 }
 
 Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm) {
@@ -204,15 +226,15 @@ Made batch_norm_grad(const Desc& x, float epsilon) {
 
 Made pool(const PoolShape& shape, bool with_workspace) {
   const auto chosen = pool_forward(shape, with_workspace);
-  Made result = made<dnnl::pooling_v2_forward>(chosen);
+  Made result = made<PoolingForward>(chosen);
   if (with_workspace) result.workspace = chosen.workspace_desc();
   return result;
 }
 
 Made pool_grad(const PoolShape& shape) {
-  return made<dnnl::pooling_v2_backward>(descriptor_after<dnnl::pooling_v2_backward>(
-      pool_forward(shape, true), shape.algorithm, shape.x, shape.y, shape.strides, shape.kernel, shape.dilations,
-      shape.before, shape.after));
+  return made<PoolingBackward>(descriptor_after<PoolingBackward>(pool_forward(shape, true), shape.algorithm, shape.x,
+                                                                 shape.y, shape.strides, shape.kernel, shape.dilations,
+                                                                 shape.before, shape.after));
 }
 
 Made matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y) {

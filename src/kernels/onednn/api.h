@@ -24,6 +24,9 @@ using Dims = dnnl::memory::dims;
 [[nodiscard]] Desc row_major(const Dims& dims);
 [[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
 [[nodiscard]] Desc none();
+[[nodiscard]] Dims extents(const Desc& desc);
+// The memory's bytes from now on.
+void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 
 // ---- primitives: each throws dnnl::error where oneDNN has no implementation ----
 

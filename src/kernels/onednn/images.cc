@@ -41,8 +41,8 @@ PoolShape pool_shape(const pt_arranged& x, const pt_arranged& y, const int64_t* 
 bool ends_inside(const PoolShape& shape) {
   for (size_t dim = 0; dim < 2; ++dim) {
     const auto last =
-        (shape.y.dims()[2 + dim] - 1) * shape.strides[dim] + (shape.kernel[dim] - 1) * (shape.dilations[dim] + 1) + 1;
-    if (last > shape.x.dims()[2 + dim] + shape.before[dim] + shape.after[dim]) return false;
+        (extents(shape.y)[2 + dim] - 1) * shape.strides[dim] + (shape.kernel[dim] - 1) * (shape.dilations[dim] + 1) + 1;
+    if (last > extents(shape.x)[2 + dim] + shape.before[dim] + shape.after[dim]) return false;
   }
   return true;
 }

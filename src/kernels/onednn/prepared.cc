@@ -105,7 +105,7 @@ Stage::Stage(const Made& made, std::vector<Argument> arguments) : primitive_(mad
 
 void Stage::run(const pt_call& call, const dnnl::stream& stream) {
   for (size_t argument = 0; argument < places_.size(); ++argument)
-    memories_[argument].set_data_handle(address(call, places_[argument]), stream);
+    bind(memories_[argument], address(call, places_[argument]), stream);
   dnnl::error::wrap_c_api(
       dnnl_primitive_execute(primitive_.get(), stream.get(), static_cast<int>(bound_.size()), bound_.data()),
       "a primitive failed");

@@ -11,7 +11,7 @@
  *   iohw_oi   [I, O, R, S, o, i]              the same, for kernels of 1 x 1
  *   ohwi_o    [O, R, S, i, o], i not blocked  weights of few input channels; depthwise ones (i = 1)
  *
- * Kernels ignore what stands in the padding, and write zeros or anything there; `reorder` into a layout writes zeros.
+ * The padding holds zeros: whoever writes a tensor in blocks writes them too.
  */
 #ifndef PANTOUM_KERNELS_PORTABLE_LAYOUT_H
 #define PANTOUM_KERNELS_PORTABLE_LAYOUT_H
