@@ -169,6 +169,10 @@ Dims extents(const Desc& desc) {
 #endif
 }
 
+bool batch_norm_grad_takes_shift() {
+  return DNNL_VERSION_MAJOR < 3;
+}
+
 void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream& stream) {
 #if DNNL_VERSION_MAJOR >= 3
   memory.set_data_handle(data);

@@ -25,6 +25,8 @@ using Dims = dnnl::memory::dims;
 [[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
 [[nodiscard]] Desc none();
 [[nodiscard]] Dims extents(const Desc& desc);
+// Whether the gradient of a batch normalization asks for the shift, which it does not read.
+[[nodiscard]] bool batch_norm_grad_takes_shift();
 // The memory's bytes from now on.
 void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 

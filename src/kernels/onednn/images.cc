@@ -83,15 +83,12 @@ bool make_batch_norm_grad(const pt_call& call, Prepared& prepared) {
   pt_arranged arranged[PT_MAX_OPERANDS];
   if (!arrange(PT_OP_batch_norm_grad_nchwc, call, arranged)) return false;
   const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[2]);
-  prepared.add(batch_norm_grad(x, static_cast<float>(call.reals[0])), {{DNNL_ARG_DIFF_DST, x, {0}},
-                                                                       {DNNL_ARG_SRC, x, {1}},
-                                                                       {DNNL_ARG_SCALE, channels, {2}},
-                                                                       {DNNL_ARG_SHIFT, channels, {2}},  // not read
-                                                                       {DNNL_ARG_MEAN, channels, {3}},
-                                                                       {DNNL_ARG_VARIANCE, channels, {4}},
-                                                                       {DNNL_ARG_DIFF_SRC, x, {5}},
-                                                                       {DNNL_ARG_DIFF_SCALE, channels, {6}},
-                                                                       {DNNL_ARG_DIFF_SHIFT, channels, {7}}});
+  std::vector<Argument> arguments = {{DNNL_ARG_DIFF_DST, x, {0}},          {DNNL_ARG_SRC, x, {1}},
+                                     {DNNL_ARG_SCALE, channels, {2}},      {DNNL_ARG_MEAN, channels, {3}},
+                                     {DNNL_ARG_VARIANCE, channels, {4}},   {DNNL_ARG_DIFF_SRC, x, {5}},
+                                     {DNNL_ARG_DIFF_SCALE, channels, {6}}, {DNNL_ARG_DIFF_SHIFT, channels, {7}}};
+  if (batch_norm_grad_takes_shift()) arguments.push_back({DNNL_ARG_SHIFT, channels, {2}});
+  prepared.add(batch_norm_grad(x, static_cast<float>(call.reals[0])), std::move(arguments));
   return true;
 }
 
