@@ -2,6 +2,8 @@
 import torch
 from torch import nn
 
+import networks
+
 BATCH = 64
 
 
@@ -54,5 +56,4 @@ TABLE_4 = {
 def export(name, path):
     make, shape, _ = TABLE_4[name]
     torch.manual_seed(0)
-    torch.onnx.export(make(), (torch.zeros(BATCH, *shape),), path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                      opset_version=17, dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+    networks.export_module(make(), torch.zeros(BATCH, *shape), path)

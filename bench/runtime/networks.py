@@ -151,11 +151,13 @@ NETWORKS = {
 }
 
 
+def export_module(module, example, path, opset=17):
+    """The module as PyTorch exports it for training, its batch a named dimension."""
+    torch.onnx.export(module, (example,), path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
+                      opset_version=opset, dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
+
+
 def export(name, path, opset=17):
-    """The network as PyTorch exports it for training, its batch a named dimension."""
     make, batch, inputs, _ = NETWORKS[name]
     torch.manual_seed(0)
-    module = make()
-    torch.onnx.export(module, (inputs(batch),), path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                      opset_version=opset, dynamo=False, input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}, "y": {0: "N"}})
-    return module, batch
+    export_module(make(), inputs(batch), path, opset)

@@ -182,6 +182,39 @@ class Bench:
 
         self.attempt("only the last layer, resnet18 b32", act)
 
+    def loss_curve(self, threads):
+        """Means of 25 steps against PyTorch's; the noise is how far PyTorch's own runs, rounded otherwise, lie from one another."""
+        import curve
+        steps, window = (100 if self.args.quick else 500), 25
+
+        def act(name):
+            if not os.path.isdir(curve.FASHION):
+                return self.table.skip(name, f"{curve.FASHION} is not there: apt-get install dataset-fashion-mnist")
+            folder = os.path.join(self.work, f"curve-{steps}")
+            os.makedirs(folder, exist_ok=True)
+            program = [sys.executable, os.path.join(HERE, "curve.py"), folder, str(steps)]
+            subprocess.run([*program, "data"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            losses = {way: json.loads(subprocess.run([*program, way, str(threads)], check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+                      for way in ("plain", "channels_last", "native")}
+            for kernels in ("auto", "portable"):
+                _, log = self.pantoum(folder, curve.BATCH, "--ram", "8GiB", "--threads", str(threads), "--kernels", kernels, "--seed", str(curve.SEED),
+                                      "--lr", str(curve.RATE), "--momentum", str(curve.MOMENTUM))
+                with open(os.path.join(folder, "run.jsonl")) as file:
+                    losses[f"pantoum {kernels}"] = [line["loss"] for line in map(json.loads, file) if line["event"] == "step"]
+            self.raw[name] = losses
+            means = {way: [statistics.mean(of[at:at + window]) for at in range(0, steps, window)] for way, of in losses.items()}
+
+            def gap(a, b):
+                return max(abs(x - y) for x, y in zip(means[a], means[b]))
+            noise = max(gap("plain", "channels_last"), gap("plain", "native"), gap("channels_last", "native"))
+            for ours in ("pantoum auto", "pantoum portable"):
+                first = max(abs(a / b - 1) for a, b in zip(losses[ours][:3], losses["plain"]))
+                worst = gap(ours, "plain")
+                self.table.add(f"{name}, {ours.split()[1]}: gap over the noise", worst / noise, "x", "<= 1.5", worst <= 1.5 * noise,
+                               f"{worst:.4f} against {noise:.4f}; the first steps differ by {first:.1e}; the last mean is {means[ours][-1]:.4f}, PyTorch's {means['plain'][-1]:.4f}")
+
+        self.attempt(f"loss curve, resnet18 on Fashion-MNIST, {steps} steps", act)
+
     def save(self):
         with open(os.path.join(self.args.out, "runtime.json"), "w") as file:
             json.dump({"rows": self.table.rows, "raw": self.raw}, file, indent=1)
@@ -216,6 +249,7 @@ def main():
     bench.against_checkpoint("resnet18", 32, 4)
     bench.table_4()
     bench.last_layer()
+    bench.loss_curve(cores)
     bench.save()
 
 
