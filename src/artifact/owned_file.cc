@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/files.h"
+
 namespace pantoum::artifact {
 namespace {
 
@@ -83,6 +85,11 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
+  if (base::is_special_file(path)) {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (descriptor < 0) return write_failure(path, reason());
+    return AtomicFile(OwnedFile(descriptor, path, 0), path);
+  }
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -98,7 +105,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
 }
 
 AtomicFile::~AtomicFile() {
-  if (file_.descriptor() >= 0 && !committed_) ::unlink(file_.path().c_str());
+  if (file_.descriptor() >= 0 && !committed_ && !is_direct()) ::unlink(file_.path().c_str());
 }
 
 Result<void> AtomicFile::append(std::span<const std::byte> data) {
@@ -114,6 +121,7 @@ Result<void> AtomicFile::append(std::span<const std::byte> data) {
 }
 
 Result<void> AtomicFile::commit() {
+  if (is_direct()) return {};
   if (::fsync(file_.descriptor()) != 0) return write_failure(path_, reason());
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, reason());
   committed_ = true;

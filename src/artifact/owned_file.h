@@ -38,7 +38,7 @@ class OwnedFile {
 
 // Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder
 // flushed. Dropped without commit, or killed, it leaves `path` as it was. Two writers of one path: the second gets
-// E0901.
+// E0901. A special file (/dev/null, a pipe) is written to as it is.
 class AtomicFile {
  public:
   [[nodiscard]] static Result<AtomicFile> create(const std::string& path, unsigned mode);
@@ -51,6 +51,8 @@ class AtomicFile {
 
  private:
   AtomicFile(OwnedFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
+  [[nodiscard]] bool is_direct() const { return file_.path() == path_; }
+
   OwnedFile file_;  // of path_ + ".part"
   std::string path_;
   bool committed_ = false;

@@ -28,11 +28,29 @@ Result<void> write_all(int file, std::string_view contents, const std::string& p
     if (wrote <= 0) return write_failure(path, reason());
     done += static_cast<size_t>(wrote);
   }
+  return {};
+}
+
+Result<void> write_and_flush(int file, std::string_view contents, const std::string& path) {
+  PANTOUM_TRY(write_all(file, contents, path));
   if (::fsync(file) != 0) return write_failure(path, reason());
   return {};
 }
 
+Result<void> write_through(const std::string& path, std::string_view contents) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return write_failure(path, reason());
+  Result<void> written = write_all(file, contents, path);
+  if (::close(file) != 0 && written) written = write_failure(path, reason());
+  return written;
+}
+
 }  // namespace
+
+bool is_special_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
 
 Result<std::string> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -60,10 +78,11 @@ Result<std::string> read_file(const std::string& path) {
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
+  if (is_special_file(path)) return write_through(path, contents);
   const std::string temporary = path + ".part" + std::to_string(::getpid());
   const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return write_failure(path, reason());
-  Result<void> written = write_all(file, contents, path);
+  Result<void> written = write_and_flush(file, contents, path);
   if (::close(file) != 0 && written) written = write_failure(path, reason());
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, reason());
   if (!written) ::unlink(temporary.c_str());

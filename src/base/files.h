@@ -14,8 +14,11 @@ namespace pantoum::base {
 // E0201 cannot be opened or read (with the system's reason).
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
+// A device, a pipe or a socket stands there: to be written to, never to be replaced.
+[[nodiscard]] bool is_special_file(const std::string& path);
+
 // Writes a temporary file beside `path`, flushes it to the device, renames it over `path`. E0901 with the system's
-// reason; the old file is left alone on failure.
+// reason; the old file is left alone on failure. A special file (/dev/null, /dev/stdout, a pipe) is written to.
 [[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view contents);
 
 }  // namespace pantoum::base

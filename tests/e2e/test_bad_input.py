@@ -4,7 +4,9 @@ import os
 import pathlib
 import resource
 import shutil
+import stat
 import struct
+import subprocess
 import unittest
 
 from house import MODEL, ROOT, House, idx, make_data, onnx_model, onnx_node
@@ -140,6 +142,18 @@ class BadInput(House):
         self.assertEqual([name for name in os.listdir(self.folder) if ".part" in name], [])
         shutil.rmtree(self.path("gone"), ignore_errors=True)
         self.refuse(9, "E0901", "plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", self.path("gone", "plan.json"))
+
+    def test_a_pipe_is_written_to_and_not_replaced(self):
+        out = os.path.join(self.path("pipes"), "w")
+        os.makedirs(self.path("pipes"))
+        os.mkfifo(out)
+        train = list(self.train())
+        train[train.index("-o") + 1] = out
+        for command in (["plan", MODEL, "--batch", 4, "--ram", "4MiB", "--effort", 1, "-o", out], train):
+            with subprocess.Popen(["cat", out], stdout=subprocess.PIPE) as reader:
+                self.succeed(*command)
+                self.assertGreater(len(reader.communicate(timeout=60)[0]), 1000)
+            self.assertTrue(stat.S_ISFIFO(os.stat(out).st_mode))
 
 
 if __name__ == "__main__":
