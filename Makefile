@@ -45,7 +45,7 @@ unit: build
 	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
 e2e: build
-	@$(CTEST) --test-dir $(RELEASE) -L e2e --output-on-failure
+	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
 # The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
 sanitize: asan tsan
