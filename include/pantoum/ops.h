@@ -126,8 +126,7 @@
   PT_OPERATOR(rmsprop, 123)  /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                         \
                              /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                       \
   PT_OPERATOR(adagrad, 124)  /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */              \
-  /* gradients on their way to the update */                                                                           \
-  PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
+  /* gradients on their way to the update (125 was clip_value, which is clip) */                                       \
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
   PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \

@@ -148,7 +148,6 @@ std::vector<Accepted> accepted() {
       {{Kind::k_adam, {c3, c3, c3, c3}, {{}, {0.9, 0.999, 1e-8, 0}}}, {c3, c3, c3}},
       {{Kind::k_rmsprop, {c3, c3, c3}, {{0}, {0.99, 1e-8, 0, 0}}}, {c3, c3}},
       {{Kind::k_rmsprop, {c3, c3, c3, c3, c3}, {{1}, {0.99, 1e-8, 0.9, 0}}}, {c3, c3, c3, c3}},
-      {{Kind::k_clip_value, {c3}, {{}, {1}}}, {c3}},
       {{Kind::k_norm, {c3, f32({2, 5}), f32({})}}, {f32({})}},
       {{Kind::k_clip_norm, {c3, f32({})}, {{}, {1}}}, {c3}},
       {{Kind::k_accumulate, {c3, c3}}, {c3}},

@@ -109,7 +109,6 @@ inline std::vector<OpCase> op_cases() {
       {k_gather_elements_grad, {f({3, 8}), i({3, 8})}, {f({7, 8})}, {{0}, {}}},
       {k_sgd_rows, {f({7, 8}), i({3, 2}), f({3, 2, 8})}, {f({7, 8})}, {}, 256},
       {k_adamw, {image, image, image, image}, {image, image, image}, {{}, {0.9, 0.999, 1e-8, 0.01}}},
-      {k_clip_value, {image}, {image}, {{}, {0.5}}},
       {k_norm, {image, f({7}), f({})}, {f({})}, {}},
       {k_clip_norm, {image, f({})}, {image}, {{}, {1}}},
       {k_accumulate, {image, image}, {image}, {}},

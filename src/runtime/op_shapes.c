@@ -623,7 +623,6 @@ static const op_rule rules[] = {
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, all_same},
     {PT_OP_adamw, 4, 4, 3, 3, 0, 4, REAL, all_same},
-    {PT_OP_clip_value, 1, 1, 1, 1, 0, 1, REAL, all_same},
     {PT_OP_norm, 1, PT_MAX_OPERANDS - 1, 1, 1, 0, 0, REAL, scalar_result},
     {PT_OP_clip_norm, 2, 2, 1, 1, 0, 1, REAL, clip_norm},
     {PT_OP_accumulate, 2, 2, 1, 1, 0, 0, REAL, all_same},
