@@ -126,17 +126,17 @@
   PT_OPERATOR(rmsprop, 123)  /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                         \
                              /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                       \
   PT_OPERATOR(adagrad, 124)  /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */              \
-  /* gradients on their way to the update */                                                                           \
-  PT_OPERATOR(clip_value, 125)  /* G -> G between -limit and limit; {limit} */                                         \
+  /* gradients on their way to the update (125 was clip_value, which is clip) */                                       \
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
   PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
   PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
-  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b */                      \
-  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: gates i o f c, activated */              \
-  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC */                                                 \
-  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] (gates z r h) V[N,H] (P of gate h) */       \
-  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P) */                          \
+  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b; the ints say which */  \
+  /* block of H columns each gate has, in Z, P, G and the gradients of Z and P */                                      \
+  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: the gates, activated; [i, o, f, c] */    \
+  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC; [i, o, f, c] */                                   \
+  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] V[N,H] (P of gate h); [z, r, h] */          \
+  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P); [z, r, h] */               \
   /* what backward needs of an activation, in less; bit e % 8 of byte e / 8 is element e's */                          \
   PT_OPERATOR(sign_bits, 164)            /* X -> B u8[n / 8, rounded up]: X > 0 */                                     \
   PT_OPERATOR(relu_grad_bits, 165)       /* dY B -> dX, as relu_grad */                                                \

@@ -235,22 +235,28 @@ inline void append_recurrent_cases(std::vector<GradientCase>& cases) {
   };
   shared("matmul with one weight in every step", false, {5, 5});
   shared("matmul with one transposed weight in every step", true, {5, 5});
-  const auto lstm = [&](const char* name, int which) {
+  const auto lstm = [&](const char* name, int which, std::vector<int64_t> blocks = {0, 1, 2, 3}) {
     cases.push_back({name, [=](CaseBuilder& c) {
                        const ir::ValueId z = c.parameter({2, 12}), p = c.parameter({2, 12});
-                       auto state = c.ops(Kind::k_lstm_cell, {z, p, c.parameter({2, 3})});
-                       if (which == 2) state = c.ops(Kind::k_lstm_cell, {c.parameter({2, 12}), p, state[1]});
+                       auto state = c.ops(Kind::k_lstm_cell, {z, p, c.parameter({2, 3})}, {blocks, {}});
+                       if (which == 2)
+                         state = c.ops(Kind::k_lstm_cell, {c.parameter({2, 12}), p, state[1]}, {blocks, {}});
                        return which == 1 ? state[1] : c.op(Kind::k_mul, {state[0], state[1]});
                      }});
   };
   lstm("lstm_cell", 0);
   lstm("lstm_cell of whose states the inner alone is used", 1);
   lstm("lstm_cell after lstm_cell", 2);
-  cases.push_back({"gru_cell after gru_cell", [](CaseBuilder& c) {
-                     const ir::ValueId p = c.parameter({2, 9});
-                     const auto first = c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, c.parameter({2, 3})});
-                     return c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, first[0]})[0];
-                   }});
+  lstm("lstm_cell after lstm_cell, its gates as PyTorch has them", 2, {0, 3, 1, 2});
+  const auto gru = [&](const char* name, std::vector<int64_t> blocks) {
+    cases.push_back({name, [=](CaseBuilder& c) {
+                       const ir::ValueId p = c.parameter({2, 9}), h = c.parameter({2, 3});
+                       const auto first = c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, h}, {blocks, {}});
+                       return c.ops(Kind::k_gru_cell, {c.parameter({2, 9}), p, first[0]}, {blocks, {}})[0];
+                     }});
+  };
+  gru("gru_cell after gru_cell", {0, 1, 2});
+  gru("gru_cell after gru_cell, its gates as PyTorch has them", {1, 0, 2});
 }
 
 inline void append_movement_cases(std::vector<GradientCase>& cases) {

@@ -33,8 +33,8 @@ void GradientChain::take(ValueId parameter, ValueId gradient) {
     succeed(builder_, sum, made[1]);
     gradient = made[0];
   }
-  if (options_.clip_value > 0)
-    gradient = builder_.op(Kind::k_clip_value, name + ".clip_value", {gradient}, {{}, {options_.clip_value}});
+  if (const double limit = options_.clip_value; limit > 0)
+    gradient = builder_.op(Kind::k_clip, name + ".clip_value", {gradient}, {{}, {-limit, limit}});
   if (options_.clip_norm > 0)
     held_.push_back({parameter, gradient, builder_.op(Kind::k_norm, name + ".norm", {gradient})});
   else

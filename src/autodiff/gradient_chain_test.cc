@@ -129,8 +129,8 @@ TEST(GradientChain, TakesTheNormOfManyGradientsInGroups) {
 TEST(GradientChain, ClipsByValueWithoutWaiting) {
   const Graph graph = made(make_training(network(2), {.losses = {{Loss::kMse}}, .clip_value = 0.1}));
   for (size_t op = 0; op < graph.ops.size(); ++op)
-    EXPECT_TRUE(graph.ops[op].kind != Kind::k_clip_value || graph.ops[op + 1].kind == Kind::k_sgd);
-  EXPECT_EQ(count_of(graph, Kind::k_clip_value), 2U);
+    EXPECT_TRUE(graph.ops[op].kind != Kind::k_clip || graph.ops[op + 1].kind == Kind::k_sgd);
+  EXPECT_EQ(count_of(graph, Kind::k_clip), 2U);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ TEST(MakeTraining, UpdatesATransposedWeightAsSoonAsItsGradientIsKnown) {
   const ValueId x = builder.input("x", f32({4, 3}));
   std::vector<ValueId> weights, turned;
   for (const char* name : {"w1", "w2"}) weights.push_back(builder.parameter(name, f32({3, 3}), nullptr));
-  for (const ValueId weight : weights) turned.push_back(builder.transpose(weight, {1, 0}));
+  for (const ValueId weight : weights) turned.push_back(builder.transpose("turned", weight, {1, 0}));
   ValueId y = builder.op(Kind::k_matmul, "first", {x, turned[0]}, {{0, 0}, {}});
   forward.outputs = {builder.op(Kind::k_matmul, "second", {y, turned[1]}, {{0, 0}, {}})};
   const Graph graph = trained(forward);

@@ -33,7 +33,7 @@ ValueId of_concat(Builder& builder, const Op& concat, size_t axis, int64_t index
 ValueId of_transpose(Builder& builder, const Op& transpose, size_t axis, int64_t index, int& ops) {
   const auto from = static_cast<size_t>(transpose.attrs.ints[axis]);
   const ValueId part = search(builder, transpose.inputs[0], from, index, ops);
-  return part == kNone ? kNone : builder.transpose(part, transpose.attrs.ints);
+  return part == kNone ? kNone : builder.transpose(transpose.name + ".part", part, transpose.attrs.ints);
 }
 
 ValueId of_reshape(Builder& builder, const Op& alias, size_t axis, int64_t index, int& ops) {

@@ -65,7 +65,7 @@ Result<Term> in_order(Node& node, const Term& term, const std::string& order) {
   if (term.labels == order) return term;
   std::vector<int64_t> perm;
   for (const char label : order) perm.push_back(static_cast<int64_t>(term.labels.find(label)));
-  PANTOUM_ASSIGN(const ValueId id, node.op(Kind::k_transpose, {term.id}, {perm, {}}));
+  PANTOUM_ASSIGN(const ValueId id, node.transpose(term.id, std::move(perm)));
   return Term{id, order};
 }
 

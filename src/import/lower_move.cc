@@ -30,7 +30,7 @@ Result<void> lower_transpose(Node& node) {
   std::vector<int64_t> perm(rank);
   for (size_t d = 0; d < rank; ++d) perm[d] = static_cast<int64_t>(rank - 1 - d);
   perm = node.attributes().integers("perm").value_or(perm);
-  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_transpose, {x}, {perm, {}}));
+  PANTOUM_ASSIGN(const ValueId y, node.transpose(x, perm));
   auto made = std::make_shared<Operand>();
   made->id = y;
   if (swaps_last_two(perm)) made->untransposed = x;

@@ -78,7 +78,7 @@ Result<int64_t> block_of(Node& node) {
 Result<void> rearrange(Node& node, Shape apart, std::vector<int64_t> perm, Shape together) {
   PANTOUM_ASSIGN(ValueId x, node.value(0));
   PANTOUM_ASSIGN(x, node.reshape(x, std::move(apart)));
-  PANTOUM_ASSIGN(x, node.op(Kind::k_transpose, {x}, {std::move(perm), {}}));
+  PANTOUM_ASSIGN(x, node.transpose(x, std::move(perm)));
   PANTOUM_ASSIGN(x, node.reshape(x, std::move(together)));
   node.set(0, x);
   return {};

@@ -7,6 +7,7 @@
 
 #include "import/concat_part.h"
 #include "import/operators.h"
+#include "import/recurrent_weights.h"
 
 namespace pantoum::import {
 namespace {
@@ -19,13 +20,12 @@ constexpr int64_t kMostSteps = 4096;
 
 enum Input : size_t { kX, kW, kR, kB, kLengths, kInitialH, kInitialC, kPeepholes };
 
-struct Sizes {
-  int64_t gates, steps, batch, inputs, hidden, directions;
-};
+using Sizes = RecurrentSizes;
 
-// What one direction starts from. Biases may be absent (kNone).
+// What one direction computes with, and its state.
 struct Direction {
-  ValueId w = ir::kNone, r = ir::kNone, x_bias = ir::kNone, h_bias = ir::kNone, h = ir::kNone, c = ir::kNone;
+  RecurrentWeights weights;
+  ValueId h = ir::kNone, c = ir::kNone;
   bool reverse = false;
 };
 
@@ -38,13 +38,14 @@ struct Sequence {
 using Cell = void (*)(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state);
 
 void lstm_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  const std::vector<ValueId> made = node.builder().add(Kind::k_lstm_cell, name, {z, p, state.c});
+  const std::vector<ValueId> made =
+      node.builder().add(Kind::k_lstm_cell, name, {z, p, state.c}, {state.weights.blocks, {}});
   state.h = made[0];
   state.c = made[1];
 }
 
 void gru_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
-  state.h = node.builder().add(Kind::k_gru_cell, name, {z, p, state.h})[0];
+  state.h = node.builder().add(Kind::k_gru_cell, name, {z, p, state.h}, {state.weights.blocks, {}})[0];
 }
 
 template <Kind kActivation>
@@ -119,15 +120,6 @@ Result<void> want_activations(Node& node, const Sizes& sizes, const std::vector<
   return unsupported("its activations are not the usual ones", "use sigmoid for its gates and tanh for its state");
 }
 
-// [D, ...] -> one [...] for every direction.
-std::vector<ValueId> by_direction(Node& node, ValueId x, const Sizes& sizes) {
-  const Shape shape = node.builder().type(x).shape;
-  const std::vector<int64_t> ones(static_cast<size_t>(sizes.directions), 1);
-  std::vector<ValueId> parts = node.builder().split(node.label() + ".directions", x, 0, ones);
-  for (ValueId& part : parts) part = node.builder().reshape(part, Shape(shape.begin() + 1, shape.end()));
-  return parts;
-}
-
 bool is_zero(const Tensor* tensor) {
   return tensor != nullptr &&
          std::all_of(tensor->data->begin(), tensor->data->end(), [](std::byte byte) { return byte == std::byte{0}; });
@@ -138,7 +130,7 @@ Result<std::vector<ValueId>> initial(Node& node, size_t input, const Sizes& size
   if (node.has(input) && !is_zero(node.setting(input))) {
     PANTOUM_TRY(want_shape(node, input, {sizes.directions, sizes.batch, sizes.hidden}, "initial state"));
     PANTOUM_ASSIGN(const ValueId id, node.real(input));
-    return by_direction(node, id, sizes);
+    return by_direction(node, id, sizes.directions);
   }
   if (zero == ir::kNone) {
     const auto count = static_cast<size_t>(sizes.batch * sizes.hidden);
@@ -148,36 +140,19 @@ Result<std::vector<ValueId>> initial(Node& node, size_t input, const Sizes& size
   return std::vector<ValueId>(static_cast<size_t>(sizes.directions), zero);
 }
 
-// The two biases of every direction; where the cell only sees their sum, the inputs' product takes it.
-Result<void> add_biases(Node& node, const Sizes& sizes, bool apart, std::vector<Direction>& directions) {
-  if (!node.has(kB)) return {};
-  PANTOUM_ASSIGN(const ValueId b, node.real(kB));
-  const std::vector<ValueId> pairs = by_direction(node, b, sizes);
-  const int64_t width = sizes.gates * sizes.hidden;
-  for (size_t d = 0; d < directions.size(); ++d) {
-    const std::vector<ValueId> parts = node.builder().split(node.label() + ".b", pairs[d], 0, {width, width});
-    directions[d].x_bias = apart ? parts[0] : node.builder().op(Kind::k_add, node.label() + ".bias", parts);
-    if (apart) directions[d].h_bias = parts[1];
-  }
-  return {};
-}
-
 Result<std::vector<Direction>> directions_of(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state) {
-  PANTOUM_ASSIGN(const ValueId w, node.real(kW));
-  PANTOUM_ASSIGN(const ValueId r, node.real(kR));
+  PANTOUM_ASSIGN(const std::vector<RecurrentWeights> weights, recurrent_weights(node, sizes, biases_apart));
   ValueId zero = ir::kNone;
   PANTOUM_ASSIGN(const std::vector<ValueId> h, initial(node, kInitialH, sizes, zero));
   std::vector<ValueId> c(h.size(), ir::kNone);
   if (has_cell_state) {
     PANTOUM_ASSIGN(c, initial(node, kInitialC, sizes, zero));
   }
-  const std::vector<ValueId> ws = by_direction(node, w, sizes), rs = by_direction(node, r, sizes);
-  std::vector<Direction> directions(ws.size());
-  for (size_t d = 0; d < ws.size(); ++d) {
+  std::vector<Direction> directions(weights.size());
+  for (size_t d = 0; d < weights.size(); ++d) {
     const bool reverse = d == 1 || node.attributes().text("direction", "forward") == "reverse";
-    directions[d] = {ws[d], rs[d], ir::kNone, ir::kNone, h[d], c[d], reverse};
+    directions[d] = {weights[d], h[d], c[d], reverse};
   }
-  PANTOUM_TRY(add_biases(node, sizes, biases_apart, directions));
   return directions;
 }
 
@@ -208,8 +183,8 @@ Result<Sequence> unroll(Node& node, const std::vector<ValueId>& inputs, Directio
   for (size_t count = 0; count < inputs.size(); ++count) {
     const size_t time = state.reverse ? inputs.size() - 1 - count : count;
     const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", time);
-    const std::vector<ValueId> x = factors(inputs[time], state.w, state.x_bias);
-    const std::vector<ValueId> h = factors(state.h, state.r, state.h_bias);
+    const std::vector<ValueId> x = factors(inputs[time], state.weights.w, state.weights.x_bias);
+    const std::vector<ValueId> h = factors(state.h, state.weights.r, state.weights.h_bias);
     PANTOUM_TRY(ir::infer_types(Kind::k_matmul, {ir::types_of(node.builder().graph(), x), {}, transposed}));
     const ValueId z = node.builder().op(Kind::k_matmul, name + ".x", x, transposed);
     const ValueId p = node.builder().op(Kind::k_matmul, name + ".h", h, transposed);

@@ -137,6 +137,13 @@ Result<ValueId> Node::reshape(ValueId x, ir::Shape shape) {
   return op(ir::Kind::k_alias, {x}, {}, {{from.dtype, std::move(shape)}});
 }
 
+Result<ValueId> Node::transpose(ValueId x, std::vector<int64_t> perm) {
+  const std::vector<ir::TensorType> types = {builder().type(x)};
+  const ir::Attrs attrs{perm, {}};
+  PANTOUM_TRY(ir::infer_types(ir::Kind::k_transpose, {types, {}, attrs}));
+  return builder().transpose(label_, x, std::move(perm));
+}
+
 Result<void> Node::spend(int64_t elements) {
   if (elements > lowering_.fold_budget) {
     return unsupported(fmt::format("the constants that it needs, of {} elements, are too large", elements));

@@ -78,6 +78,7 @@ class Node {
   [[nodiscard]] Result<ir::ValueId> op(ir::Kind kind, std::vector<ir::ValueId> inputs, ir::Attrs attrs = {},
                                        std::vector<ir::TensorType> given = {});
   [[nodiscard]] Result<ir::ValueId> reshape(ir::ValueId x, ir::Shape shape);
+  [[nodiscard]] Result<ir::ValueId> transpose(ir::ValueId x, std::vector<int64_t> perm);
   [[nodiscard]] Result<ir::ValueId> scale(ir::ValueId x, double a, double b = 0);
   // A constant vector of equal elements, made once for the whole model. E0401 where the model's constants grow too
   // large.

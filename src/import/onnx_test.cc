@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "import/onnx_proto.h"
 #include "ir/op_registry.h"
@@ -257,6 +259,96 @@ TEST(Onnx, UnrollsRecurrentNetworksIntoAProductAndACellAStep) {
   EXPECT_EQ(std::count(gru_ops.begin(), gru_ops.end(), "gru_cell"), 5);
 }
 
+// As PyTorch exports a recurrent operator of 3 units: of each weight its pieces (first and last gate) in ONNX's order.
+class FromPytorch {
+ public:
+  FromPytorch(int64_t gates, std::vector<std::pair<int64_t, int64_t>> pieces)
+      : gates_(gates), pieces_(std::move(pieces)) {
+    model_.input("x", {"5", "2", "4"}).integers("zero", {0});
+  }
+
+  // W, R and B of the operator, for directions whose parameters end in these.
+  OnnxModel& joined(const std::string& op, const std::vector<std::string>& directions) {
+    std::map<std::string, std::vector<std::string>> parts;
+    for (const std::string& direction : directions) {
+      const std::string w = weight("w" + direction, {3 * gates_, 4}), r = weight("r" + direction, {3 * gates_, 3});
+      const std::string x = weight("x" + direction, {3 * gates_}), h = weight("h" + direction, {3 * gates_});
+      model_.node("Concat", {x, h}, {"b" + direction}).attribute("axis", 0);
+      for (const auto& [name, value] : {std::pair{"w", w}, std::pair{"r", r}, std::pair{"b", "b" + direction}}) {
+        model_.node("Unsqueeze", {value, "zero"}, {value + ".1"});
+        parts[name].push_back(value + ".1");
+      }
+    }
+    for (const auto& [name, values] : parts) model_.node("Concat", values, {name + ".all"}).attribute("axis", 0);
+    model_.node(op, {"x", "w.all", "r.all", "b.all"}, {"y"}).attribute("hidden_size", 3).output("y");
+    return model_;
+  }
+
+ private:
+  OnnxModel model_;
+  int64_t gates_;
+  std::vector<std::pair<int64_t, int64_t>> pieces_;
+
+  std::string weight(const std::string& name, const std::vector<int64_t>& dims) {
+    model_.weight(name + ".pytorch", dims);
+    std::vector<std::string> parts;
+    for (const auto& [first, last] : pieces_) {
+      const std::string part = name + ".gates" + std::to_string(first) + "to" + std::to_string(last);
+      model_.integers(part + ".begin", {3 * first}).integers(part + ".end", {3 * last + 3});
+      model_.node("Slice", {name + ".pytorch", part + ".begin", part + ".end", "zero"}, {part});
+      parts.push_back(part);
+    }
+    model_.node("Concat", parts, {name + ".onnx"}).attribute("axis", 0);
+    return name + ".onnx";
+  }
+};
+
+const ir::Op& first_of(const ir::Graph& graph, ir::Kind kind) {
+  return *std::find_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+}
+
+void expect_no_copies(const ir::Graph& graph, size_t weights) {
+  const auto of_weights = [&](const ir::Op& op) {
+    return graph.value(op.outputs[0]).type.shape.size() != 4;  // y, [T, D, N, 3], is joined from its steps
+  };
+  for (const ir::Op& op : graph.ops)
+    EXPECT_FALSE((op.kind == ir::Kind::k_concat || op.kind == ir::Kind::k_slice) && of_weights(op)) << op.name;
+  size_t read = 0;
+  for (const ir::Op& op : graph.ops)
+    for (const ir::ValueId input : op.inputs) read += graph.value(input).role == ir::Role::kParameter;
+  EXPECT_EQ(read, weights);
+}
+
+TEST(Onnx, LeavesGatesWherePytorchHasThem) {
+  const auto lstm = FromPytorch(4, {{0, 0}, {3, 3}, {1, 2}}).joined("LSTM", {""}).load();
+  ASSERT_TRUE(lstm) << to_text(lstm.error());
+  expect_no_copies(lstm->graph, 2 + 5 * 2);
+  EXPECT_EQ(first_of(lstm->graph, ir::Kind::k_lstm_cell).attrs.ints, (std::vector<int64_t>{0, 3, 1, 2}));
+  const auto gru =
+      FromPytorch(3, {{1, 1}, {0, 0}, {2, 2}}).joined("GRU", {""}).attribute("linear_before_reset", 1).load();
+  ASSERT_TRUE(gru) << to_text(gru.error());
+  expect_no_copies(gru->graph, 5 * 4);
+  EXPECT_EQ(first_of(gru->graph, ir::Kind::k_gru_cell).attrs.ints, (std::vector<int64_t>{1, 0, 2}));
+}
+
+TEST(Onnx, LeavesGatesOfBothDirectionsWherePytorchHasThem) {
+  OnnxModel model = FromPytorch(4, {{0, 0}, {3, 3}, {1, 2}}).joined("LSTM", {".forward", ".reverse"});
+  auto& direction = *model.graph().mutable_node(model.graph().node_size() - 1)->add_attribute();
+  direction.set_name("direction");
+  direction.set_type(onnx::AttributeProto::STRING);
+  direction.set_s("bidirectional");
+  const auto lstm = model.load();
+  ASSERT_TRUE(lstm) << to_text(lstm.error());
+  expect_no_copies(lstm->graph, 2 * (2 + 5 * 2));
+}
+
+TEST(Onnx, JoinsWeightsWhoseGatesAreNotBlocksOfOneValue) {
+  const auto twice = FromPytorch(4, {{0, 0}, {2, 3}, {2, 2}}).joined("LSTM", {""}).load();
+  ASSERT_TRUE(twice) << to_text(twice.error());
+  EXPECT_THAT(kinds(twice->graph), Contains("slice"));
+  EXPECT_EQ(first_of(twice->graph, ir::Kind::k_lstm_cell).attrs.ints, (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
 TEST(Onnx, TakesTheLastTimeStepWithoutTheSequence) {
   const auto model = recurrent("LSTM", 4)
                          .integers("one", {1})
@@ -280,6 +372,9 @@ TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
   EXPECT_EQ(code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 5}).output("h").load()), "imported");
   EXPECT_EQ(code_of(recurrent("LSTM", 4, {"", "", "", "p"}).weight("p", {1, 9}).output("h").load()), "E0401");
   EXPECT_EQ(code_of(recurrent("LSTM", 3).output("h").load()), "E0211");
+  OnnxModel empty;
+  empty.input("x", {"5", "2", "4"}).weight("w", {1, 0, 4}).weight("r", {1, 0, 0}).node("RNN", {"x", "w", "r"}, {"y"});
+  EXPECT_EQ(code_of(empty.output("y").load()), "E0401");
   EXPECT_EQ(code_of(recurrent("RNN", 1, {"", "s"}).weight("s", {1, 3, 3}).output("h").load()), "E0211");
 }
 

@@ -27,6 +27,17 @@ Data bytes_of(const std::vector<T>& values) {
   return data;
 }
 
+// Does the permutation keep the order of the dimensions that are not 1?
+bool keeps_order(const Shape& shape, const std::vector<int64_t>& perm) {
+  int64_t last = -1;
+  for (const int64_t from : perm) {
+    if (shape[static_cast<size_t>(from)] == 1) continue;
+    if (from < last) return false;
+    last = from;
+  }
+  return true;
+}
+
 }  // namespace
 
 Builder::Builder(Graph& graph) : graph_(graph) {
@@ -140,8 +151,13 @@ ValueId Builder::sum_to(ValueId x, Shape shape) {
   return reshape(sum, shape);
 }
 
-ValueId Builder::transpose(ValueId x, std::vector<int64_t> perm) {
-  return op(Kind::k_transpose, graph_.value(x).name + ".transpose", {x}, {std::move(perm), {}});
+ValueId Builder::transpose(std::string name, ValueId x, std::vector<int64_t> perm) {
+  const TensorType from = type(x);
+  const Attrs attrs{std::move(perm), {}};
+  const Result<std::vector<TensorType>> to = infer_types(Kind::k_transpose, {{&from, 1}, {}, attrs});
+  if (!to || !keeps_order(from.shape, attrs.ints)) return op(Kind::k_transpose, std::move(name), {x}, attrs);
+  if ((*to)[0] == from) return x;
+  return op(Kind::k_alias, std::move(name), {x}, {}, *to);
 }
 
 ValueId Builder::scale(ValueId x, double a, double b) {

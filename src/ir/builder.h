@@ -36,7 +36,8 @@ class Builder {
   // Short forms that gradient rules and the importer share.
   ValueId reshape(ValueId x, Shape shape);  // alias; x itself when the shape is the same already
   ValueId sum_to(ValueId x, Shape shape);   // undoes a broadcast: reduce_sum + alias; x itself when equal
-  ValueId transpose(ValueId x, std::vector<int64_t> perm);
+  // A reshape where dimensions of 1 alone move past others.
+  ValueId transpose(std::string name, ValueId x, std::vector<int64_t> perm);
   ValueId scale(ValueId x, double a, double b = 0);
   // As many parts as you like, in rounds where they are more than an op may have; the same parts are joined once.
   ValueId concat(std::string name, std::vector<ValueId> parts, int64_t axis);

@@ -184,5 +184,20 @@ TEST(Builder, SumsABroadcastAway) {
   EXPECT_FALSE(small.builder.error());
 }
 
+TEST(Builder, TransposesByAReshapeWhereNoElementMoves) {
+  Small small;
+  const ValueId y = small.builder.input("y", f32({4, 1, 3}));
+  const auto made = [&](std::vector<int64_t> perm) {
+    return small.graph.op(small.graph.value(small.builder.transpose("t", y, std::move(perm))).producer);
+  };
+  EXPECT_EQ(made({1, 0, 2}).kind, Kind::k_alias);
+  EXPECT_EQ(small.graph.values.back().type.shape, (Shape{1, 4, 3}));
+  EXPECT_EQ(made({2, 1, 0}).kind, Kind::k_transpose);
+  EXPECT_EQ(small.builder.transpose("t", y, {0, 1, 2}), y);
+  EXPECT_FALSE(small.builder.error());
+  small.builder.transpose("t", y, {0, 0, 2});
+  EXPECT_TRUE(small.builder.error());
+}
+
 }  // namespace
 }  // namespace pantoum::ir

@@ -39,12 +39,7 @@ OpCost norm_cost(const OpTypes& types) {
 
 std::vector<OpDef> gradient_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2};
-  return {{.kind = Kind::k_clip_value,
-           .signature = {.reals = 1},
-           .infer = same_as_first,
-           .cost = flops_per_output<2>,
-           .in_place = over_first},
-          {.kind = Kind::k_norm, .signature = {.max_inputs = kAny}, .infer = norm_rule, .cost = norm_cost},
+  return {{.kind = Kind::k_norm, .signature = {.max_inputs = kAny}, .infer = norm_rule, .cost = norm_cost},
           {.kind = Kind::k_clip_norm,
            .signature = {.min_inputs = 2, .max_inputs = 2, .reals = 1},
            .infer = clip_norm_rule,

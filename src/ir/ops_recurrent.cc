@@ -1,4 +1,8 @@
 // One time step of an LSTM or a GRU: what is left of it beside its two products.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -11,6 +15,15 @@ TensorType gates_of(const TensorType& state, int64_t gates) {
   return {state.dtype, {state.shape[0], gates * state.shape[1]}};
 }
 
+// Every gate has a block of columns of its own.
+Result<void> want_blocks(const OpTypes& types) {
+  const std::vector<int64_t>& blocks = types.attrs.ints;
+  for (size_t block = 0; block < blocks.size(); ++block)
+    if (std::count(blocks.begin(), blocks.end(), static_cast<int64_t>(block)) != 1)
+      return refuse(fmt::format("no gate, or more than one, has the block {} of columns", block));
+  return {};
+}
+
 Result<void> want_states(const OpTypes& types, size_t first, const TensorType& state) {
   for (size_t input = first; input < types.inputs.size(); ++input)
     PANTOUM_TRY(want_shape(types.inputs[input], state.shape, "a state"));
@@ -20,6 +33,7 @@ Result<void> want_states(const OpTypes& types, size_t first, const TensorType& s
 // Inputs: two of `gates` gates each, and the state.
 Result<TensorType> check_cell(const OpTypes& types, int64_t gates) {
   PANTOUM_TRY(float_dtype(types.inputs));
+  PANTOUM_TRY(want_blocks(types));
   const TensorType& state = types.inputs[2];
   PANTOUM_TRY(want_rank(state, 2, "the state"));
   for (const size_t input : {0u, 1u})
@@ -30,6 +44,7 @@ Result<TensorType> check_cell(const OpTypes& types, int64_t gates) {
 // Inputs: the state's gradient, `gates` gates, and states.
 Result<TensorType> check_cell_grad(const OpTypes& types, int64_t gates) {
   PANTOUM_TRY(float_dtype(types.inputs));
+  PANTOUM_TRY(want_blocks(types));
   const TensorType& state = types.inputs[0];
   PANTOUM_TRY(want_rank(state, 2, "the state's gradient"));
   PANTOUM_TRY(want_shape(types.inputs[1], gates_of(state, gates).shape, "the gates"));
@@ -69,14 +84,16 @@ void lstm_cell_gradient(Backward& back) {
   const std::vector<ValueId>& out = back.op.outputs;
   std::vector<ValueId> inputs = {state_gradient(back), out[2], back.op.inputs[2], out[1]};
   if (back.d_outputs[1] != kNone) inputs.push_back(back.d_outputs[1]);
-  const std::vector<ValueId> made = back.builder.add(Kind::k_lstm_cell_grad, back.op.name + ".grad", inputs);
+  const std::vector<ValueId> made =
+      back.builder.add(Kind::k_lstm_cell_grad, back.op.name + ".grad", inputs, back.op.attrs);
   if (made.size() == 2) back.d_inputs = {made[0], made[0], made[1]};
 }
 
 void gru_cell_gradient(Backward& back) {
   const std::vector<ValueId>& out = back.op.outputs;
-  const std::vector<ValueId> made = back.builder.add(Kind::k_gru_cell_grad, back.op.name + ".grad",
-                                                     {back.d_outputs[0], out[1], out[2], back.op.inputs[2]});
+  const std::vector<ValueId> made =
+      back.builder.add(Kind::k_gru_cell_grad, back.op.name + ".grad",
+                       {back.d_outputs[0], out[1], out[2], back.op.inputs[2]}, back.op.attrs);
   if (made.size() == 3) back.d_inputs = made;
 }
 
@@ -98,26 +115,28 @@ Pairs gru_cell_grad_in_place(const OpTypes&) {
 }  // namespace
 
 std::vector<OpDef> recurrent_ops() {
-  const Signature cell{.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3};
+  const auto cell = [](int gates) {
+    return Signature{.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .ints = gates};
+  };
   return {{.kind = Kind::k_lstm_cell,
-           .signature = cell,
+           .signature = cell(4),
            .infer = lstm_cell_rule,
            .gradient = lstm_cell_gradient,
            .cost = flops_per_output<110>,
            .in_place = lstm_cell_in_place},
           {.kind = Kind::k_lstm_cell_grad,
-           .signature = {.min_inputs = 4, .max_inputs = 5, .min_outputs = 2, .max_outputs = 2},
+           .signature = {.min_inputs = 4, .max_inputs = 5, .min_outputs = 2, .max_outputs = 2, .ints = 4},
            .infer = lstm_cell_grad_rule,
            .cost = flops_per_output<12>,
            .in_place = lstm_cell_grad_in_place},
           {.kind = Kind::k_gru_cell,
-           .signature = cell,
+           .signature = cell(3),
            .infer = gru_cell_rule,
            .gradient = gru_cell_gradient,
            .cost = flops_per_output<70>,
            .in_place = gru_cell_in_place},
           {.kind = Kind::k_gru_cell_grad,
-           .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3},
+           .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .ints = 3},
            .infer = gru_cell_grad_rule,
            .cost = flops_per_output<7>,
            .in_place = gru_cell_grad_in_place}};

@@ -104,6 +104,20 @@ bool is_class_loss(ir::Kind kind) {
          kind == k_count_correct;
 }
 
+TEST(OpShapes, RefusesGatesThatShareABlockOfColumns) {
+  size_t cells = 0;
+  for (const OpCase& of : op_cases()) {
+    if (of.kind < ir::Kind::k_lstm_cell || of.kind > ir::Kind::k_gru_cell_grad) continue;
+    ++cells;
+    artifact::BinaryPlan plan = plan_of(of);
+    plan.ops[0].attrs.ints[2] = plan.ops[0].attrs.ints[1];
+    EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
+    plan.ops[0].attrs.ints[2] = static_cast<int64_t>(of.attrs.ints.size());
+    EXPECT_EQ(opened(plan), PT_E_PLAN) << name(of);
+  }
+  EXPECT_EQ(cells, 5U);
+}
+
 TEST(OpShapes, RefusesAttributesThatLeadOutside) {
   for (const OpCase& of : op_cases()) {
     for (size_t attr = 0; attr < of.attrs.ints.size(); ++attr) {

@@ -11,21 +11,6 @@ typedef struct gradient {
   pt_real number;
 } gradient;
 
-static void clip_elements(void* arg, size_t begin, size_t end) {
-  const gradient* c = arg;
-  for (size_t at = begin; at < end; ++at) {
-    const pt_real g = c->g[at];
-    c->out[at] = g > c->number ? c->number : g < -c->number ? -c->number : g; /* NaN stays */
-  }
-}
-
-pt_status PT_NAME(pt_clip_value)(const pt_call* call) {
-  gradient c = {.g = call->inputs[0].data, .out = call->outputs[0].data, .number = (pt_real)call->reals[0]};
-  const size_t count = pt_elements(&call->outputs[0]);
-  PT_NAME(pt_parallel)(call, count, count, clip_elements, &c);
-  return PT_OK;
-}
-
 /* Squares are added in double, each input's elements in lanes (lanes.h) that go on from input to input. */
 pt_status PT_NAME(pt_norm)(const pt_call* call) {
   double sums[PT_LANES] = {0};

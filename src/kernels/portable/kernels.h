@@ -73,7 +73,6 @@ pt_status PT_NAME(pt_soft_cross_entropy)(const pt_call* call);
 pt_status PT_NAME(pt_soft_cross_entropy_grad)(const pt_call* call);
 pt_status PT_NAME(pt_sgd)(const pt_call* call);
 pt_status PT_NAME(pt_adam)(const pt_call* call);
-pt_status PT_NAME(pt_clip_value)(const pt_call* call);
 pt_status PT_NAME(pt_norm)(const pt_call* call);
 pt_status PT_NAME(pt_clip_norm)(const pt_call* call);
 pt_status PT_NAME(pt_accumulate)(const pt_call* call);

@@ -4,7 +4,8 @@
 
 /* One time step of an LSTM or a GRU, row by row of the batch. */
 typedef struct cell {
-  size_t width; /* of the state */
+  size_t width;    /* of the state */
+  size_t begin[4]; /* the first column of each gate */
   const pt_real* in[5];
   pt_real* out[3];
 } cell;
@@ -37,7 +38,8 @@ static const cell_rows* rows_here(void) {
 }
 
 static pt_status run(const pt_call* call, const pt_tensor* state, pt_body rows, size_t weight) {
-  cell c = {state->dims[1], {NULL}, {NULL}};
+  cell c = {state->dims[1], {0}, {NULL}, {NULL}};
+  for (size_t gate = 0; gate < call->int_count; ++gate) c.begin[gate] = (size_t)call->ints[gate] * c.width;
   for (size_t input = 0; input < call->input_count; ++input) c.in[input] = call->inputs[input].data;
   for (size_t output = 0; output < call->output_count; ++output) c.out[output] = call->outputs[output].data;
   PT_NAME(pt_parallel)(call, state->dims[0], pt_elements(state) * weight, rows, &c);

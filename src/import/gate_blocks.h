@@ -1,0 +1,23 @@
+// The weights of a recurrent operator are often blocks of another value, one for each gate, put into ONNX's order.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace pantoum::import {
+
+// `source` holds nothing but the blocks of all gates; gate g is its block `blocks[g]`.
+struct GateBlocks {
+  ir::ValueId source = ir::kNone;
+  std::vector<int64_t> blocks;
+};
+
+// What the elements of x from `first` on, `gates` blocks of `block` elements each, were put together from: looked for
+// through reshapes, slices, splits and concats of what is contiguous, through a few ops at most. None where they are
+// not the blocks of one value, each once.
+[[nodiscard]] std::optional<GateBlocks> gate_blocks(const ir::Graph& graph, ir::ValueId x, int64_t first, int64_t gates,
+                                                    int64_t block);
+
+}  // namespace pantoum::import

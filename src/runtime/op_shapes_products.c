@@ -1,0 +1,39 @@
+/* Matrix products and convolutions. */
+#include "runtime/op_rules.h"
+#include "runtime/window_shapes.h"
+
+static int matmul(const pt_op_view* view) {
+  const pt_tensor *a = in(view, 0), *b = in(view, 1), *y = out(view, 0);
+  const int64_t trans_a = view->ints[0], trans_b = view->ints[1];
+  unsigned ma, ka, kb, nb;
+  if (trans_a < 0 || trans_a > 1 || trans_b < 0 || trans_b > 1) return 0;
+  if (a->rank < 2 || b->rank < 2 || y->rank != (a->rank > b->rank ? a->rank : b->rank)) return 0;
+  ma = a->rank - (trans_a != 0 ? 1u : 2u);
+  ka = a->rank - (trans_a != 0 ? 2u : 1u);
+  kb = b->rank - (trans_b != 0 ? 1u : 2u);
+  nb = b->rank - (trans_b != 0 ? 2u : 1u);
+  if (a->dims[ka] != b->dims[kb]) return 0;
+  if (y->dims[y->rank - 2u] != a->dims[ma] || y->dims[y->rank - 1u] != b->dims[nb]) return 0;
+  if (view->input_count == 3 && !is_vector(in(view, 2), b->dims[nb])) return 0;
+  return pt_broadcast_dims(a, b, y, y->rank - 2u);
+}
+
+static int conv2d(const pt_op_view* view) {
+  if (view->input_count == 3 && !is_vector(in(view, 2), in(view, 1)->dims[0])) return 0;
+  return pt_conv_fits(in(view, 0), in(view, 1), out(view, 0), view->ints);
+}
+static int conv2d_dx(const pt_op_view* view) {
+  return pt_conv_fits(out(view, 0), in(view, 1), in(view, 0), view->ints);
+}
+static int conv2d_dw(const pt_op_view* view) {
+  return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
+}
+
+static const pt_op_rule rules[] = {
+    {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
+    {PT_OP_conv2d, 2, 3, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d},
+    {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
+    {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
+};
+
+const pt_op_family pt_product_rules = {rules, sizeof rules / sizeof rules[0]};
