@@ -104,6 +104,13 @@ class OneDnn : public testing::Test {
     block_ = set_->back_end()->channel_block;
   }
 
+  bool computes(Call call) {
+    bool found = false;
+    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < PT_FIRST_BACK_END_ALGORITHM + 4; ++algorithm)
+      found = run(*set_, algorithm, call) == PT_OK || found;
+    return found;
+  }
+
   // Every algorithm that the back end has for these shapes against the reference; at least one.
   void expect_equal(const Call& call, float tolerance = 1e-4F) {
     Call expected = call;
@@ -179,10 +186,23 @@ TEST_F(OneDnn, ConvolutionsInBlocksOfChannels) {
 
 TEST_F(OneDnn, PlainConvolutions) {
   const std::vector<int64_t> ints = {1, 2, 1, 0, 1, 2, 1, 1, 1};
-  const Operand x = noise({2, 5, 8, 9}), w = noise({7, 5, 3, 3}), y = noise({2, 7, 8, 5});
-  expect_equal({PT_OP_conv2d, {x, w, noise({7})}, {zeros(y.dims)}, ints}, 1e-3F);
+  const Operand x = noise({2, 5, 8, 9}), w = noise({72, 5, 3, 3}), y = noise({2, 72, 8, 5});
+  expect_equal({PT_OP_conv2d, {x, w, noise({72})}, {zeros(y.dims)}, ints}, 1e-3F);
   expect_equal({PT_OP_conv2d_dx, {y, w}, {zeros(x.dims)}, ints}, 1e-3F);
   expect_equal({PT_OP_conv2d_dw, {x, y}, {zeros(w.dims)}, ints}, 1e-3F);
+}
+
+TEST_F(OneDnn, LeavesPlainConvolutionsOfFewChannelsToThePortableKernels) {
+  const Operand x = noise({2, 8, 8, 9}), y = noise({2, 8, 8, 9});
+  for (const uint32_t kernel : {1U, 3U}) {
+    const Operand w = noise({8, 8, kernel, kernel});
+    const int64_t pad = kernel / 2;
+    const std::vector<int64_t> ints = {1, 1, pad, pad, pad, pad, 1, 1, 1};
+    for (Call call :
+         {Call{PT_OP_conv2d, {x, w}, {zeros(y.dims)}, ints}, Call{PT_OP_conv2d_dx, {y, w}, {zeros(x.dims)}, ints},
+          Call{PT_OP_conv2d_dw, {x, y}, {zeros(w.dims)}, ints}})
+      EXPECT_EQ(computes(call), kernel == 1) << call.op;
+  }
 }
 
 TEST_F(OneDnn, TheConvolutionsOfAResidualNetworkHaveKernels) {
