@@ -14,6 +14,8 @@
   PT_OPERATOR(conv2d, 2)    /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                          \
   PT_OPERATOR(conv2d_dx, 3) /* dY W -> dX; [PT_CONV_*] */                                                              \
   PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                              \
+  PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */             \
+                            /* {three reals: the gradient's, then zeros} */                                            \
   /* element by element, two inputs, broadcast as in numpy */                                                          \
   PT_OPERATOR(add, 10)                                                                                                 \
   PT_OPERATOR(sub, 11)                                                                                                 \
@@ -177,8 +179,14 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_NCHWC_CHANNELS = PT_CONV_ATTRS, /* of X, in all groups */
   PT_CONV_NCHWC_OUTPUTS,                  /* of Y, in all groups */
   PT_CONV_NCHWC_WEIGHT,                   /* pt_layout of W */
-  PT_CONV_NCHWC_ATTRS
+  PT_CONV_NCHWC_ATTRS,
+  /* conv2d_dz has these too */
+  PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op from PT_FIRST_GRADIENT to PT_LAST_GRADIENT that dX goes through */
+  PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
+  PT_CONV_DZ_ATTRS
 };
+
+enum { PT_FIRST_GRADIENT = PT_OP_relu_grad, PT_LAST_GRADIENT = PT_OP_clip_grad }; /* dY R -> dX, element by element */
 
 enum { /* max_pool, avg_pool and their gradients */
   PT_POOL_KERNEL_H, PT_POOL_KERNEL_W,

@@ -1,4 +1,4 @@
-// conv2d and its two gradients.
+// conv2d and its gradients.
 #include <fmt/format.h>
 
 #include "ir/builder.h"
@@ -51,7 +51,20 @@ Types conv_dw_rule(const OpTypes& types) {
   return std::vector<TensorType>{{dtype, types.outputs[0].shape}};
 }
 
-// 2 for every weight at every output position: all three ops do the same multiply-adds.
+// The gradient of the convolution's input, then through an activation's, which reads R.
+Types conv_dz_rule(const OpTypes& types) {
+  PANTOUM_TRY(conv_dx_rule(types));
+  const int64_t gradient = types.attrs.ints[PT_CONV_DZ_GRADIENT];
+  if (gradient < PT_FIRST_GRADIENT || gradient > PT_LAST_GRADIENT) return refuse("it knows no such activation");
+  PANTOUM_TRY(want_shape(types.inputs[2], types.outputs[0].shape, "what the activation's gradient reads"));
+  return std::vector<TensorType>{types.outputs[0]};
+}
+
+Pairs over_third(const OpTypes&) {
+  return {{0, 2}};
+}
+
+// 2 for every weight at every output position: all ops do the same multiply-adds.
 OpCost conv_flops(const OpTypes& types, const TensorType& w, const TensorType& y) {
   const double per_output = static_cast<double>(w.shape[1] * w.shape[2] * w.shape[3]);
   return operand_bytes(types, 2.0 * static_cast<double>(y.elements()) * per_output);
@@ -61,6 +74,14 @@ OpCost conv_cost(const OpTypes& types) {
 }
 OpCost conv_dx_cost(const OpTypes& types) {
   return conv_flops(types, types.inputs[1], types.inputs[0]);
+}
+OpCost conv_dz_cost(const OpTypes& types) {
+  OpCost cost = conv_dx_cost(types);
+  const Attrs own{{types.attrs.ints[PT_CONV_DZ_FLAG]}, {}};
+  const TensorType both[] = {types.outputs[0], types.outputs[0]};
+  const auto gradient = static_cast<Kind>(types.attrs.ints[PT_CONV_DZ_GRADIENT]);
+  cost.flops += op_def(gradient).cost({both, types.outputs, own}).flops;
+  return cost;
 }
 OpCost conv_dw_cost(const OpTypes& types) {
   return conv_flops(types, types.outputs[0], types.inputs[1]);
@@ -109,7 +130,12 @@ std::vector<OpDef> conv_ops() {
           {.kind = Kind::k_conv2d_dw,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
            .infer = conv_dw_rule,
-           .cost = conv_dw_cost}};
+           .cost = conv_dw_cost},
+          {.kind = Kind::k_conv2d_dz,
+           .signature = {.min_inputs = 3, .max_inputs = 3, .ints = PT_CONV_DZ_ATTRS, .reals = 3},
+           .infer = conv_dz_rule,
+           .cost = conv_dz_cost,
+           .in_place = over_third}};
 }
 
 }  // namespace pantoum::ir

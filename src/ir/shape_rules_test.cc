@@ -46,6 +46,8 @@ struct Accepted {
 };
 
 const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
+const Attrs kConvSigmoid{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sigmoid_grad, 0}, {0, 0, 0}};
+const Attrs kConvAdd{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_add, 0}, {0, 0, 0}};
 const Attrs kBlocks{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO}, {}};
 const Attrs kPool{{2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0}, {}};
 
@@ -57,6 +59,11 @@ std::vector<Accepted> accepted() {
       {{Kind::k_conv2d, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({4})}, kConv}, {f32({2, 4, 4, 7})}},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}}, {f32({2, 3, 8, 7})}},
       {{Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv, {f32({4, 3, 3, 3})}}, {f32({4, 3, 3, 3})}},
+      {{Kind::k_conv2d_dz,
+        {f32({2, 4, 4, 7}), f32({4, 3, 3, 3}), f32({2, 3, 8, 7})},
+        kConvSigmoid,
+        {f32({2, 3, 8, 7})}},
+       {f32({2, 3, 8, 7})}},
       {{Kind::k_add, {f32({2, 1, 3}), f32({4, 1})}}, {f32({2, 4, 3})}},
       {{Kind::k_mul, {f32({}), f32({2})}}, {f32({2})}},
       {{Kind::k_add, {i64({2, 1}), i64({3})}}, {i64({2, 3})}},
@@ -182,7 +189,7 @@ struct Refused {
 };
 
 std::vector<Refused> refused() {
-  const TensorType c3 = f32({3});
+  const TensorType c3 = f32({3}), dy = f32({2, 4, 4, 7}), w = f32({4, 3, 3, 3});
   const Attrs groups{{1, 1, 0, 0, 0, 0, 1, 1, 2}, {}}, stride{{0, 1, 0, 0, 0, 0, 1, 1, 1}, {}};
   const Attrs negative_pad{{1, 1, -1, 0, 0, 0, 1, 1, 1}, {}};
   return {
@@ -203,6 +210,9 @@ std::vector<Refused> refused() {
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv}, "must be given"},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 6}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}},
        "must have the shape [2,4,4,7]"},
+      {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8, 7})}, kConvAdd, {f32({2, 3, 8, 7})}}, "knows no such activation"},
+      {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8})}, kConvSigmoid, {f32({2, 3, 8, 7})}},
+       "must have the shape [2,3,8,7]"},
       {{Kind::k_add, {f32({2, 3}), f32({2})}}, "[2,3] and [2] do not broadcast"},
       {{Kind::k_add, {f32({2}), {DType::kF64, {2}}}}, "one element type"},
       {{Kind::k_relu, {i64({2})}}, "must be floating point"},
@@ -367,6 +377,9 @@ TEST(OpCosts, CountMultiplyAddsTwice) {
   const double conv = 2.0 * (2 * 4 * 4 * 7) * (3 * 3 * 3);
   EXPECT_EQ(flops({Kind::k_conv2d, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3})}, kConv}, {f32({2, 4, 4, 7})}), conv);
   EXPECT_EQ(flops({Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv}, {f32({2, 3, 8, 7})}), conv);
+  EXPECT_EQ(flops({Kind::k_conv2d_dz, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3}), f32({2, 3, 8, 7})}, kConvSigmoid},
+                  {f32({2, 3, 8, 7})}),
+            conv + 3 * (2 * 3 * 8 * 7));
   EXPECT_EQ(flops({Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv}, {f32({4, 3, 3, 3})}), conv);
 }
 

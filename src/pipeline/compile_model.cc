@@ -118,6 +118,11 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
     compiled.training = rewrite::small_saves(compiled.training);
     if (compiled.accumulation) compiled.accumulation = rewrite::small_saves(*compiled.accumulation);
   }
+  // A back end's convolutions know nothing of activations.
+  if (request.fuse && compiled.kernels->back_end() == nullptr) {
+    compiled.training = rewrite::fuse_conv_gradient(std::move(compiled.training));
+    if (compiled.accumulation) compiled.accumulation = rewrite::fuse_conv_gradient(*std::move(compiled.accumulation));
+  }
   tell("rewrite", ir::to_text(compiled.training));
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.

@@ -1,15 +1,24 @@
-// Several ops of a forward graph that are one op: less to keep for the gradient, and one pass over memory in place of
-// many. Each takes a valid graph before autodiff and returns it with what it found; names of outputs stay.
+// Several ops that are one op: less to keep for the gradient, and one pass over memory in place of many. Each takes a
+// valid graph and returns it with what it found; names of outputs stay.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace pantoum::rewrite {
 
+// Before autodiff.
+
 // matmul + a vector that lives between steps -> matmul with a bias. The same bits.
 [[nodiscard]] ir::Graph fuse_product_bias(ir::Graph graph);
 
 // x / 2 (1 + erf(x / sqrt 2)), in the orders that exporters write it -> gelu. The same up to rounding.
 [[nodiscard]] ir::Graph fuse_gelu(ir::Graph graph);
+
+// Of a training step.
+
+// conv2d_dx + the gradient of the activation before that convolution -> conv2d_dz, which may be written over what the
+// activation's gradient reads: dX never stands beside it. The same bits. Gradients with alternatives (small_saves)
+// stay.
+[[nodiscard]] ir::Graph fuse_conv_gradient(ir::Graph graph);
 
 }  // namespace pantoum::rewrite

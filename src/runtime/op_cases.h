@@ -26,6 +26,7 @@ inline std::vector<OpCase> op_cases() {
   const auto image = f({2, 4, 5, 6});
   const std::vector<int64_t> conv = {2, 1, 1, 0, 1, 2, 1, 2, 2};        // strides, pads, dilations, groups
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
+  const std::vector<int64_t> conv_elu = {2, 1, 1, 0, 1, 2, 1, 2, 2, PT_OP_elu_grad, 0};
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
   const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});  // a recurrent state and its gates
   std::vector<OpCase> cases = {
@@ -34,6 +35,7 @@ inline std::vector<OpCase> op_cases() {
       {k_conv2d, {image, conv_w, f({6})}, {conv_y}, {conv, {}}},
       {k_conv2d_dx, {conv_y, conv_w}, {image}, {conv, {}}},
       {k_conv2d_dw, {image, conv_y}, {conv_w}, {conv, {}}},
+      {k_conv2d_dz, {conv_y, conv_w, image}, {image}, {conv_elu, {1, 1, 1}}, 1 << 16},
       {k_pow_grad, {f({2, 3}), f({3}), f({2, 1})}, {f({2, 3})}, {}},
       {k_gelu, {image}, {image}, {{1}, {}}},
       {k_gelu_grad, {image, image}, {image}, {{0}, {}}},

@@ -25,6 +25,11 @@ static int conv2d(const pt_op_view* view) {
 static int conv2d_dx(const pt_op_view* view) {
   return pt_conv_fits(out(view, 0), in(view, 1), in(view, 0), view->ints);
 }
+static int conv2d_dz(const pt_op_view* view) {
+  const int64_t gradient = view->ints[PT_CONV_DZ_GRADIENT];
+  return gradient >= PT_FIRST_GRADIENT && gradient <= PT_LAST_GRADIENT && conv2d_dx(view) &&
+         pt_same_dims(in(view, 2), out(view, 0));
+}
 static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
 }
@@ -34,6 +39,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv2d, 2, 3, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d},
     {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
     {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
+    {PT_OP_conv2d_dz, 3, 3, 1, 1, PT_CONV_DZ_ATTRS, 3, REAL, conv2d_dz},
 };
 
 const pt_op_family pt_product_rules = {rules, sizeof rules / sizeof rules[0]};

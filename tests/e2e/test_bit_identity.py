@@ -124,6 +124,15 @@ class BitIdentity(House):
             self.assertTrue(any(name.endswith(made) for name in computed), made)
         self.same_bits(found, expected)
 
+    def test_fused_gradients_of_convolutions(self):
+        only = ("--kernels", "portable", "--lr", "0.05")
+        expected, _ = self.train("apart", "--ram", "1GiB", "--disable", "fusions", *only)
+        for words in (("--ram", "1GiB"), ("--ram", f"{self.least(*only[:2])}B"), ("--ram", "1GiB", "--threads", 3), ("--ram", "1GiB", "--small-saves")):
+            found, _ = self.train("fused", *words, *only)
+            self.same_bits(found, expected, f"{words}")
+        done = self.succeed("plan", MODEL, *COMMON[:2], "--ram", "1GiB", *only[:2], "--dump-after", "rewrite", "-o", self.path("dumped.json"))
+        self.assertIn("conv2d_dz", done.stdout + done.stderr)
+
     def test_a_recurrent_network_paged_and_recomputed_by_time_steps(self):
         model = recurrent_model(self.path("recurrent.onnx"))
         expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)

@@ -1,3 +1,5 @@
+#include "kernels/portable/conv2d_dx.h"
+
 #include <string.h>
 
 #include "kernels/portable/conv2d_panel.h"
@@ -11,10 +13,12 @@ typedef struct conv {
   conv_shape s;
   const pt_real *dy, *w;
   pt_real* dx;
+  const pt_finish* finish; /* NULL: elements go to dx */
 } conv;
 
-static conv describe(const pt_call* call) {
+static conv describe(const pt_call* call, const pt_finish* finish) {
   conv c;
+  c.finish = finish;
   c.s = conv_shape_of(&call->outputs[0], &call->inputs[1], &call->inputs[0], call->ints);
   c.dy = call->inputs[0].data;
   c.w = call->inputs[1].data;
@@ -62,56 +66,59 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
-  const conv c = describe(call);
-  const conv_shape* s = &c.s;
+static pt_shifted shifted_of(const conv* c) {
+  const conv_shape* s = &c->s;
+  const size_t taps = s->kernel_h * s->kernel_w;
+  return (pt_shifted){s->samples * s->groups,
+                      s->groups,
+                      s->channels,
+                      s->height,
+                      s->width,
+                      s->outputs,
+                      s->out_height,
+                      s->out_width,
+                      s->kernel_h,
+                      s->kernel_w,
+                      (size_t)s->dilation_h,
+                      (size_t)s->dilation_w,
+                      (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
+                      (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left,
+                      1,
+                      c->w,
+                      c->dy,
+                      NULL,
+                      c->dx,
+                      s->outputs * s->channels * taps,
+                      taps,
+                      s->channels * taps,
+                      c->finish};
+}
+
+static pt_product product_of(const conv* c) {
+  const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w, positions = s->height * s->width;
-  const pt_shifted shifted = {s->samples * s->groups,
-                              s->groups,
-                              s->channels,
-                              s->height,
-                              s->width,
-                              s->outputs,
-                              s->out_height,
-                              s->out_width,
-                              s->kernel_h,
-                              s->kernel_w,
-                              (size_t)s->dilation_h,
-                              (size_t)s->dilation_w,
-                              (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
-                              (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left,
-                              1,
-                              c.w,
-                              c.dy,
-                              NULL,
-                              c.dx,
-                              s->outputs * s->channels * taps,
-                              taps,
-                              s->channels * taps};
-  if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
-    PT_NAME(pt_shifted_run)(&shifted, call->pool);
-    return PT_OK;
-  }
-  if (s->channels < 2) return PT_NAME(pt_conv2d_dx_reference)(call);
-  const pt_product product = {s->samples * s->groups,
-                              s->channels,
-                              positions,
-                              s->outputs * taps,
-                              &c,
-                              a_of,
-                              taps,
-                              a_offsets,
-                              pack_b,
-                              c_of,
-                              positions,
-                              NULL,
-                              0};
-  PT_NAME(pt_product_run)(&product, call->pool);
-  return PT_OK;
+  return (pt_product){s->samples * s->groups,
+                      s->channels,
+                      positions,
+                      s->outputs * taps,
+                      c,
+                      a_of,
+                      taps,
+                      a_offsets,
+                      pack_b,
+                      c_of,
+                      positions,
+                      NULL,
+                      0,
+                      c->finish};
+}
+
+static int is_shifted(const conv* c, const pt_shifted* shifted) {
+  return c->s.stride_h == 1 && c->s.stride_w == 1 && PT_NAME(pt_shifted_fits)(shifted);
 }
 
 /* One row of dX at a time, kernel element after kernel element. */
-static void reference_rows(void* arg, size_t begin, size_t end) {
+static void reference_rows(void* arg, size_t share, size_t begin, size_t end) {
   const conv* c = arg;
   const conv_shape* s = &c->s;
   const size_t taps = s->kernel_h * s->kernel_w;
@@ -119,7 +126,7 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
     const size_t row = index % s->height, channel = index / s->height % s->channels,
                  plane = index / s->height / s->channels;
     const pt_real* w = c->w + (plane % s->groups * s->outputs * s->channels + channel) * taps;
-    pt_real* dx = c->dx + index * s->width;
+    pt_real* dx = c->finish != NULL ? c->finish->scratch + share * s->width : c->dx + index * s->width;
     memset(dx, 0, s->width * sizeof(pt_real));
     for (size_t output = 0; output < s->outputs; ++output) {
       for (size_t tap = 0; tap < taps; ++tap) {
@@ -134,11 +141,47 @@ static void reference_rows(void* arg, size_t begin, size_t end) {
         }
       }
     }
+    if (c->finish != NULL) c->finish->take(c->finish->context, plane, channel, row * s->width, s->width, dx);
   }
 }
 
+static size_t rows_of(const conv_shape* s) {
+  return s->samples * s->groups * s->channels * s->height;
+}
+
+void PT_NAME(pt_conv2d_dx_plain)(const pt_call* call, const pt_finish* finish) {
+  conv c = describe(call, finish);
+  PT_NAME(pt_split_shares)(call->pool, rows_of(&c.s), reference_rows, &c);
+}
+
+void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
+  const conv c = describe(call, finish);
+  const pt_shifted shifted = shifted_of(&c);
+  const pt_product product = product_of(&c);
+  if (is_shifted(&c, &shifted))
+    PT_NAME(pt_shifted_run)(&shifted, call->pool);
+  else if (c.s.channels < 2)
+    PT_NAME(pt_conv2d_dx_plain)(call, finish);
+  else
+    PT_NAME(pt_product_run)(&product, call->pool);
+}
+
+size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
+  const pt_finish finish = {NULL, NULL, NULL};
+  const conv c = describe(call, &finish);
+  const pt_shifted shifted = shifted_of(&c);
+  const pt_product product = product_of(&c);
+  const size_t plain = pt_shares(call->pool, rows_of(&c.s)) * c.s.width,
+               fast = is_shifted(&c, &shifted) ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)
+                                               : PT_NAME(pt_product_scratch)(&product, call->pool);
+  return plain > fast ? plain : fast;
+}
+
+pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call) {
+  PT_NAME(pt_conv2d_dx_fast)(call, NULL);
+  return PT_OK;
+}
 pt_status PT_NAME(pt_conv2d_dx_reference)(const pt_call* call) {
-  conv c = describe(call);
-  PT_NAME(pt_split)(call->pool, c.s.samples * c.s.groups * c.s.channels * c.s.height, reference_rows, &c);
+  PT_NAME(pt_conv2d_dx_plain)(call, NULL);
   return PT_OK;
 }

@@ -6,6 +6,14 @@
 #include "kernels/portable/tiles.h"
 
 enum { kRows = 8, kColumns = 32, kThinColumns = 128 }; /* the thin tile has one row */
+enum { kMostRows = 64, kFewImages = 8 };
+static const double kLowStrip = 1.05; /* work of low strips over the least */
+
+#if defined(__GNUC__)
+#define PT_ALIGNED __attribute__((aligned(64))) /* as vectors are read */
+#else
+#define PT_ALIGNED
+#endif
 
 typedef struct strips {
   const pt_shifted* c;
@@ -24,28 +32,42 @@ static size_t plane_size(const strips* s, size_t rows) {
   return (rows + s->halo) * s->padded_width;
 }
 
-/* The strip height of least work per output row: tiles (columns beyond the image are wasted) and copies (the halo is
- * copied twice). */
-static void choose_strips(strips* s) {
+static size_t scratch_of_strip(const strips* s) {
+  return s->c->outputs * s->rows * s->c->out_width;
+}
+
+/* Work per output row of strips of `rows`: tiles (columns beyond the image are wasted) and copies (the halo is copied
+ * twice). 0: they do not fit. */
+static double work_of(const strips* s, size_t rows, size_t* planes) {
   const pt_shifted* c = s->c;
   const size_t taps = c->kernel_h * c->kernel_w;
   const size_t all_rows = (c->outputs + s->tile_rows - 1) / s->tile_rows * s->tile_rows;
+  const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
+  if (size + s->tile_columns > PT_SHIFT_IMAGE) return 0;
+  *planes = least(c->planes, least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
+  const double chunks = (double)((c->planes + *planes - 1) / *planes),
+               tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
+  return (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
+}
+
+/* The strip height of least work; with a finish for few images, whose scratch would be as large as they are, the lowest
+ * one with little more. */
+static void choose_strips(strips* s) {
+  const pt_shifted* c = s->c;
+  const size_t most = least(c->out_height, kMostRows);
+  size_t planes = 0;
   double best = 0;
-  s->rows = 0;
-  for (size_t rows = 1; rows <= least(c->out_height, 64); ++rows) {
-    const size_t size = plane_size(s, rows), columns = (rows - 1) * s->padded_width + c->out_width;
-    if (size + s->tile_columns > PT_SHIFT_IMAGE) break;
-    const size_t planes = least(c->planes, least((PT_SHIFT_IMAGE - s->tile_columns) / size, PT_SHIFT_TAPS / taps));
-    const double chunks = (double)((c->planes + planes - 1) / planes),
-                 tile = (double)((columns + s->tile_columns - 1) / s->tile_columns * s->tile_columns * all_rows);
-    const double cost =
-        (tile * (double)(c->planes * taps) / 8 + tile * chunks + (double)(c->planes * size)) / (double)rows;
-    if (s->rows != 0 && cost >= best) continue;
-    best = cost;
-    s->rows = rows;
-    s->planes = planes;
+  for (size_t rows = 1; rows <= most; ++rows) {
+    const double work = work_of(s, rows, &planes);
+    if (work == 0) break;
+    if (s->rows != 0 && work >= best) continue;
+    best = work, s->rows = rows, s->planes = planes;
   }
-  if (s->rows != 0) s->per_image = (c->out_height + s->rows - 1) / s->rows;
+  if (s->rows == 0) return;
+  const int low = c->finish != NULL && c->images < kFewImages;
+  for (size_t rows = 1; low && rows < s->rows; ++rows)
+    if (work_of(s, rows, &planes) <= best * kLowStrip) s->rows = rows, s->planes = planes;
+  s->per_image = (c->out_height + s->rows - 1) / s->rows;
 }
 
 static strips describe(const pt_shifted* c) {
@@ -100,12 +122,25 @@ static void tap_offsets(const strips* s, size_t planes, size_t rows, size_t* a_a
   }
 }
 
-typedef struct run { /* [at, at + length) of a tile's row are outputs [to, to + length) of a plane */
+/* Where the outputs of a strip grow: those of one plane are contiguous. */
+typedef struct target {
+  pt_real* y;
+  size_t plane;
+} target;
+
+static target target_of(const strips* s, size_t image, size_t row0, size_t share) {
+  const pt_shifted* c = s->c;
+  const size_t positions = c->out_height * c->out_width;
+  if (c->finish != NULL) return (target){c->finish->scratch + share * scratch_of_strip(s), s->rows * c->out_width};
+  return (target){c->y + image * c->outputs * positions + row0 * c->out_width, positions};
+}
+
+typedef struct run { /* [at, at + length) of a tile's row are outputs [to, to + length) of a strip's plane */
   size_t at, to, length;
 } run;
 
 /* The outputs among the columns of a strip's tile. */
-static size_t output_runs(const strips* s, size_t row0, size_t rows, size_t column0, run* runs) {
+static size_t output_runs(const strips* s, size_t rows, size_t column0, run* runs) {
   const size_t padded = s->padded_width, width = s->c->out_width;
   const size_t column1 = column0 + s->tile_columns;
   size_t count = 0;
@@ -115,7 +150,7 @@ static size_t output_runs(const strips* s, size_t row0, size_t rows, size_t colu
     const size_t end = least((row + 1) * padded, column1);
     if (q < width) {
       runs[count].at = column - column0;
-      runs[count].to = (row0 + row) * width + q;
+      runs[count].to = row * width + q;
       runs[count++].length = least(width - q, end - column);
     }
     column = end;
@@ -124,55 +159,63 @@ static size_t output_runs(const strips* s, size_t row0, size_t rows, size_t colu
 }
 
 /* One panel of columns for all outputs: continues the chains of y, or begins them; the last chunk adds the bias. */
-static void run_panel(const strips* s, size_t image, size_t plane0, size_t count, const size_t* a_at,
+static void run_panel(const strips* s, size_t image, target to, size_t plane0, size_t count, const size_t* a_at,
                       const size_t* b_at, const pt_real* panel, const run* runs, size_t run_count, int last) {
   const pt_shifted* c = s->c;
-  const size_t positions = c->out_height * c->out_width, height = s->tile_rows, columns = s->tile_columns;
+  const size_t height = s->tile_rows, columns = s->tile_columns;
   const pt_real* first = c->a + image % c->groups * c->a_image + plane0 * c->a_plane;
   const pt_real* bias = last && c->bias != NULL ? c->bias + image % c->groups * c->outputs : NULL;
   pt_real acc[kRows * kColumns];
   for (size_t m0 = 0; m0 < c->outputs; m0 += height) {
     const size_t rows = least(height, c->outputs - m0);
-    pt_real* y = c->y + (image * c->outputs + m0) * positions;
+    pt_real* y = to.y + m0 * to.plane;
     const pt_real* a[kRows];
     for (size_t row = 0; row < kRows; ++row)
       a[row] = first + (m0 + least(row, rows - 1)) * c->a_row; /* rows beyond the last are not stored */
     memset(acc, 0, sizeof acc);
     for (size_t row = 0; plane0 > 0 && row < rows; ++row)
       for (size_t i = 0; i < run_count; ++i)
-        memcpy(acc + row * columns + runs[i].at, y + row * positions + runs[i].to, runs[i].length * sizeof(pt_real));
+        memcpy(acc + row * columns + runs[i].at, y + row * to.plane + runs[i].to, runs[i].length * sizeof(pt_real));
     (height == 1 ? s->tiles.of_1x128 : s->tiles.of_8x32)(a, a_at, panel, b_at, count, acc);
     for (size_t row = 0; row < rows; ++row) {
       if (bias != NULL)
         for (size_t column = 0; column < columns; ++column) acc[row * columns + column] += bias[m0 + row];
       for (size_t i = 0; i < run_count; ++i)
-        memcpy(y + row * positions + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
+        memcpy(y + row * to.plane + runs[i].to, acc + row * columns + runs[i].at, runs[i].length * sizeof(pt_real));
     }
   }
 }
 
-static void run_strips(void* arg, size_t begin, size_t end) {
+static void finish_strip(const pt_shifted* c, size_t image, size_t row0, size_t rows, target from) {
+  for (size_t output = 0; c->finish != NULL && output < c->outputs; ++output)
+    c->finish->take(c->finish->context, image, output, row0 * c->out_width, rows * c->out_width,
+                    from.y + output * from.plane);
+}
+
+static void run_strips(void* arg, size_t share, size_t begin, size_t end) {
   const strips* s = arg;
   const pt_shifted* c = s->c;
   const size_t taps = c->kernel_h * c->kernel_w;
-  pt_real image[PT_SHIFT_IMAGE];
+  PT_ALIGNED pt_real image[PT_SHIFT_IMAGE];
   size_t a_at[PT_SHIFT_TAPS], b_at[PT_SHIFT_TAPS];
   for (size_t job = begin; job < end; ++job) {
     const size_t index = job / s->per_image, row0 = job % s->per_image * s->rows,
                  rows = least(s->rows, c->out_height - row0);
     const pt_real* source = c->source + index * c->planes * c->height * c->width;
     const size_t columns = (rows - 1) * s->padded_width + c->out_width;
+    const target to = target_of(s, index, row0, share);
     for (size_t plane0 = 0; plane0 < c->planes; plane0 += s->planes) {
       const size_t planes = least(s->planes, c->planes - plane0);
       fill_image(s, source, plane0, planes, row0, rows, image);
       tap_offsets(s, planes, rows, a_at, b_at);
       for (size_t column0 = 0; column0 < columns; column0 += s->tile_columns) {
         run runs[kThinColumns];
-        const size_t run_count = output_runs(s, row0, rows, column0, runs);
-        run_panel(s, index, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count,
+        const size_t run_count = output_runs(s, rows, column0, runs);
+        run_panel(s, index, to, plane0, planes * taps, a_at, b_at, image + column0, runs, run_count,
                   plane0 + planes == c->planes);
       }
     }
+    finish_strip(c, index, row0, rows, to);
   }
 }
 
@@ -180,7 +223,12 @@ int PT_NAME(pt_shifted_fits)(const pt_shifted* c) {
   return c->planes > 0 && describe(c).rows != 0;
 }
 
+size_t PT_NAME(pt_shifted_scratch)(const pt_shifted* c, const pt_pool* pool) {
+  const strips s = describe(c);
+  return pt_shares(pool, c->images * s.per_image) * scratch_of_strip(&s);
+}
+
 void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool) {
   strips s = describe(c);
-  PT_NAME(pt_split)(pool, c->images * s.per_image, run_strips, &s);
+  PT_NAME(pt_split_shares)(pool, c->images * s.per_image, run_strips, &s);
 }

@@ -8,7 +8,7 @@
 #ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFT_H
 #define PANTOUM_KERNELS_PORTABLE_CONV2D_SHIFT_H
 
-#include "kernels/portable/real.h"
+#include "kernels/portable/gemm.h"
 
 enum { PT_SHIFT_IMAGE = 8192, PT_SHIFT_TAPS = 256 };
 
@@ -22,10 +22,13 @@ typedef struct pt_shifted {
   const pt_real *a, *source, *bias; /* bias: one per output, or NULL */
   pt_real* y;
   size_t a_image, a_row, a_plane; /* strides of A: group, m, plane; r and s are contiguous */
+  const pt_finish* finish;        /* NULL: elements go to y; else in batches by image, rows by output */
 } pt_shifted;
 
 /* Is the work of a shape that the strips hold? */
 int PT_NAME(pt_shifted_fits)(const pt_shifted* c);
+/* Elements of scratch for a finish. */
+size_t PT_NAME(pt_shifted_scratch)(const pt_shifted* c, const pt_pool* pool);
 void PT_NAME(pt_shifted_run)(const pt_shifted* c, const pt_pool* pool);
 
 #endif

@@ -4,6 +4,8 @@
 
 #include "kernels/portable/tiles.h"
 
+enum { kTall = 64 }; /* rows */
+
 void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end),
                        void* arg) {
   if (count == 0) return;
@@ -17,86 +19,149 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
+typedef struct shares {
+  pt_share_body body;
+  void* arg;
+  size_t count, shares;
+} shares;
+
+static size_t share_begin(const shares* s, size_t share) {
+  return s->count / s->shares * share + s->count % s->shares * share / s->shares; /* no overflow */
+}
+
+static void run_shares(void* arg, size_t begin, size_t end) {
+  const shares* s = arg;
+  for (size_t share = begin; share < end; ++share)
+    s->body(s->arg, share, share_begin(s, share), share_begin(s, share + 1));
+}
+
+void PT_NAME(pt_split_shares)(const pt_pool* pool, size_t count, pt_share_body body, void* arg) {
+  shares s = {body, arg, count, pt_shares(pool, count)};
+  PT_NAME(pt_split)(pool, s.shares, run_shares, &s);
+}
+
 typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
-  size_t column_blocks, row_blocks, rows_per_block;
+  size_t width, column_blocks, row_blocks, rows_per_block;
 } run_state;
 
+/* Up to PT_GEMM_NB columns of some rows, over all of k: (row, column) of them lies at c[row * c_row + column]. */
+typedef struct job {
+  size_t batch, row0, rows, column0, columns;
+  pt_real* c;
+  size_t c_row;
+} job;
+
 /* One k block of one (row tile, panel): continues the chains of C, which are zero before the first block. */
-static void run_tile(const run_state* state, size_t batch, size_t row0, size_t column0, size_t columns, size_t k0,
-                     size_t count, const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
+static void run_tile(const run_state* state, const job* j, size_t row0, size_t column0, size_t k0, size_t count,
+                     const size_t* offsets, const size_t* panel_rows, const pt_real* panel) {
   const pt_product* product = state->product;
-  const size_t rows = least(PT_GEMM_MR, product->m - row0);
-  const pt_real* first = product->a_of(product->context, batch);
-  pt_real* c = product->c_of(product->context, batch) + row0 * product->c_row + column0;
+  const size_t rows = least(PT_GEMM_MR, j->rows - row0), columns = least(PT_GEMM_NR, j->columns - column0);
+  const pt_real* first = product->a_of(product->context, j->batch) + j->row0 * product->a_row;
+  pt_real* c = j->c + row0 * j->c_row + column0;
   const pt_real* a[PT_GEMM_MR];
   pt_real acc[PT_GEMM_MR * PT_GEMM_NR];
   memset(acc, 0, sizeof acc);
   for (size_t row = 0; row < PT_GEMM_MR; ++row) {
     a[row] =
         first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
-    if (k0 > 0 && row < rows) memcpy(acc + row * PT_GEMM_NR, c + row * product->c_row, columns * sizeof(pt_real));
+    if (k0 > 0 && row < rows) memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
   }
   state->tile(a, offsets, panel, panel_rows, count, acc);
-  for (size_t row = 0; row < rows; ++row)
-    memcpy(c + row * product->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
+  for (size_t row = 0; row < rows; ++row) memcpy(c + row * j->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
 }
 
-static void add_bias(const pt_product* product, size_t batch, size_t row0, size_t rows, size_t column0,
-                     size_t columns) {
+static void add_bias(const pt_product* product, const job* j) {
   if (product->bias_of == NULL) return;
-  const pt_real* bias = product->bias_of(product->context, batch);
+  const pt_real* bias = product->bias_of(product->context, j->batch);
   if (bias == NULL) return;
-  for (size_t row = row0; row < row0 + rows; ++row) {
-    pt_real* c = product->c_of(product->context, batch) + row * product->c_row + column0;
+  for (size_t row = 0; row < j->rows; ++row) {
+    pt_real* c = j->c + row * j->c_row;
     if (product->bias_per_row)
-      for (size_t column = 0; column < columns; ++column) c[column] += bias[row];
+      for (size_t column = 0; column < j->columns; ++column) c[column] += bias[j->row0 + row];
     else
-      for (size_t column = 0; column < columns; ++column) c[column] += bias[column0 + column];
+      for (size_t column = 0; column < j->columns; ++column) c[column] += bias[j->column0 + column];
   }
 }
 
-/* One job: up to PT_GEMM_NB columns of some rows, over all of k. */
-static void run_job(const run_state* state, size_t job) {
+static job job_at(const run_state* state, size_t index, size_t share) {
   const pt_product* product = state->product;
-  const size_t row_block = job % state->row_blocks, column_block = job / state->row_blocks % state->column_blocks;
-  const size_t batch = job / (state->row_blocks * state->column_blocks);
-  const size_t row0 = row_block * state->rows_per_block, rows = least(state->rows_per_block, product->m - row0);
-  const size_t column0 = column_block * PT_GEMM_NB, columns = least(PT_GEMM_NB, product->n - column0);
+  job j;
+  j.batch = index / (state->row_blocks * state->column_blocks);
+  j.row0 = index % state->row_blocks * state->rows_per_block;
+  j.rows = least(state->rows_per_block, product->m - j.row0);
+  j.column0 = index / state->row_blocks % state->column_blocks * state->width;
+  j.columns = least(state->width, product->n - j.column0);
+  if (product->finish != NULL) {
+    j.c_row = state->width;
+    j.c = product->finish->scratch + share * state->rows_per_block * j.c_row;
+  } else {
+    j.c_row = product->c_row;
+    j.c = product->c_of(product->context, j.batch) + j.row0 * j.c_row + j.column0;
+  }
+  return j;
+}
+
+static void run_job(const run_state* state, const job* j) {
+  const pt_product* product = state->product;
   pt_real panels[PT_GEMM_NB / PT_GEMM_NR][PT_GEMM_KC * PT_GEMM_NR];
   size_t offsets[PT_GEMM_KC], panel_rows[PT_GEMM_KC];
   for (size_t kk = 0; kk < PT_GEMM_KC; ++kk) panel_rows[kk] = kk * PT_GEMM_NR;
   for (size_t k0 = 0; k0 < product->k; k0 += PT_GEMM_KC) {
     const size_t count = least(PT_GEMM_KC, product->k - k0);
     product->a_offsets(product->context, k0, count, offsets);
-    for (size_t panel = 0; panel * PT_GEMM_NR < columns; ++panel)
-      product->pack_b(product->context, batch, k0, count, column0 + panel * PT_GEMM_NR,
-                      least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), panels[panel]);
-    for (size_t row = 0; row < rows; row += PT_GEMM_MR)
-      for (size_t panel = 0; panel * PT_GEMM_NR < columns; ++panel)
-        run_tile(state, batch, row0 + row, column0 + panel * PT_GEMM_NR,
-                 least(PT_GEMM_NR, columns - panel * PT_GEMM_NR), k0, count, offsets, panel_rows, panels[panel]);
+    for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
+      product->pack_b(product->context, j->batch, k0, count, j->column0 + panel * PT_GEMM_NR,
+                      least(PT_GEMM_NR, j->columns - panel * PT_GEMM_NR), panels[panel]);
+    for (size_t row = 0; row < j->rows; row += PT_GEMM_MR)
+      for (size_t panel = 0; panel * PT_GEMM_NR < j->columns; ++panel)
+        run_tile(state, j, row, panel * PT_GEMM_NR, k0, count, offsets, panel_rows, panels[panel]);
   }
   if (product->k == 0)
-    for (size_t row = row0; row < row0 + rows; ++row)
-      memset(product->c_of(product->context, batch) + row * product->c_row + column0, 0, columns * sizeof(pt_real));
-  add_bias(product, batch, row0, rows, column0, columns);
+    for (size_t row = 0; row < j->rows; ++row) memset(j->c + row * j->c_row, 0, j->columns * sizeof(pt_real));
+  add_bias(product, j);
 }
 
-static void run_jobs(void* arg, size_t begin, size_t end) {
-  for (size_t job = begin; job < end; ++job) run_job((const run_state*)arg, job);
+static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
+  const run_state* state = arg;
+  const pt_finish* finish = state->product->finish;
+  for (size_t index = begin; index < end; ++index) {
+    const job j = job_at(state, index, share);
+    run_job(state, &j);
+    for (size_t row = 0; finish != NULL && row < j.rows; ++row)
+      finish->take(finish->context, j.batch, j.row0 + row, j.column0, j.columns, j.c + row * j.c_row);
+  }
+}
+
+/* Rows are split too where there are too few jobs for the threads. Narrow jobs of many rows need little scratch. */
+static run_state cut(const pt_product* product, const pt_pool* pool) {
+  const size_t width = product->finish != NULL && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
+  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, width, (product->n + width - 1) / width, 1, 0};
+  const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
+  size_t rows = product->m;
+  if (threads > 1 && jobs < 4 * threads) {
+    const size_t parts = (4 * threads + jobs - 1) / jobs;
+    rows = (product->m / parts / PT_GEMM_MR + 1) * PT_GEMM_MR;
+  }
+  state.rows_per_block = least(rows, product->m);
+  state.row_blocks = (product->m + state.rows_per_block - 1) / state.rows_per_block;
+  return state;
+}
+
+static int is_empty(const pt_product* product) {
+  return product->batches == 0 || product->m == 0 || product->n == 0;
 }
 
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool) {
-  if (product->batches == 0 || product->m == 0 || product->n == 0) return;
-  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, (product->n + PT_GEMM_NB - 1) / PT_GEMM_NB, 1, 0};
-  const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
-  state.rows_per_block = product->m;
-  if (threads > 1 && jobs < 4 * threads) { /* too few jobs for the threads: split the rows too */
-    const size_t parts = (4 * threads + jobs - 1) / jobs;
-    state.rows_per_block = (product->m / parts / PT_GEMM_MR + 1) * PT_GEMM_MR;
-  }
-  state.row_blocks = (product->m + state.rows_per_block - 1) / state.rows_per_block;
-  PT_NAME(pt_split)(pool, jobs * state.row_blocks, run_jobs, &state);
+  if (is_empty(product)) return;
+  run_state state = cut(product, pool);
+  PT_NAME(pt_split_shares)(pool, product->batches * state.column_blocks * state.row_blocks, run_jobs, &state);
+}
+
+size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool) {
+  if (is_empty(product)) return 0;
+  const run_state state = cut(product, pool);
+  const size_t jobs = product->batches * state.column_blocks * state.row_blocks;
+  return pt_shares(pool, jobs) * state.rows_per_block * state.width;
 }

@@ -10,6 +10,13 @@
 
 enum { PT_GEMM_MR = 8, PT_GEMM_NR = 32, PT_GEMM_KC = 64, PT_GEMM_NB = 128 };
 
+/* Takes elements as soon as they are made, in place of C: `count` of one row, from `column` on. */
+typedef struct pt_finish {
+  void (*take)(const void* context, size_t batch, size_t row, size_t column, size_t count, const pt_real* made);
+  const void* context;
+  pt_real* scratch; /* where chains grow meanwhile: as many elements as the product's scratch function says */
+} pt_finish;
+
 typedef struct pt_product {
   size_t batches, m, n, k;
   const void* context;
@@ -25,12 +32,23 @@ typedef struct pt_product {
   /* Added once, after the chain: per row or per column, or NULL. */
   const pt_real* (*bias_of)(const void* context, size_t batch);
   int bias_per_row;
+  const pt_finish* finish; /* NULL: elements go to C; else c_of is not called */
 } pt_product;
 
 /* Runs the product; threads split outputs alone. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
+/* Elements of scratch for a product that has a finish. */
+size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool);
 
 /* Calls body over [0, count), on the pool's threads where there are some. */
 void PT_NAME(pt_split)(const pt_pool* pool, size_t count, void (*body)(void* arg, size_t begin, size_t end), void* arg);
+
+/* The same in pt_shares pieces, each of which knows its number: whoever needs scratch has a share of it. */
+typedef void (*pt_share_body)(void* arg, size_t share, size_t begin, size_t end);
+void PT_NAME(pt_split_shares)(const pt_pool* pool, size_t count, pt_share_body body, void* arg);
+static inline size_t pt_shares(const pt_pool* pool, size_t count) {
+  const size_t threads = pool != NULL && pool->threads > 1 ? pool->threads : 1;
+  return threads < count ? threads : count;
+}
 
 #endif

@@ -2,6 +2,7 @@
 // the definition.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -52,10 +53,8 @@ const pt_kernel_table* table() {
 }
 
 template <class Real>
-std::vector<Real> run(pt_op op, uint16_t algorithm, std::vector<Operand<Real>*> inputs, std::vector<uint32_t> out_dims,
-                      const std::vector<int64_t>& ints, uint32_t threads = 1) {
-  std::mt19937 random(9);
-  Operand<Real> out = make<Real>(out_dims, random);
+void submit(pt_op op, uint16_t algorithm, const std::vector<Operand<Real>*>& inputs, Operand<Real>& out,
+            const std::vector<int64_t>& ints, const std::vector<double>& reals, uint32_t threads) {
   std::vector<pt_tensor> in;
   for (Operand<Real>* input : inputs) in.push_back(input->tensor());
   const pt_tensor y = out.tensor();
@@ -67,10 +66,22 @@ std::vector<Real> run(pt_op op, uint16_t algorithm, std::vector<Operand<Real>*> 
   call.input_count = static_cast<uint16_t>(in.size());
   call.output_count = 1;
   call.int_count = static_cast<uint16_t>(ints.size());
+  call.reals = reals.data();
+  call.real_count = static_cast<uint16_t>(reals.size());
   call.pool = &pool;
   const pt_kernel* kernel = pt_kernel_find(table<Real>(), static_cast<uint16_t>(op), y.dtype, algorithm, 0);
-  EXPECT_NE(kernel, nullptr);
+  ASSERT_NE(kernel, nullptr);
+  std::vector<Real> workspace(kernel->workspace_bytes ? kernel->workspace_bytes(&call) / sizeof(Real) : 0, Real(NAN));
+  call.workspace = workspace.data();
   EXPECT_EQ(kernel->submit(&call), PT_OK);
+}
+
+template <class Real>
+std::vector<Real> run(pt_op op, uint16_t algorithm, const std::vector<Operand<Real>*>& inputs,
+                      const std::vector<uint32_t>& out_dims, const std::vector<int64_t>& ints, uint32_t threads = 1) {
+  std::mt19937 random(9);
+  Operand<Real> out = make<Real>(out_dims, random);
+  submit(op, algorithm, inputs, out, ints, {}, threads);
   return out.data;
 }
 
@@ -166,6 +177,46 @@ TEST(Convolutions, BlockedGiveTheReferencesBits) {
       EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dw, 1, {&x, &dy}, c.w(), c.ints, threads), dw)) << trial;
     }
   }
+}
+
+struct Gradient {
+  pt_op op;
+  std::vector<int64_t> ints;
+  std::vector<double> reals;
+};
+
+std::vector<Gradient> gradients() {
+  return {{PT_OP_relu_grad, {}, {}},     {PT_OP_leaky_relu_grad, {}, {0.1}}, {PT_OP_sigmoid_grad, {}, {}},
+          {PT_OP_tanh_grad, {}, {}},     {PT_OP_gelu_grad, {0}, {}},         {PT_OP_gelu_grad, {1}, {}},
+          {PT_OP_erf_grad, {}, {}},      {PT_OP_sqrt_grad, {}, {}},          {PT_OP_elu_grad, {}, {1, 0.5, 0.7}},
+          {PT_OP_softplus_grad, {}, {}}, {PT_OP_clip_grad, {}, {-0.5, 0.5}}};
+}
+
+// conv2d_dz in every way it can run, against conv2d_dx and the activation's own gradient.
+void expect_dz_of(const ConvCase& c, const Gradient& gradient, std::mt19937& random) {
+  auto w = make<float>(c.w(), random), dy = make<float>(c.y(), random), r = make<float>(c.x(), random), dx = r, dz = r;
+  submit(PT_OP_conv2d_dx, 0, {&dy, &w}, dx, c.ints, {}, 1);
+  submit(gradient.op, 0, {&dx, &r}, dz, gradient.ints, gradient.reals, 1);
+  std::vector<int64_t> ints = c.ints;
+  ints.insert(ints.end(), {gradient.op, gradient.ints.empty() ? 0 : gradient.ints[0]});
+  std::vector<double> reals = gradient.reals;
+  reals.resize(3);
+  for (const uint16_t algorithm : {uint16_t{0}, uint16_t{1}})
+    for (const uint32_t threads : {1U, 4U})
+      for (const bool in_place : {false, true}) {
+        Operand<float> read = r, apart = r;
+        Operand<float>& made = in_place ? read : apart;
+        submit(PT_OP_conv2d_dz, algorithm, {&dy, &w, &read}, made, ints, reals, threads);
+        EXPECT_TRUE(same_bits(made.data, dz.data)) << gradient.op << " " << algorithm << " " << threads << in_place;
+      }
+}
+
+TEST(Convolutions, DzIsDxThroughTheActivationsGradient) {
+  std::mt19937 random(6);
+  const std::vector<ConvCase> large = large_cases();
+  const std::vector<Gradient> all = gradients();
+  for (size_t trial = 0; trial < 150 + large.size(); ++trial)
+    expect_dz_of(trial < large.size() ? large[trial] : random_case(random), all[trial % all.size()], random);
 }
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
