@@ -42,7 +42,16 @@ const char* pt_status_text(pt_status status);
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
 
-enum { PT_MAX_RANK = 6, PT_MAX_OPERANDS = 32, PT_MAX_ATTRS = 16 };
+/* Limits of a plan. A firmware is built with those of its own plan, and so with less stack. */
+#ifndef PT_MAX_RANK
+#define PT_MAX_RANK 6
+#endif
+#ifndef PT_MAX_OPERANDS
+#define PT_MAX_OPERANDS 32
+#endif
+#ifndef PT_MAX_ATTRS
+#define PT_MAX_ATTRS 16
+#endif
 
 /* A dense row-major tensor. A scalar has rank 0. */
 typedef struct pt_tensor {
@@ -147,6 +156,7 @@ typedef struct pt_plan {
   uint64_t arena_bytes, storage_bytes;
   uint64_t rom_bytes; /* what `rom` of pt_session_open must hold at least */
   uint32_t align_bytes;
+  uint32_t staging_bytes; /* of the buffer for parts of storage blocks; 0: the storage has none larger than align_bytes */
   uint32_t tensor_count, program_count, op_count;
   /* offsets of the sections inside `bytes`; private to the interpreter */
   uint32_t tensors_at, ops_at, programs_at, shapes_at, shape_count, names_at, names_size;
@@ -170,6 +180,8 @@ pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
 /* The index of a program ("train", "eval") or of a tensor by name; -1 when there is none. Cost: linear. */
 int32_t pt_plan_program(const pt_plan* plan, const char* name);
 int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
+/* Where a program leaves room for the staging buffer, in bytes from the arena's begin; SIZE_MAX: it needs none. */
+size_t pt_plan_staging(const pt_plan* plan, uint32_t program);
 pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_info* info);
 
 /* ---- Sessions --------------------------------------------------------------------------------------------------- */
@@ -210,6 +222,12 @@ pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, voi
                           size_t buffer_bytes);
 pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
                            void* buffer, size_t buffer_bytes);
+/* Between runs: which tensors of pairs in auxiliary storage live in the other's slot, a bit per tensor (bit tensor % 8
+ * of byte tensor / 8). Who keeps it beside the storage, and hands it to a new session before its first run, goes on
+ * where the other session stopped. PT_E_ARGUMENT: fewer bytes than that takes; a bit for a tensor without such a pair.
+ */
+pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t bytes);
+pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes);
 void pt_session_counters(const pt_session* session, pt_counters* counters);
 void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event), void* context);
 

@@ -115,7 +115,7 @@ class Encoder {
 
  private:
   struct Place {  // what a program's record says
-    uint32_t name, code_at, code_size, instructions;
+    uint32_t name, code_at, code_size, instructions, staging;
   };
 
   [[nodiscard]] std::string tensor_name(size_t tensor) const {
@@ -270,9 +270,16 @@ class Encoder {
       const std::string where = "program '" + program.name + "', instruction " + std::to_string(step);
       PANTOUM_TRY(add_instruction(program.instructions[step], where));
     }
+    if ((program.staging_at < 0) != (plan_.staging_bytes == 0))
+      return refuse("a program has no place for the staging buffer", program.name);
+    uint32_t staging = PT_NOWHERE;
+    if (program.staging_at >= 0) {
+      PANTOUM_ASSIGN(staging, inside(static_cast<uint64_t>(program.staging_at), plan_.staging_bytes, plan_.arena_bytes,
+                                     "program '" + program.name + "', staging"));
+    }
     programs_.push_back({names_.add(program.name), static_cast<uint32_t>(begin),
                          static_cast<uint32_t>(code_.size() - begin),
-                         static_cast<uint32_t>(program.instructions.size())});
+                         static_cast<uint32_t>(program.instructions.size()), staging});
     return {};
   }
 
@@ -300,12 +307,12 @@ class Encoder {
     for (const size_t field : {plan_.tensors.size(), plan_.ops.size(), plan_.programs.size(), tensors_at, index_at,
                                programs_at, shapes_at, shapes_.words().size() / 4, names_at, names_.bytes().size()})
       all.u32(word(field));
-    all.u32(0);
+    all.u32(word(plan_.staging_bytes));
     all.append(tensors_);
     for (const size_t at : op_at_) all.u32(word(ops_at + at));
     for (const Place& program : programs_)
       for (const uint32_t field :
-           {program.name, word(code_at) + program.code_at, program.code_size, program.instructions})
+           {program.name, word(code_at) + program.code_at, program.code_size, program.instructions, program.staging})
         all.u32(field);
     all.append(shapes_.words());
     all.append(ops_);

@@ -45,10 +45,11 @@ struct BinaryInstruction {  // offsets already in bytes
 struct BinaryProgram {
   std::string name;  // "train", "eval"
   std::vector<BinaryInstruction> instructions;
+  int64_t staging_at = -1;  // in the arena; -1: there is no staging buffer
 };
 
 struct BinaryPlan {
-  uint64_t arena_bytes = 0, storage_bytes = 0;
+  uint64_t arena_bytes = 0, storage_bytes = 0, staging_bytes = 0;
   uint32_t align_bytes = 1;
   std::vector<BinaryTensor> tensors;
   std::vector<BinaryOp> ops;  // of all programs; an op with several choices stands once per choice that a program uses

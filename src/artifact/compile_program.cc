@@ -38,7 +38,8 @@ class Compiler {
     for (size_t tensor = 0; tensor < program.built.graph.tensors.size(); ++tensor) PANTOUM_TRY(add_tensor(tensor));
     link_successors();
     PANTOUM_TRY(place_results());
-    BinaryProgram compiled{.name = program.name};
+    BinaryProgram compiled{.name = program.name, .instructions = {}, .staging_at = program.plan.staging_at};
+    if (program.plan.staging_at >= 0) binary_.staging_bytes = static_cast<uint64_t>(device.pager.staging_bytes);
     op_index_.clear();
     for (const plan::Instruction& instruction : program.plan.instructions)
       compiled.instructions.push_back(translate(instruction));

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "ir/op_registry.h"
+#include "kernels/portable/kernel_rows.h"
 
 namespace pantoum::cost {
 namespace {
@@ -180,11 +181,16 @@ class Construction {
     return graph_.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
   }
 
+  // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
+  [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
+    return kernel.algorithm != (device_.host ? PT_COMPACT : PT_BLOCKED);
+  }
+
   // Larger algorithm numbers first: faster, and a back end's before the portable ones.
   std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
     std::set<uint16_t, std::greater<>> algorithms;
     for (size_t row = 0; row < kernels_->count; ++row)
-      if (kernels_->kernels[row].op == static_cast<uint16_t>(op.kind))
+      if (kernels_->kernels[row].op == static_cast<uint16_t>(op.kind) && is_offered(kernels_->kernels[row]))
         algorithms.insert(kernels_->kernels[row].algorithm);
     std::vector<const pt_kernel*> found;
     for (const uint16_t algorithm : algorithms)

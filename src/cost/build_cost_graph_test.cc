@@ -55,6 +55,18 @@ TEST(BuildCostGraph, CostsComeFromFlopsAndBytes) {
   EXPECT_EQ(named(built->graph, "w").bytes, 24);
 }
 
+std::vector<std::string> algorithms_on(const std::string& name) {
+  const BuiltCostGraph built = build_cost_graph(network(), device(name), {}).value();
+  std::vector<std::string> algorithms;
+  for (const Choice& choice : built.graph.ops[1].choices) algorithms.push_back(choice.algorithm);
+  return algorithms;
+}
+
+TEST(BuildCostGraph, HostPacksAndDevicesDoNot) {
+  EXPECT_THAT(algorithms_on("host"), testing::ElementsAre("blocked"));
+  EXPECT_THAT(algorithms_on("m4"), testing::ElementsAre("compact"));
+}
+
 TEST(BuildCostGraph, ReluMayTakeOverItsInput) {
   const auto with = build_cost_graph(network(), device("host"), {});
   const auto without = build_cost_graph(network(), device("host"), {.in_place = false});

@@ -117,6 +117,25 @@ TEST(Interpreter, ReadsInTheNextStepWhatTheLastOneWrote) {
   EXPECT_EQ(machine.get("z").front(), 30.0F);
 }
 
+TEST(SessionRoles, GoOnInAnotherSessionOverTheSameStorage) {
+  Machine machine(updated_in_storage());
+  ASSERT_EQ(machine.set("w", {10}), PT_OK);
+  ASSERT_EQ(machine.set("g", {2}), PT_OK);
+  ASSERT_EQ(machine.run("train", 0.5), PT_OK);
+  uint8_t roles = 0xF0;
+  ASSERT_EQ(pt_session_get_roles(machine.session, &roles, 1), PT_OK);
+  EXPECT_EQ(roles, 3);  // w and w' live in one another's slots
+  Machine later(updated_in_storage());
+  later.pager.storage = machine.pager.storage;
+  EXPECT_EQ(later.get("w").front(), 10.0F);
+  ASSERT_EQ(pt_session_set_roles(later.session, &roles, 1), PT_OK);
+  EXPECT_EQ(later.get("w").front(), 9.0F);
+  const uint8_t wrong = 4;  // g has no pair in storage
+  EXPECT_EQ(pt_session_set_roles(later.session, &wrong, 1), PT_E_ARGUMENT);
+  EXPECT_EQ(pt_session_set_roles(later.session, &roles, 0), PT_E_ARGUMENT);
+  EXPECT_EQ(pt_session_get_roles(later.session, &roles, 0), PT_E_ARGUMENT);
+}
+
 TEST(Interpreter, KeepsTheSlotOfAStepThatFailed) {
   Machine machine(updated_in_storage());
   ASSERT_EQ(machine.set("w", {10}), PT_OK);

@@ -106,3 +106,29 @@ pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, co
   }
   return status;
 }
+
+static int lives_in_pair_slots(const pt_session* session, uint32_t tensor) {
+  const uint32_t pair = pt_load_u32(pt_tensor_record(&session->plan, tensor) + PT_TENSOR_PAIR);
+  return pair != PT_NOWHERE && (home_of(session, tensor) == PT_HOME_AUX || home_of(session, pair) == PT_HOME_AUX);
+}
+
+pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t bytes) {
+  uint32_t tensor;
+  if (session == NULL || bits == NULL || bytes < ((size_t)session->plan.tensor_count + 7) / 8) return PT_E_ARGUMENT;
+  memset(bits, 0, ((size_t)session->plan.tensor_count + 7) / 8);
+  for (tensor = 0; tensor < session->plan.tensor_count; ++tensor)
+    if ((session->flags[tensor] & PT_SWAPPED) != 0) bits[tensor / 8] |= (uint8_t)(1u << tensor % 8);
+  return PT_OK;
+}
+
+pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes) {
+  uint32_t tensor;
+  if (session == NULL || bits == NULL || bytes < ((size_t)session->plan.tensor_count + 7) / 8) return PT_E_ARGUMENT;
+  for (tensor = 0; tensor < session->plan.tensor_count; ++tensor)
+    if ((bits[tensor / 8] >> tensor % 8 & 1) != 0 && !lives_in_pair_slots(session, tensor)) return PT_E_ARGUMENT;
+  for (tensor = 0; tensor < session->plan.tensor_count; ++tensor) {
+    session->flags[tensor] &= (uint8_t)~PT_SWAPPED;
+    if ((bits[tensor / 8] >> tensor % 8 & 1) != 0) session->flags[tensor] |= PT_SWAPPED;
+  }
+  return PT_OK;
+}

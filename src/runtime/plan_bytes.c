@@ -3,10 +3,14 @@
 #include <string.h>
 
 uint32_t pt_crc32(const uint8_t* bytes, size_t size) {
+  return pt_crc32_more(0, bytes, size);
+}
+
+uint32_t pt_crc32_more(uint32_t before, const uint8_t* bytes, size_t size) {
   static const uint32_t nibbles[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
                                        0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
                                        0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
-  uint32_t crc = 0xFFFFFFFFu;
+  uint32_t crc = ~before;
   size_t at;
   for (at = 0; at < size; ++at) {
     crc ^= bytes[at];

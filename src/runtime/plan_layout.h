@@ -3,7 +3,7 @@
 #define PANTOUM_RUNTIME_PLAN_LAYOUT_H
 
 #define PT_PLAN_MAGIC "PTMP"
-#define PT_PLAN_VERSION 1
+#define PT_PLAN_VERSION 2
 
 enum { /* the header */
        PT_AT_MAGIC = 0,
@@ -25,7 +25,7 @@ enum { /* the header */
        PT_AT_SHAPE_COUNT = 72,
        PT_AT_NAMES = 76,
        PT_AT_NAMES_SIZE = 80,
-       PT_AT_RESERVED = 84,
+       PT_AT_STAGING = 84, /* bytes of the staging buffer; 0: none */
        PT_HEADER_SIZE = 88
 };
 
@@ -63,7 +63,8 @@ enum { /* a program: u32 fields */
        PT_PROGRAM_CODE = 4,
        PT_PROGRAM_CODE_SIZE = 8,
        PT_PROGRAM_INSTRUCTIONS = 12,
-       PT_PROGRAM_SIZE = 16
+       PT_PROGRAM_STAGING = 16, /* units in the arena; PT_NOWHERE: none */
+       PT_PROGRAM_SIZE = 20
 };
 
 enum { PT_DO_COMPUTE = 0, PT_DO_PAGE_OUT = 1, PT_DO_PAGE_IN = 2, PT_DO_FREE = 3, PT_DO_BITS = 2 };

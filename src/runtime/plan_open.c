@@ -13,7 +13,6 @@ static pt_status read_header(pt_plan* plan, const uint8_t* bytes, size_t size) {
   if (pt_load_u16(bytes + PT_AT_FLAGS) != 0) return PT_E_VERSION;
   if (size < PT_HEADER_SIZE || size > PT_NOWHERE || pt_load_u32(bytes + PT_AT_SIZE) != size) return PT_E_PLAN;
   if (pt_load_u32(bytes + PT_AT_CRC) != pt_crc32(bytes + PT_AT_ARENA, size - PT_AT_ARENA)) return PT_E_PLAN;
-  if (pt_load_u32(bytes + PT_AT_RESERVED) != 0) return PT_E_PLAN;
   plan->bytes = bytes;
   plan->size = size;
   plan->arena_bytes = pt_load_u64(bytes + PT_AT_ARENA);
@@ -30,6 +29,7 @@ static pt_status read_header(pt_plan* plan, const uint8_t* bytes, size_t size) {
   plan->shape_count = pt_load_u32(bytes + PT_AT_SHAPE_COUNT);
   plan->names_at = pt_load_u32(bytes + PT_AT_NAMES);
   plan->names_size = pt_load_u32(bytes + PT_AT_NAMES_SIZE);
+  plan->staging_bytes = pt_load_u32(bytes + PT_AT_STAGING);
   return PT_OK;
 }
 
@@ -101,6 +101,11 @@ static pt_status check_op(const pt_plan* plan, uint32_t op) {
   return pt_check_op(&view);
 }
 
+static int staging_fits(const pt_plan* plan, uint32_t at) {
+  if (plan->staging_bytes == 0) return at == PT_NOWHERE;
+  return at != PT_NOWHERE && place_fits(plan, at, plan->staging_bytes, plan->arena_bytes);
+}
+
 /* The instructions fill the program's code exactly, and each is inside its bounds. */
 static pt_status check_program(const pt_plan* plan, uint32_t program) {
   const uint8_t* record = plan->bytes + plan->programs_at + (size_t)program * PT_PROGRAM_SIZE;
@@ -109,6 +114,7 @@ static pt_status check_program(const pt_plan* plan, uint32_t program) {
   pt_step step;
   pt_op_view view;
   if (pt_load_u32(record + PT_PROGRAM_NAME) >= plan->names_size) return PT_E_PLAN;
+  if (!staging_fits(plan, pt_load_u32(record + PT_PROGRAM_STAGING))) return PT_E_PLAN;
   if (!in_plan(plan, pt_load_u32(record + PT_PROGRAM_CODE), pt_load_u32(record + PT_PROGRAM_CODE_SIZE), 1))
     return PT_E_PLAN;
   cursor = pt_program_code(plan, program, &instructions);

@@ -107,9 +107,31 @@ TEST(PlanOpen, StaysBelowEightBytesPerInstruction) {
   EXPECT_LE(encoded(plan).size() - few, 100 * block.size() * 8);
 }
 
+void stage(BinaryPlan& plan, int64_t at) {
+  plan.staging_bytes = kAlign;
+  for (artifact::BinaryProgram& program : plan.programs) program.staging_at = at;
+}
+
+TEST(PlanOpen, TellsEveryProgramsPlaceOfTheStagingBuffer) {
+  BinaryPlan described = rich_plan();
+  pt_plan plan;
+  const std::vector<std::byte> without = encoded(described);
+  ASSERT_EQ(pt_plan_open(&plan, without.data(), without.size()), PT_OK);
+  EXPECT_EQ(plan.staging_bytes, 0U);
+  EXPECT_EQ(pt_plan_staging(&plan, 0), SIZE_MAX);
+  stage(described, kAlign);
+  described.programs[1].staging_at = 4 * kAlign;
+  const std::vector<std::byte> with = encoded(described);
+  ASSERT_EQ(pt_plan_open(&plan, with.data(), with.size()), PT_OK);
+  EXPECT_EQ(plan.staging_bytes, kAlign);
+  EXPECT_EQ(pt_plan_staging(&plan, 0), kAlign);
+  EXPECT_EQ(pt_plan_staging(&plan, 1), 4 * kAlign);
+  EXPECT_EQ(pt_plan_staging(&plan, 2), SIZE_MAX);
+}
+
 TEST(PlanOpen, TellsAnotherVersion) {
   auto bytes = encoded(rich_plan());
-  bytes[PT_AT_VERSION] = std::byte{2};
+  bytes[PT_AT_VERSION] = std::byte{PT_PLAN_VERSION + 1};
   pt_plan plan;
   EXPECT_EQ(open(bytes, &plan), PT_E_VERSION);
 }
@@ -194,6 +216,9 @@ TEST(Encode, RefusesWhatDoesNotFit) {
   EXPECT_TRUE(refused([](BinaryPlan& plan) { plan.programs[0].instructions[1].at[0] = 5 * kAlign; }));
   EXPECT_TRUE(refused([](BinaryPlan& plan) { plan.programs[0].instructions[4].workspace_at = 1; }));
   EXPECT_TRUE(refused([](BinaryPlan& plan) { plan.programs[0].instructions[2] = page_out(3); }));
+  EXPECT_TRUE(refused([](BinaryPlan& plan) { plan.staging_bytes = 64; }));          // and no place for it
+  EXPECT_TRUE(refused([](BinaryPlan& plan) { plan.programs[0].staging_at = 0; }));  // a place for nothing
+  EXPECT_TRUE(refused([](BinaryPlan& plan) { stage(plan, 5 * kAlign); }));          // it ends behind the arena
 }
 
 }  // namespace

@@ -15,6 +15,12 @@ int32_t pt_plan_program(const pt_plan* plan, const char* name) {
   return -1;
 }
 
+size_t pt_plan_staging(const pt_plan* plan, uint32_t program) {
+  const uint8_t* record = plan->bytes + plan->programs_at + (size_t)program * PT_PROGRAM_SIZE;
+  const uint32_t at = program < plan->program_count ? pt_load_u32(record + PT_PROGRAM_STAGING) : PT_NOWHERE;
+  return at == PT_NOWHERE ? SIZE_MAX : (size_t)at * plan->align_bytes;
+}
+
 int32_t pt_plan_tensor(const pt_plan* plan, const char* name) {
   uint32_t tensor;
   if (name[0] == 0) return -1; /* tensors that no one looks up share the empty name */

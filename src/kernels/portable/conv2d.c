@@ -86,13 +86,26 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
                               c.y,
                               s->outputs * k,
                               k,
-                              taps};
+                              taps,
+                              NULL};
   if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
-  const pt_product product = {
-      s->samples * s->groups, s->outputs, positions, k, &c, a_of, k, a_offsets, pack_b, c_of, positions, bias_of, 1};
+  const pt_product product = {s->samples * s->groups,
+                              s->outputs,
+                              positions,
+                              k,
+                              &c,
+                              a_of,
+                              k,
+                              a_offsets,
+                              pack_b,
+                              c_of,
+                              positions,
+                              bias_of,
+                              1,
+                              NULL};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

@@ -244,8 +244,8 @@ pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call) {
   if (s->outputs < 2) return PT_NAME(pt_conv2d_dw_reference)(call);
   const size_t positions = s->out_height * s->out_width, weights = s->channels * s->kernel_h * s->kernel_w;
   const pt_product product = {
-      s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of,
-      weights,   NULL,       0};
+      s->groups, s->outputs, weights, s->samples * positions, &c, a_of, positions, a_offsets, pack_b, c_of, weights,
+      NULL,      0,          NULL};
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

@@ -1,83 +1,13 @@
 #include "kernels/portable/conv2d_dx.h"
-#include "kernels/portable/kernels.h"
+#include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/products.h"
-
-/* A convolution's dX on its way through an activation: strips of dX stay in the workspace, where the activation's own
- * gradient reads them. dZ may be written over R, each element of which is read right before. */
-typedef struct through {
-  const pt_call* call;
-  pt_status (*gradient)(const pt_call* call);
-} through;
-
-static pt_status (*gradient_of(int64_t op))(const pt_call*) {
-  switch (op) {
-    case PT_OP_relu_grad:
-      return PT_NAME(pt_relu_grad);
-    case PT_OP_leaky_relu_grad:
-      return PT_NAME(pt_leaky_relu_grad);
-    case PT_OP_sigmoid_grad:
-      return PT_NAME(pt_sigmoid_grad);
-    case PT_OP_tanh_grad:
-      return PT_NAME(pt_tanh_grad);
-    case PT_OP_gelu_grad:
-      return PT_NAME(pt_gelu_grad);
-    case PT_OP_erf_grad:
-      return PT_NAME(pt_erf_grad);
-    case PT_OP_sqrt_grad:
-      return PT_NAME(pt_sqrt_grad);
-    case PT_OP_elu_grad:
-      return PT_NAME(pt_elu_grad);
-    case PT_OP_softplus_grad:
-      return PT_NAME(pt_softplus_grad);
-    case PT_OP_clip_grad:
-      return PT_NAME(pt_clip_grad);
-    default:
-      return NULL;
-  }
-}
-
-/* Processors guess along a row of R, not from row to row. */
-static void fetch(const pt_real* r, size_t count) {
-#if defined(__GNUC__)
-  for (size_t at = 0; at < count; at += 64 / sizeof(pt_real)) __builtin_prefetch(r + at, 1);
-#else
-  (void)r, (void)count;
-#endif
-}
-
-static void take(const void* context, size_t batch, size_t row, size_t column, size_t count, const pt_real* made) {
-  const through* t = context;
-  const pt_call* call = t->call;
-  const pt_tensor* dz = &call->outputs[0];
-  const size_t channels = dz->dims[1] / (size_t)call->ints[PT_CONV_GROUPS],
-               positions = (size_t)dz->dims[2] * dz->dims[3], at = (batch * channels + row) * positions + column;
-  pt_tensor inputs[2] = {{.data = (void*)made, .rank = 1, .dtype = PT_REAL_DTYPE}, {.rank = 1, .dtype = PT_REAL_DTYPE}};
-  pt_tensor output = {.data = (pt_real*)dz->data + at, .rank = 1, .dtype = PT_REAL_DTYPE};
-  pt_call part = *call;
-  inputs[1].data = (pt_real*)call->inputs[2].data + at;
-  inputs[0].dims[0] = inputs[1].dims[0] = output.dims[0] = (uint32_t)count;
-  part.inputs = inputs, part.input_count = 2;
-  part.outputs = &output;
-  part.ints = call->ints + PT_CONV_DZ_FLAG, part.int_count = 1;
-  part.pool = NULL;
-  if (row + 1 < channels) fetch((const pt_real*)inputs[1].data + positions, count);
-  (void)t->gradient(&part);
-}
-
-static pt_status run(const pt_call* call, void (*dx)(const pt_call* call, const pt_finish* finish)) {
-  const through t = {call, gradient_of(call->ints[PT_CONV_DZ_GRADIENT])};
-  const pt_finish finish = {take, &t, call->workspace};
-  if (t.gradient == NULL) return PT_E_ARGUMENT;
-  dx(call, &finish);
-  return PT_OK;
-}
 
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call) {
   return PT_NAME(pt_conv2d_dx_scratch)(call) * sizeof(pt_real);
 }
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call) {
-  return run(call, PT_NAME(pt_conv2d_dx_fast));
+  return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_fast));
 }
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call) {
-  return run(call, PT_NAME(pt_conv2d_dx_plain));
+  return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_plain));
 }

@@ -56,4 +56,19 @@ static inline ptrdiff_t conv_output_column(const conv_shape* s, size_t column, s
   return numerator / s->stride_w;
 }
 
+/* The positions of [0, count) that read inside of [0, extent), where position 0 reads at `at`, the next at + move. */
+typedef struct conv_range {
+  size_t begin, count;
+} conv_range;
+
+static inline conv_range conv_inside(size_t count, size_t extent, ptrdiff_t at, ptrdiff_t move) {
+  conv_range range = {0, 0};
+  for (; range.begin < count && at < 0; at += move) ++range.begin;
+  if (range.begin == count || at >= (ptrdiff_t)extent) return range;
+  range.count = extent - (size_t)at;
+  if (move > 1) range.count = (range.count + (size_t)move - 1) / (size_t)move;
+  if (range.count > count - range.begin) range.count = count - range.begin;
+  return range;
+}
+
 #endif

@@ -132,6 +132,8 @@ pt_status PT_NAME(pt_gather_elements)(const pt_call* call);
 pt_status PT_NAME(pt_gather_elements_grad)(const pt_call* call);
 pt_status PT_NAME(pt_expand_copy)(const pt_call* call);
 pt_status PT_NAME(pt_sgd_rows)(const pt_call* call);
+/* Of kernels that need none. */
+size_t PT_NAME(pt_no_workspace)(const pt_call* call);
 size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call);
 
 pt_status PT_NAME(pt_reorder)(const pt_call* call);

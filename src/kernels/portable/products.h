@@ -6,8 +6,9 @@
  *   conv2d_dx  (output channel of the group, kernel row, kernel column)
  *   conv2d_dw  (sample, output row, output column)
  * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
- * the end. "reference" is plain loops; "blocked" gives the same bits. Neither needs a workspace, but for conv2d_dz:
- * strips of the dX that it does not make. */
+ * the end. "reference" is plain loops; the others give the same bits. "blocked" packs, on a stack of tens of KiB, for
+ * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
+ * but for conv2d_dz: strips of the dX that it does not make. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 #define PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 
@@ -15,23 +16,20 @@
 
 pt_status PT_NAME(pt_matmul_reference)(const pt_call* call);
 pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_matmul_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dx_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dx_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dx_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dw_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dw_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dw_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call);
-
-#define PT_PRODUCT_PAIR(op, workspace)                                                                        \
-  {PT_OP_##op, PT_REAL_DTYPE, 0, 0, "reference", "ascending", PT_NAME(pt_##op##_reference), NULL, workspace}, \
-      {PT_OP_##op, PT_REAL_DTYPE, 0, 1, "blocked", "ascending", PT_NAME(pt_##op##_blocked), NULL, workspace},
-#define PT_PRODUCT_KERNELS         \
-  PT_PRODUCT_PAIR(matmul, NULL)    \
-  PT_PRODUCT_PAIR(conv2d, NULL)    \
-  PT_PRODUCT_PAIR(conv2d_dx, NULL) \
-  PT_PRODUCT_PAIR(conv2d_dw, NULL) PT_PRODUCT_PAIR(conv2d_dz, PT_NAME(pt_conv2d_dz_workspace))
+size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call);
 
 #endif

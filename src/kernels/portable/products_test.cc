@@ -1,5 +1,5 @@
-// Products and convolutions: the blocked kernels give the reference's bits at any thread count, and the reference is
-// the definition.
+// Products and convolutions: the blocked and compact kernels give the reference's bits at any thread count, and
+// the reference is the definition.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -90,11 +90,18 @@ bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
 }
 
-TEST(Matmul, BlockedGivesTheReferencesBits) {
+struct Way {
+  uint16_t algorithm;
+  uint32_t threads;
+};
+constexpr Way kFastWays[] = {{1, 1}, {1, 4}, {2, 1}, {2, 4}};
+
+TEST(Matmul, EveryAlgorithmGivesTheReferencesBits) {
   std::mt19937 random(1);
-  for (int trial = 0; trial < 120; ++trial) {
+  for (int trial = 0; trial < 240; ++trial) {
     const auto draw = [&](uint32_t most) { return 1 + static_cast<uint32_t>(random()) % most; };
-    const uint32_t m = draw(70), n = draw(160), k = draw(150), batch = draw(3);
+    const uint32_t m = draw(trial % 4 ? 70 : 5), n = draw(trial % 7 ? 160 : 9), k = draw(trial % 5 ? 150 : 5),
+                   batch = draw(3);
     const int64_t trans_a = trial % 2, trans_b = trial / 2 % 2;
     auto a = make<float>({trial % 3 ? batch : 1, trans_a ? k : m, trans_a ? m : k}, random);
     auto b = make<float>({batch, trans_b ? n : k, trans_b ? k : n}, random);
@@ -102,9 +109,10 @@ TEST(Matmul, BlockedGivesTheReferencesBits) {
     std::vector<Operand<float>*> inputs{&a, &b};
     if (trial % 5 == 0) inputs.push_back(&bias);
     const auto expected = run<float>(PT_OP_matmul, 0, inputs, {batch, m, n}, {trans_a, trans_b});
-    for (uint32_t threads : {1U, 3U})
-      EXPECT_TRUE(same_bits(run<float>(PT_OP_matmul, 1, inputs, {batch, m, n}, {trans_a, trans_b}, threads), expected))
-          << trial;
+    for (const Way& way : kFastWays)
+      EXPECT_TRUE(same_bits(
+          run<float>(PT_OP_matmul, way.algorithm, inputs, {batch, m, n}, {trans_a, trans_b}, way.threads), expected))
+          << trial << " " << way.algorithm;
   }
 }
 
@@ -158,10 +166,17 @@ std::vector<ConvCase> large_cases() {
           {2, 300, 5, 5, 40, 1, 1, {1, 1, 0, 0, 0, 0, 1, 1, 1}},
           {3, 40, 9, 9, 40, 3, 3, {1, 1, 1, 1, 1, 1, 1, 1, 40}},
           {2, 4, 12, 12, 33, 3, 3, {1, 1, 5, 6, 5, 6, 1, 1, 1}},
-          {2, 5, 30, 41, 20, 3, 3, {2, 2, 1, 1, 1, 1, 2, 3, 1}}};
+          {2, 5, 30, 41, 20, 3, 3, {2, 2, 1, 1, 1, 1, 2, 3, 1}},
+          {2, 9, 17, 22, 10, 5, 3, {3, 4, 2, 1, 2, 1, 2, 6, 1}},
+          {1, 16, 7, 7, 16, 3, 3, plain},
+          {2, 6, 13, 12, 6, 3, 5, {2, 3, 1, 2, 1, 2, 1, 2, 6}},
+          {2, 4, 9, 9, 8, 3, 3, {1, 1, 1, 1, 1, 1, 1, 1, 4}},
+          {1, 6, 9, 5, 6, 2, 2, {3, 3, 0, 0, 1, 0, 1, 1, 2}},
+          {2, 8, 14, 14, 8, 1, 1, {2, 2, 0, 0, 0, 0, 1, 1, 1}},
+          {2, 1, 3, 3, 4, 3, 3, {1, 1, 4, 3, 4, 3, 1, 1, 1}}};
 }
 
-TEST(Convolutions, BlockedGiveTheReferencesBits) {
+TEST(Convolutions, EveryAlgorithmGivesTheReferencesBits) {
   std::mt19937 random(3);
   const std::vector<ConvCase> large = large_cases();
   for (size_t trial = 0; trial < 150 + large.size(); ++trial) {
@@ -171,10 +186,13 @@ TEST(Convolutions, BlockedGiveTheReferencesBits) {
     const auto y = run<float>(PT_OP_conv2d, 0, {&x, &w, &bias}, c.y(), c.ints);
     const auto dx = run<float>(PT_OP_conv2d_dx, 0, {&dy, &w}, c.x(), c.ints);
     const auto dw = run<float>(PT_OP_conv2d_dw, 0, {&x, &dy}, c.w(), c.ints);
-    for (uint32_t threads : {1U, 4U}) {
-      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d, 1, {&x, &w, &bias}, c.y(), c.ints, threads), y)) << trial;
-      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dx, 1, {&dy, &w}, c.x(), c.ints, threads), dx)) << trial;
-      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dw, 1, {&x, &dy}, c.w(), c.ints, threads), dw)) << trial;
+    for (const auto [algorithm, threads] : kFastWays) {
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d, algorithm, {&x, &w, &bias}, c.y(), c.ints, threads), y))
+          << trial << " " << algorithm;
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dx, algorithm, {&dy, &w}, c.x(), c.ints, threads), dx))
+          << trial << " " << algorithm;
+      EXPECT_TRUE(same_bits(run<float>(PT_OP_conv2d_dw, algorithm, {&x, &dy}, c.w(), c.ints, threads), dw))
+          << trial << " " << algorithm;
     }
   }
 }
@@ -201,7 +219,7 @@ void expect_dz_of(const ConvCase& c, const Gradient& gradient, std::mt19937& ran
   ints.insert(ints.end(), {gradient.op, gradient.ints.empty() ? 0 : gradient.ints[0]});
   std::vector<double> reals = gradient.reals;
   reals.resize(3);
-  for (const uint16_t algorithm : {uint16_t{0}, uint16_t{1}})
+  for (const uint16_t algorithm : {uint16_t{0}, uint16_t{1}, uint16_t{2}})
     for (const uint32_t threads : {1U, 4U})
       for (const bool in_place : {false, true}) {
         Operand<float> read = r, apart = r;
@@ -230,9 +248,11 @@ TEST(Convolutions, GradientsAreTheAdjoints) {
   for (int trial = 0; trial < 60; ++trial) {
     const ConvCase c = random_case(random);
     auto x = make<double>(c.x(), random), w = make<double>(c.w(), random), dy = make<double>(c.y(), random);
-    const double forward = dot(dy.data, run<double>(PT_OP_conv2d, 1, {&x, &w}, c.y(), c.ints));
-    EXPECT_NEAR(dot(x.data, run<double>(PT_OP_conv2d_dx, 1, {&dy, &w}, c.x(), c.ints)), forward, 1e-9);
-    EXPECT_NEAR(dot(w.data, run<double>(PT_OP_conv2d_dw, 1, {&x, &dy}, c.w(), c.ints)), forward, 1e-9);
+    for (const uint16_t algorithm : {uint16_t{1}, uint16_t{2}}) {
+      const double forward = dot(dy.data, run<double>(PT_OP_conv2d, algorithm, {&x, &w}, c.y(), c.ints));
+      EXPECT_NEAR(dot(x.data, run<double>(PT_OP_conv2d_dx, algorithm, {&dy, &w}, c.x(), c.ints)), forward, 1e-9);
+      EXPECT_NEAR(dot(w.data, run<double>(PT_OP_conv2d_dw, algorithm, {&x, &dy}, c.w(), c.ints)), forward, 1e-9);
+    }
   }
 }
 

@@ -7,7 +7,11 @@
 
 /* Sums over the dimensions of a mask. The reduced elements of an output are numbered row-major and summed in lanes
  * (lanes.h). */
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+enum { kColumns = 8 }; /* eight lanes of them are on the stack */
+#else
 enum { kColumns = 32 };
+#endif
 
 static void store(const reduction* r, size_t output, pt_real sum) {
   r->y[output] = r->divisor > 0 ? sum / r->divisor : sum;

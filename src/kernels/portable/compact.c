@@ -1,0 +1,297 @@
+#include "kernels/portable/compact.h"
+
+#include "kernels/portable/products.h"
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#define APART static __attribute__((noinline))
+#else
+#define INLINE static inline
+#define APART static
+#endif
+
+/* Four elements of C side by side; where four operands lie, and how they move on. */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(PT_REAL_DOUBLE)
+#include <arm_mve.h>
+typedef float32x4_t lanes;
+typedef struct places {
+  const pt_real* at;
+  uint32x4_t offsets;
+  int together;
+} places;
+
+static const lanes kZero = {0, 0, 0, 0};
+static const uint32x4_t kCount = {0, 1, 2, 3};
+
+INLINE places places_of(const pt_real* at, ptrdiff_t step) {
+  const uint32_t apart = (uint32_t)step;
+  return (places){at, vmulq_n_u32(kCount, apart), __builtin_constant_p(step) && step == 1};
+}
+INLINE lanes load(const places* p) {
+  return p->together ? vldrwq_f32(p->at) : vldrwq_gather_shifted_offset_f32(p->at, p->offsets);
+}
+INLINE void move(places* p, ptrdiff_t step) {
+  p->at += step;
+}
+INLINE lanes add(lanes sum, pt_real left, lanes right) {
+  return vaddq_f32(sum, vmulq_n_f32(right, left));
+}
+INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
+  vstrwq_scatter_shifted_offset_f32(at, vmulq_n_u32(kCount, (uint32_t)step), sum);
+}
+#else
+typedef struct lanes {
+  pt_real of0, of1, of2, of3;
+} lanes;
+typedef struct places {
+  const pt_real* at;
+  ptrdiff_t step;
+} places;
+
+static const lanes kZero = {0, 0, 0, 0};
+
+INLINE places places_of(const pt_real* at, ptrdiff_t step) {
+  return (places){at, step};
+}
+INLINE lanes load(const places* p) {
+  return (lanes){p->at[0], p->at[p->step], p->at[2 * p->step], p->at[3 * p->step]};
+}
+INLINE void move(places* p, ptrdiff_t step) {
+  p->at += step;
+}
+INLINE lanes add(lanes sum, pt_real left, lanes right) {
+  return (lanes){sum.of0 + left * right.of0, sum.of1 + left * right.of1, sum.of2 + left * right.of2,
+                 sum.of3 + left * right.of3};
+}
+INLINE void store(pt_real* at, ptrdiff_t step, lanes sum) {
+  at[0] = sum.of0, at[step] = sum.of1, at[2 * step] = sum.of2, at[3 * step] = sum.of3;
+}
+#endif
+
+INLINE lanes go_on(const pt_real* at, int first) {
+  const places four = places_of(at, 1);
+  return first ? kZero : load(&four);
+}
+
+/* 4 rows, 4 columns. */
+INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, const pt_real* a, const pt_real* b, pt_real* c) {
+  lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
+  for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
+    const pt_real *aj = a, *bj = b;
+    for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
+      const ptrdiff_t a_step = n->a_step[2], b_step = n->b_step[2];
+      const pt_real *a0 = aj, *a1 = a0 + n->a_row, *a2 = a1 + n->a_row, *a3 = a2 + n->a_row;
+      places four = places_of(bj, column);
+      for (size_t k = n->count[2]; k > 0; --k, move(&four, b_step)) {
+        const lanes row = load(&four);
+        sum0 = add(sum0, *a0, row), a0 += a_step;
+        sum1 = add(sum1, *a1, row), a1 += a_step;
+        sum2 = add(sum2, *a2, row), a2 += a_step;
+        sum3 = add(sum3, *a3, row), a3 += a_step;
+      }
+    }
+  }
+  store(c, n->c_column, sum0);
+  store(c + n->c_row, n->c_column, sum1);
+  store(c + 2 * n->c_row, n->c_column, sum2);
+  store(c + 3 * n->c_row, n->c_column, sum3);
+}
+
+/* One or two terms of 4 rows, whose chains go on in C where these are not the first. Columns come in fours. */
+INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, const pt_real* b, pt_real* c) {
+  const ptrdiff_t row = n->a_row, k = terms > 1 ? n->a_step[2] : 0, c_row = n->c_row;
+  const pt_real a0 = a[0], a1 = a[row], a2 = a[2 * row], a3 = a[3 * row];
+  const pt_real b0 = a[k], b1 = a[row + k], b2 = a[2 * row + k], b3 = a[3 * row + k];
+  pt_real *c0 = c, *c1 = c0 + c_row, *c2 = c1 + c_row, *c3 = c2 + c_row;
+  for (size_t column = n->columns / 4; column > 0; --column, c0 += 4, c1 += 4, c2 += 4, c3 += 4, b += 4) {
+    const places four = places_of(b, 1), next = places_of(b + (terms > 1 ? n->b_step[2] : 0), 1);
+    const lanes x = load(&four), y = load(&next);
+    lanes sum0 = add(go_on(c0, first), a0, x), sum1 = add(go_on(c1, first), a1, x);
+    store(c0, 1, terms > 1 ? add(sum0, b0, y) : sum0);
+    store(c1, 1, terms > 1 ? add(sum1, b1, y) : sum1);
+    sum0 = add(go_on(c2, first), a2, x), sum1 = add(go_on(c3, first), a3, x);
+    store(c2, 1, terms > 1 ? add(sum0, b2, y) : sum0);
+    store(c3, 1, terms > 1 ? add(sum1, b3, y) : sum1);
+  }
+}
+
+/* 8 rows of one column. */
+INLINE void tile_8x1(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+                     pt_real* c) {
+  lanes sum0 = kZero, sum1 = kZero;
+  for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
+    const pt_real *aj = a, *bj = b;
+    for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
+      places four = places_of(aj, row), next = places_of(aj + 4 * row, row);
+      const pt_real* bk = bj;
+      for (size_t k = n->count[2]; k > 0; --k, bk += n->b_step[2]) {
+        sum0 = add(sum0, *bk, load(&four)), move(&four, a_step);
+        sum1 = add(sum1, *bk, load(&next)), move(&next, a_step);
+      }
+    }
+  }
+  store(c, n->c_row, sum0);
+  store(c + 4 * n->c_row, n->c_row, sum1);
+}
+
+INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  pt_real sum = 0;
+  for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
+    const pt_real *aj = a, *bj = b;
+    for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
+      const pt_real *ak = aj, *bk = bj;
+      for (size_t k = n->count[2]; k > 0; --k, ak += n->a_step[2], bk += n->b_step[2]) sum += *ak * *bk;
+    }
+  }
+  *c = sum;
+}
+
+/* All rows of 4 columns; the last tile reaches back over rows that are there already, and makes the same of them. */
+INLINE void four_columns(const pt_nest* n, ptrdiff_t column, const pt_real* a, const pt_real* b, pt_real* c) {
+  for (size_t row = 0; row < n->rows; row += 4) {
+    const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
+    tile_4x4(n, column, a + at * n->a_row, b, c + at * n->c_row);
+  }
+}
+INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
+                       pt_real* c) {
+  for (size_t first = 0; first < n->rows; first += 8) {
+    const ptrdiff_t at = (ptrdiff_t)(first + 8 <= n->rows ? first : n->rows - 8);
+    tile_8x1(n, row, a_step, a + at * row, b, c + at * n->c_row);
+  }
+}
+
+/* Each with its strides of 1 known, and with registers of its own. */
+APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  four_columns(n, 1, a, b, c);
+}
+APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  four_columns(n, n->b_column, a, b, c);
+}
+APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  one_column(n, 1, n->a_step[2], a, b, c);
+}
+APART void steps_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  one_column(n, n->a_row, 1, a, b, c);
+}
+APART void rows_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  one_column(n, n->a_row, n->a_step[2], a, b, c);
+}
+APART void one_by_one(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, a, b, c);
+}
+
+/* The innermost loops are those with something to do. */
+static void sink_loops(pt_nest* n) {
+  for (int turn = 0; turn < 2 && n->count[2] == 1; ++turn) {
+    for (int loop = 2; loop > 0; --loop) {
+      n->count[loop] = n->count[loop - 1];
+      n->a_step[loop] = n->a_step[loop - 1];
+      n->b_step[loop] = n->b_step[loop - 1];
+    }
+    n->count[0] = 1;
+  }
+}
+
+INLINE void swap(ptrdiff_t* left, ptrdiff_t* right) {
+  const ptrdiff_t kept = *left;
+  *left = *right, *right = kept;
+}
+
+/* The product's transpose: factors change sides, which leaves every bit as it is. */
+static void turn(pt_nest* n) {
+  const size_t rows = n->rows;
+  n->rows = n->columns, n->columns = rows;
+  for (int loop = 0; loop < 3; ++loop) swap(&n->a_step[loop], &n->b_step[loop]);
+  swap(&n->a_row, &n->b_column);
+  swap(&n->c_row, &n->c_column);
+}
+
+typedef void (*pass)(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c);
+
+static void run(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  const pass four = n->b_column == 1 ? columns_together : columns_apart, one = n->rows < 8         ? one_by_one
+                                                                               : n->a_row == 1     ? rows_together
+                                                                               : n->a_step[2] == 1 ? steps_together
+                                                                                                   : rows_apart;
+  size_t column = 0;
+  for (; n->rows >= 4 && column + 4 <= n->columns; column += 4, b += 4 * n->b_column, c += 4 * n->c_column)
+    four(n, a, b, c);
+  const size_t left = n->columns - column;
+  if (n->rows >= 4 && column > 0 && left > 0 && (left == 3 || n->rows < 8)) {
+    const ptrdiff_t back = (ptrdiff_t)(4 - left);
+    four(n, a, b - back * n->b_column, c - back * n->c_column);
+    return;
+  }
+  for (; column < n->columns; ++column, b += n->b_column, c += n->c_column) one(n, a, b, c);
+}
+
+APART void one_term(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  add_terms(n, 1, 1, a, b, c);
+}
+APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_real* b, pt_real* c) {
+  add_terms(n, 2, first, a, b, c);
+}
+
+/* Up to 4 terms are too few for a tile to pay. */
+static int is_flat(const pt_nest* n) {
+  return n->rows >= 4 && n->columns >= 4 && n->b_column == 1 && n->c_column == 1 && n->count[2] > 0 &&
+         n->count[2] <= 4 && n->count[1] == 1 && n->count[0] == 1;
+}
+
+static void run_flat(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  const ptrdiff_t terms = (ptrdiff_t)n->count[2], odd = terms % 2;
+  for (size_t row = 0; row < n->rows; row += 4) {
+    const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
+    const pt_real* from = a + at * n->a_row;
+    if (odd > 0) one_term(n, from, b, c + at * n->c_row);
+    for (ptrdiff_t k = odd; k < terms; k += 2)
+      two_terms(n, k == 0, from + k * n->a_step[2], b + k * n->b_step[2], c + at * n->c_row);
+  }
+}
+
+static void run_nest(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  const size_t columns = n->columns, done = is_flat(n) ? columns / 4 * 4 : 0;
+  if (done > 0) run_flat(n, a, b, c);
+  n->columns -= done;
+  run(n, a, b + (ptrdiff_t)done * n->b_column, c + (ptrdiff_t)done * n->c_column);
+  n->columns = columns;
+}
+
+void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  sink_loops(n);
+  if ((n->rows < 4 && n->columns > n->rows) || (n->b_column != 1 && n->a_row == 1 && n->columns >= 4)) {
+    turn(n);
+    run_nest(n, b, a, c);
+    turn(n);
+  } else {
+    run_nest(n, a, b, c);
+  }
+}
+
+INLINE void add_scaled(size_t rows, size_t columns, pt_real a, const pt_real* x, ptrdiff_t x_down, ptrdiff_t x_along,
+                       pt_real* c, ptrdiff_t c_down, ptrdiff_t c_along) {
+  for (; rows > 0; --rows, x += x_down, c += c_down) {
+    const pt_real* from = x;
+    pt_real* to = c;
+    for (size_t four = columns / 4; four > 0; --four, from += 4 * x_along, to += 4 * c_along) {
+      const places read = places_of(from, x_along), sums = places_of(to, c_along);
+      store(to, c_along, add(load(&sums), a, load(&read)));
+    }
+    for (size_t one = columns % 4; one > 0; --one, from += x_along, to += c_along) *to += a * *from;
+  }
+}
+
+void PT_NAME(pt_add_scaled)(size_t rows, size_t columns, pt_real a, const pt_real* x, pt_steps x_steps, pt_real* c,
+                            pt_steps c_steps) {
+  if (x_steps.along == 1 && c_steps.along == 1)
+    add_scaled(rows, columns, a, x, x_steps.down, 1, c, c_steps.down, 1);
+  else
+    add_scaled(rows, columns, a, x, x_steps.down, x_steps.along, c, c_steps.down, c_steps.along);
+}
+
+void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns) {
+  for (size_t sample = 0; sample < samples; ++sample)
+    for (size_t row = 0; row < rows; ++row)
+      for (const pt_real* const end = c + columns; c < end; ++c) *c += bias[row];
+}

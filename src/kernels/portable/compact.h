@@ -1,0 +1,37 @@
+/* Products for in-order processors with little memory: C[m, n] = sum over k of A[m, k] B[k, n], each element ONE chain
+ * of additions in ascending k from +0, which grows in a register from its first term to its last. Chains that share
+ * operands grow side by side. Nothing is packed; the stack holds a few hundred bytes.
+ *
+ * k runs through a nest of three loops, the innermost last; with other strides per loop the same nest is a matrix
+ * product or a convolution's three. MVE (Cortex-M55) takes subnormal numbers for zero: there bits are the reference's
+ * as long as none occur. */
+#ifndef PANTOUM_KERNELS_PORTABLE_COMPACT_H
+#define PANTOUM_KERNELS_PORTABLE_COMPACT_H
+
+#include "kernels/portable/gemm.h"
+
+typedef struct pt_nest { /* strides in elements */
+  size_t rows, columns;  /* of C */
+  size_t count[3];
+  ptrdiff_t a_step[3], b_step[3];
+  ptrdiff_t a_row, b_column, c_row, c_column;
+} pt_nest;
+
+/* C must not overlap A or B. Loops of one turn may change places in the nest, which stays the same one. */
+void PT_NAME(pt_nest_run)(pt_nest* nest, const pt_real* a, const pt_real* b, pt_real* c);
+
+/* C += a X for matrices of `rows` by `columns`; a row is `down` from the next, its elements `along`. */
+typedef struct pt_steps {
+  ptrdiff_t down, along;
+} pt_steps;
+void PT_NAME(pt_add_scaled)(size_t rows, size_t columns, pt_real a, const pt_real* x, pt_steps x_steps, pt_real* c,
+                            pt_steps c_steps);
+
+/* c[sample][row][column] += bias[row]: after the chains, as everywhere. */
+void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns);
+
+/* conv2d_dx for whoever wants its elements as they are made; PT_COMPACT_ROWS rows of the image in scratch. */
+enum { PT_COMPACT_ROWS = 8 };
+void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish);
+
+#endif

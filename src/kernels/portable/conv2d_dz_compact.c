@@ -1,0 +1,12 @@
+#include "kernels/portable/compact.h"
+#include "kernels/portable/conv2d_through.h"
+#include "kernels/portable/products.h"
+
+pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call) {
+  return PT_NAME(pt_conv2d_through)(call, PT_NAME(pt_conv2d_dx_compact_finish));
+}
+size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call) {
+  const pt_tensor* dz = &call->outputs[0];
+  const size_t channels = dz->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
+  return (channels < PT_COMPACT_ROWS ? channels : PT_COMPACT_ROWS) * dz->dims[3] * sizeof(pt_real);
+}

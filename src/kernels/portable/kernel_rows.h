@@ -1,0 +1,170 @@
+/* The rows of the portable kernels' table, for whoever makes something of each:
+ *   ROW(op, dtype, algorithm, algorithm's name, numerics, function, workspace's function)
+ * Functions are named without the suffix of their precision. */
+#ifndef PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
+#define PANTOUM_KERNELS_PORTABLE_KERNEL_ROWS_H
+
+/* Every portable kernel but the products is its own reference: one algorithm, one class of numerics. */
+#define PT_ROW(ROW, op, dtype, function) ROW(op, dtype, 0, "reference", "fixed", pt_##function, pt_no_workspace)
+#define PT_REAL_ROW(ROW, op) PT_ROW(ROW, op, PT_REAL_DTYPE, op)
+#define PT_MOVE_ROWS(ROW, op, function) \
+  PT_ROW(ROW, op, PT_F32, function) PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_U8, function)
+/* The products' algorithms: one is for processors with caches and a stack of tens of KiB, one for those without. */
+enum { PT_BLOCKED = 1, PT_COMPACT = 2 };
+#define PT_PRODUCT_ROWS(ROW, op, workspace, compact_workspace)                        \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, workspace) \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, workspace)     \
+  ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, compact_workspace)
+
+#define PT_KERNEL_ROWS(ROW)                                                                                         \
+  PT_PRODUCT_ROWS(ROW, matmul, pt_no_workspace, pt_no_workspace)                                                    \
+  PT_PRODUCT_ROWS(ROW, conv2d, pt_no_workspace, pt_no_workspace)                                                    \
+  PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
+  PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
+  PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
+  PT_REAL_ROW(ROW, add)                                                                                             \
+  PT_REAL_ROW(ROW, sub)                                                                                             \
+  PT_REAL_ROW(ROW, mul)                                                                                             \
+  PT_REAL_ROW(ROW, div)                                                                                             \
+  PT_REAL_ROW(ROW, pow)                                                                                             \
+  PT_REAL_ROW(ROW, pow_grad)                                                                                        \
+  PT_REAL_ROW(ROW, relu)                                                                                            \
+  PT_REAL_ROW(ROW, leaky_relu)                                                                                      \
+  PT_REAL_ROW(ROW, sigmoid)                                                                                         \
+  PT_REAL_ROW(ROW, tanh)                                                                                            \
+  PT_REAL_ROW(ROW, gelu)                                                                                            \
+  PT_REAL_ROW(ROW, erf)                                                                                             \
+  PT_REAL_ROW(ROW, sqrt)                                                                                            \
+  PT_REAL_ROW(ROW, exp)                                                                                             \
+  PT_REAL_ROW(ROW, log)                                                                                             \
+  PT_REAL_ROW(ROW, neg)                                                                                             \
+  PT_REAL_ROW(ROW, scale)                                                                                           \
+  PT_REAL_ROW(ROW, relu_grad)                                                                                       \
+  PT_REAL_ROW(ROW, leaky_relu_grad)                                                                                 \
+  PT_REAL_ROW(ROW, sigmoid_grad)                                                                                    \
+  PT_REAL_ROW(ROW, tanh_grad)                                                                                       \
+  PT_REAL_ROW(ROW, gelu_grad)                                                                                       \
+  PT_REAL_ROW(ROW, erf_grad)                                                                                        \
+  PT_REAL_ROW(ROW, sqrt_grad)                                                                                       \
+  PT_REAL_ROW(ROW, softmax)                                                                                         \
+  PT_REAL_ROW(ROW, softmax_grad)                                                                                    \
+  PT_REAL_ROW(ROW, log_softmax)                                                                                     \
+  PT_REAL_ROW(ROW, log_softmax_grad)                                                                                \
+  PT_REAL_ROW(ROW, batch_norm)                                                                                      \
+  PT_REAL_ROW(ROW, batch_norm_grad)                                                                                 \
+  PT_REAL_ROW(ROW, batch_norm_stats)                                                                                \
+  PT_REAL_ROW(ROW, batch_norm_eval)                                                                                 \
+  PT_REAL_ROW(ROW, layer_norm)                                                                                      \
+  PT_REAL_ROW(ROW, layer_norm_grad)                                                                                 \
+  PT_REAL_ROW(ROW, max_pool)                                                                                        \
+  PT_REAL_ROW(ROW, max_pool_grad)                                                                                   \
+  PT_REAL_ROW(ROW, avg_pool)                                                                                        \
+  PT_REAL_ROW(ROW, avg_pool_grad)                                                                                   \
+  PT_REAL_ROW(ROW, reduce_sum)                                                                                      \
+  PT_REAL_ROW(ROW, reduce_mean)                                                                                     \
+  PT_REAL_ROW(ROW, expand)                                                                                          \
+  PT_REAL_ROW(ROW, dropout)                                                                                         \
+  PT_REAL_ROW(ROW, cross_entropy)                                                                                   \
+  PT_REAL_ROW(ROW, cross_entropy_grad)                                                                              \
+  PT_REAL_ROW(ROW, mse)                                                                                             \
+  PT_REAL_ROW(ROW, mse_grad)                                                                                        \
+  PT_REAL_ROW(ROW, lstm_cell)                                                                                       \
+  PT_REAL_ROW(ROW, lstm_cell_grad)                                                                                  \
+  PT_REAL_ROW(ROW, gru_cell)                                                                                        \
+  PT_REAL_ROW(ROW, gru_cell_grad)                                                                                   \
+  PT_ROW(ROW, sign_bits, PT_U8, sign_bits)                                                                          \
+  PT_REAL_ROW(ROW, relu_grad_bits)                                                                                  \
+  PT_REAL_ROW(ROW, leaky_relu_grad_bits)                                                                            \
+  PT_ROW(ROW, max_pool_taps, PT_U8, max_pool_taps)                                                                  \
+  PT_REAL_ROW(ROW, max_pool_grad_taps)                                                                              \
+  PT_REAL_ROW(ROW, l1)                                                                                              \
+  PT_REAL_ROW(ROW, l1_grad)                                                                                         \
+  PT_REAL_ROW(ROW, smooth_l1)                                                                                       \
+  PT_REAL_ROW(ROW, smooth_l1_grad)                                                                                  \
+  PT_REAL_ROW(ROW, bce_with_logits)                                                                                 \
+  PT_REAL_ROW(ROW, bce_with_logits_grad)                                                                            \
+  PT_REAL_ROW(ROW, kl_div)                                                                                          \
+  PT_REAL_ROW(ROW, kl_div_grad)                                                                                     \
+  PT_REAL_ROW(ROW, nll)                                                                                             \
+  PT_REAL_ROW(ROW, nll_grad)                                                                                        \
+  PT_REAL_ROW(ROW, soft_cross_entropy)                                                                              \
+  PT_REAL_ROW(ROW, soft_cross_entropy_grad)                                                                         \
+  PT_REAL_ROW(ROW, sgd)                                                                                             \
+  PT_REAL_ROW(ROW, adam)                                                                                            \
+  PT_REAL_ROW(ROW, adamw)                                                                                           \
+  PT_REAL_ROW(ROW, rmsprop)                                                                                         \
+  PT_REAL_ROW(ROW, adagrad)                                                                                         \
+  PT_REAL_ROW(ROW, norm)                                                                                            \
+  PT_REAL_ROW(ROW, clip_norm)                                                                                       \
+  PT_REAL_ROW(ROW, accumulate)                                                                                      \
+  PT_REAL_ROW(ROW, accumulated)                                                                                     \
+  PT_REAL_ROW(ROW, gather_grad)                                                                                     \
+  PT_REAL_ROW(ROW, gather_elements_grad)                                                                            \
+  ROW(sgd_rows, PT_REAL_DTYPE, 0, "reference", "fixed", pt_sgd_rows, pt_sgd_rows_workspace)                         \
+  PT_REAL_ROW(ROW, maximum)                                                                                         \
+  PT_REAL_ROW(ROW, minimum)                                                                                         \
+  PT_REAL_ROW(ROW, maximum_grad)                                                                                    \
+  PT_REAL_ROW(ROW, abs)                                                                                             \
+  PT_REAL_ROW(ROW, sign)                                                                                            \
+  PT_REAL_ROW(ROW, round)                                                                                           \
+  PT_REAL_ROW(ROW, sin)                                                                                             \
+  PT_REAL_ROW(ROW, cos)                                                                                             \
+  PT_REAL_ROW(ROW, elu)                                                                                             \
+  PT_REAL_ROW(ROW, elu_grad)                                                                                        \
+  PT_REAL_ROW(ROW, softplus)                                                                                        \
+  PT_REAL_ROW(ROW, softplus_grad)                                                                                   \
+  PT_REAL_ROW(ROW, clip)                                                                                            \
+  PT_REAL_ROW(ROW, clip_grad)                                                                                       \
+  PT_REAL_ROW(ROW, resize)                                                                                          \
+  PT_REAL_ROW(ROW, resize_grad)                                                                                     \
+  PT_REAL_ROW(ROW, reduce_max)                                                                                      \
+  PT_REAL_ROW(ROW, reduce_max_grad)                                                                                 \
+  PT_REAL_ROW(ROW, cumsum)                                                                                          \
+  PT_ROW(ROW, arg_max, PT_I64, arg_max)                                                                             \
+  PT_ROW(ROW, compare, PT_BOOL, compare)                                                                            \
+  PT_ROW(ROW, count_correct, PT_REAL_DTYPE, count_correct)                                                          \
+  PT_ROW(ROW, add, PT_I64, add_i64)                                                                                 \
+  PT_ROW(ROW, add, PT_I32, add_i32)                                                                                 \
+  PT_ROW(ROW, sub, PT_I64, sub_i64)                                                                                 \
+  PT_ROW(ROW, sub, PT_I32, sub_i32)                                                                                 \
+  PT_ROW(ROW, mul, PT_I64, mul_i64)                                                                                 \
+  PT_ROW(ROW, mul, PT_I32, mul_i32)                                                                                 \
+  PT_ROW(ROW, div, PT_I64, div_i64)                                                                                 \
+  PT_ROW(ROW, div, PT_I32, div_i32)                                                                                 \
+  PT_ROW(ROW, neg, PT_I64, neg_i64)                                                                                 \
+  PT_ROW(ROW, neg, PT_I32, neg_i32)                                                                                 \
+  PT_MOVE_ROWS(ROW, transpose, transpose)                                                                           \
+  PT_MOVE_ROWS(ROW, concat, concat)                                                                                 \
+  PT_MOVE_ROWS(ROW, slice, slice)                                                                                   \
+  PT_MOVE_ROWS(ROW, slice_grad, slice_grad)                                                                         \
+  PT_MOVE_ROWS(ROW, gather, gather)                                                                                 \
+  PT_MOVE_ROWS(ROW, gather_elements, gather_elements)                                                               \
+  PT_MOVE_ROWS(ROW, where, where)                                                                                   \
+  PT_ROW(ROW, expand, PT_I64, expand_copy)                                                                          \
+  PT_ROW(ROW, expand, PT_I32, expand_copy)                                                                          \
+  PT_ROW(ROW, expand, PT_U8, expand_copy)                                                                           \
+  PT_ROW(ROW, expand, PT_BOOL, expand_copy)                                                                         \
+  PT_MOVE_ROWS(ROW, split, split_op)                                                                                \
+  PT_ROW(ROW, cast, PT_F32, cast)                                                                                   \
+  PT_ROW(ROW, cast, PT_F64, cast)                                                                                   \
+  PT_ROW(ROW, cast, PT_I64, cast)                                                                                   \
+  PT_ROW(ROW, cast, PT_I32, cast)                                                                                   \
+  PT_ROW(ROW, cast, PT_U8, cast)                                                                                    \
+  PT_ROW(ROW, cast, PT_BOOL, cast)                                                                                  \
+  PT_REAL_ROW(ROW, reorder)                                                                                         \
+  ROW(conv2d_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_nchwc, pt_conv2d_nchwc_workspace)             \
+  ROW(conv2d_dx_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dx_nchwc, pt_conv2d_dx_nchwc_workspace)    \
+  ROW(conv2d_dw_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dw_nchwc, pt_conv2d_dw_nchwc_workspace)    \
+  ROW(batch_norm_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_nchwc, pt_batch_norm_nchwc_workspace) \
+  ROW(batch_norm_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_grad_nchwc,                      \
+      pt_batch_norm_grad_nchwc_workspace)                                                                           \
+  ROW(batch_norm_eval_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_eval_nchwc,                      \
+      pt_batch_norm_eval_nchwc_workspace)                                                                           \
+  ROW(max_pool_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_nchwc, pt_max_pool_nchwc_workspace)       \
+  ROW(max_pool_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_grad_nchwc,                          \
+      pt_max_pool_grad_nchwc_workspace)                                                                             \
+  ROW(avg_pool_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_avg_pool_nchwc, pt_avg_pool_nchwc_workspace)       \
+  ROW(avg_pool_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_avg_pool_grad_nchwc,                          \
+      pt_avg_pool_grad_nchwc_workspace)
+
+#endif
