@@ -16,7 +16,7 @@ FASHION := /usr/share/datasets/fashion-mnist
 PACKAGES := g++ gcc make cmake ninja-build pkg-config ccache python3 protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev \
   coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format libclang-rt-14-dev \
-  util-linux dataset-fashion-mnist libdnnl-dev
+  util-linux dataset-fashion-mnist libdnnl-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 
 export CMAKE_C_COMPILER_LAUNCHER := $(shell command -v ccache || true)
 export CMAKE_CXX_COMPILER_LAUNCHER := $(CMAKE_C_COMPILER_LAUNCHER)

@@ -29,6 +29,7 @@ constexpr const char* kCode = "E0230";
 constexpr const char* kSchema = "pantoum.plan/1";
 constexpr const char* kCertificate = "x-certificate";
 constexpr const char* kLines = "x-lines";
+constexpr const char* kCommand = "x-command";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
 constexpr const char* kObjective[] = {"energy", "time", "edp"};
@@ -148,6 +149,9 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has("status")) plan.status = static_cast<plan::Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
   if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
+  if (root.has(kCommand))
+    for (size_t word = 0, words = root.need(kCommand).array(); word < words; ++word)
+      plan.command.push_back(root.need(kCommand).item(word).text());
   if (root.has(kLines))
     for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
       plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
@@ -231,6 +235,7 @@ Json to_json(const Plan& plan) {
   json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
   if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
   json["graph"] = cost::to_json(plan.graph);
+  if (!plan.command.empty()) json[kCommand] = plan.command;
   if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
   for (const plan::Certificate& line : plan.lines) json[kLines].push_back(certificate_json(line));
   return json;

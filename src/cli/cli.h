@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "pantoum/result.h"
 
@@ -12,6 +13,7 @@ namespace pantoum::cli {
 
 // What a verb does once its options are parsed; its value is the exit code.
 using Action = std::function<Result<int>()>;
+using Words = std::vector<std::string>;
 
 struct Common {  // options that every verb has
   std::string format = "text";
@@ -22,11 +24,14 @@ struct Common {  // options that every verb has
 void add_inspect(CLI::App& app, Action& chosen);
 void add_devices(CLI::App& app, Action& chosen);
 void add_operators(CLI::App& app, Action& chosen);
-void add_plan(CLI::App& app, Action& chosen);
+// `words`: those of the command line behind the verb; they outlive the action.
+void add_plan(CLI::App& app, Action& chosen, const Words& words);
 void add_sweep(CLI::App& app, Action& chosen);
 void add_explain(CLI::App& app, Action& chosen);
 void add_verify(CLI::App& app, Action& chosen);
 void add_train(CLI::App& app, Action& chosen);
+void add_emit(CLI::App& app, Action& chosen);
+void add_run_firmware(CLI::App& app, Action& chosen);
 void add_export(CLI::App& app, Action& chosen);
 void add_report(CLI::App& app, Action& chosen);
 void add_doctor(CLI::App& app, Action& chosen);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -45,12 +46,15 @@ int run(int argc, const char* const* argv) {
   add_inspect(app, chosen);
   add_devices(app, chosen);
   add_operators(app, chosen);
-  add_plan(app, chosen);
+  const Words words(argv + std::min(argc, 2), argv + argc);
+  add_plan(app, chosen, words);
   add_sweep(app, chosen);
   add_explain(app, chosen);
   add_verify(app, chosen);
   add_train(app, chosen);
   add_export(app, chosen);
+  add_emit(app, chosen);
+  add_run_firmware(app, chosen);
   add_report(app, chosen);
   add_doctor(app, chosen);
   try {

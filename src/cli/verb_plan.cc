@@ -24,6 +24,7 @@ struct Options {
   std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
   std::string planner = "pantoum";
   bool require_gap = false;
+  const Words* words = nullptr;
 };
 
 struct Answer {
@@ -62,6 +63,7 @@ Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& reque
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled, planned));
   }
   answer.plan = std::move(planned.training);
+  answer.plan.command = *options.words;
   return answer;
 }
 
@@ -118,8 +120,9 @@ std::vector<std::string> planners() {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& chosen) {
+void add_plan(CLI::App& app, Action& chosen, const Words& words) {
   auto options = std::make_shared<Options>();
+  options->words = &words;
   CLI::App* verb = app.add_subcommand("plan", "plans one training step into a RAM budget");
   verb->add_option("MODEL", options->model.model, "an ONNX model");
   verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");

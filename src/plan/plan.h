@@ -123,6 +123,7 @@ struct Plan {
   Seconds solver_seconds = 0;
   double gap = 1.0;  // (value - bound) / value of the objective
   CostGraph graph;
+  std::vector<std::string> command;  // words that made it, for who has to make the same graph again; opaque here
 };
 
 }  // namespace pantoum::plan

@@ -33,6 +33,8 @@ class BatchLoader {
   [[nodiscard]] Result<void> load(int64_t index, std::span<const BatchView> batch, int64_t row,
                                   const Change* change = nullptr) const;
 
+  // Of the inputs, then the labels; after bind().
+  [[nodiscard]] const std::vector<Conversion>& conversions() const { return conversions_; }
   [[nodiscard]] const Augmentation& augmentation() const { return preparation_.augmentation; }
 
  private:

@@ -53,12 +53,12 @@ class Documents(House):
                     self.assertTrue(os.path.exists(os.path.join(os.path.dirname(document), link)), f"{document}: {link}")
 
     def test_options_in_the_documents_exist(self):
-        verbs = re.findall(r"^  (\w+) ", self.succeed("--help").stdout.split("Subcommands:")[1], re.MULTILINE)
+        verbs = re.findall(r"^  ([\w-]+) ", self.succeed("--help").stdout.split("Subcommands:")[1], re.MULTILINE)
         self.assertIn("train", verbs)
         helps = {verb: self.succeed(verb, "--help").stdout for verb in verbs}
         known = set(re.findall(r"--[a-z][a-z-]*", "".join(helps.values())))
         for document in documents():
-            for verb, words in re.findall(r"^ *(?:\$ )?pantoum (\w+)(.*)$", read(document), re.MULTILINE):
+            for verb, words in re.findall(r"^ *(?:\$ )?pantoum ([\w-]+)(.*)$", read(document), re.MULTILINE):
                 self.assertIn(verb, helps, document)
                 for option in re.findall(r"--[a-z][a-z-]*", words.split("#")[0]):
                     self.assertIn(option, helps[verb], f"{document}: pantoum {verb} {option}")

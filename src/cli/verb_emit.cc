@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "artifact/plan_json.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/data_options.h"
+#include "cli/model_options.h"
+#include "cost/device.h"
+#include "emit/firmware.h"
+#include "pipeline/sample_rows.h"
+
+namespace pantoum::cli {
+namespace {
+
+struct Options {
+  Common common;
+  DataWords data;
+  std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
+  int64_t samples = 0, test_samples = 0;
+  uint64_t steps = 100;
+  std::optional<double> lr;
+};
+
+// The options of the `plan` command that made a plan.
+struct PlanCommand {
+  ModelWords model;
+  PlanWords plan;
+};
+
+Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) {
+  if (plan.command.empty())
+    return fail("E0293", "the plan does not say which model it is of", path,
+                "make it with `pantoum plan MODEL ... -o FILE`");
+  PlanCommand command;
+  CLI::App app;
+  app.allow_extras();
+  app.add_option("MODEL", command.model.model);
+  add_model_options(app, command.model);
+  add_plan_options(app, command.plan);
+  for (const char* other : {"-o,--output", "--binary-out", "--costgraph-out", "--write-min-plan", "--warm-start",
+                            "--planner", "--page-file", "--format", "--steps", "--epochs", "--samples"})
+    app.add_option_function<std::string>(other, [](const std::string&) {});
+  try {
+    app.parse(std::vector<std::string>(plan.command.rbegin(), plan.command.rend()));
+  } catch (const CLI::ParseError& error) {
+    return fail("E0293", fmt::format("the command that made the plan is not understood: {}", error.what()), path,
+                "plan again with this release");
+  }
+  return command;
+}
+
+std::vector<std::string> batch_names(const ir::Graph& training) {
+  std::vector<std::string> names;
+  for (const ir::ValueId id : training.inputs) names.push_back(training.value(id).name);
+  for (const ir::ValueId id : training.labels) names.push_back(training.value(id).name);
+  return names;
+}
+
+nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
+  return {{"ram_bytes", sizes.ram},
+          {"stack_bytes", sizes.stack},
+          {"arena_bytes", sizes.arena},
+          {"plan_bytes", sizes.plan},
+          {"instructions", sizes.instructions},
+          {"instruction_bytes", sizes.code},
+          {"op_table_bytes", sizes.op_table},
+          {"tensor_table_bytes", sizes.tensor_table},
+          {"weight_bytes", sizes.weights},
+          {"sample_bytes", sizes.samples},
+          {"storage_blocks", sizes.storage_blocks}};
+}
+
+std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
+  return fmt::format(
+      "emitted   {}\n"
+      "RAM       {} in all: arena {}, stack {}; the session takes the rest\n"
+      "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
+      "ROM       weights {}, samples {}; storage {} blocks of 512 bytes\n"
+      "next      make -C {} run\n",
+      folder, base::show_bytes(static_cast<int64_t>(sizes.ram)), base::show_bytes(static_cast<int64_t>(sizes.arena)),
+      base::show_bytes(static_cast<int64_t>(sizes.stack)), sizes.plan, sizes.instructions, sizes.code,
+      sizes.instructions == 0 ? 0.0 : static_cast<double>(sizes.code) / static_cast<double>(sizes.instructions),
+      sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
+      base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks, folder);
+}
+
+Result<int> emit_project(const Options& options) {
+  PANTOUM_ASSIGN(plan::Plan plan, artifact::read_plan(options.plan));
+  PANTOUM_ASSIGN(PlanCommand command, command_of(plan, options.plan));
+  if (!options.model.empty()) command.model.model = options.model;
+  if (!options.weights.empty()) command.model.weights = options.weights;
+  if (command.plan.device == "host") command.plan.kernels = "portable";
+  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(command.model));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(command.plan));
+  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
+  plan::Infeasible infeasible;
+  PANTOUM_ASSIGN(const pipeline::Planned planned, pipeline::plan_model(compiled, request, &plan, &infeasible));
+  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled, planned));
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(options.output) / "model";
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail("E0901", "cannot make the folder: " + error.message(), folder.string());
+  const std::string contents = (folder / "contents.safetensors").string();
+  PANTOUM_ASSIGN(const auto notes, pipeline::write_initial_weights(
+                                       compiled.training, {command.model.weights, command.model.keep_init}, contents));
+  for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(contents));
+  emit::Firmware firmware{.name = compiled.training.name, .plan = binary, .weights = &weights};
+  firmware.inputs = batch_names(compiled.training);
+  PANTOUM_ASSIGN(const train::Preparation preparation, preparation_of(options.data));
+  if (!options.data.data.empty()) {
+    const std::string cache = (std::filesystem::absolute(options.output).parent_path() / ".cache").string();
+    PANTOUM_ASSIGN(const artifact::TrainTest data, open_data(options.data, cache, compiled.evaluation));
+    PANTOUM_ASSIGN(firmware.training,
+                   pipeline::sample_rows(data.train, compiled.training, preparation, options.samples));
+    if (options.test_samples > 0) {
+      PANTOUM_ASSIGN(firmware.test,
+                     pipeline::sample_rows(data.test, compiled.training, preparation, options.test_samples));
+    }
+  }
+  firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
+  firmware.steps = options.steps;
+  firmware.target = options.target, firmware.board = options.board;
+  PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
+  firmware.stack_bytes = static_cast<uint64_t>(stack);
+  firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
+  if (!options.ram.empty()) {
+    PANTOUM_ASSIGN(const int64_t ram, base::parse_bytes(options.ram, "--ram"));
+    firmware.ram_bytes = static_cast<uint64_t>(ram);
+  }
+  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, emit::emit_firmware(firmware, options.output));
+  std::printf("%s",
+              options.common.json() ? (to_json(sizes).dump() + "\n").c_str() : to_text(sizes, options.output).c_str());
+  return 0;
+}
+
+std::vector<std::string> target_names() {
+  std::vector<std::string> names;
+  for (const emit::Target& target : emit::targets()) names.push_back(target.name);
+  return names;
+}
+
+}  // namespace
+
+void add_emit(CLI::App& app, Action& chosen) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand("emit", "a C project that trains on a device, as planned");
+  verb->add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote")->required();
+  verb->add_option("--target", options->target, "the device's processor")
+      ->required()
+      ->check(CLI::IsMember(target_names()));
+  verb->add_option("--board", options->board, "where it runs; a board of the target's own without it");
+  verb->add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
+  verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
+  verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
+  verb->add_option("--lr", options->lr, "learning rate; the planned one without it");
+  verb->add_option("--steps", options->steps, "of the training, in the project's main.c")->check(CLI::PositiveNumber);
+  verb->add_option("--samples", options->samples, "of --data that the project holds; all without it")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--test-samples", options->test_samples,
+                   "of the test set, for an evaluation at the end; none without it")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
+  verb->add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
+  verb->add_option("--label-column", options->data.label_columns, "CSV: the label's column");
+  verb->add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
+  verb->add_option("-o,--output", options->output, "the project's folder")->required();
+  add_common(*verb, options->common);
+  verb->final_callback([options, &chosen] { chosen = [options] { return emit_project(*options); }; });
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,10 @@
+# Makes OUTPUT, a C++ file with the texts of FILES (a file that lists them, relative to ROOT) and of SYMBOLS.
+file(STRINGS ${FILES} files)
+set(text "#include \"emit/project_sources.h\"\n\nnamespace pantoum::emit {\n\nconst std::vector<SourceFile>& project_sources() {\n  static const std::vector<SourceFile> files = {\n")
+foreach(file ${files})
+  file(READ ${ROOT}/${file} contents)
+  string(APPEND text "{\"${file}\", R\"~~~(${contents})~~~\"},\n")
+endforeach()
+file(READ ${SYMBOLS} contents)
+string(APPEND text "};\n  return files;\n}\n\nstd::string_view kernel_symbols() {\n  return R\"~~~(${contents})~~~\";\n}\n\n}\n")
+file(WRITE ${OUTPUT} "${text}")

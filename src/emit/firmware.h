@@ -1,0 +1,64 @@
+// A self-contained C99 project that trains a planned network on a device: the interpreter as it is in src/runtime, the
+// kernels that the plan uses, the plan, first contents and samples as constants, a board, a Makefile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifact/safetensors.h"
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::emit {
+
+// A processor and the board that stands for it unless another one is named.
+struct Target {
+  std::string name, board;
+};
+[[nodiscard]] const std::vector<Target>& targets();
+
+// One array of samples: how the project stores it, and how its elements become the batch's (project/samples.h).
+struct SampleRows {
+  std::vector<std::byte> data;
+  uint32_t elements = 0;  // of a row
+  uint8_t stored_bytes = 1, conversion = 0;
+  std::vector<float> planes;  // mean, deviation, ...
+};
+
+struct Samples {
+  std::vector<SampleRows> rows;  // of the inputs, then the targets
+  uint32_t count = 0;
+};
+
+struct Firmware {
+  std::string name;                         // of the model
+  std::span<const std::byte> plan;          // a binary plan of the portable kernels
+  const artifact::SafetensorFile* weights;  // first contents of parameters, buffers and constants
+  std::vector<std::string> inputs;          // tensors of the batch: the inputs, then the targets
+  Samples training, test;
+  double lr = 0.01;
+  uint64_t seed = 0, steps = 100;
+  uint64_t ram_bytes = 0;    // of the device, everything in all
+  uint64_t stack_bytes = 0;  // 0: 2 KiB
+  std::string target, board;
+};
+
+// Bytes of what was written: for the user, and for the README of the project.
+struct FirmwareSizes {
+  uint64_t ram = 0, stack = 0, arena = 0, session = 0;
+  uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
+  uint64_t weights = 0, samples = 0, storage_blocks = 0;
+  uint64_t written_per_step = 0;
+};
+
+// Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c
+// is left alone. E0297 an unknown target or board; E0291 the plan uses kernels that firmware does not have, or the
+// weights lack a tensor of it; E0292 more RAM than the board has; E0901.
+[[nodiscard]] Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
+
+}  // namespace pantoum::emit

@@ -1,0 +1,216 @@
+#include "emit/host_run.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "artifact/safetensors.h"
+#include "base/files.h"
+#include "emit/project/ram_disk.h"
+#include "emit/project/samples.h"
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::emit {
+namespace {
+
+using Json = nlohmann::json;
+
+Failure no_project(const std::string& folder, const std::string& why) {
+  return fail("E0294", "not a project that `pantoum emit` wrote: " + why, folder, "emit it again");
+}
+
+struct Aligned {
+  explicit Aligned(size_t bytes) : data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{64}))) {
+    std::memset(data, 0, bytes + 1);
+  }
+  ~Aligned() { ::operator delete (data, std::align_val_t{64}); }
+  Aligned(const Aligned&) = delete;
+  Aligned& operator=(const Aligned&) = delete;
+  uint8_t* data;
+};
+
+// The kernels of a plan under their keys, each computed by the algorithm that the host prefers where it gives the same
+// bits in the same workspace: one that shares no code with the device's.
+std::vector<pt_kernel> host_kernels() {
+  const pt_kernel_table* table = pt_portable_kernels();
+  std::vector<pt_kernel> kernels(table->kernels, table->kernels + table->count);
+  for (pt_kernel& kernel : kernels)
+    for (size_t row = 0; row < table->count; ++row) {
+      const pt_kernel& other = table->kernels[row];
+      const bool is_other = other.op == kernel.op && other.dtype == kernel.dtype && other.algorithm == 1 &&
+                            kernel.algorithm != 1 && other.workspace_bytes == kernel.workspace_bytes &&
+                            std::strcmp(other.numerics, kernel.numerics) == 0;
+      if (is_other) kernel.submit = other.submit;
+    }
+  return kernels;
+}
+
+class Project {
+ public:
+  static Result<std::unique_ptr<Project>> open(const std::string& folder) {
+    auto project = std::make_unique<Project>();
+    PANTOUM_TRY(project->read(folder));
+    return project;
+  }
+
+  Result<HostRun> run(uint64_t steps, const std::function<void(uint64_t, float)>& told) {
+    PANTOUM_TRY(start());
+    const pt_samples training = pt_samples_of(&training_), test = pt_samples_of(&test_);
+    HostRun done{.steps = steps == 0 ? steps_ : steps};
+    while (trainer_.step < done.steps) {
+      float loss = 0;
+      PANTOUM_TRY(good(pt_trainer_step(&trainer_, &training, &loss), "a step"));
+      if (told) told(trainer_.step, loss);
+    }
+    pt_counters counters;
+    pt_session_counters(trainer_.session, &counters);
+    done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
+    if (test.count >= model_.batch && model_.eval >= 0) {
+      float loss = 0;
+      PANTOUM_TRY(good(pt_trainer_evaluate(&trainer_, &test, &loss, &done.right, &done.counted), "the evaluation"));
+      done.test_loss = loss;
+    }
+    PANTOUM_TRY(good(pt_trainer_state(&trainer_, &done.state), "reading the parameters"));
+    return done;
+  }
+
+ private:
+  [[nodiscard]] Result<void> good(pt_status status, const char* what) const {
+    if (status == PT_OK) return {};
+    return fail("E0253", fmt::format("{} failed: {}", what, pt_status_text(status)), folder_);
+  }
+
+  Result<void> read(const std::string& folder) {
+    folder_ = folder;
+    const std::filesystem::path model = std::filesystem::path(folder) / "model";
+    PANTOUM_ASSIGN(plan_bytes_, base::read_file((model / "plan.bin").string()));
+    PANTOUM_ASSIGN(const std::string text, base::read_file((model / "run.json").string()));
+    PANTOUM_ASSIGN(sample_bytes_, base::read_file((model / "samples.bin").string()));
+    PANTOUM_TRY(good(pt_plan_open(&plan_, plan_bytes_.data(), plan_bytes_.size()), "opening the plan"));
+    PANTOUM_TRY(read_contents((model / "contents.safetensors").string()));
+    const Json run = Json::parse(text, nullptr, false);
+    try {
+      return read_run(run);
+    } catch (const Json::exception& error) {
+      return no_project(folder_, error.what());
+    }
+  }
+
+  Result<void> read_run(const Json& run) {
+    steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
+    for (const Json& name : run.at("batch")) {
+      const int32_t tensor = pt_plan_tensor(&plan_, name.get<std::string>().c_str());
+      pt_tensor_info info;
+      if (tensor < 0 || pt_plan_tensor_info(&plan_, static_cast<uint32_t>(tensor), &info) != PT_OK || info.rank == 0)
+        return no_project(folder_, "its plan has no tensor " + name.dump());
+      model_.batch = info.dims[0];
+      rows_.push_back({static_cast<uint32_t>(tensor), static_cast<uint32_t>(info.payload / info.dims[0])});
+    }
+    PANTOUM_TRY(read_samples(run.at("training"), training_rows_, training_));
+    return read_samples(run.at("test"), test_rows_, test_);
+  }
+
+  Result<void> read_samples(const Json& set, std::vector<pt_rows>& rows, pt_sample_set& samples) {
+    samples.count = set.at("count");
+    planes_.reserve(64);  // addresses stay
+    for (const Json& each : set.at("rows")) {
+      planes_.push_back(each.at("planes").get<std::vector<float>>());
+      pt_rows made{};
+      const uint64_t at = each.at("at");
+      made.elements = each.at("elements"), made.stored_bytes = each.at("stored_bytes");
+      made.conversion = each.at("conversion");
+      made.planes = planes_.back().data();
+      made.plane_count = static_cast<uint32_t>(std::max<size_t>(1, planes_.back().size() / 2));
+      const uint64_t bytes = uint64_t{made.elements} * made.stored_bytes * samples.count;
+      if (at > sample_bytes_.size() || bytes > sample_bytes_.size() - at || planes_.size() > 32)
+        return no_project(folder_, "samples.bin is too short");
+      made.data = reinterpret_cast<const uint8_t*>(sample_bytes_.data()) + at;
+      rows.push_back(made);
+    }
+    samples.rows = rows.data();
+    return {};
+  }
+
+  // As the emitter's model.c: contents, or zeros for the optimizer's state.
+  Result<void> read_contents(const std::string& path) {
+    PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(path));
+    for (uint32_t tensor = 0; tensor < plan_.tensor_count; ++tensor) {
+      pt_tensor_info info;
+      PANTOUM_TRY(good(pt_plan_tensor_info(&plan_, tensor, &info), "reading the plan"));
+      const artifact::SafetensorEntry* entry = weights.find(info.name);
+      const bool is_state = std::string(info.name).starts_with("optim.");
+      if (entry == nullptr && is_state) contents_.push_back({tensor, static_cast<uint32_t>(info.payload), nullptr});
+      if (entry == nullptr) continue;
+      auto& bytes = weight_bytes_.emplace_back(static_cast<size_t>(info.payload));
+      PANTOUM_TRY(artifact::read_tensor(weights, *entry, 0, bytes));
+      const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+      if (info.home == PT_HOME_ROM) {
+        const size_t at = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
+        rom_.resize(std::max(rom_.size(), at + bytes.size()));
+        std::memcpy(rom_.data() + at, data, bytes.size());
+      } else {
+        contents_.push_back({tensor, static_cast<uint32_t>(info.payload), data});
+      }
+    }
+    return {};
+  }
+
+  Result<void> start() {
+    kernels_ = host_kernels();
+    table_ = {kernels_.data(), kernels_.size()};
+    arena_ = std::make_unique<Aligned>(plan_.arena_bytes);
+    session_ = std::make_unique<Aligned>(pt_session_bytes(&plan_));
+    buffer_ = std::make_unique<Aligned>(PT_BLOCK_BYTES);
+    aligned_rom_ = std::make_unique<Aligned>(rom_.size());
+    std::memcpy(aligned_rom_->data, rom_.data(), rom_.size());
+    model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
+    model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
+    model_.kernels = &table_, model_.rom = aligned_rom_->data;
+    model_.contents = contents_.data(), model_.content_count = static_cast<uint32_t>(contents_.size());
+    model_.rows = rows_.data(), model_.row_count = static_cast<uint32_t>(rows_.size());
+    model_.train = pt_plan_program(&plan_, "train"), model_.eval = pt_plan_program(&plan_, "eval");
+    model_.loss = pt_plan_tensor(&plan_, "loss"), model_.eval_loss = pt_plan_tensor(&plan_, "eval.loss");
+    model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
+    const bool stored = plan_.storage_bytes > 0;
+    if (stored) {
+      const uint32_t count = pt_journal_blocks(&plan_);
+      disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
+      pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
+    }
+    const pt_memory memory{arena_->data, session_->data, buffer_->data};
+    return good(pt_trainer_open(&trainer_, &model_, &memory, stored ? &blocks_ : nullptr), "opening it");
+  }
+
+  std::string folder_, plan_bytes_, sample_bytes_;
+  pt_plan plan_{};
+  pt_model model_{};
+  uint64_t steps_ = 0;
+  std::vector<pt_kernel> kernels_;
+  pt_kernel_table table_{};
+  std::vector<pt_first_contents> contents_;
+  std::vector<pt_batch_tensor> rows_;
+  std::vector<std::vector<std::byte>> weight_bytes_;
+  std::vector<uint8_t> rom_;
+  std::vector<std::vector<float>> planes_;
+  std::vector<pt_rows> training_rows_, test_rows_;
+  pt_sample_set training_{}, test_{};
+  std::unique_ptr<Aligned> arena_, session_, buffer_, aligned_rom_, disk_bytes_;
+  pt_ram_disk disk_{};
+  pt_blocks blocks_{};
+  pt_trainer trainer_{};
+};
+
+}  // namespace
+
+Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
+                            const std::function<void(uint64_t step, float loss)>& told) {
+  PANTOUM_ASSIGN(const std::unique_ptr<Project> project, Project::open(folder));
+  return project->run(steps, told);
+}
+
+}  // namespace pantoum::emit

@@ -1,0 +1,28 @@
+// The training of an emitted project on this machine: the same plan, trainer and samples with the host's kernels, whose
+// bits a device's must equal.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "pantoum/result.h"
+
+namespace pantoum::emit {
+
+struct HostRun {
+  uint64_t steps = 0;
+  uint32_t state = 0;  // CRC-32 of parameters and optimizer state, as the project prints it
+  uint64_t paged_in = 0, paged_out = 0;
+  std::optional<float> test_loss;
+  uint32_t right = 0, counted = 0;
+};
+
+// Of the project in `folder`, `steps` steps (0: as many as it was emitted for) from its first contents; storage is in
+// memory. Where two algorithms of a kernel give the same bits, the other one than the device's computes. E0294 `folder`
+// is no project; E0251, E0253 its plan; E0262 a sample.
+[[nodiscard]] Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
+                                          const std::function<void(uint64_t step, float loss)>& told);
+
+}  // namespace pantoum::emit

@@ -1,0 +1,27 @@
+/* A pager on storage of blocks: what a transfer shares of a block goes through a staging buffer of one block. */
+#ifndef PANTOUM_PROJECT_BLOCK_PAGER_H
+#define PANTOUM_PROJECT_BLOCK_PAGER_H
+
+#include "blocks.h"
+#include "pantoum/pantoum.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pt_block_pager {
+  pt_blocks* blocks;
+  uint8_t* staging;       /* PT_BLOCK_BYTES, aligned to 4; the caller's, as `blocks` is */
+  uint32_t first, count;  /* the blocks that the plan's storage lies in */
+  uint64_t bytes_written; /* whole blocks, since it was opened: the wear */
+} pt_block_pager;
+
+/* The interface of the interpreter; transfers are done when it returns. Slots of a plan begin with a block and own it
+ * to its end, so a write that begins with a block reads nothing. PT_E_FULL beyond `count`; what the storage says. */
+pt_pager pt_block_pager_interface(pt_block_pager* pager);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

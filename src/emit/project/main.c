@@ -1,0 +1,67 @@
+/* Trains the model on the samples in model/. This file is yours: take samples from a sensor, stop when you like, use
+ * the network (pt_trainer_evaluate) in between. */
+#include "board.h"
+#include "model.h"
+#include "print.h"
+
+#ifndef STEPS
+#define STEPS 100 /* of the whole training; a run that was cut off goes on until there are so many */
+#endif
+#ifndef TELL_EVERY
+#define TELL_EVERY 10
+#endif
+#ifndef COMMIT_EVERY
+#define COMMIT_EVERY 10 /* where the state lives in RAM; what lives in storage is committed in every step */
+#endif
+
+static pt_trainer trainer;
+
+static int stop(const char* what, pt_status status) {
+  print_text(what);
+  print_text(": status ");
+  print_number((uint32_t)status);
+  print_text("\n");
+  return (int)status;
+}
+
+static pt_status train(void) {
+  const pt_samples samples = pt_samples_of(&pt_model_training);
+  while (trainer.step < STEPS) {
+    float loss = 0;
+    pt_status status = pt_trainer_step(&trainer, &samples, &loss);
+    if (status != PT_OK) return status;
+    if (trainer.blocks != NULL && (trainer.step % COMMIT_EVERY == 0 || trainer.step == STEPS))
+      status = pt_trainer_commit(&trainer);
+    if (status != PT_OK) return status;
+    if (trainer.step % TELL_EVERY == 0 || trainer.step == STEPS) print_step(&trainer, loss);
+  }
+  return PT_OK;
+}
+
+static pt_status test(void) {
+  const pt_samples samples = pt_samples_of(&pt_model_test);
+  float loss = 0;
+  uint32_t right = 0, counted = 0;
+  pt_status status;
+  if (samples.count < pt_model_description.batch || pt_model_description.eval < 0) return PT_OK;
+  status = pt_trainer_evaluate(&trainer, &samples, &loss, &right, &counted);
+  if (status == PT_OK) print_evaluation(loss, right, counted);
+  return status;
+}
+
+int main(void) {
+  pt_blocks blocks;
+  pt_status status = PT_OK;
+  if (PT_MODEL_STORAGE) status = board_storage(&blocks);
+  if (status == PT_OK)
+    status = pt_trainer_open(&trainer, &pt_model_description, &pt_model_memory, PT_MODEL_STORAGE ? &blocks : NULL);
+  if (status != PT_OK) return stop("open", status);
+  if (trainer.step > 0) print_resumed(&trainer);
+  status = train();
+  if (status != PT_OK) return stop("train", status);
+  status = test();
+  if (status != PT_OK) return stop("test", status);
+  print_state(&trainer);
+  print_usage(&trainer);
+  return 0;
+}

@@ -1,0 +1,107 @@
+#include "print.h"
+
+#include <string.h>
+
+#include "board.h"
+
+void print_text(const char* text) {
+  board_print(text);
+}
+
+static void print_wide(uint64_t number) {
+  /* decimal digits without a division of 64 bits: repeated subtraction of powers of ten */
+  static const uint64_t powers[] = {1000000000000000000u,
+                                    100000000000000000u,
+                                    10000000000000000u,
+                                    1000000000000000u,
+                                    100000000000000u,
+                                    10000000000000u,
+                                    1000000000000u,
+                                    100000000000u,
+                                    10000000000u,
+                                    1000000000u,
+                                    100000000u,
+                                    10000000u,
+                                    1000000u,
+                                    100000u,
+                                    10000u,
+                                    1000u,
+                                    100u,
+                                    10u,
+                                    1u};
+  char text[24];
+  unsigned power, length = 0;
+  for (power = 0; power < sizeof powers / sizeof powers[0]; ++power) {
+    char digit = '0';
+    for (; number >= powers[power]; number -= powers[power]) ++digit;
+    if (digit != '0' || length > 0 || powers[power] == 1) text[length++] = digit;
+  }
+  text[length] = 0;
+  print_text(text);
+}
+
+void print_number(uint32_t number) {
+  print_wide(number);
+}
+
+static void print_hex(uint32_t bits) {
+  char text[11] = "0x";
+  unsigned at;
+  for (at = 0; at < 8; ++at) text[2 + at] = "0123456789abcdef"[bits >> (28 - 4 * at) & 15];
+  text[10] = 0;
+  print_text(text);
+}
+
+static void print_float(float number) {
+  uint32_t bits;
+  memcpy(&bits, &number, sizeof bits);
+  print_hex(bits);
+}
+
+void print_step(const pt_trainer* trainer, float loss) {
+  print_text("step ");
+  print_wide(trainer->step);
+  print_text(" loss ");
+  print_float(loss);
+  print_text("\n");
+}
+
+void print_resumed(const pt_trainer* trainer) {
+  print_text("resumed ");
+  print_wide(trainer->step);
+  print_text("\n");
+}
+
+void print_evaluation(float loss, uint32_t right, uint32_t counted) {
+  print_text("test loss ");
+  print_float(loss);
+  print_text(" right ");
+  print_number(right);
+  print_text(" of ");
+  print_number(counted);
+  print_text("\n");
+}
+
+void print_state(pt_trainer* trainer) {
+  uint32_t crc = 0;
+  if (pt_trainer_state(trainer, &crc) != PT_OK) return;
+  print_text("state ");
+  print_hex(crc);
+  print_text("\n");
+}
+
+void print_usage(const pt_trainer* trainer) {
+  pt_counters counters;
+  pt_session_counters(trainer->session, &counters);
+  print_text("stack ");
+  print_number(board_stack_used());
+  print_text(" of ");
+  print_number(board_stack_bytes());
+  print_text("\npaged in ");
+  print_wide(counters.bytes_paged_in);
+  print_text(" out ");
+  print_wide(counters.bytes_paged_out);
+  print_text("\nwritten ");
+  print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written);
+  print_text("\n");
+}

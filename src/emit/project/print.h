@@ -1,0 +1,20 @@
+/* What a run tells, as lines of words that programs read too; floats as the bits that they have. */
+#ifndef PANTOUM_PRINT_H
+#define PANTOUM_PRINT_H
+
+#include "trainer.h"
+
+void print_text(const char* text);
+void print_number(uint32_t number);
+/* "step 20 loss 0x3f8b2c1d" */
+void print_step(const pt_trainer* trainer, float loss);
+/* "resumed 20" */
+void print_resumed(const pt_trainer* trainer);
+/* "test loss 0x3f8b2c1d right 91 of 100" */
+void print_evaluation(float loss, uint32_t right, uint32_t counted);
+/* "state 0x1234abcd": the CRC-32 of all parameters and of the optimizer's state, in the plan's order. */
+void print_state(pt_trainer* trainer);
+/* "stack 1200 of 2048", "paged in 4096 out 8192", "written 10240" (to storage, whole blocks) */
+void print_usage(const pt_trainer* trainer);
+
+#endif

@@ -1,0 +1,179 @@
+#include "trainer.h"
+
+#include <string.h>
+
+#include "runtime/plan_bytes.h"
+
+/* ---- opening ---- */
+
+static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
+  static const uint8_t zeros[64];
+  uint32_t at;
+  pt_status status = PT_OK;
+  for (at = 0; at < bytes && status == PT_OK; at += (uint32_t)sizeof zeros) {
+    const uint32_t part = bytes - at < sizeof zeros ? bytes - at : (uint32_t)sizeof zeros;
+    status = pt_session_write(trainer->session, tensor, at, zeros, part, trainer->journal.buffer, PT_BLOCK_BYTES);
+  }
+  return status;
+}
+
+static pt_status write_first_contents(pt_trainer* trainer) {
+  const pt_model* model = trainer->model;
+  uint32_t content;
+  pt_status status = PT_OK;
+  for (content = 0; content < model->content_count && status == PT_OK; ++content) {
+    const pt_first_contents* first = &model->contents[content];
+    status = first->data == NULL ? clear(trainer, first->tensor, first->bytes)
+                                 : pt_session_write(trainer->session, first->tensor, 0, first->data, first->bytes,
+                                                    trainer->journal.buffer, PT_BLOCK_BYTES);
+  }
+  return status;
+}
+
+/* Where the program leaves room for it; between runs that of a step, which touches nothing that lives between steps. */
+static void place_staging(pt_trainer* trainer, int32_t program) {
+  if (trainer->blocks != NULL)
+    trainer->pager.staging = trainer->arena + pt_plan_staging(&trainer->plan, (uint32_t)program);
+}
+
+static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
+  pt_blocks* blocks = trainer->blocks;
+  if (memory->buffer == NULL || trainer->plan.staging_bytes < PT_BLOCK_BYTES) return PT_E_ARGUMENT;
+  if (blocks->count < pt_journal_blocks(&trainer->plan)) return PT_E_FULL;
+  trainer->pager.blocks = blocks;
+  trainer->pager.first = PT_RECORD_BLOCKS;
+  trainer->pager.count = (uint32_t)((trainer->plan.storage_bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
+  return PT_OK;
+}
+
+static pt_status go_on(pt_trainer* trainer, uint8_t* buffer) {
+  pt_status status;
+  if (trainer->blocks == NULL) return write_first_contents(trainer);
+  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, buffer);
+  if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
+  if (status != PT_E_STATE) return status;
+  status = write_first_contents(trainer);
+  return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
+}
+
+pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks) {
+  pt_pager pager;
+  pt_status status;
+  memset(trainer, 0, sizeof *trainer);
+  trainer->model = model;
+  trainer->blocks = blocks;
+  status = pt_plan_open(&trainer->plan, model->plan, model->plan_bytes);
+  trainer->arena = (uint8_t*)memory->arena;
+  if (status == PT_OK && blocks != NULL) status = open_storage(trainer, memory);
+  if (status != PT_OK) return status;
+  place_staging(trainer, model->train);
+  pager = pt_block_pager_interface(&trainer->pager);
+  status = pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom,
+                           model->kernels, blocks != NULL ? &pager : NULL, NULL);
+  return status == PT_OK ? go_on(trainer, memory->buffer) : status;
+}
+
+/* ---- running ---- */
+
+static pt_status fill(pt_trainer* trainer, const pt_samples* samples, uint32_t first) {
+  const pt_model* model = trainer->model;
+  uint32_t which, row;
+  for (which = 0; which < model->row_count; ++which) {
+    uint8_t* data = (uint8_t*)pt_session_data(trainer->session, model->rows[which].tensor);
+    uint32_t sample = first;
+    if (data == NULL) return PT_E_PLAN;
+    for (row = 0; row < model->batch; ++row) {
+      const pt_status status = samples->row(samples->context, which, sample, data);
+      if (status != PT_OK) return status;
+      data += model->rows[which].row_bytes;
+      if (++sample == samples->count) sample = 0;
+    }
+  }
+  return PT_OK;
+}
+
+static void take_result(pt_trainer* trainer, int32_t tensor, float* to, size_t count) {
+  const void* data = tensor < 0 ? NULL : pt_session_data(trainer->session, (uint32_t)tensor);
+  if (data != NULL) memcpy(to, data, count * sizeof *to);
+}
+
+static pt_status run(pt_trainer* trainer, int32_t program, const pt_samples* samples, uint32_t first) {
+  pt_scalars scalars;
+  pt_status status = program < 0 || samples->count == 0 ? PT_E_ARGUMENT : fill(trainer, samples, first);
+  if (status != PT_OK) return status;
+  scalars.step = trainer->step + 1;
+  scalars.seed = trainer->model->seed;
+  scalars.lr = trainer->model->lr;
+  place_staging(trainer, program);
+  status = pt_run(trainer->session, (uint32_t)program, &scalars);
+  place_staging(trainer, trainer->model->train);
+  return status;
+}
+
+/* step * batch % count, of 64 bits, without a division of 64 bits */
+static uint32_t next_sample(uint64_t step, uint32_t batch, uint32_t count) {
+  uint32_t at = 0, add = batch % count;
+  for (; step != 0; step >>= 1) {
+    if ((step & 1) != 0) at = at >= count - add ? at - (count - add) : at + add;
+    add = add >= count - add ? add - (count - add) : add + add;
+  }
+  return at;
+}
+
+pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
+  const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
+  pt_status status = run(trainer, trainer->model->train, samples, first);
+  if (status != PT_OK) return status;
+  ++trainer->step;
+  take_result(trainer, trainer->model->loss, loss, 1);
+  return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
+}
+
+pt_status pt_trainer_commit(pt_trainer* trainer) {
+  return trainer->blocks == NULL ? PT_E_STATE : pt_journal_commit(&trainer->journal, trainer->step);
+}
+
+pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
+                              uint32_t* counted) {
+  const uint32_t batches = samples->count / trainer->model->batch;
+  float total = 0, tally[2] = {0, 0};
+  uint32_t batch;
+  *right = *counted = 0;
+  for (batch = 0; batch < batches; ++batch) {
+    float mean = 0;
+    const pt_status status = run(trainer, trainer->model->eval, samples, batch * trainer->model->batch);
+    if (status != PT_OK) return status;
+    take_result(trainer, trainer->model->eval_loss, &mean, 1);
+    take_result(trainer, trainer->model->right, tally, 2);
+    total += mean;
+    *right += (uint32_t)tally[0];
+    *counted += (uint32_t)tally[1];
+  }
+  *loss = batches == 0 ? 0 : total / (float)batches;
+  return PT_OK;
+}
+
+static pt_status add_to_state(pt_trainer* trainer, uint32_t tensor, uint32_t* crc) {
+  pt_tensor_info info;
+  uint8_t piece[64];
+  uint64_t at;
+  pt_status status = pt_plan_tensor_info(&trainer->plan, tensor, &info);
+  for (at = 0; status == PT_OK && at < info.payload; at += sizeof piece) {
+    const size_t part = info.payload - at < sizeof piece ? (size_t)(info.payload - at) : sizeof piece;
+    status = pt_session_read(trainer->session, tensor, at, piece, part, trainer->journal.buffer, PT_BLOCK_BYTES);
+    if (status == PT_OK) *crc = pt_crc32_more(*crc, piece, part);
+  }
+  return status;
+}
+
+pt_status pt_trainer_state(pt_trainer* trainer, uint32_t* crc) {
+  uint32_t tensor;
+  pt_status status = PT_OK;
+  *crc = 0;
+  for (tensor = 0; tensor < trainer->plan.tensor_count && status == PT_OK; ++tensor) {
+    const uint8_t* record = pt_tensor_record(&trainer->plan, tensor);
+    const int has_pair = pt_load_u32(record + PT_TENSOR_PAIR) != PT_NOWHERE;
+    if (has_pair && (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) == 0) status = add_to_state(trainer, tensor, crc);
+  }
+  return status;
+}

@@ -1,0 +1,84 @@
+/* Training on a device: a model that the emitter wrote, a session over it, storage, and the step that was last
+ * complete. Allocates nothing, prints nothing; everything it works on is the caller's. */
+#ifndef PANTOUM_PROJECT_TRAINER_H
+#define PANTOUM_PROJECT_TRAINER_H
+
+#include "block_pager.h"
+#include "commit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include "pantoum/pantoum.h"
+
+/* First contents of a tensor that lives in RAM or storage between steps. NULL: zeros. */
+typedef struct pt_first_contents {
+  uint32_t tensor, bytes;
+  const uint8_t* data;
+} pt_first_contents;
+
+/* An input or target of the batch: `row_bytes` for each sample. */
+typedef struct pt_batch_tensor {
+  uint32_t tensor, row_bytes;
+} pt_batch_tensor;
+
+typedef struct pt_model {
+  const uint8_t* plan;
+  uint32_t plan_bytes;
+  const pt_kernel_table* kernels;
+  const uint8_t* rom; /* what kernels read in place; NULL: nothing */
+  const pt_first_contents* contents;
+  const pt_batch_tensor* rows; /* inputs, then targets */
+  uint32_t content_count, row_count, batch;
+  int32_t train, eval;            /* programs; eval: -1 if there is none */
+  int32_t loss, eval_loss, right; /* results: f32 [], f32 [], f32 [2] (right, counted); -1 if there is none */
+  double lr;
+  uint64_t seed;
+} pt_model;
+
+/* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. */
+typedef struct pt_samples {
+  void* context;
+  uint32_t count;
+  pt_status (*row)(void* context, uint32_t which, uint32_t sample, void* data);
+} pt_samples;
+
+typedef struct pt_trainer {
+  const pt_model* model;
+  pt_plan plan;
+  pt_session* session;
+  uint8_t* arena;
+  pt_blocks* blocks; /* NULL: no storage */
+  pt_block_pager pager;
+  pt_journal journal;
+  uint64_t step; /* complete ones */
+} pt_trainer;
+
+/* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
+ * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL). */
+typedef struct pt_memory {
+  void *arena, *session;
+  uint8_t* buffer;
+} pt_memory;
+
+/* Opens the plan, and goes on where the storage's newest record says; a storage without one gets the model's first
+ * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; the other errors of
+ * pt_plan_open, pt_session_open and the storage. */
+pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
+/* One step on the next `batch` samples, in turn. After a failure the trainer is to be opened again: the storage is as
+ * the last commit left it. */
+pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
+/* The steps so far outlive a loss of power. Where state lives in storage, it follows every step. */
+pt_status pt_trainer_commit(pt_trainer* trainer);
+/* Loss (a mean) and right answers over whole batches of the samples. */
+pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
+                              uint32_t* counted);
+
+/* CRC-32 of all parameters and of the optimizer's state, in the plan's order: equal bits, equal number. */
+pt_status pt_trainer_state(pt_trainer* trainer, uint32_t* crc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
