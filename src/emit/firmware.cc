@@ -153,11 +153,6 @@ class Model {
   }
 
  private:
-  std::string name_of(uint32_t tensor) const {
-    pt_tensor_info info;
-    return pt_plan_tensor_info(&plan_, tensor, &info) == PT_OK ? info.name : "";
-  }
-
   bool is_of_the_batch(const std::string& name) const {
     return std::find(firmware_.inputs.begin(), firmware_.inputs.end(), name) != firmware_.inputs.end();
   }

@@ -53,7 +53,6 @@ struct FirmwareSizes {
   uint64_t ram = 0, stack = 0, arena = 0, session = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t weights = 0, samples = 0, storage_blocks = 0;
-  uint64_t written_per_step = 0;
 };
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(workshop.ROOT, "tests", "e2e"))
 from house import House, make_data, onnx_model, onnx_node, onnx_tensor  # noqa: E402
 
 ABSENT = workshop.missing_tools()
-E_FULL_CARD, E_IO, E_VERSION = 6, 5, 3
+E_IO, E_VERSION = 5, 3
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
 
 
