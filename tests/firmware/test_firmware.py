@@ -34,6 +34,17 @@ def network(path, channels=8):
     return path
 
 
+def perceptron(path):
+    """Two linear layers; the first one's weight is most of what it needs."""
+    draw = random.Random(5)
+    made = [onnx_tensor(name, dims, [draw.gauss(0, 0.1) for _ in range(math.prod(dims))]) for name, dims in (("w", (784, 12)), ("v", (12, 10)))]
+    nodes = [onnx_node("Flatten", ["x"], ["flat"]), onnx_node("MatMul", ["flat", "w"], ["h"]), onnx_node("Relu", ["h"], ["r"]),
+             onnx_node("MatMul", ["r", "v"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 @unittest.skipIf(ABSENT, f"not on this machine: {ABSENT}")
 class Firmware(House):
     @classmethod
@@ -71,6 +82,23 @@ class Firmware(House):
             self.assertLessEqual(sizes["instruction_bytes"], 8 * sizes["instructions"])
             self.assertEqual(sizes["storage_blocks"], 0)
         self.assertEqual(len(states), 1)
+
+    def test_a_gradient_that_its_update_alone_reads_takes_no_ram(self):
+        perceptron(self.path("perceptron.onnx"))
+        for optimizer in ("sgd", "adam"):
+            least, states = [], set()
+            for name, target, more in ("fused", "cortex-m4f", ()), ("apart", "posix", ("--disable", "fusions")):
+                plan = self.path(f"{name}.json")
+                words = ("plan", self.path("perceptron.onnx"), "--batch", 2, "--device", "m4", "--lr", "0.01", "--optimizer", optimizer, *more, "-o", plan)
+                least.append(json.loads(self.run_cli(*words, "--ram", "1B", "--format", "json").stdout.splitlines()[0])["min_ram_bytes"])
+                self.succeed(*words, "--ram", f"{least[-1]}B")
+                with open(plan) as file:
+                    self.assertEqual('"h.dw"' in file.read(), name == "apart")
+                folder, _ = self.emit(plan, f"{name}-{optimizer}", (target,), "--ram", "1MiB", steps=5)
+                states.add(self.run_equal(folder)["state"])
+            self.assertEqual(len(states), 1)
+            gradient, strip = 4 * 784 * 12, 1024
+            self.assertGreater(least[1] - least[0], gradient - 2 * strip)
 
     def test_state_in_storage_on_an_sd_card(self):
         plan = self.plan("paged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
