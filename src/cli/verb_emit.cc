@@ -10,6 +10,7 @@
 #include "cli/data_options.h"
 #include "cli/model_options.h"
 #include "cost/device.h"
+#include "emit/boards.h"
 #include "emit/firmware.h"
 #include "pipeline/sample_rows.h"
 

@@ -4,8 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,12 +13,6 @@
 #include "pantoum/result.h"
 
 namespace pantoum::emit {
-
-// A processor and the board that stands for it unless another one is named.
-struct Target {
-  std::string name, board;
-};
-[[nodiscard]] const std::vector<Target>& targets();
 
 // One array of samples: how the project stores it, and how its elements become the batch's (project/samples.h).
 struct SampleRows {
