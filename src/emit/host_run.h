@@ -21,7 +21,7 @@ struct HostRun {
 
 // Of the project in `folder`, `steps` steps (0: as many as it was emitted for) from its first contents; storage is in
 // memory. Where two algorithms of a kernel give the same bits, the other one than the device's computes. E0294 `folder`
-// is no project; E0251, E0253 its plan; E0262 a sample.
+// is no project; E0253 its plan; E0240, E0241, E0291 its first contents.
 [[nodiscard]] Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
                                           const std::function<void(uint64_t step, float loss)>& told);
 

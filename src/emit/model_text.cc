@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "emit/c_text.h"
+#include "emit/first_contents.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
@@ -49,47 +50,15 @@ class Model {
   }
 
  private:
-  bool is_of_the_batch(const std::string& name) const {
-    return std::find(firmware_.inputs.begin(), firmware_.inputs.end(), name) != firmware_.inputs.end();
-  }
-
-  // Everything that is there before the first step: its contents, or zeros for the optimizer's state.
   Result<void> add_contents() {
-    for (uint32_t tensor = 0; tensor < plan_.tensor_count; ++tensor) {
-      pt_tensor_info info;
-      if (pt_plan_tensor_info(&plan_, tensor, &info) != PT_OK)
-        return fail("E0291", "the binary plan is damaged", "plan");
-      const uint8_t* record = pt_tensor_record(&plan_, tensor);
-      const std::string name = info.name;
-      const bool is_successor = (record[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
-      if (info.home == PT_HOME_NONE || is_successor || name.empty() || is_of_the_batch(name)) continue;
-      const artifact::SafetensorEntry* entry = firmware_.weights->find(name);
-      if (entry == nullptr) {
-        if (name.starts_with("optim.")) contents_ += fmt::format("    {{{}, {}, NULL}},\n", tensor, info.payload);
-        continue;
-      }
-      PANTOUM_TRY(add_weight(tensor, info, *entry));
+    PANTOUM_ASSIGN(const FirstContents first, first_contents(plan_, *firmware_.weights, firmware_.inputs));
+    for (const FirstContent& each : first.tensors) {
+      const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
+      if (each.data) arrays_ += byte_array(array, *each.data);
+      contents_ += fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, each.name);
     }
     if (contents_.empty()) contents_ = "    {0, 0, NULL},\n";
-    return {};
-  }
-
-  Result<void> add_weight(uint32_t tensor, const pt_tensor_info& info, const artifact::SafetensorEntry& entry) {
-    std::vector<std::byte> bytes(static_cast<size_t>(info.payload));
-    if (entry.bytes != info.payload)
-      return fail("E0291", "a tensor of the weights has another size than in the plan", entry.name);
-    PANTOUM_TRY(artifact::read_tensor(*firmware_.weights, entry, 0, bytes));
-    weight_bytes_ += info.payload;
-    if (info.home == PT_HOME_ROM) {
-      const size_t at =
-          static_cast<size_t>(pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)) * plan_.align_bytes;
-      rom_.resize(std::max(rom_.size(), at + bytes.size()));
-      std::copy(bytes.begin(), bytes.end(), rom_.begin() + static_cast<std::ptrdiff_t>(at));
-      return {};
-    }
-    const std::string array = fmt::format("contents_{}", tensor);
-    arrays_ += byte_array(array, bytes);
-    contents_ += fmt::format("    {{{}, {}, {}}}, /* {} */\n", tensor, info.payload, array, entry.name);
+    rom_ = first.rom, weight_bytes_ = first.weight_bytes;
     return {};
   }
 
