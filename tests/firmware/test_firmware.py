@@ -81,6 +81,26 @@ class Firmware(House):
         used, reserved = (int(word) for word in told["stack"].split(" of "))
         self.assertLess(used, reserved)
 
+    def test_cmake_builds_what_make_builds(self):
+        plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        for target in ("posix",), ("cortex-m3",):
+            folder, _ = self.emit(plan, f"cmake-{target[0]}", target)
+            with open(os.path.join(folder, "CMakeLists.txt")) as file:
+                text = file.read()
+            for flag in "-Wall", "-Wextra", "-Werror", "-Wconversion", "-ffp-contract=off":
+                self.assertIn(f";{flag};", text)
+            made = self.make_run(folder)
+            self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+            os.remove(os.path.join(folder, "storage.img"))
+            build = os.path.join(folder, "build", "cmake")
+            alone = {name: word for name, word in os.environ.items() if not name.startswith("CMAKE_")}
+            for words in ["-S", folder, "-B", build], ["--build", build, "--target", "run"]:
+                done = subprocess.run(["cmake", *words], env=alone, capture_output=True, text=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            told = [line for line in made.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")]
+            self.assertEqual([line.split(" ")[0] for line in told], ["step", "step", "state", "written"])
+            self.assertEqual([line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")], told)
+
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, _ = self.emit(plan, "crash", ("cortex-m3",), steps=60)
