@@ -148,6 +148,16 @@ class Firmware(House):
         self.assertIn("resumed", self.make_run(folder).stdout)
         self.run_equal(folder)
 
+    def test_a_project_is_as_long_as_its_plan_says(self):
+        planned = self.plan("length", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--steps", 7, "--samples", 64)
+        for words, steps in ((), 7), (("--steps", 5), 5):
+            folder = self.path(f"length-{steps}")
+            self.succeed("emit", planned, "--target", "posix", "--data", self.path("data"), "--samples", 6, *words, "-o", folder)
+            self.assertIn(f"step {steps} loss", self.make_run(folder).stdout)
+            with open(os.path.join(folder, "model", "run.json")) as file:
+                run = json.load(file)
+            self.assertEqual((run["steps"], run["training"]["count"]), (steps, 6))
+
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
         words = ("--data", self.path("data"), "-o", self.path("none"))
