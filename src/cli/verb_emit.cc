@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/data_options.h"
 #include "cli/model_options.h"
+#include "cli/run_options.h"
 #include "cli/step_limits.h"
 #include "cost/device.h"
 #include "emit/boards.h"
@@ -25,6 +26,7 @@ struct Options {
   int64_t samples = 0, test_samples = 0;
   std::optional<uint64_t> steps;
   std::optional<double> lr;
+  ScheduleWords rate;
 };
 
 // The options of the `plan` command that made a plan.
@@ -135,6 +137,7 @@ Result<int> emit_project(const Options& options) {
   }
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
   firmware.steps = steps_of(options, command.length);
+  PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
   firmware.stack_bytes = static_cast<uint64_t>(stack);
@@ -170,6 +173,7 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");
+  add_schedule_options(*verb, options->rate);
   verb->add_option("--steps", options->steps,
                    "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
       ->check(CLI::PositiveNumber);

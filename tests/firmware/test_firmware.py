@@ -72,6 +72,23 @@ class Firmware(House):
             self.assertEqual(sizes["storage_blocks"], 0)
         self.assertEqual(len(states), 1)
 
+    def test_a_schedule_gives_the_same_rates_on_every_processor(self):
+        plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
+        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003", "--warmup", 3), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
+                 "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
+                 "linear": ("--schedule", "linear,to=0.001,warmup=10%")}
+        told = {}
+        for name, words in rates.items():
+            folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
+            told[name] = self.run_equal(folder)
+            self.assertEqual(told[name]["losses_compared"], 2)
+        self.assertEqual(len({each["state"] for each in told.values()}), len(rates))
+        for target in ("cortex-m0", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m55",):
+            folder, _ = self.emit(plan, f"rate-{target[0]}", target, *rates["cosine"])
+            there = self.run_equal(folder)
+            self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
+        self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
+
     def test_state_in_storage_on_an_sd_card(self):
         plan = self.plan("paged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, sizes = self.emit(plan, "paged", ("cortex-m3",))
