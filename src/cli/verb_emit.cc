@@ -24,6 +24,7 @@ struct Options {
   DataWords data;
   std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
   int64_t samples = 0, test_samples = 0;
+  bool check_blocks = false;
   std::optional<uint64_t> steps;
   std::optional<double> lr;
   ScheduleWords rate;
@@ -74,17 +75,11 @@ std::vector<std::string> batch_names(const ir::Graph& training) {
 }
 
 nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
-  return {{"ram_bytes", sizes.ram},
-          {"stack_bytes", sizes.stack},
-          {"arena_bytes", sizes.arena},
-          {"plan_bytes", sizes.plan},
-          {"instructions", sizes.instructions},
-          {"instruction_bytes", sizes.code},
-          {"op_table_bytes", sizes.op_table},
-          {"tensor_table_bytes", sizes.tensor_table},
-          {"weight_bytes", sizes.weights},
-          {"sample_bytes", sizes.samples},
-          {"storage_blocks", sizes.storage_blocks}};
+  return {
+      {"ram_bytes", sizes.ram},          {"stack_bytes", sizes.stack},       {"arena_bytes", sizes.arena},
+      {"checksum_bytes", sizes.sums},    {"plan_bytes", sizes.plan},         {"instructions", sizes.instructions},
+      {"instruction_bytes", sizes.code}, {"op_table_bytes", sizes.op_table}, {"tensor_table_bytes", sizes.tensor_table},
+      {"weight_bytes", sizes.weights},   {"sample_bytes", sizes.samples},    {"storage_blocks", sizes.storage_blocks}};
 }
 
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
@@ -140,6 +135,7 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
+  firmware.check_blocks = options.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(stack);
   firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
   if (!options.ram.empty()) {
@@ -170,6 +166,8 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--board", options->board, "where it runs; a board of the target's own without it");
   verb->add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
   verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb->add_flag("--check-blocks", options->check_blocks,
+                 "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");

@@ -55,9 +55,10 @@ std::set<std::string> board_files(const Board& board) {
   return files;
 }
 
-FirmwareSizes sizes_of(const pt_plan& plan) {
+FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size};
-  if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan);
+  if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan, check_blocks ? 1 : 0);
+  if (check_blocks) sizes.sums = uint64_t{pt_plan_blocks(&plan)} * sizeof(uint32_t);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
@@ -81,6 +82,7 @@ Trains on {1}{2}, as it was planned.
 | RAM in all (the linker's limit) | {3} |
 | of it the plan's arena | {4} |
 | of it the stack | {5} |
+| of it checksums of the blocks in storage | {14} |
 | plan in ROM: {6} instructions in {7} bytes, ops {8}, tensors {9}, in all | {10} |
 | weights in ROM | {11} |
 | samples in ROM | {12} |
@@ -94,7 +96,7 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks);
+      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks, sizes.sums);
 }
 
 // What emit::run_on_host reads.
@@ -129,7 +131,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
-  FirmwareSizes sizes = sizes_of(plan);
+  FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
   sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
@@ -148,7 +150,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_TRY(writer.write("model/model.h", model_header(plan, firmware.name)));
   PANTOUM_TRY(writer.write("model/model.c", text));
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
-  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan)));
+  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, firmware.check_blocks)));
   std::string sample_bytes;
   PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, sample_bytes)));
   PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));

@@ -37,14 +37,15 @@ struct Firmware {
   double lr = 0.01;
   train::Schedule schedule;
   uint64_t seed = 0, steps = 100;
-  uint64_t ram_bytes = 0;    // of the device, everything in all
-  uint64_t stack_bytes = 0;  // 0: 2 KiB
+  uint64_t ram_bytes = 0;     // of the device, everything in all
+  uint64_t stack_bytes = 0;   // 0: 2 KiB
+  bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
 };
 
 // Bytes of what was written: for the user, and for the README of the project.
 struct FirmwareSizes {
-  uint64_t ram = 0, stack = 0, arena = 0, session = 0;
+  uint64_t ram = 0, stack = 0, arena = 0, session = 0, sums = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t weights = 0, samples = 0, storage_blocks = 0;
 };

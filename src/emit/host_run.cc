@@ -170,11 +170,11 @@ class Project {
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
     const bool stored = plan_.storage_bytes > 0;
     if (stored) {
-      const uint32_t count = pt_journal_blocks(&plan_);
+      const uint32_t count = pt_journal_blocks(&plan_, 0);
       disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
       pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
     }
-    const pt_memory memory{arena_->data, session_->data, buffer_->data};
+    const pt_memory memory{arena_->data, session_->data, buffer_->data, nullptr};
     return good(pt_trainer_open(&trainer_, &model_, &memory, stored ? &blocks_ : nullptr), "opening it");
   }
 

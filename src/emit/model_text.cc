@@ -6,6 +6,7 @@
 
 #include "emit/c_text.h"
 #include "emit/first_contents.h"
+#include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
@@ -184,8 +185,8 @@ std::string kernel_table(const std::set<size_t>& rows) {
   return text + "const pt_kernel_table pt_model_kernels = {kernels, sizeof kernels / sizeof kernels[0]};\n";
 }
 
-std::string memory_text(const pt_plan& plan) {
-  const bool stored = plan.storage_bytes > 0;
+std::string memory_text(const pt_plan& plan, bool check_blocks) {
+  const bool stored = plan.storage_bytes > 0, checked = stored && check_blocks;
   return fmt::format(
       R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
 #include "model.h"
@@ -196,12 +197,13 @@ enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {} * 5 + {}
 
 __attribute__((section(".arena"), aligned(16), used)) static uint8_t arena[{}];
 static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
-{}
-const pt_memory pt_model_memory = {{arena, session, {}}};
+{}{}
+const pt_memory pt_model_memory = {{arena, session, {}, {}}};
 )",
       plan.tensor_count, plan.op_count, std::max<uint64_t>(plan.arena_bytes, 16),
       stored ? "static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned(16)));\n" : "",
-      stored ? "buffer" : "NULL");
+      checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
+      stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }
 
 std::string model_header(const pt_plan& plan, const std::string& name) {

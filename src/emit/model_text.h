@@ -19,7 +19,7 @@ namespace pantoum::emit {
 [[nodiscard]] Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, FirmwareSizes& sizes);
 // kernels.c, memory.c and model.h.
 [[nodiscard]] std::string kernel_table(const std::set<size_t>& rows);
-[[nodiscard]] std::string memory_text(const pt_plan& plan);
+[[nodiscard]] std::string memory_text(const pt_plan& plan, bool check_blocks);
 [[nodiscard]] std::string model_header(const pt_plan& plan, const std::string& name);
 // The interpreter's limits as definitions for the compiler, as small as this plan allows: less stack.
 [[nodiscard]] std::string limits(const pt_plan& plan);

@@ -175,6 +175,55 @@ class Firmware(House):
                 run = json.load(file)
             self.assertEqual((run["steps"], run["training"]["count"]), (steps, 6))
 
+    def run_on(self, folder, image):
+        """Of a project for this machine, built already, on another storage."""
+        done = subprocess.run([os.path.join(folder, "firmware")], env={**os.environ, "PT_STORAGE": image}, capture_output=True, text=True, timeout=60)
+        return done.returncode, [line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "test", "state")], done.stdout
+
+    def flip_each_block(self, folder, steps):
+        """What a run told that goes on from `steps` with a flipped bit, for every block and for none; and those images."""
+        image, draw, told = os.path.join(folder, "storage.img"), random.Random(2), []
+        self.assertEqual(self.make_run(folder, f"STEPS={steps}", "MORE=-DTELL_EVERY=1").returncode, 0)
+        subprocess.run(["make", "-s", "-C", folder, "MORE=-DTELL_EVERY=1"], check=True, timeout=120)
+        with open(image, "rb") as file:
+            whole = file.read()
+        for block in range(-1, len(whole) // 512):
+            bytes_of = bytearray(whole)
+            if block >= 0:
+                bytes_of[512 * block + draw.randrange(512)] ^= 1 << draw.randrange(8)
+            path = os.path.join(folder, f"flipped-{block}.img")
+            with open(path, "wb") as file:
+                file.write(bytes_of)
+            told.append((path, *self.run_on(folder, path)))
+        return told
+
+    def test_a_block_that_is_not_what_was_written_ends_in_a_status(self):
+        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
+        for name, words in cases.items():
+            plan = self.plan(f"flip-{name}", "--batch", 4, "--reserve", "8KiB", *words)
+            wrong, found = {}, []
+            for checked in (), ("--check-blocks",):
+                folder, sizes = self.emit(plan, f"flip-{name}-{len(checked)}", ("posix",), *checked, steps=9)
+                self.assertEqual(sizes["checksum_bytes"] > 0, bool(checked))
+                (_, code, good, _), *runs = self.flip_each_block(folder, 6)
+                self.assertEqual((code, good[-1].split(" ")[0]), (0, "state"))
+                wrong[checked] = [path for path, code, lines, _ in runs if code == 0 and lines[-len(good):] != good]  # an older commit may be found
+                for path, code, lines, text in runs:
+                    if code != 0:
+                        self.assertEqual(code, E_IO, text)
+                        self.assertIn(f": status {E_IO}\n", text)
+                        self.assertEqual(lines, good[:len(lines)], "what was told before it is right")
+                        found.append(path)
+            self.assertNotEqual(wrong[()], [], "flipped bits do harm")
+            self.assertEqual(wrong[("--check-blocks",)], [])
+            self.assertNotEqual(found, [])
+            self.assertEqual({os.path.dirname(path) for path in found}, {folder}, "only where blocks are checked")
+            self.run_equal(self.emit(plan, f"flip-{name}-here", ("cortex-m3",), "--check-blocks", steps=9)[0])
+            shutil.copy(found[-1], os.path.join(self.path(f"flip-{name}-here"), "storage.img"))
+            self.assertIn(f": status {E_IO}\n", self.make_run(self.path(f"flip-{name}-here")).stdout)
+            bare = self.path(f"flip-{name}-0")
+            self.assertIn(f"open: status {E_VERSION}", self.run_on(bare, found[-1])[2])
+
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
         words = ("--data", self.path("data"), "-o", self.path("none"))

@@ -39,17 +39,20 @@ static void place_staging(pt_trainer* trainer, int32_t program) {
 static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   pt_blocks* blocks = trainer->blocks;
   if (memory->buffer == NULL || trainer->plan.staging_bytes < PT_BLOCK_BYTES) return PT_E_ARGUMENT;
-  if (blocks->count < pt_journal_blocks(&trainer->plan)) return PT_E_FULL;
+  if (blocks->count < pt_journal_blocks(&trainer->plan, memory->sums != NULL)) return PT_E_FULL;
   trainer->pager.blocks = blocks;
   trainer->pager.first = PT_RECORD_BLOCKS;
-  trainer->pager.count = (uint32_t)((trainer->plan.storage_bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
+  trainer->pager.count = pt_plan_blocks(&trainer->plan);
+  trainer->pager.sums = memory->sums;
+  if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
   return PT_OK;
 }
 
-static pt_status go_on(pt_trainer* trainer, uint8_t* buffer) {
+static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   pt_status status;
   if (trainer->blocks == NULL) return write_first_contents(trainer);
-  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, buffer);
+  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
+                           memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
   if (status != PT_E_STATE) return status;
   status = write_first_contents(trainer);
@@ -70,7 +73,7 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
   pager = pt_block_pager_interface(&trainer->pager);
   status = pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom,
                            model->kernels, blocks != NULL ? &pager : NULL, NULL);
-  return status == PT_OK ? go_on(trainer, memory->buffer) : status;
+  return status == PT_OK ? go_on(trainer, memory) : status;
 }
 
 /* ---- running ---- */

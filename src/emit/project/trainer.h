@@ -58,10 +58,12 @@ typedef struct pt_trainer {
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
- * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL). */
+ * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL). `sums`: pt_plan_blocks numbers, for
+ * blocks to be checked; else NULL. */
 typedef struct pt_memory {
   void *arena, *session;
   uint8_t* buffer;
+  uint32_t* sums;
 } pt_memory;
 
 /* Opens the plan, and goes on where the storage's newest record says; a storage without one gets the model's first
