@@ -22,7 +22,7 @@ namespace {
 struct Options {
   Common common;
   DataWords data;
-  std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
+  std::string plan, model, weights, target, board, ram, stack = "2KiB", endurance = "400GB", output;
   int64_t samples = 0, test_samples = 0;
   bool check_blocks = false;
   std::optional<uint64_t> steps;
@@ -75,11 +75,21 @@ std::vector<std::string> batch_names(const ir::Graph& training) {
 }
 
 nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
-  return {
-      {"ram_bytes", sizes.ram},          {"stack_bytes", sizes.stack},       {"arena_bytes", sizes.arena},
-      {"checksum_bytes", sizes.sums},    {"plan_bytes", sizes.plan},         {"instructions", sizes.instructions},
-      {"instruction_bytes", sizes.code}, {"op_table_bytes", sizes.op_table}, {"tensor_table_bytes", sizes.tensor_table},
-      {"weight_bytes", sizes.weights},   {"sample_bytes", sizes.samples},    {"storage_blocks", sizes.storage_blocks}};
+  return {{"ram_bytes", sizes.ram},
+          {"stack_bytes", sizes.stack},
+          {"arena_bytes", sizes.arena},
+          {"checksum_bytes", sizes.sums},
+          {"plan_bytes", sizes.plan},
+          {"instructions", sizes.instructions},
+          {"instruction_bytes", sizes.code},
+          {"op_table_bytes", sizes.op_table},
+          {"tensor_table_bytes", sizes.tensor_table},
+          {"weight_bytes", sizes.weights},
+          {"sample_bytes", sizes.samples},
+          {"storage_blocks", sizes.storage_blocks},
+          {"step_written_bytes", sizes.wear.paged},
+          {"commit_bytes", sizes.wear.commit},
+          {"commit_every", sizes.wear.commit_every}};
 }
 
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
@@ -135,6 +145,8 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
+  PANTOUM_ASSIGN(const int64_t endurance, base::parse_bytes(options.endurance, "--endurance"));
+  firmware.endurance = static_cast<uint64_t>(endurance);
   firmware.check_blocks = options.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(stack);
   firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
@@ -168,6 +180,7 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
   verb->add_flag("--check-blocks", options->check_blocks,
                  "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
+  verb->add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");

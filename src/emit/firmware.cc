@@ -59,6 +59,7 @@ FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size};
   if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan, check_blocks ? 1 : 0);
   if (check_blocks) sizes.sums = uint64_t{pt_plan_blocks(&plan)} * sizeof(uint32_t);
+  sizes.wear = wear_of(plan, check_blocks);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
@@ -69,6 +70,15 @@ FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code - plan.names_size -
                    uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
   return sizes;
+}
+
+std::string wear_rows(const Firmware& firmware, const Wear& wear) {
+  if (wear.commit == 0) return "";
+  return fmt::format(
+      "| written to storage by each step | {} |\n| by each commit, every {} | {} |\n"
+      "| steps until the storage's endurance, {} bytes, is written | {} |\n",
+      wear.paged, wear.commit_every == 1 ? "step" : fmt::format("{} steps", wear.commit_every), wear.commit,
+      firmware.endurance, wear.life(firmware.endurance));
 }
 
 std::string readme(const Firmware& firmware, const Board& board, const FirmwareSizes& sizes) {
@@ -87,7 +97,7 @@ Trains on {1}{2}, as it was planned.
 | weights in ROM | {11} |
 | samples in ROM | {12} |
 | blocks of 512 bytes in storage | {13} |
-
+{15}
     make        # builds
     make run    # runs: steps, losses, what the stack took
     make STEPS=1000 run
@@ -96,7 +106,7 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks, sizes.sums);
+      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks, sizes.sums, wear_rows(firmware, sizes.wear));
 }
 
 // What emit::run_on_host reads.
@@ -113,10 +123,14 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
     }
     return nlohmann::ordered_json{{"count", of.count}, {"rows", rows}};
   };
-  return nlohmann::ordered_json{
-             {"steps", firmware.steps},   {"lr", firmware.lr},        {"schedule", train::to_text(firmware.schedule)},
-             {"seed", firmware.seed},     {"batch", firmware.inputs}, {"training", set(firmware.training)},
-             {"test", set(firmware.test)}}
+  return nlohmann::ordered_json{{"steps", firmware.steps},
+                                {"lr", firmware.lr},
+                                {"schedule", train::to_text(firmware.schedule)},
+                                {"seed", firmware.seed},
+                                {"endurance", firmware.endurance},
+                                {"batch", firmware.inputs},
+                                {"training", set(firmware.training)},
+                                {"test", set(firmware.test)}}
              .dump(1) +
          "\n";
 }

@@ -73,7 +73,7 @@ class Project {
     }
     pt_counters counters;
     pt_session_counters(trainer_.session, &counters);
-    done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
+    done.endurance = endurance_, done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
     if (test.count >= model_.batch && model_.eval >= 0) {
       float loss = 0;
       PANTOUM_TRY(good(pt_trainer_evaluate(&trainer_, &test, &loss, &done.right, &done.counted), "the evaluation"));
@@ -106,6 +106,7 @@ class Project {
   }
 
   Result<void> read_run(const Json& run) {
+    endurance_ = run.at("endurance");
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
     PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
     runtime_schedule_ = train::runtime_schedule(schedule_);
@@ -181,7 +182,7 @@ class Project {
   std::string folder_, plan_bytes_, sample_bytes_;
   pt_plan plan_{};
   pt_model model_{};
-  uint64_t steps_ = 0;
+  uint64_t steps_ = 0, endurance_ = 0;
   train::Schedule schedule_;
   pt_schedule runtime_schedule_{};
   std::vector<pt_kernel> kernels_;

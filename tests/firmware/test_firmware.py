@@ -143,6 +143,27 @@ class Firmware(House):
         self.assertIn("resumed 25", self.make_run(folder).stdout)
         self.assertEqual(self.run_equal(folder)["state"], whole["state"])
 
+    def test_the_wear_of_storage_is_told_exactly(self):
+        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
+        for name, words in cases.items():
+            plan = self.plan(f"wear-{name}", "--batch", 4, "--reserve", "8KiB", *words)
+            for checked in (), ("--check-blocks",):
+                folder, sizes = self.emit(plan, f"wear-{name}-{len(checked)}", ("posix",), "--endurance", "1GB", *checked, steps=20)
+                paged, commit, every = (sizes[key] for key in ("step_written_bytes", "commit_bytes", "commit_every"))
+                self.assertEqual(every, 1 if name == "adam" else 10)
+                first = self.run_equal(folder)  # with a test, which pages out, too
+                self.assertEqual((first["worn"], first["steps_run"]), (20 * paged + 20 // every * commit, 20))
+                self.assertGreater(int(first["written"]), first["worn"])
+                more = self.run_equal(folder, "--steps", 50)
+                self.assertEqual((more["worn"], more["steps_run"]), (30 * paged + 30 // every * commit, 30))
+                self.assertEqual(more["bytes_a_step"], paged + commit / every)
+                self.assertEqual(int(more["life_in_steps"]), int(1e9 / (paged + commit / every)))
+                with open(os.path.join(folder, "README.md")) as file:
+                    text = file.read()
+                for row in (f"| written to storage by each step | {paged} |", f"| {commit} |",
+                            f"1000000000 bytes, is written | {int(more['life_in_steps'])} |"):
+                    self.assertIn(row, text)
+
     def test_a_storage_of_another_model_is_left_alone(self):
         plan = self.plan("one", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
         one, _ = self.emit(plan, "one", ("posix",), steps=3)

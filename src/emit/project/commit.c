@@ -41,7 +41,7 @@ static uint32_t state_blocks(const pt_plan* plan) {
   return sum;
 }
 
-static int has_pairs_in_storage(const pt_plan* plan) {
+int pt_commits_every_step(const pt_plan* plan) {
   uint32_t tensor;
   for (tensor = 0; tensor < plan->tensor_count; ++tensor) {
     const uint8_t* record = pt_tensor_record(plan, tensor);
@@ -66,6 +66,10 @@ uint32_t pt_journal_blocks(const pt_plan* plan, int checked) {
   return PT_RECORD_BLOCKS + pt_plan_blocks(plan) + 2 * room_blocks(plan, checked);
 }
 
+uint64_t pt_commit_bytes(const pt_plan* plan, int checked) {
+  return (uint64_t)(room_blocks(plan, checked) + 1) * WHOLE;
+}
+
 pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* session, const pt_plan* plan,
                           uint32_t* sums, uint8_t* buffer) {
   if (plan->tensor_count > MOST_TENSORS) return PT_E_PLAN;
@@ -77,7 +81,7 @@ pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* se
   journal->buffer = buffer;
   journal->state_at = PT_RECORD_BLOCKS + pt_plan_blocks(plan);
   journal->state_size = room_blocks(plan, sums != NULL);
-  journal->every_step = (uint8_t)has_pairs_in_storage(plan);
+  journal->every_step = (uint8_t)pt_commits_every_step(plan);
   journal->sequence = 0;
   journal->bytes_written = 0;
   return PT_OK;

@@ -31,7 +31,7 @@ typedef struct pt_journal {
   uint32_t state_at;   /* the first block of the rooms for RAM's state */
   uint32_t state_size; /* blocks of one room */
   uint32_t sequence;   /* of the newest record; 0: none */
-  uint8_t every_step;  /* state lives in the plan's storage: a step without a commit overwrites the last one's */
+  uint8_t every_step;  /* pt_commits_every_step */
   uint64_t bytes_written;
 } pt_journal;
 
@@ -39,6 +39,10 @@ typedef struct pt_journal {
 uint32_t pt_plan_blocks(const pt_plan* plan);
 /* Blocks of storage that a plan needs in all. */
 uint32_t pt_journal_blocks(const pt_plan* plan, int checked);
+/* Bytes that a commit writes. */
+uint64_t pt_commit_bytes(const pt_plan* plan, int checked);
+/* Whether state lives in the plan's storage: a step without a commit would overwrite the last one's. */
+int pt_commits_every_step(const pt_plan* plan);
 /* PT_E_FULL: the storage has fewer blocks than that; PT_E_PLAN: more tensors than a record can tell of. */
 pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* session, const pt_plan* plan,
                           uint32_t* sums, uint8_t* buffer);

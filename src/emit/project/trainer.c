@@ -54,6 +54,7 @@ static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
                            memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
+  trainer->committed = trainer->step;
   if (status != PT_E_STATE) return status;
   status = write_first_contents(trainer);
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
@@ -129,19 +130,32 @@ static uint32_t next_sample(uint64_t step, uint32_t batch, uint32_t count) {
   return at;
 }
 
+static uint64_t bytes_written(const pt_trainer* trainer) {
+  return trainer->pager.bytes_written + trainer->journal.bytes_written;
+}
+
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
+  const uint64_t before = bytes_written(trainer);
   const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
   pt_status status = trainer->model->schedule != NULL && trainer->steps == 0
                          ? PT_E_ARGUMENT
                          : run(trainer, trainer->model->train, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
+  trainer->worn += bytes_written(trainer) - before;
   take_result(trainer, trainer->model->loss, loss, 1);
   return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
 }
 
 pt_status pt_trainer_commit(pt_trainer* trainer) {
-  return trainer->blocks == NULL ? PT_E_STATE : pt_journal_commit(&trainer->journal, trainer->step);
+  const uint64_t before = bytes_written(trainer);
+  pt_status status;
+  if (trainer->blocks == NULL) return PT_E_STATE;
+  if (trainer->committed == trainer->step) return PT_OK;
+  status = pt_journal_commit(&trainer->journal, trainer->step);
+  trainer->worn += bytes_written(trainer) - before;
+  if (status == PT_OK) trainer->committed = trainer->step;
+  return status;
 }
 
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,

@@ -53,7 +53,9 @@ typedef struct pt_trainer {
   pt_blocks* blocks; /* NULL: no storage */
   pt_block_pager pager;
   pt_journal journal;
-  uint64_t step;  /* complete ones */
+  uint64_t step;      /* complete ones */
+  uint64_t committed; /* of them, those that outlive a loss of power */
+  uint64_t worn;  /* bytes that steps and commits have written to storage since it was opened: the wear of training */
   uint64_t steps; /* of the whole training, which a schedule asks for; set after pt_trainer_open */
 } pt_trainer;
 
@@ -73,7 +75,8 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
 /* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. After a failure the
  * trainer is to be opened again: the storage is as the last commit left it. */
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
-/* The steps so far outlive a loss of power. Where state lives in storage, it follows every step. */
+/* The steps so far outlive a loss of power. Where state lives in storage, it follows every step; what is committed
+ * already is not written again. */
 pt_status pt_trainer_commit(pt_trainer* trainer);
 /* Loss (a mean) and right answers over whole batches of the samples. */
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
