@@ -81,6 +81,12 @@ class Firmware(House):
         used, reserved = (int(word) for word in told["stack"].split(" of "))
         self.assertLess(used, reserved)
 
+    def test_labels_of_64_bits_lie_where_a_processor_of_32_reads_them(self):
+        graph = self.path("labels.json")
+        self.plan("labels", "--batch", 4, "--ram", "64KiB", "--costgraph-out", graph)
+        with open(graph) as file:
+            self.assertEqual(json.load(file)["device"]["align_bytes"], 8)
+
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, _ = self.emit(plan, "crash", ("cortex-m3",), steps=60)
