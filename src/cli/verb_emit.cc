@@ -123,7 +123,7 @@ Result<int> emit_project(const Options& options) {
     }
   }
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
-  firmware.steps = options.steps;
+  firmware.steps = options.steps, firmware.energy_j = planned.training.predicted.energy_j;
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
   firmware.stack_bytes = static_cast<uint64_t>(stack);

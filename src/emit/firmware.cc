@@ -16,6 +16,7 @@
 #include "emit/project/boards.h"
 #include "emit/project/commit.h"
 #include "emit/project_sources.h"
+#include "emit/step_work.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
@@ -356,7 +357,9 @@ std::string makefile(const Project& project) {
     const std::string drive = board.storage == "sd" ? " -drive if=sd,format=raw,file=storage.img" : "";
     text += fmt::format(
         "QEMU := qemu-system-arm -M {} -display none -monitor none -serial none -chardev stdio,id=c "
-        "-semihosting-config enable=on,target=native,chardev=c{}\nrun: $(PROGRAM){}\n\t@$(QEMU) -kernel $(PROGRAM)\n",
+        "-semihosting-config enable=on,target=native,chardev=c{}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) "
+        "$(QEMU_MORE) "
+        "-kernel $(PROGRAM)\n\nbuild/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n",
         board.machine, drive, needed);
   }
   return text +
@@ -419,6 +422,7 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
   if (path.starts_with("src/runtime/")) return "pantoum/" + std::string(path);
   if (path.starts_with("src/kernels/portable/"))
     return is_source && !kernels.contains(name) ? "" : "pantoum/" + std::string(path);
+  if (path.starts_with("src/emit/count/")) return "";  // run-firmware writes these (count.h)
   if (name == "main.c") return name;
   return is_source && !board.contains(name) ? "" : "board/" + name;
 }
@@ -473,8 +477,8 @@ Trains on {1}{2}, as it was planned.
       sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks);
 }
 
-// What emit::run_on_host reads.
-std::string run_json(const Firmware& firmware, std::string& bytes) {
+// What emit::run_on_host and emit::counted_steps read.
+std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& step, std::string& bytes) {
   const auto set = [&bytes](const Samples& of) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const SampleRows& each : of.rows) {
@@ -492,7 +496,9 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
                                 {"seed", firmware.seed},
                                 {"batch", firmware.inputs},
                                 {"training", set(firmware.training)},
-                                {"test", set(firmware.test)}}
+                                {"test", set(firmware.test)},
+                                {"energy_j", firmware.energy_j},
+                                {"kernels", to_json(step)}}
              .dump(1) +
          "\n";
 }
@@ -545,7 +551,8 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
   PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan)));
   std::string sample_bytes;
-  PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, sample_bytes)));
+  PANTOUM_ASSIGN(const auto step, step_work(plan, static_cast<uint32_t>(pt_plan_program(&plan, "train"))));
+  PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, step, sample_bytes)));
   PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));
   PANTOUM_TRY(
       writer.write("model/plan.bin", {reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size()}));

@@ -43,6 +43,7 @@ struct Firmware {
   Samples training, test;
   double lr = 0.01;
   uint64_t seed = 0, steps = 100;
+  double energy_j = 0;       // of a step, as planned; NaN: not predicted
   uint64_t ram_bytes = 0;    // of the device, everything in all
   uint64_t stack_bytes = 0;  // 0: 2 KiB
   std::string target, board;

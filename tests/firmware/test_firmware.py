@@ -134,6 +134,36 @@ class Firmware(House):
         self.assertIn("resumed", self.make_run(folder).stdout)
         self.run_equal(folder)
 
+    def test_instructions_of_a_step_by_kernel(self):
+        plan = self.plan("counted", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
+        folder, _ = self.emit(plan, "counted", ("cortex-m4f",))
+        told = {steps: self.run_equal(folder, "--count", "--steps", steps)["count"] for steps in (2, 12)}
+        for steps, count in told.items():
+            kernels = count["kernels"]
+            self.assertEqual(count["steps"], steps - 1)
+            self.assertGreater(count["instructions"], sum(kernel["instructions"] for kernel in kernels.values()))
+            # every weight of the convolutions meets its image, forward and backward: 3 taps at every place but one that lies in the padding
+            self.assertEqual(kernels["conv2d_compact"]["macs_needed"], 2 * 8 * (14 * 3 - 1) ** 2 + 2 * 8 * 8 * (7 * 3 - 1) ** 2)
+            self.assertEqual(kernels["conv2d_dw_compact"]["macs_needed"], kernels["conv2d_compact"]["macs_needed"])
+            self.assertEqual(kernels["matmul_compact"]["macs_done"], 3 * 2 * 8 * 10)
+            self.assertGreater(count["products"]["ratio"], 1)
+            self.assertGreater(count["energy_modelled_j"], 0)
+        # soft-float of double precision apart, instructions do not depend on data
+        self.assertEqual(told[2]["kernels"]["conv2d_dw_compact"], told[12]["kernels"]["conv2d_dw_compact"])
+
+    def test_what_is_computed_again_is_told_apart(self):
+        plan = self.plan("again", "--batch", 4, "--ram", "57KiB", "--reserve", "8KiB", "--no-paging")
+        folder, _ = self.emit(plan, "again", ("cortex-m7",))
+        count = self.run_equal(folder, "--count", "--steps", 3)["count"]
+        self.assertGreater(count["products"]["macs_done"], count["products"]["macs_needed"])
+
+    def test_what_cannot_be_counted_is_told(self):
+        plan = self.plan("uncounted", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
+        here, _ = self.emit(plan, "uncounted-here", ("posix",))
+        self.refuse(3, "E0298", "run-firmware", here, "--count")
+        there, _ = self.emit(plan, "uncounted-there", ("cortex-m4f",))
+        self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
+
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
         words = ("--data", self.path("data"), "-o", self.path("none"))
