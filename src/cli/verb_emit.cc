@@ -141,7 +141,7 @@ Result<int> emit_project(const Options& options) {
     }
   }
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
-  firmware.steps = steps_of(options, command.length);
+  firmware.steps = steps_of(options, command.length), firmware.energy_j = planned.training.predicted.energy_j;
   PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));

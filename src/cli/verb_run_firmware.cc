@@ -9,8 +9,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "cli/cli.h"
+#include "cli/firmware_count.h"
+#include "emit/count.h"
 #include "emit/host_run.h"
 
 namespace pantoum::cli {
@@ -20,7 +23,7 @@ struct Options {
   Common common;
   std::string folder;
   uint64_t steps = 0;
-  bool fresh = false;
+  bool fresh = false, count = false;
 };
 
 // What a run printed (project/print.h).
@@ -67,8 +70,13 @@ std::string quoted(const std::string& text) {
 }
 
 Result<Told> run_there(const Options& options) {
-  const std::string steps = options.steps == 0 ? "" : fmt::format(" STEPS={}", options.steps);
-  const std::string command = fmt::format("make -s -C {}{} run 2>&1", quoted(options.folder), steps);
+  std::string words = fmt::format("-j {}", std::max(1U, std::thread::hardware_concurrency()));
+  if (options.steps > 0) words += fmt::format(" STEPS={}", options.steps);
+  if (options.count) {
+    PANTOUM_ASSIGN(const std::string plugin, emit::prepare_count(options.folder, words));
+    words += " QEMU_MORE=" + quoted(plugin);
+  }
+  const std::string command = fmt::format("make -s -C {} {} run 2>&1", quoted(options.folder), words);
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return fail("E0295", "make cannot be started", options.folder, "install make");
   Told told;
@@ -117,20 +125,26 @@ Result<int> run_firmware(const Options& options) {
   const std::string state = fmt::format("0x{:08x}", host.state);
   const bool equal = state == told.state && unequal == 0;
   const RunWear wear = wear_of(told, host);
+  std::optional<emit::Counted> counted;
+  if (options.count) {
+    PANTOUM_ASSIGN(counted, emit::counted_steps(options.folder));
+  }
   if (options.common.json()) {
-    const nlohmann::ordered_json line{{"equal", equal},
-                                      {"steps", host.steps},
-                                      {"state", told.state},
-                                      {"host_state", state},
-                                      {"stack", told.stack},
-                                      {"paged", told.paged},
-                                      {"written", told.written},
-                                      {"test", told.test},
-                                      {"losses_compared", compared},
-                                      {"worn", told.worn},
-                                      {"steps_run", host.steps - std::min(host.steps, told.resumed)},
-                                      {"bytes_a_step", wear.bytes_a_step},
-                                      {"life_in_steps", wear.life}};
+    nlohmann::ordered_json line{{"equal", equal},
+                                {"steps", host.steps},
+                                {"state", told.state},
+                                {"host_state", state},
+                                {"stack", told.stack},
+                                {"paged", told.paged},
+                                {"written", told.written},
+                                {"test", told.test},
+                                {"losses_compared", compared},
+                                {"worn", told.worn},
+                                {"steps_run", host.steps - std::min(host.steps, told.resumed)},
+                                {"bytes_a_step", wear.bytes_a_step},
+                                {"life_in_steps", wear.life}};
+    for (const auto& [step, bits] : told.losses) line["losses"].push_back({step, std::bit_cast<float>(bits)});
+    if (counted) line["count"] = to_json(*counted);
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("ran       %llu steps; stack %s bytes; paged %s; written to storage %s\n",
@@ -143,6 +157,7 @@ Result<int> run_firmware(const Options& options) {
     std::printf("bits      parameters and state %s on the device, %s on the host; %llu losses compared: %s\n",
                 told.state.c_str(), state.c_str(), static_cast<unsigned long long>(compared),
                 equal ? "equal" : "NOT equal");
+    if (counted) std::printf("%s", to_text(*counted).c_str());
   }
   if (equal) return 0;
   return fail("E0296", "the device's bits are not the host's", options.folder,
@@ -158,6 +173,7 @@ void add_run_firmware(CLI::App& app, Action& chosen) {
   verb->add_option("DIR", options->folder, "the project")->required();
   verb->add_option("--steps", options->steps, "steps of the whole training; as many as it was emitted for without it");
   verb->add_flag("--fresh", options->fresh, "from the beginning: an empty storage");
+  verb->add_flag("--count", options->count, "instructions of a step, by kernel, by a plugin of QEMU that cc builds");
   add_common(*verb, options->common);
   verb->final_callback([options, &chosen] { chosen = [options] { return run_firmware(*options); }; });
 }

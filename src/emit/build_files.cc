@@ -69,7 +69,10 @@ std::string makefile(const Project& project) {
   if (board.is_posix())
     text += fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
   else
-    text += fmt::format("QEMU := {}\nrun: $(PROGRAM){}\n\t@$(QEMU) -kernel $(PROGRAM)\n", qemu(board), needed);
+    text += fmt::format(
+        "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
+        "build/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n",
+        qemu(board), needed);
   return text +
          "\n# What was compiled with other flags is compiled again.\nbuild/flags: always\n\t@mkdir -p build; echo "
          "'$(CFLAGS)' | cmp -s - $@ || echo '$(CFLAGS)' > $@\n\nclean:\n\t@rm -rf build $(PROGRAM)\n.PHONY: run clean "

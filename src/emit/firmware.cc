@@ -12,6 +12,7 @@
 #include "emit/model_text.h"
 #include "emit/project/commit.h"
 #include "emit/project_sources.h"
+#include "emit/step_work.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::emit {
@@ -45,6 +46,7 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
   if (path.starts_with("src/runtime/")) return "pantoum/" + std::string(path);
   if (path.starts_with("src/kernels/portable/"))
     return is_source && !kernels.contains(name) ? "" : "pantoum/" + std::string(path);
+  if (path.starts_with("src/emit/count/")) return "";  // run-firmware writes these (count.h)
   if (name == "main.c") return name;
   return is_source && !board.contains(name) ? "" : "board/" + name;
 }
@@ -109,8 +111,8 @@ Trains on {1}{2}, as it was planned.
       sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks, sizes.sums, wear_rows(firmware, sizes.wear));
 }
 
-// What emit::run_on_host reads.
-std::string run_json(const Firmware& firmware, std::string& bytes) {
+// What emit::run_on_host and emit::counted_steps read.
+std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& step, std::string& bytes) {
   const auto set = [&bytes](const Samples& of) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const SampleRows& each : of.rows) {
@@ -130,7 +132,9 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
                                 {"endurance", firmware.endurance},
                                 {"batch", firmware.inputs},
                                 {"training", set(firmware.training)},
-                                {"test", set(firmware.test)}}
+                                {"test", set(firmware.test)},
+                                {"energy_j", firmware.energy_j},
+                                {"kernels", to_json(step)}}
              .dump(1) +
          "\n";
 }
@@ -166,7 +170,8 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
   PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, firmware.check_blocks)));
   std::string sample_bytes;
-  PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, sample_bytes)));
+  PANTOUM_ASSIGN(const auto step, step_work(plan, static_cast<uint32_t>(pt_plan_program(&plan, "train"))));
+  PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, step, sample_bytes)));
   PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));
   PANTOUM_TRY(
       writer.write("model/plan.bin", {reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size()}));

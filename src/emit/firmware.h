@@ -38,6 +38,7 @@ struct Firmware {
   double lr = 0.01;
   train::Schedule schedule;
   uint64_t seed = 0, steps = 100;
+  double energy_j = 0;        // of a step, as planned; NaN: not predicted
   uint64_t ram_bytes = 0;     // of the device, everything in all
   uint64_t stack_bytes = 0;   // 0: 2 KiB
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life

@@ -59,6 +59,13 @@ rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
                                       const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
 }
 
+// A tensor begins at a multiple of its elements' size: labels of 64 bits on devices whose words have 32.
+cost::Bytes widest_element(const ir::Graph& graph) {
+  cost::Bytes widest = 1;
+  for (const ir::Value& value : graph.values) widest = std::max<cost::Bytes>(widest, ir::size_of(value.type.dtype));
+  return widest;
+}
+
 }  // namespace
 
 Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
@@ -126,6 +133,8 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // Gradients that need not be tensors; the host's products are made for whole ones.
   if (request.fuse && !device.host) compiled.training = rewrite::fuse_updates(std::move(compiled.training));
   tell("rewrite", ir::to_text(compiled.training));
+
+  device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training));
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
   PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));

@@ -145,24 +145,26 @@ class Budget(OnEveryBoard):
         self.assertIn("STACK_SIZE must be", self.shop.link(board, "arena.c", 8192, define, STACK_SIZE=1028))
 
 
-class Counting(OnEveryBoard):
-    def count(self, board, elf, *more):
+class Counts(OnEveryBoard):
+    def count(self, board, elf, *more, options=""):
         with open(os.path.join(self.folder, "symbols"), "w", encoding="ascii") as file:
             subprocess.run(["arm-none-eabi-nm", "-nS", elf], stdout=file, check=True)
-        code, _ = self.shop.run(board, elf, "-plugin", f"{self.plugin()},symbols=symbols,out=counts", *more)
+        code, _ = self.shop.run(board, elf, "-plugin", f"{self.plugin()},symbols=symbols,out=counts{options}", *more)
         self.assertEqual(code, 0)
         with open(os.path.join(self.folder, "counts"), encoding="ascii") as file:
-            lines = [line.rsplit(" ", 1) for line in file]
+            lines = [line.rsplit(" ", 1) for line in file if not line.startswith("#")]
         return {name: int(count) for name, count in lines}, [int(count) for _, count in lines]
 
     def plugin(self):
         path = os.path.join(self.folder, "count.so")
-        source = os.path.join(workshop.ROOT, "tests", "firmware", "plugin", "count.c")
+        source = os.path.join(workshop.ROOT, "src", "emit", "count", "count.c")
         if not os.path.exists(path):
             subprocess.run(["gcc", "-O2", *workshop.WARNINGS, "-shared", "-fPIC", "-fvisibility=hidden", source, "-o",
                             path], check=True)
         return path
 
+
+class Counting(Counts):
     def test_instructions_are_counted_exactly(self):
         for board in self.boards:
             with self.subTest(board.name):
@@ -179,6 +181,36 @@ class Counting(OnEveryBoard):
         elf = self.shop.link(board, "loop.c", None, ["-DDEVICE=0x40007000"])
         for more in [], ["-icount", "shift=0"]:
             self.assertEqual(self.count(board, elf, *more)[0]["loop_store"], 2 * 402)
+
+
+class Kernels(Counts):
+    def turns(self, board, turns):
+        """(whole turns, instructions of them all, {kernel: (instructions, calls)})"""
+        with open(os.path.join(self.folder, "kernels"), "w", encoding="ascii") as file:
+            file.write("kernel_a\nkernel_b\n")
+        elf = self.shop.link(board, "turns.c", None, [f"-DTURNS={turns}"])
+        self.count(board, elf, options=",kernels=kernels,caller=interpret,turn=turn")
+        with open(os.path.join(self.folder, "counts"), encoding="ascii") as file:
+            rows = [line.split() for line in file if line.startswith("#")]
+        self.assertEqual([row[0] for row in rows], ["#turns", *["#kernel"] * (len(rows) - 1)])
+        return int(rows[0][1]), int(rows[0][2]), {name: (int(count), int(calls)) for _, name, count, calls in rows[1:]}
+
+    def test_a_kernel_has_what_it_calls_and_whole_turns_alone_count(self):
+        for board in self.boards:
+            with self.subTest(board.name):
+                some, more = self.turns(board, 4), self.turns(board, 7)
+                self.assertEqual((some[0], some[2]), (3, {"kernel_a": (3 * 8, 3), "kernel_b": (6 * 11, 6)}))
+                self.assertEqual((more[0], more[2]), (6, {"kernel_a": (6 * 8, 6), "kernel_b": (12 * 11, 12)}))
+                self.assertEqual(2 * some[1], more[1])
+                self.assertGreater(some[1], 3 * (8 + 2 * 11))
+
+    def test_one_entry_is_no_whole_turn(self):
+        self.assertEqual(self.turns(self.boards[0], 1), (0, 0, {}))
+
+    def test_a_function_that_is_not_there_is_told(self):
+        board = self.boards[0]
+        with self.assertRaises(AssertionError):
+            self.count(board, self.shop.link(board, "turns.c"), options=",kernels=symbols,caller=interpret,turn=nothing")
 
 
 class Here(OnEveryBoard):

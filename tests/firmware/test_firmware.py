@@ -70,7 +70,7 @@ class Firmware(House):
         return told
 
     def make_run(self, folder, *words):
-        return subprocess.run(["make", "-s", "-C", folder, *words, "run"], capture_output=True, text=True, timeout=120)
+        return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder, *words, "run"], capture_output=True, text=True, timeout=120)
 
     def test_every_processor_gives_the_bits_of_the_host(self):
         plan = self.plan("kept", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
@@ -145,6 +145,12 @@ class Firmware(House):
             told = [line for line in made.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")]
             self.assertEqual([line.split(" ")[0] for line in told], ["step", "step", "state", "written"])
             self.assertEqual([line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")], told)
+
+    def test_labels_of_64_bits_lie_where_a_processor_of_32_reads_them(self):
+        graph = self.path("labels.json")
+        self.plan("labels", "--batch", 4, "--ram", "64KiB", "--costgraph-out", graph)
+        with open(graph) as file:
+            self.assertEqual(json.load(file)["device"]["align_bytes"], 8)
 
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
@@ -272,6 +278,36 @@ class Firmware(House):
             self.assertIn(f": status {E_IO}\n", self.make_run(self.path(f"flip-{name}-here")).stdout)
             bare = self.path(f"flip-{name}-0")
             self.assertIn(f"open: status {E_VERSION}", self.run_on(bare, found[-1])[2])
+
+    def test_instructions_of_a_step_by_kernel(self):
+        plan = self.plan("counted", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
+        folder, _ = self.emit(plan, "counted", ("cortex-m4f",))
+        told = {steps: self.run_equal(folder, "--count", "--steps", steps)["count"] for steps in (2, 12)}
+        for steps, count in told.items():
+            kernels = count["kernels"]
+            self.assertEqual(count["steps"], steps - 1)
+            self.assertGreater(count["instructions"], sum(kernel["instructions"] for kernel in kernels.values()))
+            # every weight of the convolutions meets its image, forward and backward: 3 taps at every place but one that lies in the padding
+            self.assertEqual(kernels["conv2d_compact"]["macs_needed"], 2 * 8 * (14 * 3 - 1) ** 2 + 2 * 8 * 8 * (7 * 3 - 1) ** 2)
+            self.assertEqual(kernels["conv2d_dw_compact"]["macs_needed"], kernels["conv2d_compact"]["macs_needed"])
+            self.assertEqual(kernels["matmul_compact"]["macs_done"], 3 * 2 * 8 * 10)
+            self.assertGreater(count["products"]["ratio"], 1)
+            self.assertGreater(count["energy_modelled_j"], 0)
+        # soft-float of double precision apart, instructions do not depend on data
+        self.assertEqual(told[2]["kernels"]["conv2d_dw_compact"], told[12]["kernels"]["conv2d_dw_compact"])
+
+    def test_what_is_computed_again_is_told_apart(self):
+        plan = self.plan("again", "--batch", 4, "--ram", "57KiB", "--reserve", "8KiB", "--no-paging")
+        folder, _ = self.emit(plan, "again", ("cortex-m7",))
+        count = self.run_equal(folder, "--count", "--steps", 3)["count"]
+        self.assertGreater(count["products"]["macs_done"], count["products"]["macs_needed"])
+
+    def test_what_cannot_be_counted_is_told(self):
+        plan = self.plan("uncounted", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
+        here, _ = self.emit(plan, "uncounted-here", ("posix",))
+        self.refuse(3, "E0298", "run-firmware", here, "--count")
+        there, _ = self.emit(plan, "uncounted-there", ("cortex-m4f",))
+        self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
 
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")

@@ -27,4 +27,10 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn* insn);
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn* insn, enum qemu_plugin_op op, void* counter,
                                                 uint64_t added);
 
+/* Calls back in front of the instruction, before what is added in line for it. */
+enum qemu_plugin_cb_flags { QEMU_PLUGIN_CB_NO_REGS };
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn* insn,
+                                            void (*callback)(unsigned processor, void* data),
+                                            enum qemu_plugin_cb_flags flags, void* data);
+
 #endif

@@ -1,0 +1,121 @@
+#include "emit/step_work.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/kernel_rows.h"
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::emit {
+namespace {
+
+constexpr const char* kFunctions[] = {  // of the kernel table's rows
+#define ROW(op, dtype, algorithm, name, numerics, function, workspace) #function "_f32",
+    PT_KERNEL_ROWS(ROW)
+#undef ROW
+};
+
+const char* name_of(uint16_t op) {
+  switch (op) {
+#define PT_OPERATOR(name, id) \
+  case id:                    \
+    return #name;
+    PT_OPERATORS(PT_OPERATOR)
+#undef PT_OPERATOR
+    default:
+      return "";
+  }
+}
+
+uint64_t elements(const pt_tensor& tensor) {
+  uint64_t count = 1;
+  for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
+  return count;
+}
+
+uint64_t matmul_products(const pt_tensor& a, const pt_tensor& y, const int64_t* ints) {
+  const unsigned inner = ints[0] != 0 ? 2 : 1;  // from the end: trans_a
+  return elements(y) * (a.rank >= inner ? a.dims[a.rank - inner] : 1);
+}
+
+// Pairs of a position of the output and of the kernel that meet inside the image, along one dimension.
+template <class InputAt>
+uint64_t meetings(size_t outputs, size_t taps, size_t extent, const InputAt& input_at) {
+  uint64_t count = 0;
+  for (size_t output = 0; output < outputs; ++output)
+    for (size_t tap = 0; tap < taps; ++tap) {
+      const ptrdiff_t at = input_at(output, tap);
+      count += at >= 0 && at < static_cast<ptrdiff_t>(extent) ? 1 : 0;
+    }
+  return count;
+}
+
+uint64_t conv_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& y, const int64_t* ints) {
+  const conv_shape s = conv_shape_of(&x, &w, &y, ints);
+  const uint64_t rows = meetings(s.out_height, s.kernel_h, s.height,
+                                 [&](size_t out, size_t tap) { return conv_input_row(&s, out, tap); });
+  const uint64_t columns = meetings(s.out_width, s.kernel_w, s.width,
+                                    [&](size_t out, size_t tap) { return conv_input_column(&s, out, tap); });
+  return uint64_t{s.samples} * s.groups * s.outputs * s.channels * rows * columns;
+}
+
+}  // namespace
+
+// An op that does more than the product whose name it begins with has that product's operands first.
+uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, unsigned inputs, const int64_t* ints) {
+  const pt_tensor& out = operands[inputs];
+  const auto is = [&op](const char* product) { return op == product || op.starts_with(std::string(product) + "_"); };
+  if (is("matmul")) return matmul_products(operands[0], out, ints);
+  if (op.ends_with("_nchwc")) return 0;  // never on a device
+  if (is("conv2d_dx") || is("conv2d_dz")) return conv_products(out, operands[1], operands[0], ints);
+  if (is("conv2d_dw")) return conv_products(operands[0], out, operands[1], ints);
+  return is("conv2d") ? conv_products(operands[0], operands[1], out, ints) : 0;
+}
+
+Result<std::vector<KernelWork>> step_work(const pt_plan& plan, uint32_t program) {
+  const pt_kernel_table* table = pt_portable_kernels();
+  std::vector<KernelWork> kernels;
+  std::set<uint32_t> computed;
+  uint32_t instructions = 0;
+  pt_cursor cursor = pt_program_code(&plan, program, &instructions);
+  for (; instructions > 0; --instructions) {
+    pt_step step;
+    pt_op_view view;
+    if (pt_decode_step(&plan, &cursor, &step, &view) != PT_OK)
+      return fail("E0291", "the binary plan is damaged", "plan");
+    if (step.kind != PT_DO_COMPUTE) continue;
+    const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
+    if (kernel == nullptr) return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan");
+    const std::string function = kFunctions[kernel - table->kernels], op = name_of(view.op);
+    auto found =
+        std::find_if(kernels.begin(), kernels.end(), [&](const auto& each) { return each.function == function; });
+    if (found == kernels.end()) found = kernels.insert(found, {.function = function, .op = op});
+    const uint64_t macs = multiply_accumulates(op, view.operands, view.input_count, view.ints);
+    ++found->calls, found->macs_done += macs;
+    if (computed.insert(step.subject).second) found->macs_needed += macs;
+  }
+  return kernels;
+}
+
+nlohmann::ordered_json to_json(const std::vector<KernelWork>& kernels) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const KernelWork& each : kernels)
+    json.push_back({{"function", each.function},
+                    {"op", each.op},
+                    {"calls", each.calls},
+                    {"macs_done", each.macs_done},
+                    {"macs_needed", each.macs_needed}});
+  return json;
+}
+
+std::vector<KernelWork> kernel_work(const nlohmann::json& json) {
+  std::vector<KernelWork> kernels;
+  for (const nlohmann::json& each : json)
+    kernels.push_back(
+        {each.at("function"), each.at("op"), each.at("calls"), each.at("macs_done"), each.at("macs_needed")});
+  return kernels;
+}
+
+}  // namespace pantoum::emit
