@@ -111,13 +111,18 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(PlanCommand command, command_of(plan, options.plan));
   if (!options.model.empty()) command.model.model = options.model;
   if (!options.weights.empty()) command.model.weights = options.weights;
+  const std::string kernels = command.plan.kernels;
   if (command.plan.device == "host") command.plan.kernels = "portable";
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(command.model));
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(command.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   plan::Infeasible infeasible;
-  PANTOUM_ASSIGN(const pipeline::Planned planned, pipeline::plan_model(compiled, request, &plan, &infeasible));
-  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled, planned));
+  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, &plan, &infeasible);
+  if (!planned && planned.error().code == "E0231" && kernels != command.plan.kernels)
+    return fail("E0291", "the plan is of another training step, or of kernels that firmware does not have",
+                options.plan, "plan with --kernels portable, or for a device other than the host");
+  if (!planned) return tl::make_unexpected(planned.error());
+  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled, *planned));
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(options.output) / "model";
   std::filesystem::create_directories(folder, error);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -55,6 +56,16 @@ std::set<std::string> board_files(const Board& board) {
   std::set<std::string> files{"block_pager.c", "commit.c", "trainer.c", "samples.c", "print.c"};
   for (const std::string& name : board.files()) files.insert(name);
   return files;
+}
+
+Result<void> check_alignment(const pt_plan& plan) {
+  if (!std::has_single_bit(plan.align_bytes))
+    return fail("E0291", "the plan's alignment is no power of two, which a compiler needs", "plan",
+                "change it in the device's profile, and plan again");
+  if (plan.storage_bytes > 0 && plan.staging_bytes < PT_BLOCK_BYTES)
+    return fail("E0291", "the plan's storage has no blocks of 512 bytes, as a card has", "plan",
+                "plan for a device with such a storage (m4), or in more RAM");
+  return {};
 }
 
 FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
@@ -146,6 +157,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   pt_plan plan;
   if (pt_plan_open(&plan, firmware.plan.data(), firmware.plan.size()) != PT_OK)
     return fail("E0291", "the binary plan cannot be opened", "plan");
+  PANTOUM_TRY(check_alignment(plan));
   PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);

@@ -28,12 +28,15 @@ Failure no_project(const std::string& folder, const std::string& why) {
 }
 
 struct Aligned {
-  explicit Aligned(size_t bytes) : data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{64}))) {
+  explicit Aligned(size_t bytes, size_t least = 64)
+      : align(std::max<size_t>(64, least)),
+        data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{align}))) {
     std::memset(data, 0, bytes + 1);
   }
-  ~Aligned() { ::operator delete (data, std::align_val_t{64}); }
+  ~Aligned() { ::operator delete (data, std::align_val_t{align}); }
   Aligned(const Aligned&) = delete;
   Aligned& operator=(const Aligned&) = delete;
+  size_t align;
   uint8_t* data;
 };
 
@@ -156,10 +159,10 @@ class Project {
   Result<void> start() {
     kernels_ = host_kernels();
     table_ = {kernels_.data(), kernels_.size()};
-    arena_ = std::make_unique<Aligned>(plan_.arena_bytes);
+    arena_ = std::make_unique<Aligned>(plan_.arena_bytes, plan_.align_bytes);
     session_ = std::make_unique<Aligned>(pt_session_bytes(&plan_));
     buffer_ = std::make_unique<Aligned>(PT_BLOCK_BYTES);
-    rom_ = std::make_unique<Aligned>(first_.rom.size());
+    rom_ = std::make_unique<Aligned>(first_.rom.size(), plan_.align_bytes);
     std::copy(first_.rom.begin(), first_.rom.end(), reinterpret_cast<std::byte*>(rom_->data));
     model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());

@@ -33,6 +33,11 @@ std::string symbol(const char* function) {
   return std::string(function) + "_f32";
 }
 
+// Of what the plan's places are counted from.
+uint32_t alignment(const pt_plan& plan) {
+  return std::max(uint32_t{16}, plan.align_bytes);
+}
+
 bool is_constant(const train::Schedule& schedule) {
   return schedule.decay == train::Schedule::Decay::kConstant && schedule.warmup.value == 0;
 }
@@ -64,7 +69,7 @@ class Model {
     sizes.weights = weight_bytes_;
     std::string text = "/* The plan, first contents, samples. */\n#include \"model.h\"\n\n";
     text += byte_array("plan", firmware_.plan) + arrays_;
-    if (!rom_.empty()) text += byte_array("rom", rom_);
+    if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
     text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
     text += fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", rows_);
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
@@ -195,13 +200,14 @@ std::string memory_text(const pt_plan& plan, bool check_blocks) {
 
 enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {} * 5 + {} * 2 }};
 
-__attribute__((section(".arena"), aligned(16), used)) static uint8_t arena[{}];
+__attribute__((section(".arena"), aligned({}), used)) static uint8_t arena[{}];
 static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
 {}{}
 const pt_memory pt_model_memory = {{arena, session, {}, {}}};
 )",
-      plan.tensor_count, plan.op_count, std::max<uint64_t>(plan.arena_bytes, 16),
-      stored ? "static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned(16)));\n" : "",
+      plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
+      stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
+             : "",
       checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
       stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -15,7 +16,7 @@ sys.path.insert(0, os.path.join(workshop.ROOT, "tests", "e2e"))
 from house import House, make_data, onnx_model, onnx_node, onnx_tensor  # noqa: E402
 
 ABSENT = workshop.missing_tools()
-E_IO, E_VERSION = 5, 3
+E_PLAN, E_VERSION, E_KERNEL, E_IO, E_FULL = 2, 3, 4, 5, 6
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
 
 
@@ -45,6 +46,22 @@ def perceptron(path):
     return path
 
 
+def deep_network(path, layers=24, width=32):
+    """Many small layers: more state than a small card holds, little in RAM."""
+    draw = random.Random(3)
+
+    def weight(name, *dims):
+        return onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))])
+    made = [weight("w0", width, 1, 7, 7), *[weight(f"d{layer}", width, width) for layer in range(layers)], weight("fc", width, 10)]
+    nodes = [onnx_node("Conv", ["x", "w0"], ["c0"], strides=[7, 7], pads=[0, 0, 0, 0]), onnx_node("GlobalAveragePool", ["c0"], ["mean"]),
+             onnx_node("Flatten", ["mean"], ["f0"])]
+    for layer in range(layers):
+        nodes += [onnx_node("MatMul", [f"f{layer}", f"d{layer}"], [f"p{layer}"]), onnx_node("Tanh", [f"p{layer}"], [f"f{layer + 1}"])]
+    nodes.append(onnx_node("MatMul", [f"f{layers}", "fc"], ["y"]))
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+
+
 @unittest.skipIf(ABSENT, f"not on this machine: {ABSENT}")
 class Firmware(House):
     @classmethod
@@ -58,9 +75,9 @@ class Firmware(House):
         self.succeed("plan", self.path("net.onnx"), "--device", "m4", "--effort", 4, "--lr", "0.05", *words, "-o", path)
         return path
 
-    def emit(self, plan, name, target, *words, steps=12):
+    def emit(self, plan, name, target, *words, steps=12, stack="4KiB"):
         folder = self.path(name)
-        done = self.succeed("emit", plan, "--target", *target, "--data", self.path("data"), "--test-samples", 8, "--steps", steps, "--stack", "4KiB",
+        done = self.succeed("emit", plan, "--target", *target, "--data", self.path("data"), "--test-samples", 8, "--steps", steps, "--stack", stack,
                             *words, "-o", folder, "--format", "json")
         return folder, json.loads(done.stdout)
 
@@ -308,6 +325,64 @@ class Firmware(House):
         self.refuse(3, "E0298", "run-firmware", here, "--count")
         there, _ = self.emit(plan, "uncounted-there", ("cortex-m4f",))
         self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
+
+    def edit(self, folder, name, pattern, new):
+        path = os.path.join(folder, "model", name)
+        with open(path) as file:
+            text = file.read()
+        self.assertRegex(text, pattern)
+        with open(path, "w") as file:
+            file.write(re.sub(pattern, new, text, count=1))
+
+    def refuse_to_train(self, folder, status):
+        done = self.make_run(folder)
+        self.assertEqual(done.stdout, f"open: status {status}\n", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+
+    def test_a_damaged_plan_or_a_missing_kernel_ends_at_the_opening(self):
+        plan = self.plan("damaged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        damages = {"cut": ("model.c", r"plan, sizeof plan,", "plan, sizeof plan - 9,", E_PLAN), "byte": ("model.c", r"(plan\[\d+\].*\n.*\n.*\n)(\d+),", r"\g<1>\g<2> ^ 4,", E_PLAN),
+                   "version": ("model.c", r"(plan\[\d+\].*\n(?:\d+,){4})(\d+),", r"\g<1>\g<2> + 1,", E_VERSION), "kernel": ("kernels.c", r"\{PT_OP_tanh_grad,", "{PT_OP_neg,", E_KERNEL)}
+        for target in ("posix",), ("cortex-m3",):
+            for name, (file, pattern, new, status) in damages.items():
+                with self.subTest(target=target, name=name):
+                    folder, _ = self.emit(plan, f"damaged-{target[0]}", target)
+                    self.edit(folder, file, pattern, new)
+                    self.refuse_to_train(folder, status)
+                    with open(os.path.join(folder, "storage.img"), "rb") as image:
+                        self.assertEqual(image.read().strip(b"\0"), b"", "nothing was written")
+
+    def test_a_card_that_is_too_small_is_told(self):
+        deep_network(self.path("deep.onnx"))
+        plan = self.path("deep.plan.json")
+        self.succeed("plan", self.path("deep.onnx"), "--device", "m4", "--effort", 2, "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam",
+                     "--params-in", "aux", "-o", plan)
+        for target, bytes_of in (("posix",), 100), (("posix",), 512 * 600), (("cortex-m3",), 512 * 512):
+            folder, sizes = self.emit(plan, f"small-{target[0]}-{bytes_of}", target, "--samples", 8, steps=2)
+            self.assertGreater(512 * sizes["storage_blocks"], bytes_of)
+            with open(os.path.join(folder, "storage.img"), "wb") as file:
+                file.truncate(bytes_of)
+            self.refuse_to_train(folder, E_FULL)
+            with open(os.path.join(folder, "storage.img"), "rb") as file:
+                self.assertEqual(file.read(), bytes(bytes_of))
+            os.remove(os.path.join(folder, "storage.img"))
+            self.run_equal(folder)
+
+    def test_a_plan_for_the_host_is_emitted_where_its_kernels_are_portable(self):
+        words = ("--batch", 4, "-o", self.path("host.plan.json"), "--lr", "0.05")
+        for kernels in "portable", "auto":
+            self.succeed("plan", self.path("net.onnx"), "--kernels", kernels, *words)
+            with open(self.path("host.plan.json")) as file:
+                text = file.read()
+            if '"algorithm":"onednn"' in text:
+                self.refuse(3, "E0291", "emit", self.path("host.plan.json"), "--target", "posix", "--data", self.path("data"), "-o", self.path("host"))
+                continue
+            self.assertIn('"algorithm":"blocked"', text)
+            for target in ("posix",), ("cortex-m55", "--ram", "512KiB"):
+                self.run_equal(self.emit(self.path("host.plan.json"), f"host-{target[0]}", target, stack="64KiB")[0])
+        self.succeed("plan", self.path("net.onnx"), "--kernels", "portable", "--ram", "68KiB", "--params-in", "aux", *words)
+        refused = self.refuse(3, "E0291", "emit", self.path("host.plan.json"), "--target", "posix", "--data", self.path("data"), "-o", self.path("host"))
+        self.assertIn("blocks of 512 bytes", refused.stderr)
 
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
