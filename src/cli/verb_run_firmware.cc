@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "cli/cli.h"
 #include "cli/firmware_count.h"
@@ -63,7 +64,8 @@ std::string quoted(const std::string& text) {
 }
 
 Result<Told> run_there(const Options& options) {
-  std::string words = options.steps == 0 ? "" : fmt::format("STEPS={}", options.steps);
+  const std::string steps = options.steps == 0 ? "" : fmt::format(" STEPS={}", options.steps);
+  std::string words = fmt::format("-j{}{}", std::max(1U, std::thread::hardware_concurrency()), steps);
   if (options.count) {
     PANTOUM_ASSIGN(const std::string plugin, emit::prepare_count(options.folder, words));
     words += " QEMU_MORE=" + quoted(plugin);
