@@ -1,8 +1,8 @@
 """The loss curve of ResNet-18 (small images) on Fashion-MNIST, padded to 32 x 32: the same parameters, batches and steps here and in PyTorch.
 
 usage: curve.py FOLDER STEPS data        writes net.onnx, x_train.npy, y_train.npy, x_test.npy, y_test.npy
-       curve.py FOLDER STEPS WAY THREADS trains in PyTorch; prints a line of JSON with the losses. WAY: plain, channels_last or native (without oneDNN):
-                                         the same mathematics, rounded otherwise
+       curve.py FOLDER STEPS WAY THREADS trains in PyTorch; prints a line of JSON with the losses. WAY: plain, or reversed or rotated (the samples
+                                         within each batch): the same mathematics, rounded otherwise
 """
 import gzip
 import json
@@ -66,17 +66,15 @@ def train(folder, steps, way, threads):
     import torch
     import networks
     torch.set_num_threads(threads)
-    torch.backends.mkldnn.enabled = way != "native"
     torch.manual_seed(0)
     model = networks.resnet18(channels=1)
-    layout = torch.channels_last if way == "channels_last" else torch.contiguous_format
-    model.to(memory_format=layout)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM)
     x, y = (torch.from_numpy(numpy.load(os.path.join(folder, f"{name}_train.npy"))) for name in "xy")
     taken, losses = torch.tensor(order(SEED, 0, len(y))), []
     for batch in taken.split(BATCH)[:steps]:
+        batch = {"plain": batch, "reversed": batch.flip(0), "rotated": batch.roll(len(batch) // 3)}[way]
         optimizer.zero_grad(set_to_none=True)
-        loss = torch.nn.functional.cross_entropy(model(x[batch].contiguous(memory_format=layout)), y[batch])
+        loss = torch.nn.functional.cross_entropy(model(x[batch]), y[batch])
         loss.backward()
         optimizer.step()
         losses.append(loss.item())

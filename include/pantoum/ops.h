@@ -122,12 +122,15 @@
                                             /* counted; [ignore, k]; of equal ones the first class is higher */        \
   /* updates; lr and step are runtime scalars */                                                                       \
   PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
-  PT_OPERATOR(adam, 121)     /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */        \
-  PT_OPERATOR(sgd_rows, 130) /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */              \
-  PT_OPERATOR(adamw, 122)    /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                          \
-  PT_OPERATOR(rmsprop, 123)  /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                         \
-                             /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                       \
-  PT_OPERATOR(adagrad, 124)  /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */              \
+  PT_OPERATOR(adam, 121)          /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */   \
+  PT_OPERATOR(sgd_rows, 130)      /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */         \
+  PT_OPERATOR(matmul_update, 131) /* A B w states.. -> w' states'..: the update by the gradient A B, which is */       \
+                                  /* never made; [trans_a, trans_b, update's op, its int] {its reals, then zeros} */   \
+  PT_OPERATOR(conv2d_dw_update, 132) /* X dY w states.. -> w' states'..: by conv2d_dw(X, dY); [PT_CONV_*, the same] */ \
+  PT_OPERATOR(adamw, 122)            /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                  \
+  PT_OPERATOR(rmsprop, 123)          /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                 \
+                                     /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */               \
+  PT_OPERATOR(adagrad, 124)          /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */      \
   /* gradients on their way to the update (125 was clip_value, which is clip) */                                       \
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
@@ -185,6 +188,8 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
   PT_CONV_DZ_ATTRS
 };
+
+enum { PT_UPDATE_OP, PT_UPDATE_FLAG, PT_UPDATE_ATTRS, PT_UPDATE_REALS = 4 }; /* behind the product's own integers */
 
 enum { PT_FIRST_GRADIENT = PT_OP_relu_grad, PT_LAST_GRADIENT = PT_OP_clip_grad }; /* dY R -> dX, element by element */
 

@@ -156,7 +156,8 @@ typedef struct pt_plan {
   uint64_t arena_bytes, storage_bytes;
   uint64_t rom_bytes; /* what `rom` of pt_session_open must hold at least */
   uint32_t align_bytes;
-  uint32_t staging_bytes; /* of the buffer for parts of storage blocks; 0: the storage has none larger than align_bytes */
+  uint32_t
+      staging_bytes; /* of the buffer for parts of storage blocks; 0: the storage has none larger than align_bytes */
   uint32_t tensor_count, program_count, op_count;
   /* offsets of the sections inside `bytes`; private to the interpreter */
   uint32_t tensors_at, ops_at, programs_at, shapes_at, shape_count, names_at, names_size;

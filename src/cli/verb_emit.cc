@@ -9,7 +9,10 @@
 #include "cli/cli.h"
 #include "cli/data_options.h"
 #include "cli/model_options.h"
+#include "cli/run_options.h"
+#include "cli/step_limits.h"
 #include "cost/device.h"
+#include "emit/boards.h"
 #include "emit/firmware.h"
 #include "pipeline/sample_rows.h"
 
@@ -19,16 +22,19 @@ namespace {
 struct Options {
   Common common;
   DataWords data;
-  std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
+  std::string plan, model, weights, target, board, ram, stack = "2KiB", endurance = "400GB", output;
   int64_t samples = 0, test_samples = 0;
-  uint64_t steps = 100;
+  bool check_blocks = false;
+  std::optional<uint64_t> steps;
   std::optional<double> lr;
+  ScheduleWords rate;
 };
 
 // The options of the `plan` command that made a plan.
 struct PlanCommand {
   ModelWords model;
   PlanWords plan;
+  TrainingLength length;
 };
 
 Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) {
@@ -41,8 +47,9 @@ Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) 
   app.add_option("MODEL", command.model.model);
   add_model_options(app, command.model);
   add_plan_options(app, command.plan);
+  add_length_options(app, command.length);
   for (const char* other : {"-o,--output", "--binary-out", "--costgraph-out", "--write-min-plan", "--warm-start",
-                            "--planner", "--page-file", "--format", "--steps", "--epochs", "--samples"})
+                            "--planner", "--page-file", "--format"})
     app.add_option_function<std::string>(other, [](const std::string&) {});
   try {
     app.parse(std::vector<std::string>(plan.command.rbegin(), plan.command.rend()));
@@ -51,6 +58,13 @@ Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) 
                 "plan again with this release");
   }
   return command;
+}
+
+// As long as the user says, else as long as the training that was planned; 100 steps where it does not say either.
+uint64_t steps_of(const Options& options, const TrainingLength& planned) {
+  constexpr uint64_t kSteps = 100;
+  const auto steps = static_cast<uint64_t>(planned.steps);
+  return options.steps.value_or(steps > 0 ? steps : kSteps);
 }
 
 std::vector<std::string> batch_names(const ir::Graph& training) {
@@ -64,6 +78,7 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
   return {{"ram_bytes", sizes.ram},
           {"stack_bytes", sizes.stack},
           {"arena_bytes", sizes.arena},
+          {"checksum_bytes", sizes.sums},
           {"plan_bytes", sizes.plan},
           {"instructions", sizes.instructions},
           {"instruction_bytes", sizes.code},
@@ -71,7 +86,10 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"tensor_table_bytes", sizes.tensor_table},
           {"weight_bytes", sizes.weights},
           {"sample_bytes", sizes.samples},
-          {"storage_blocks", sizes.storage_blocks}};
+          {"storage_blocks", sizes.storage_blocks},
+          {"step_written_bytes", sizes.wear.paged},
+          {"commit_bytes", sizes.wear.commit},
+          {"commit_every", sizes.wear.commit_every}};
 }
 
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
@@ -123,9 +141,14 @@ Result<int> emit_project(const Options& options) {
     }
   }
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
-  firmware.steps = options.steps, firmware.energy_j = planned.training.predicted.energy_j;
+  firmware.steps = steps_of(options, command.length);
+  PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
+  firmware.energy_j = planned.training.predicted.energy_j;
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
+  PANTOUM_ASSIGN(const int64_t endurance, base::parse_bytes(options.endurance, "--endurance"));
+  firmware.endurance = static_cast<uint64_t>(endurance);
+  firmware.check_blocks = options.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(stack);
   firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
   if (!options.ram.empty()) {
@@ -156,14 +179,21 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--board", options->board, "where it runs; a board of the target's own without it");
   verb->add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
   verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb->add_flag("--check-blocks", options->check_blocks,
+                 "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
+  verb->add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");
-  verb->add_option("--steps", options->steps, "of the training, in the project's main.c")->check(CLI::PositiveNumber);
-  verb->add_option("--samples", options->samples, "of --data that the project holds; all without it")
+  add_schedule_options(*verb, options->rate);
+  verb->add_option("--steps", options->steps,
+                   "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--samples", options->samples,
+                   "how many of --data's samples the project holds, the first ones; all of them without it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--test-samples", options->test_samples,
-                   "of the test set, for an evaluation at the end; none without it")
+                   "how many of the test set's samples it holds, for an evaluation at the end; none without it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
   verb->add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");

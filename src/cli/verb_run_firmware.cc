@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -29,6 +30,7 @@ struct Options {
 struct Told {
   std::map<uint64_t, uint32_t> losses;  // bits, by step
   std::string state, stack, paged, written, test, rest;
+  uint64_t resumed = 0, worn = 0;  // steps of earlier runs; bytes that this run's steps wrote to storage
   int exit_code = 0;
 };
 
@@ -50,6 +52,10 @@ void read_line(const std::string& line, Told& told) {
     told.paged = rest;
   } else if (what == "written") {
     told.written = rest;
+  } else if (what == "resumed") {
+    words >> told.resumed;
+  } else if (what == "worn") {
+    words >> told.worn;
   } else if (what == "test") {
     told.test = rest;
   } else {
@@ -87,6 +93,16 @@ Result<Told> run_there(const Options& options) {
   return told;
 }
 
+struct RunWear {
+  double bytes_a_step = 0, life = 0;  // life: steps until the storage's endurance is written; 0: nothing wears it
+};
+
+RunWear wear_of(const Told& told, const emit::HostRun& host) {
+  if (host.steps <= told.resumed || told.worn == 0) return {};
+  const double bytes = static_cast<double>(told.worn) / static_cast<double>(host.steps - told.resumed);
+  return {.bytes_a_step = bytes, .life = static_cast<double>(host.endurance) / bytes};
+}
+
 Result<int> run_firmware(const Options& options) {
   if (!std::filesystem::exists(std::filesystem::path(options.folder) / "model" / "run.json"))
     return fail("E0294", "not a project that `pantoum emit` wrote", options.folder, "name the folder of its -o");
@@ -112,10 +128,21 @@ Result<int> run_firmware(const Options& options) {
   if (options.count) {
     PANTOUM_ASSIGN(counted, emit::counted_steps(options.folder));
   }
+  const RunWear wear = wear_of(told, host);
   if (options.common.json()) {
-    nlohmann::ordered_json line{{"equal", equal},          {"steps", host.steps}, {"state", told.state},
-                                {"host_state", state},     {"stack", told.stack}, {"paged", told.paged},
-                                {"written", told.written}, {"test", told.test},   {"losses_compared", compared}};
+    nlohmann::ordered_json line{{"equal", equal},
+                                {"steps", host.steps},
+                                {"state", told.state},
+                                {"host_state", state},
+                                {"stack", told.stack},
+                                {"paged", told.paged},
+                                {"written", told.written},
+                                {"test", told.test},
+                                {"losses_compared", compared},
+                                {"worn", told.worn},
+                                {"steps_run", host.steps - std::min(host.steps, told.resumed)},
+                                {"bytes_a_step", wear.bytes_a_step},
+                                {"life_in_steps", wear.life}};
     for (const auto& [step, bits] : told.losses) line["losses"].push_back({step, std::bit_cast<float>(bits)});
     if (counted) line["count"] = to_json(*counted);
     std::printf("%s\n", line.dump().c_str());
@@ -123,6 +150,9 @@ Result<int> run_firmware(const Options& options) {
     std::printf("ran       %llu steps; stack %s bytes; paged %s; written to storage %s\n",
                 static_cast<unsigned long long>(host.steps), told.stack.c_str(), told.paged.c_str(),
                 told.written.c_str());
+    if (wear.life > 0)
+      std::printf("wear      %.0f bytes a step: %.3g steps until %.3g bytes are written\n", wear.bytes_a_step,
+                  wear.life, static_cast<double>(host.endurance));
     if (!told.test.empty()) std::printf("test      %s\n", told.test.c_str());
     std::printf("bits      parameters and state %s on the device, %s on the host; %llu losses compared: %s\n",
                 told.state.c_str(), state.c_str(), static_cast<unsigned long long>(compared),
@@ -141,7 +171,7 @@ void add_run_firmware(CLI::App& app, Action& chosen) {
   CLI::App* verb =
       app.add_subcommand("run-firmware", "builds and runs an emitted project, and compares it with the host");
   verb->add_option("DIR", options->folder, "the project")->required();
-  verb->add_option("--steps", options->steps, "of the whole training; as many as it was emitted for without it");
+  verb->add_option("--steps", options->steps, "steps of the whole training; as many as it was emitted for without it");
   verb->add_flag("--fresh", options->fresh, "from the beginning: an empty storage");
   verb->add_flag("--count", options->count, "instructions of a step, by kernel, by a plugin of QEMU that cc builds");
   add_common(*verb, options->common);

@@ -16,6 +16,8 @@ namespace {
 
 // A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
 constexpr double kReferenceSlowdown = 6;
+// Strips begin a product anew each: about this much slower than all of it at once.
+constexpr double kStripSlowdown = 1.05;
 
 Bytes round_up(Bytes bytes, Bytes align) {
   return (bytes + align - 1) / align * align;
@@ -170,7 +172,8 @@ class Construction {
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
-      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, !first));
+      const double slowdown = first ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
+      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, slowdown));
       choices.push_back(std::move(choice));
       chosen.push_back(kernel);
     }
@@ -183,7 +186,8 @@ class Construction {
 
   // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
   [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
-    return kernel.algorithm != (device_.host ? PT_COMPACT : PT_BLOCKED);
+    const bool is_compact = kernel.algorithm == PT_COMPACT || kernel.algorithm == PT_COMPACT_WHOLE;
+    return device_.host ? !is_compact : kernel.algorithm != PT_BLOCKED;
   }
 
   // Larger algorithm numbers first: faster, and a back end's before the portable ones.
@@ -200,7 +204,7 @@ class Construction {
     return found;
   }
 
-  Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, bool slower) {
+  Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, double slowdown) {
     Choice choice{
         .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
@@ -209,7 +213,7 @@ class Construction {
     const Compute& compute = device_.compute;
     choice.time_s = cost.flops / compute.flops_per_s + compute.op_overhead_s;
     if (compute.bytes_per_s > 0) choice.time_s += bytes / compute.bytes_per_s;
-    if (slower) choice.time_s *= kReferenceSlowdown;
+    choice.time_s *= slowdown;
     if (options_.timer != nullptr) {
       PANTOUM_ASSIGN(choice.time_s, options_.timer->seconds(graph_, op, kernel));
     }

@@ -4,23 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "artifact/safetensors.h"
+#include "emit/wear.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
+#include "train/schedule.h"
 
 namespace pantoum::emit {
-
-// A processor and the board that stands for it unless another one is named.
-struct Target {
-  std::string name, board;
-};
-[[nodiscard]] const std::vector<Target>& targets();
 
 // One array of samples: how the project stores it, and how its elements become the batch's (project/samples.h).
 struct SampleRows {
@@ -42,18 +36,22 @@ struct Firmware {
   std::vector<std::string> inputs;          // tensors of the batch: the inputs, then the targets
   Samples training, test;
   double lr = 0.01;
+  train::Schedule schedule;
   uint64_t seed = 0, steps = 100;
-  double energy_j = 0;       // of a step, as planned; NaN: not predicted
-  uint64_t ram_bytes = 0;    // of the device, everything in all
-  uint64_t stack_bytes = 0;  // 0: 2 KiB
+  double energy_j = 0;        // of a step, as planned; NaN: not predicted
+  uint64_t ram_bytes = 0;     // of the device, everything in all
+  uint64_t stack_bytes = 0;   // 0: 2 KiB
+  uint64_t endurance = 0;     // bytes that may be written to the storage in its life
+  bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
 };
 
 // Bytes of what was written: for the user, and for the README of the project.
 struct FirmwareSizes {
-  uint64_t ram = 0, stack = 0, arena = 0, session = 0;
+  uint64_t ram = 0, stack = 0, arena = 0, session = 0, sums = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t weights = 0, samples = 0, storage_blocks = 0;
+  Wear wear;
 };
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -11,9 +12,11 @@
 
 #include "artifact/safetensors.h"
 #include "base/files.h"
+#include "emit/first_contents.h"
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
 #include "runtime/plan_bytes.h"
+#include "train/schedule.h"
 
 namespace pantoum::emit {
 namespace {
@@ -62,6 +65,7 @@ class Project {
     PANTOUM_TRY(start());
     const pt_samples training = pt_samples_of(&training_), test = pt_samples_of(&test_);
     HostRun done{.steps = steps == 0 ? steps_ : steps};
+    trainer_.steps = done.steps;
     while (trainer_.step < done.steps) {
       float loss = 0;
       PANTOUM_TRY(good(pt_trainer_step(&trainer_, &training, &loss), "a step"));
@@ -69,7 +73,7 @@ class Project {
     }
     pt_counters counters;
     pt_session_counters(trainer_.session, &counters);
-    done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
+    done.endurance = endurance_, done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
     if (test.count >= model_.batch && model_.eval >= 0) {
       float loss = 0;
       PANTOUM_TRY(good(pt_trainer_evaluate(&trainer_, &test, &loss, &done.right, &done.counted), "the evaluation"));
@@ -92,9 +96,9 @@ class Project {
     PANTOUM_ASSIGN(const std::string text, base::read_file((model / "run.json").string()));
     PANTOUM_ASSIGN(sample_bytes_, base::read_file((model / "samples.bin").string()));
     PANTOUM_TRY(good(pt_plan_open(&plan_, plan_bytes_.data(), plan_bytes_.size()), "opening the plan"));
-    PANTOUM_TRY(read_contents((model / "contents.safetensors").string()));
     const Json run = Json::parse(text, nullptr, false);
     try {
+      PANTOUM_TRY(read_contents((model / "contents.safetensors").string(), run.at("batch")));
       return read_run(run);
     } catch (const Json::exception& error) {
       return no_project(folder_, error.what());
@@ -102,7 +106,11 @@ class Project {
   }
 
   Result<void> read_run(const Json& run) {
+    endurance_ = run.at("endurance");
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
+    PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
+    runtime_schedule_ = train::runtime_schedule(schedule_);
+    model_.schedule = &runtime_schedule_, model_.rate_at = pt_rate_at;
     for (const Json& name : run.at("batch")) {
       const int32_t tensor = pt_plan_tensor(&plan_, name.get<std::string>().c_str());
       pt_tensor_info info;
@@ -136,27 +144,12 @@ class Project {
     return {};
   }
 
-  // As the emitter's model.c: contents, or zeros for the optimizer's state.
-  Result<void> read_contents(const std::string& path) {
+  Result<void> read_contents(const std::string& path, const std::vector<std::string>& batch) {
     PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(path));
-    for (uint32_t tensor = 0; tensor < plan_.tensor_count; ++tensor) {
-      pt_tensor_info info;
-      PANTOUM_TRY(good(pt_plan_tensor_info(&plan_, tensor, &info), "reading the plan"));
-      const artifact::SafetensorEntry* entry = weights.find(info.name);
-      const bool is_state = std::string(info.name).starts_with("optim.");
-      if (entry == nullptr && is_state) contents_.push_back({tensor, static_cast<uint32_t>(info.payload), nullptr});
-      if (entry == nullptr) continue;
-      auto& bytes = weight_bytes_.emplace_back(static_cast<size_t>(info.payload));
-      PANTOUM_TRY(artifact::read_tensor(weights, *entry, 0, bytes));
-      const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-      if (info.home == PT_HOME_ROM) {
-        const size_t at = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
-        rom_.resize(std::max(rom_.size(), at + bytes.size()));
-        std::memcpy(rom_.data() + at, data, bytes.size());
-      } else {
-        contents_.push_back({tensor, static_cast<uint32_t>(info.payload), data});
-      }
-    }
+    PANTOUM_ASSIGN(first_, first_contents(plan_, weights, batch));
+    for (const FirstContent& each : first_.tensors)
+      contents_.push_back(
+          {each.tensor, each.bytes, each.data ? reinterpret_cast<const uint8_t*>(each.data->data()) : nullptr});
     return {};
   }
 
@@ -166,11 +159,11 @@ class Project {
     arena_ = std::make_unique<Aligned>(plan_.arena_bytes);
     session_ = std::make_unique<Aligned>(pt_session_bytes(&plan_));
     buffer_ = std::make_unique<Aligned>(PT_BLOCK_BYTES);
-    aligned_rom_ = std::make_unique<Aligned>(rom_.size());
-    std::memcpy(aligned_rom_->data, rom_.data(), rom_.size());
+    rom_ = std::make_unique<Aligned>(first_.rom.size());
+    std::copy(first_.rom.begin(), first_.rom.end(), reinterpret_cast<std::byte*>(rom_->data));
     model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
-    model_.kernels = &table_, model_.rom = aligned_rom_->data;
+    model_.kernels = &table_, model_.rom = rom_->data;
     model_.contents = contents_.data(), model_.content_count = static_cast<uint32_t>(contents_.size());
     model_.rows = rows_.data(), model_.row_count = static_cast<uint32_t>(rows_.size());
     model_.train = pt_plan_program(&plan_, "train"), model_.eval = pt_plan_program(&plan_, "eval");
@@ -178,28 +171,29 @@ class Project {
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
     const bool stored = plan_.storage_bytes > 0;
     if (stored) {
-      const uint32_t count = pt_journal_blocks(&plan_);
+      const uint32_t count = pt_journal_blocks(&plan_, 0);
       disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
       pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
     }
-    const pt_memory memory{arena_->data, session_->data, buffer_->data};
+    const pt_memory memory{arena_->data, session_->data, buffer_->data, nullptr};
     return good(pt_trainer_open(&trainer_, &model_, &memory, stored ? &blocks_ : nullptr), "opening it");
   }
 
   std::string folder_, plan_bytes_, sample_bytes_;
   pt_plan plan_{};
   pt_model model_{};
-  uint64_t steps_ = 0;
+  uint64_t steps_ = 0, endurance_ = 0;
+  train::Schedule schedule_;
+  pt_schedule runtime_schedule_{};
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
   std::vector<pt_first_contents> contents_;
   std::vector<pt_batch_tensor> rows_;
-  std::vector<std::vector<std::byte>> weight_bytes_;
-  std::vector<uint8_t> rom_;
+  FirstContents first_;
   std::vector<std::vector<float>> planes_;
   std::vector<pt_rows> training_rows_, test_rows_;
   pt_sample_set training_{}, test_{};
-  std::unique_ptr<Aligned> arena_, session_, buffer_, aligned_rom_, disk_bytes_;
+  std::unique_ptr<Aligned> arena_, session_, buffer_, rom_, disk_bytes_;
   pt_ram_disk disk_{};
   pt_blocks blocks_{};
   pt_trainer trainer_{};

@@ -15,13 +15,14 @@ struct HostRun {
   uint64_t steps = 0;
   uint32_t state = 0;  // CRC-32 of parameters and optimizer state, as the project prints it
   uint64_t paged_in = 0, paged_out = 0;
+  uint64_t endurance = 0;  // bytes that may be written to the storage in its life
   std::optional<float> test_loss;
   uint32_t right = 0, counted = 0;
 };
 
 // Of the project in `folder`, `steps` steps (0: as many as it was emitted for) from its first contents; storage is in
 // memory. Where two algorithms of a kernel give the same bits, the other one than the device's computes. E0294 `folder`
-// is no project; E0251, E0253 its plan; E0262 a sample.
+// is no project; E0253 its plan; E0240, E0241, E0291 its first contents.
 [[nodiscard]] Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
                                           const std::function<void(uint64_t step, float loss)>& told);
 

@@ -27,6 +27,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> small_save_ops();
 [[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
+[[nodiscard]] std::vector<OpDef> product_update_ops();
 [[nodiscard]] std::vector<OpDef> nchwc_ops();
 [[nodiscard]] std::vector<OpDef> alias_ops();
 

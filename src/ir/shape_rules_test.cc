@@ -48,6 +48,8 @@ struct Accepted {
 const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
 const Attrs kConvSigmoid{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sigmoid_grad, 0}, {0, 0, 0}};
 const Attrs kConvAdd{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_add, 0}, {0, 0, 0}};
+const Attrs kSgdOfMatrices{{1, 0, PT_OP_sgd, 1}, {0.9, 0, 0, 0}};
+const Attrs kSgdOfImages{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sgd, 0}, {0, 0, 0, 0}};
 const Attrs kBlocks{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO}, {}};
 const Attrs kPool{{2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 0}, {}};
 
@@ -64,6 +66,10 @@ std::vector<Accepted> accepted() {
         kConvSigmoid,
         {f32({2, 3, 8, 7})}},
        {f32({2, 3, 8, 7})}},
+      {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3}), f32({4, 3})}, kSgdOfMatrices},
+       {f32({4, 3}), f32({4, 3})}},
+      {{Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
+       {f32({4, 3, 3, 3})}},
       {{Kind::k_add, {f32({2, 1, 3}), f32({4, 1})}}, {f32({2, 4, 3})}},
       {{Kind::k_mul, {f32({}), f32({2})}}, {f32({2})}},
       {{Kind::k_add, {i64({2, 1}), i64({3})}}, {i64({2, 3})}},
@@ -213,6 +219,12 @@ std::vector<Refused> refused() {
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8, 7})}, kConvAdd, {f32({2, 3, 8, 7})}}, "knows no such activation"},
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8})}, kConvSigmoid, {f32({2, 3, 8, 7})}},
        "must have the shape [2,3,8,7]"},
+      {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({3, 4})}, kSgdOfMatrices}, "not a gradient of what"},
+      {{Kind::k_matmul_update, {f32({2, 5, 4}), f32({5, 3}), f32({2, 4, 3})}, kSgdOfMatrices}, "must be matrices"},
+      {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3}), f32({4, 4})}, kSgdOfMatrices},
+       "must have the shape [4,3]"},
+      {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3})}, {{1, 0, PT_OP_add, 0}, {0, 0, 0, 0}}},
+       "knows no such update"},
       {{Kind::k_add, {f32({2, 3}), f32({2})}}, "[2,3] and [2] do not broadcast"},
       {{Kind::k_add, {f32({2}), {DType::kF64, {2}}}}, "one element type"},
       {{Kind::k_relu, {i64({2})}}, "must be floating point"},
@@ -380,6 +392,9 @@ TEST(OpCosts, CountMultiplyAddsTwice) {
   EXPECT_EQ(flops({Kind::k_conv2d_dz, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3}), f32({2, 3, 8, 7})}, kConvSigmoid},
                   {f32({2, 3, 8, 7})}),
             conv + 3 * (2 * 3 * 8 * 7));
+  EXPECT_EQ(flops({Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
+                  {f32({4, 3, 3, 3})}),
+            conv + 6 * (4 * 3 * 3 * 3));
   EXPECT_EQ(flops({Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv}, {f32({4, 3, 3, 3})}), conv);
 }
 
@@ -398,8 +413,9 @@ TEST(OpRegistry, RepeatsNoEffectThatMayHappenOnce) {
   for (const OpDef& def : all_op_defs()) {
     if (!def.recompute) once.emplace_back(def.name);
   }
-  EXPECT_THAT(once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam", "adamw", "rmsprop",
-                                                  "adagrad", "accumulate", "accumulated"));
+  EXPECT_THAT(
+      once, testing::UnorderedElementsAre("batch_norm_stats", "sgd", "sgd_rows", "adam", "adamw", "rmsprop", "adagrad",
+                                          "accumulate", "accumulated", "matmul_update", "conv2d_dw_update"));
 }
 
 }  // namespace

@@ -21,4 +21,9 @@ namespace pantoum::rewrite {
 // stay.
 [[nodiscard]] ir::Graph fuse_conv_gradient(ir::Graph graph);
 
+// A weight's gradient + the update that alone reads it -> one op, whose kernels make the gradient in their workspace,
+// or in strips, each finished and then applied: the gradient is no tensor. The same bits. Where that op would hold more
+// than the gradient (the image that its gradient, made of the same dY, is written over otherwise), the two stay.
+[[nodiscard]] ir::Graph fuse_updates(ir::Graph graph);
+
 }  // namespace pantoum::rewrite

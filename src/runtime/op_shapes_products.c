@@ -2,7 +2,7 @@
 #include "runtime/op_rules.h"
 #include "runtime/window_shapes.h"
 
-static int matmul(const pt_op_view* view) {
+static int factors(const pt_op_view* view) {
   const pt_tensor *a = in(view, 0), *b = in(view, 1), *y = out(view, 0);
   const int64_t trans_a = view->ints[0], trans_b = view->ints[1];
   unsigned ma, ka, kb, nb;
@@ -14,8 +14,11 @@ static int matmul(const pt_op_view* view) {
   nb = b->rank - (trans_b != 0 ? 2u : 1u);
   if (a->dims[ka] != b->dims[kb]) return 0;
   if (y->dims[y->rank - 2u] != a->dims[ma] || y->dims[y->rank - 1u] != b->dims[nb]) return 0;
-  if (view->input_count == 3 && !is_vector(in(view, 2), b->dims[nb])) return 0;
   return pt_broadcast_dims(a, b, y, y->rank - 2u);
+}
+static int matmul(const pt_op_view* view) {
+  const pt_tensor* y = out(view, 0);
+  return factors(view) && (view->input_count < 3 || is_vector(in(view, 2), y->dims[y->rank - 1u]));
 }
 
 static int conv2d(const pt_op_view* view) {
@@ -34,12 +37,34 @@ static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
 }
 
+/* A product of two inputs is the gradient that the update of the others follows. */
+static int follows(const pt_op_view* view, unsigned product_ints) {
+  const int64_t op = view->ints[product_ints + PT_UPDATE_OP], flag = view->ints[product_ints + PT_UPDATE_FLAG];
+  const unsigned states = view->input_count - 3u;
+  unsigned at;
+  if (flag < 0 || flag > 1 || view->output_count != states + 1u) return 0;
+  for (at = 2; at < (unsigned)view->input_count + view->output_count; ++at)
+    if (!pt_same_dims(in(view, at), in(view, 2))) return 0;
+  if (op == PT_OP_sgd) return states <= 1;
+  if (op == PT_OP_adam || op == PT_OP_adamw) return states == 2;
+  if (op == PT_OP_rmsprop) return states == 1 + (unsigned)flag || states == 2 + (unsigned)flag;
+  return op == PT_OP_adagrad && states == 1;
+}
+static int matmul_update(const pt_op_view* view) {
+  return in(view, 0)->rank == 2 && in(view, 1)->rank == 2 && factors(view) && follows(view, 2);
+}
+static int conv2d_dw_update(const pt_op_view* view) {
+  return conv2d_dw(view) && follows(view, PT_CONV_ATTRS);
+}
+
 static const pt_op_rule rules[] = {
     {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
     {PT_OP_conv2d, 2, 3, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d},
     {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
     {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
     {PT_OP_conv2d_dz, 3, 3, 1, 1, PT_CONV_DZ_ATTRS, 3, REAL, conv2d_dz},
+    {PT_OP_matmul_update, 3, 6, 1, 4, 2 + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, matmul_update},
+    {PT_OP_conv2d_dw_update, 3, 6, 1, 4, PT_CONV_ATTRS + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, conv2d_dw_update},
 };
 
 const pt_op_family pt_product_rules = {rules, sizeof rules / sizeof rules[0]};

@@ -34,6 +34,17 @@ def network(path, channels=8):
     return path
 
 
+def perceptron(path):
+    """Two linear layers; the first one's weight is most of what it needs."""
+    draw = random.Random(5)
+    made = [onnx_tensor(name, dims, [draw.gauss(0, 0.1) for _ in range(math.prod(dims))]) for name, dims in (("w", (784, 12)), ("v", (12, 10)))]
+    nodes = [onnx_node("Flatten", ["x"], ["flat"]), onnx_node("MatMul", ["flat", "w"], ["h"]), onnx_node("Relu", ["h"], ["r"]),
+             onnx_node("MatMul", ["r", "v"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 @unittest.skipIf(ABSENT, f"not on this machine: {ABSENT}")
 class Firmware(House):
     @classmethod
@@ -72,6 +83,40 @@ class Firmware(House):
             self.assertEqual(sizes["storage_blocks"], 0)
         self.assertEqual(len(states), 1)
 
+    def test_a_gradient_that_its_update_alone_reads_takes_no_ram(self):
+        perceptron(self.path("perceptron.onnx"))
+        for optimizer in ("sgd", "adam"):
+            least, states = [], set()
+            for name, target, more in ("fused", "cortex-m4f", ()), ("apart", "posix", ("--disable", "fusions")):
+                plan = self.path(f"{name}.json")
+                words = ("plan", self.path("perceptron.onnx"), "--batch", 2, "--device", "m4", "--lr", "0.01", "--optimizer", optimizer, *more, "-o", plan)
+                least.append(json.loads(self.run_cli(*words, "--ram", "1B", "--format", "json").stdout.splitlines()[0])["min_ram_bytes"])
+                self.succeed(*words, "--ram", f"{least[-1]}B")
+                with open(plan) as file:
+                    self.assertEqual('"h.dw"' in file.read(), name == "apart")
+                folder, _ = self.emit(plan, f"{name}-{optimizer}", (target,), "--ram", "1MiB", steps=5)
+                states.add(self.run_equal(folder)["state"])
+            self.assertEqual(len(states), 1)
+            gradient, strip = 4 * 784 * 12, 1024
+            self.assertGreater(least[1] - least[0], gradient - 2 * strip)
+
+    def test_a_schedule_gives_the_same_rates_on_every_processor(self):
+        plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
+        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003", "--warmup", 3), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
+                 "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
+                 "linear": ("--schedule", "linear,to=0.001,warmup=10%")}
+        told = {}
+        for name, words in rates.items():
+            folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
+            told[name] = self.run_equal(folder)
+            self.assertEqual(told[name]["losses_compared"], 2)
+        self.assertEqual(len({each["state"] for each in told.values()}), len(rates))
+        for target in ("cortex-m0", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m55",):
+            folder, _ = self.emit(plan, f"rate-{target[0]}", target, *rates["cosine"])
+            there = self.run_equal(folder)
+            self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
+        self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
+
     def test_state_in_storage_on_an_sd_card(self):
         plan = self.plan("paged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, sizes = self.emit(plan, "paged", ("cortex-m3",))
@@ -86,6 +131,26 @@ class Firmware(House):
         self.plan("labels", "--batch", 4, "--ram", "64KiB", "--costgraph-out", graph)
         with open(graph) as file:
             self.assertEqual(json.load(file)["device"]["align_bytes"], 8)
+
+    def test_cmake_builds_what_make_builds(self):
+        plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        for target in ("posix",), ("cortex-m3",):
+            folder, _ = self.emit(plan, f"cmake-{target[0]}", target)
+            with open(os.path.join(folder, "CMakeLists.txt")) as file:
+                text = file.read()
+            for flag in "-Wall", "-Wextra", "-Werror", "-Wconversion", "-ffp-contract=off":
+                self.assertIn(f";{flag};", text)
+            made = self.make_run(folder)
+            self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+            os.remove(os.path.join(folder, "storage.img"))
+            build = os.path.join(folder, "build", "cmake")
+            alone = {name: word for name, word in os.environ.items() if not name.startswith("CMAKE_")}
+            for words in ["-S", folder, "-B", build], ["--build", build, "--target", "run"]:
+                done = subprocess.run(["cmake", *words], env=alone, capture_output=True, text=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            told = [line for line in made.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")]
+            self.assertEqual([line.split(" ")[0] for line in told], ["step", "step", "state", "written"])
+            self.assertEqual([line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")], told)
 
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
@@ -111,6 +176,27 @@ class Firmware(House):
         self.assertEqual(self.make_run(folder, "STEPS=25").returncode, 0)
         self.assertIn("resumed 25", self.make_run(folder).stdout)
         self.assertEqual(self.run_equal(folder)["state"], whole["state"])
+
+    def test_the_wear_of_storage_is_told_exactly(self):
+        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
+        for name, words in cases.items():
+            plan = self.plan(f"wear-{name}", "--batch", 4, "--reserve", "8KiB", *words)
+            for checked in (), ("--check-blocks",):
+                folder, sizes = self.emit(plan, f"wear-{name}-{len(checked)}", ("posix",), "--endurance", "1GB", *checked, steps=20)
+                paged, commit, every = (sizes[key] for key in ("step_written_bytes", "commit_bytes", "commit_every"))
+                self.assertEqual(every, 1 if name == "adam" else 10)
+                first = self.run_equal(folder)  # with a test, which pages out, too
+                self.assertEqual((first["worn"], first["steps_run"]), (20 * paged + 20 // every * commit, 20))
+                self.assertGreater(int(first["written"]), first["worn"])
+                more = self.run_equal(folder, "--steps", 50)
+                self.assertEqual((more["worn"], more["steps_run"]), (30 * paged + 30 // every * commit, 30))
+                self.assertEqual(more["bytes_a_step"], paged + commit / every)
+                self.assertEqual(int(more["life_in_steps"]), int(1e9 / (paged + commit / every)))
+                with open(os.path.join(folder, "README.md")) as file:
+                    text = file.read()
+                for row in (f"| written to storage by each step | {paged} |", f"| {commit} |",
+                            f"1000000000 bytes, is written | {int(more['life_in_steps'])} |"):
+                    self.assertIn(row, text)
 
     def test_a_storage_of_another_model_is_left_alone(self):
         plan = self.plan("one", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
@@ -163,6 +249,65 @@ class Firmware(House):
         self.refuse(3, "E0298", "run-firmware", here, "--count")
         there, _ = self.emit(plan, "uncounted-there", ("cortex-m4f",))
         self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
+
+    def test_a_project_is_as_long_as_its_plan_says(self):
+        planned = self.plan("length", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--steps", 7, "--samples", 64)
+        for words, steps in ((), 7), (("--steps", 5), 5):
+            folder = self.path(f"length-{steps}")
+            self.succeed("emit", planned, "--target", "posix", "--data", self.path("data"), "--samples", 6, *words, "-o", folder)
+            self.assertIn(f"step {steps} loss", self.make_run(folder).stdout)
+            with open(os.path.join(folder, "model", "run.json")) as file:
+                run = json.load(file)
+            self.assertEqual((run["steps"], run["training"]["count"]), (steps, 6))
+
+    def run_on(self, folder, image):
+        """Of a project for this machine, built already, on another storage."""
+        done = subprocess.run([os.path.join(folder, "firmware")], env={**os.environ, "PT_STORAGE": image}, capture_output=True, text=True, timeout=60)
+        return done.returncode, [line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "test", "state")], done.stdout
+
+    def flip_each_block(self, folder, steps):
+        """What a run told that goes on from `steps` with a flipped bit, for every block and for none; and those images."""
+        image, draw, told = os.path.join(folder, "storage.img"), random.Random(2), []
+        self.assertEqual(self.make_run(folder, f"STEPS={steps}", "MORE=-DTELL_EVERY=1").returncode, 0)
+        subprocess.run(["make", "-s", "-C", folder, "MORE=-DTELL_EVERY=1"], check=True, timeout=120)
+        with open(image, "rb") as file:
+            whole = file.read()
+        for block in range(-1, len(whole) // 512):
+            bytes_of = bytearray(whole)
+            if block >= 0:
+                bytes_of[512 * block + draw.randrange(512)] ^= 1 << draw.randrange(8)
+            path = os.path.join(folder, f"flipped-{block}.img")
+            with open(path, "wb") as file:
+                file.write(bytes_of)
+            told.append((path, *self.run_on(folder, path)))
+        return told
+
+    def test_a_block_that_is_not_what_was_written_ends_in_a_status(self):
+        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
+        for name, words in cases.items():
+            plan = self.plan(f"flip-{name}", "--batch", 4, "--reserve", "8KiB", *words)
+            wrong, found = {}, []
+            for checked in (), ("--check-blocks",):
+                folder, sizes = self.emit(plan, f"flip-{name}-{len(checked)}", ("posix",), *checked, steps=9)
+                self.assertEqual(sizes["checksum_bytes"] > 0, bool(checked))
+                (_, code, good, _), *runs = self.flip_each_block(folder, 6)
+                self.assertEqual((code, good[-1].split(" ")[0]), (0, "state"))
+                wrong[checked] = [path for path, code, lines, _ in runs if code == 0 and lines[-len(good):] != good]  # an older commit may be found
+                for path, code, lines, text in runs:
+                    if code != 0:
+                        self.assertEqual(code, E_IO, text)
+                        self.assertIn(f": status {E_IO}\n", text)
+                        self.assertEqual(lines, good[:len(lines)], "what was told before it is right")
+                        found.append(path)
+            self.assertNotEqual(wrong[()], [], "flipped bits do harm")
+            self.assertEqual(wrong[("--check-blocks",)], [])
+            self.assertNotEqual(found, [])
+            self.assertEqual({os.path.dirname(path) for path in found}, {folder}, "only where blocks are checked")
+            self.run_equal(self.emit(plan, f"flip-{name}-here", ("cortex-m3",), "--check-blocks", steps=9)[0])
+            shutil.copy(found[-1], os.path.join(self.path(f"flip-{name}-here"), "storage.img"))
+            self.assertIn(f": status {E_IO}\n", self.make_run(self.path(f"flip-{name}-here")).stdout)
+            bare = self.path(f"flip-{name}-0")
+            self.assertIn(f"open: status {E_VERSION}", self.run_on(bare, found[-1])[2])
 
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")

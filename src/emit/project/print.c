@@ -103,5 +103,7 @@ void print_usage(const pt_trainer* trainer) {
   print_wide(counters.bytes_paged_out);
   print_text("\nwritten ");
   print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written);
+  print_text("\nworn ");
+  print_wide(trainer->worn);
   print_text("\n");
 }

@@ -39,18 +39,22 @@ static void place_staging(pt_trainer* trainer, int32_t program) {
 static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   pt_blocks* blocks = trainer->blocks;
   if (memory->buffer == NULL || trainer->plan.staging_bytes < PT_BLOCK_BYTES) return PT_E_ARGUMENT;
-  if (blocks->count < pt_journal_blocks(&trainer->plan)) return PT_E_FULL;
+  if (blocks->count < pt_journal_blocks(&trainer->plan, memory->sums != NULL)) return PT_E_FULL;
   trainer->pager.blocks = blocks;
   trainer->pager.first = PT_RECORD_BLOCKS;
-  trainer->pager.count = (uint32_t)((trainer->plan.storage_bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
+  trainer->pager.count = pt_plan_blocks(&trainer->plan);
+  trainer->pager.sums = memory->sums;
+  if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
   return PT_OK;
 }
 
-static pt_status go_on(pt_trainer* trainer, uint8_t* buffer) {
+static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   pt_status status;
   if (trainer->blocks == NULL) return write_first_contents(trainer);
-  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, buffer);
+  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
+                           memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
+  trainer->committed = trainer->step;
   if (status != PT_E_STATE) return status;
   status = write_first_contents(trainer);
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
@@ -70,7 +74,7 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
   pager = pt_block_pager_interface(&trainer->pager);
   status = pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom,
                            model->kernels, blocks != NULL ? &pager : NULL, NULL);
-  return status == PT_OK ? go_on(trainer, memory->buffer) : status;
+  return status == PT_OK ? go_on(trainer, memory) : status;
 }
 
 /* ---- running ---- */
@@ -97,13 +101,19 @@ static void take_result(pt_trainer* trainer, int32_t tensor, float* to, size_t c
   if (data != NULL) memcpy(to, data, count * sizeof *to);
 }
 
+static double rate(const pt_trainer* trainer) {
+  const pt_model* model = trainer->model;
+  return model->schedule == NULL ? model->lr
+                                 : model->rate_at(model->schedule, model->lr, trainer->step, trainer->steps);
+}
+
 static pt_status run(pt_trainer* trainer, int32_t program, const pt_samples* samples, uint32_t first) {
   pt_scalars scalars;
   pt_status status = program < 0 || samples->count == 0 ? PT_E_ARGUMENT : fill(trainer, samples, first);
   if (status != PT_OK) return status;
   scalars.step = trainer->step + 1;
   scalars.seed = trainer->model->seed;
-  scalars.lr = trainer->model->lr;
+  scalars.lr = rate(trainer);
   place_staging(trainer, program);
   status = pt_run(trainer->session, (uint32_t)program, &scalars);
   place_staging(trainer, trainer->model->train);
@@ -120,17 +130,32 @@ static uint32_t next_sample(uint64_t step, uint32_t batch, uint32_t count) {
   return at;
 }
 
+static uint64_t bytes_written(const pt_trainer* trainer) {
+  return trainer->pager.bytes_written + trainer->journal.bytes_written;
+}
+
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
+  const uint64_t before = bytes_written(trainer);
   const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
-  pt_status status = run(trainer, trainer->model->train, samples, first);
+  pt_status status = trainer->model->schedule != NULL && trainer->steps == 0
+                         ? PT_E_ARGUMENT
+                         : run(trainer, trainer->model->train, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
+  trainer->worn += bytes_written(trainer) - before;
   take_result(trainer, trainer->model->loss, loss, 1);
   return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
 }
 
 pt_status pt_trainer_commit(pt_trainer* trainer) {
-  return trainer->blocks == NULL ? PT_E_STATE : pt_journal_commit(&trainer->journal, trainer->step);
+  const uint64_t before = bytes_written(trainer);
+  pt_status status;
+  if (trainer->blocks == NULL) return PT_E_STATE;
+  if (trainer->committed == trainer->step) return PT_OK;
+  status = pt_journal_commit(&trainer->journal, trainer->step);
+  trainer->worn += bytes_written(trainer) - before;
+  if (status == PT_OK) trainer->committed = trainer->step;
+  return status;
 }
 
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,

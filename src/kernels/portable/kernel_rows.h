@@ -10,11 +10,17 @@
 #define PT_MOVE_ROWS(ROW, op, function) \
   PT_ROW(ROW, op, PT_F32, function) PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_U8, function)
 /* The products' algorithms: one is for processors with caches and a stack of tens of KiB, one for those without. */
-enum { PT_BLOCKED = 1, PT_COMPACT = 2 };
+enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
 #define PT_PRODUCT_ROWS(ROW, op, workspace, compact_workspace)                        \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, workspace) \
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, workspace)     \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, compact_workspace)
+
+/* A strip of the gradient at a time; or the whole of it in the workspace. */
+#define PT_UPDATE_ROWS(ROW, op)                                                                 \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)     \
+  ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace) \
+  ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
 #define PT_KERNEL_ROWS(ROW)                                                                                         \
   PT_PRODUCT_ROWS(ROW, matmul, pt_no_workspace, pt_no_workspace)                                                    \
@@ -22,6 +28,8 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2 };
   PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
+  PT_UPDATE_ROWS(ROW, matmul_update)                                                                                \
+  PT_UPDATE_ROWS(ROW, conv2d_dw_update)                                                                             \
   PT_REAL_ROW(ROW, add)                                                                                             \
   PT_REAL_ROW(ROW, sub)                                                                                             \
   PT_REAL_ROW(ROW, mul)                                                                                             \

@@ -2,17 +2,21 @@
 #include "kernels/portable/matmul_shape.h"
 #include "kernels/portable/products.h"
 
+static pt_nest nest_of(const matmul_shape* p, size_t rows, size_t columns) {
+  return (pt_nest){rows,
+                   columns,
+                   {1, 1, p->k},
+                   {0, 0, (ptrdiff_t)p->a_k},
+                   {0, 0, (ptrdiff_t)p->b_k},
+                   (ptrdiff_t)p->a_row,
+                   (ptrdiff_t)p->b_column,
+                   (ptrdiff_t)columns,
+                   1};
+}
+
 pt_status PT_NAME(pt_matmul_compact)(const pt_call* call) {
   const matmul_shape p = matmul_shape_of(call);
-  pt_nest nest = {p.m,
-                  p.n,
-                  {1, 1, p.k},
-                  {0, 0, (ptrdiff_t)p.a_k},
-                  {0, 0, (ptrdiff_t)p.b_k},
-                  (ptrdiff_t)p.a_row,
-                  (ptrdiff_t)p.b_column,
-                  (ptrdiff_t)p.n,
-                  1};
+  pt_nest nest = nest_of(&p, p.m, p.n);
   pt_real* c = call->outputs[0].data;
   for (size_t batch = 0; batch < p.batches; ++batch)
     PT_NAME(pt_nest_run)(&nest, matmul_a(&p, batch), matmul_b(&p, batch), c + batch * p.m * p.n);
@@ -21,4 +25,51 @@ pt_status PT_NAME(pt_matmul_compact)(const pt_call* call) {
   for (size_t row = 0; row < p.batches * p.m; ++row)
     for (size_t column = 0; column < p.n; ++column) *c++ += bias[column];
   return PT_OK;
+}
+
+/* ---- strip by strip ---- */
+
+enum { kColumns = 64, kStrip = 256 };
+
+typedef struct strip {
+  size_t rows, columns;
+} strip;
+
+static strip strip_of(const matmul_shape* p) {
+  strip s = {0, p->n < kColumns ? p->n : kColumns};
+  s.rows = kStrip / s.columns / 4 * 4;
+  if (s.rows > p->m) s.rows = p->m;
+  return s;
+}
+
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
+}
+
+size_t PT_NAME(pt_matmul_compact_scratch)(const pt_call* call) {
+  const matmul_shape p = matmul_shape_of(call);
+  const strip s = strip_of(&p);
+  return s.rows * s.columns;
+}
+
+static void take(const matmul_shape* p, const pt_finish* finish, size_t row, size_t column, strip part) {
+  if (part.columns == p->n) {
+    finish->take(finish->context, 0, 0, row * p->n, part.rows * p->n, finish->scratch);
+    return;
+  }
+  for (size_t at = 0; at < part.rows; ++at)
+    finish->take(finish->context, 0, 0, (row + at) * p->n + column, part.columns, finish->scratch + at * part.columns);
+}
+
+void PT_NAME(pt_matmul_compact_finish)(const pt_call* call, const pt_finish* finish) {
+  const matmul_shape p = matmul_shape_of(call);
+  const strip whole = strip_of(&p);
+  for (size_t row = 0; row < p.m; row += whole.rows)
+    for (size_t column = 0; column < p.n; column += whole.columns) {
+      const strip part = {least(whole.rows, p.m - row), least(whole.columns, p.n - column)};
+      pt_nest nest = nest_of(&p, part.rows, part.columns);
+      PT_NAME(pt_nest_run)
+      (&nest, matmul_a(&p, 0) + row * p.a_row, matmul_b(&p, 0) + column * p.b_column, finish->scratch);
+      take(&p, finish, row, column, part);
+    }
 }

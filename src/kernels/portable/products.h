@@ -8,7 +8,7 @@
  * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
  * the end. "reference" is plain loops; the others give the same bits. "blocked" packs, on a stack of tens of KiB, for
  * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
- * but for conv2d_dz: strips of the dX that it does not make. */
+ * but for what makes more of a product: strips of conv2d_dz's dX, and of the gradient that an update follows. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 #define PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 
@@ -29,6 +29,17 @@ pt_status PT_NAME(pt_conv2d_dw_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call);
+/* The update of a weight by its gradient, a product: the whole of it in the workspace, or strips of it. */
+pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call);
+pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call);
+pt_status PT_NAME(pt_matmul_update_compact_whole)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dw_update_reference)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dw_update_compact)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_dw_update_compact_whole)(const pt_call* call);
+size_t PT_NAME(pt_matmul_update_workspace)(const pt_call* call);
+size_t PT_NAME(pt_matmul_update_compact_workspace)(const pt_call* call);
+size_t PT_NAME(pt_conv2d_dw_update_workspace)(const pt_call* call);
+size_t PT_NAME(pt_conv2d_dw_update_compact_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call);
 

@@ -12,8 +12,13 @@ typedef struct update {
   pt_real decay, beta1, beta2, eps, root_correction, momentum_factor;
 } update;
 
+/* Correctly rounded in either precision; a processor whose unit knows floats alone has the one for floats. */
 static pt_real root(pt_real x) {
-  return (pt_real)sqrt((double)x); /* correctly rounded in either precision */
+#ifdef PT_REAL_DOUBLE
+  return sqrt(x);
+#else
+  return sqrtf(x);
+#endif
 }
 
 /* ---- Adam, AdamW ---- */

@@ -1,0 +1,244 @@
+#include "emit/model_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "emit/c_text.h"
+#include "emit/first_contents.h"
+#include "emit/project/commit.h"
+#include "kernels/portable/kernel_rows.h"
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::emit {
+namespace {
+
+struct KernelNames {
+  const char *op, *dtype, *algorithm, *function, *workspace;
+};
+
+// In the order of the kernel table.
+constexpr KernelNames kKernelNames[] = {
+#define ROW(op, dtype, algorithm, name, numerics, function, workspace) \
+  {"PT_OP_" #op, #dtype, #algorithm, #function, #workspace},
+    PT_KERNEL_ROWS(ROW)
+#undef ROW
+};
+
+std::string dtype_text(const char* dtype) {
+  return std::string(dtype) == "PT_REAL_DTYPE" ? "PT_F32" : dtype;
+}
+
+std::string symbol(const char* function) {
+  return std::string(function) + "_f32";
+}
+
+bool is_constant(const train::Schedule& schedule) {
+  return schedule.decay == train::Schedule::Decay::kConstant && schedule.warmup.value == 0;
+}
+
+std::string initializer(const train::Extent& extent) {
+  return fmt::format("{{{}, {}}}", literal(extent.value), extent.percent);
+}
+
+// "": there is none, and the function of the rate is not linked.
+std::string schedule_text(const train::Schedule& schedule) {
+  if (is_constant(schedule)) return "";
+  std::vector<std::string> places;
+  for (const train::Extent& extent : schedule.at) places.push_back(initializer(extent));
+  const std::string array =
+      places.empty() ? "" : fmt::format("static const pt_extent places[] = {{{}}};\n", fmt::join(places, ", "));
+  return fmt::format("/* {} */\n{}static const pt_schedule schedule = {{{}, {}, {}, {}, {}, {}, {}}};\n",
+                     train::to_text(schedule), array, static_cast<int>(schedule.decay), initializer(schedule.warmup),
+                     literal(schedule.gamma), initializer(schedule.every), places.empty() ? "NULL" : "places",
+                     places.size(), literal(schedule.to));
+}
+
+class Model {
+ public:
+  Model(const Firmware& firmware, const pt_plan& plan) : firmware_(firmware), plan_(plan) {}
+
+  Result<std::string> text(FirmwareSizes& sizes) {
+    PANTOUM_TRY(add_contents());
+    PANTOUM_TRY(add_rows());
+    sizes.weights = weight_bytes_;
+    std::string text = "/* The plan, first contents, samples. */\n#include \"model.h\"\n\n";
+    text += byte_array("plan", firmware_.plan) + arrays_;
+    if (!rom_.empty()) text += byte_array("rom", rom_);
+    text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
+    text += fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", rows_);
+    text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
+    return text + schedule_text(firmware_.schedule) + description();
+  }
+
+ private:
+  Result<void> add_contents() {
+    PANTOUM_ASSIGN(const FirstContents first, first_contents(plan_, *firmware_.weights, firmware_.inputs));
+    for (const FirstContent& each : first.tensors) {
+      const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
+      if (each.data) arrays_ += byte_array(array, *each.data);
+      contents_ += fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, each.name);
+    }
+    if (contents_.empty()) contents_ = "    {0, 0, NULL},\n";
+    rom_ = first.rom, weight_bytes_ = first.weight_bytes;
+    return {};
+  }
+
+  Result<void> add_rows() {
+    for (const std::string& name : firmware_.inputs) {
+      const int32_t tensor = pt_plan_tensor(&plan_, name.c_str());
+      pt_tensor_info info;
+      if (tensor < 0 || pt_plan_tensor_info(&plan_, static_cast<uint32_t>(tensor), &info) != PT_OK || info.rank == 0)
+        return fail("E0291", "the plan has no such tensor of the batch", name);
+      batch_ = info.dims[0];
+      rows_ += fmt::format("    {{{}, {}}}, /* {} */\n", tensor, info.payload / info.dims[0], name);
+    }
+    return {};
+  }
+
+  static std::string samples(const std::string& name, const Samples& of, FirmwareSizes& sizes) {
+    std::string text, rows;
+    for (size_t at = 0; at < of.rows.size(); ++at) {
+      const SampleRows& each = of.rows[at];
+      const std::string array = fmt::format("{}_{}", name, at);
+      sizes.samples += each.data.size();
+      text += byte_array(array, each.data);
+      std::vector<std::string> planes;
+      for (const float value : each.planes) planes.push_back(literal(value));
+      if (!planes.empty())
+        text += fmt::format("static const float {}_planes[] = {{{}}};\n", array, fmt::join(planes, ", "));
+      rows +=
+          fmt::format("    {{{}, {}, {}, {}, {}, {}}},\n", array, planes.empty() ? "NULL" : array + "_planes",
+                      each.elements, std::max<size_t>(1, each.planes.size() / 2), each.stored_bytes, each.conversion);
+    }
+    if (rows.empty()) rows = "    {NULL, NULL, 0, 1, 1, 0},\n";
+    text += fmt::format("static const pt_rows {}_rows[] = {{\n{}}};\n", name, rows);
+    return text + fmt::format("const pt_sample_set pt_model_{} = {{{}_rows, {}}};\n", name, name, of.count);
+  }
+
+  std::string description() const {
+    const auto program = [&](const char* name) { return pt_plan_program(&plan_, name); };
+    const auto tensor = [&](const char* name) { return pt_plan_tensor(&plan_, name); };
+    return fmt::format(
+        "const pt_model pt_model_description = {{\n"
+        "    plan, sizeof plan, &pt_model_kernels, {}, contents, rows,\n"
+        "    sizeof contents / sizeof contents[0], sizeof rows / sizeof rows[0], {},\n"
+        "    {}, {}, {}, {}, {},\n"
+        "    {}, {}u, {},\n}};\n",
+        rom_.empty() ? "NULL" : "rom", batch_, program("train"), program("eval"), tensor("loss"), tensor("eval.loss"),
+        tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
+        is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at");
+  }
+
+  const Firmware& firmware_;
+  const pt_plan& plan_;
+  std::string arrays_, contents_, rows_;
+  std::vector<std::byte> rom_;
+  uint64_t weight_bytes_ = 0;
+  uint32_t batch_ = 1;
+};
+
+}  // namespace
+
+Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
+  std::set<size_t> rows;
+  const pt_kernel_table* table = pt_portable_kernels();
+  for (uint32_t op = 0; op < plan.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan, op, &view) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
+    const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
+    if (kernel == nullptr)
+      return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",
+                  "plan with --kernels portable, or for a device other than the host");
+    rows.insert(static_cast<size_t>(kernel - table->kernels));
+  }
+  return rows;
+}
+
+std::set<std::string> symbols_of(const std::set<size_t>& rows) {
+  std::set<std::string> functions{"pt_kernel_find", "pt_arrange", "pt_plain_op"};  // what the interpreter calls
+  for (const size_t row : rows) {
+    functions.insert(symbol(kKernelNames[row].function));
+    functions.insert(symbol(kKernelNames[row].workspace));
+  }
+  return functions;
+}
+
+Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, FirmwareSizes& sizes) {
+  return Model(firmware, plan).text(sizes);
+}
+
+std::string kernel_table(const std::set<size_t>& rows) {
+  std::set<std::string> functions, workspaces;
+  std::string table;
+  for (const size_t row : rows) {
+    const KernelNames& names = kKernelNames[row];
+    functions.insert(symbol(names.function));
+    workspaces.insert(symbol(names.workspace));
+    table += fmt::format("    {{{}, {}, 0, {}, \"\", \"\", {}, NULL, {}}},\n", names.op, dtype_text(names.dtype),
+                         names.algorithm, symbol(names.function), symbol(names.workspace));
+  }
+  std::string text = "/* The kernels that the plan uses. */\n#include \"model.h\"\n\n";
+  for (const std::string& name : functions) text += fmt::format("pt_status {}(const pt_call* call);\n", name);
+  for (const std::string& name : workspaces) text += fmt::format("size_t {}(const pt_call* call);\n", name);
+  text += fmt::format("\nstatic const pt_kernel kernels[] = {{\n{}}};\n", table);
+  return text + "const pt_kernel_table pt_model_kernels = {kernels, sizeof kernels / sizeof kernels[0]};\n";
+}
+
+std::string memory_text(const pt_plan& plan, bool check_blocks) {
+  const bool stored = plan.storage_bytes > 0, checked = stored && check_blocks;
+  return fmt::format(
+      R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
+#include "model.h"
+
+#include "runtime/session.h"
+
+enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {} * 5 + {} * 2 }};
+
+__attribute__((section(".arena"), aligned(16), used)) static uint8_t arena[{}];
+static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
+{}{}
+const pt_memory pt_model_memory = {{arena, session, {}, {}}};
+)",
+      plan.tensor_count, plan.op_count, std::max<uint64_t>(plan.arena_bytes, 16),
+      stored ? "static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned(16)));\n" : "",
+      checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
+      stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
+}
+
+std::string model_header(const pt_plan& plan, const std::string& name) {
+  return fmt::format(
+      R"(/* {}: what model.c, kernels.c and memory.c hold. */
+#ifndef PANTOUM_MODEL_H
+#define PANTOUM_MODEL_H
+
+#include "samples.h"
+#include "trainer.h"
+
+#define PT_MODEL_STORAGE {} /* whether training needs storage */
+
+extern const pt_model pt_model_description;
+extern const pt_memory pt_model_memory;
+extern const pt_kernel_table pt_model_kernels;
+extern const pt_sample_set pt_model_training, pt_model_test;
+
+#endif
+)",
+      name, plan.storage_bytes > 0 ? 1 : 0);
+}
+
+std::string limits(const pt_plan& plan) {
+  unsigned operands = 10, attributes = 12, rank = 5;  // of every operator that the rules of operands speak of
+  for (uint32_t op = 0; op < plan.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan, op, &view) != PT_OK) continue;
+    operands = std::max(operands, static_cast<unsigned>(view.input_count) + view.output_count);
+    attributes = std::max({attributes, static_cast<unsigned>(view.int_count), static_cast<unsigned>(view.real_count)});
+    for (unsigned at = 0; at < static_cast<unsigned>(view.input_count) + view.output_count; ++at)
+      rank = std::max(rank, static_cast<unsigned>(view.operands[at].rank));
+  }
+  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_TEXT",
+                     operands, attributes, rank);
+}
+
+}  // namespace pantoum::emit

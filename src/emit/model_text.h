@@ -1,0 +1,27 @@
+// What differs from model to model in a project, as C text: plan, kernel table, first contents, samples, memory.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+#include "emit/firmware.h"
+#include "pantoum/result.h"
+
+namespace pantoum::emit {
+
+// Rows of the portable kernels' table that a plan's ops use. E0291: it uses another kernel.
+[[nodiscard]] Result<std::set<size_t>> kernels_used(const pt_plan& plan);
+// The functions of these rows, and those that the interpreter calls.
+[[nodiscard]] std::set<std::string> symbols_of(const std::set<size_t>& rows);
+
+// model.c; `sizes`: what it puts into ROM is added. E0291 contents or batch do not fit the plan.
+[[nodiscard]] Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, FirmwareSizes& sizes);
+// kernels.c, memory.c and model.h.
+[[nodiscard]] std::string kernel_table(const std::set<size_t>& rows);
+[[nodiscard]] std::string memory_text(const pt_plan& plan, bool check_blocks);
+[[nodiscard]] std::string model_header(const pt_plan& plan, const std::string& name);
+// The interpreter's limits as definitions for the compiler, as small as this plan allows: less stack.
+[[nodiscard]] std::string limits(const pt_plan& plan);
+
+}  // namespace pantoum::emit

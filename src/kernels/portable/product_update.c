@@ -1,0 +1,120 @@
+#include "kernels/portable/compact.h"
+#include "kernels/portable/kernels.h"
+#include "kernels/portable/parallel.h"
+#include "kernels/portable/products.h"
+
+/* A weight's update as its gradient is made: the gradient is never a tensor. "reference" and "compact_whole" make it in
+ * the workspace, and then update; "compact" updates a strip of the weight as soon as that strip's gradient is finished.
+ * All call the products' and the optimizers' own kernels, so that bits are those of the two ops. */
+enum { kWeight = 2, kMostInputs = 5, kMostOutputs = 4 }; /* w g and three states */
+
+typedef struct update {
+  const pt_call* call;
+  pt_status (*rule)(const pt_call* call);
+  const int64_t* flag;
+} update;
+
+static pt_status (*rule_of(int64_t op))(const pt_call*) {
+  switch (op) {
+    case PT_OP_sgd:
+      return PT_NAME(pt_sgd);
+    case PT_OP_adam:
+      return PT_NAME(pt_adam);
+    case PT_OP_adamw:
+      return PT_NAME(pt_adamw);
+    case PT_OP_rmsprop:
+      return PT_NAME(pt_rmsprop);
+    case PT_OP_adagrad:
+      return PT_NAME(pt_adagrad);
+    default:
+      return NULL;
+  }
+}
+
+static pt_tensor elements_of(const pt_tensor* whole, size_t at, size_t count) {
+  pt_tensor part = {.data = (pt_real*)whole->data + at, .rank = 1, .dtype = PT_REAL_DTYPE};
+  part.dims[0] = (uint32_t)count;
+  return part;
+}
+
+static void take(const void* context, size_t batch, size_t row, size_t at, size_t count, const pt_real* made) {
+  const update* u = context;
+  const unsigned states = u->call->output_count - 1u;
+  pt_tensor inputs[kMostInputs], outputs[kMostOutputs];
+  pt_call part = *u->call;
+  (void)batch, (void)row;
+  inputs[0] = elements_of(&u->call->inputs[kWeight], at, count);
+  inputs[1] = inputs[0], inputs[1].data = (pt_real*)(uintptr_t)made;
+  for (unsigned state = 0; state < states; ++state)
+    inputs[2 + state] = elements_of(&u->call->inputs[kWeight + 1 + state], at, count);
+  for (unsigned output = 0; output <= states; ++output)
+    outputs[output] = elements_of(&u->call->outputs[output], at, count);
+  part.inputs = inputs, part.input_count = (uint16_t)(2 + states);
+  part.outputs = outputs;
+  part.ints = u->flag, part.int_count = 1;
+  part.pool = NULL;
+  (void)u->rule(&part);
+}
+
+static pt_status update_of(const pt_call* call, int product_ints, update* made) {
+  *made = (update){call, rule_of(call->ints[product_ints + PT_UPDATE_OP]), call->ints + product_ints + PT_UPDATE_FLAG};
+  return made->rule == NULL || call->output_count > kMostOutputs ? PT_E_ARGUMENT : PT_OK;
+}
+
+typedef pt_status (*product)(const pt_call* call);
+typedef void (*strips)(const pt_call* call, const pt_finish* finish);
+
+static pt_status whole(const pt_call* call, int product_ints, product gradient) {
+  pt_tensor made = call->outputs[0];
+  pt_call part = *call;
+  update u;
+  pt_status status = update_of(call, product_ints, &u);
+  if (status != PT_OK) return status;
+  made.data = call->workspace;
+  part.input_count = 2, part.outputs = &made, part.output_count = 1;
+  status = gradient(&part);
+  if (status == PT_OK) take(&u, 0, 0, 0, pt_elements(&made), made.data);
+  return status;
+}
+
+static pt_status strip_by_strip(const pt_call* call, int product_ints, strips gradient) {
+  update u;
+  const pt_finish finish = {take, &u, call->workspace};
+  const pt_status status = update_of(call, product_ints, &u);
+  if (status == PT_OK) gradient(call, &finish);
+  return status;
+}
+
+enum { kMatmulInts = 2 };
+
+pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call) {
+  return whole(call, kMatmulInts, PT_NAME(pt_matmul_reference));
+}
+pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call) {
+  return strip_by_strip(call, kMatmulInts, PT_NAME(pt_matmul_compact_finish));
+}
+pt_status PT_NAME(pt_matmul_update_compact_whole)(const pt_call* call) {
+  return whole(call, kMatmulInts, PT_NAME(pt_matmul_compact));
+}
+pt_status PT_NAME(pt_conv2d_dw_update_reference)(const pt_call* call) {
+  return whole(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_reference));
+}
+pt_status PT_NAME(pt_conv2d_dw_update_compact)(const pt_call* call) {
+  return strip_by_strip(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_compact_finish));
+}
+pt_status PT_NAME(pt_conv2d_dw_update_compact_whole)(const pt_call* call) {
+  return whole(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_compact));
+}
+
+size_t PT_NAME(pt_matmul_update_workspace)(const pt_call* call) {
+  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
+}
+size_t PT_NAME(pt_conv2d_dw_update_workspace)(const pt_call* call) {
+  return pt_elements(&call->outputs[0]) * sizeof(pt_real);
+}
+size_t PT_NAME(pt_matmul_update_compact_workspace)(const pt_call* call) {
+  return PT_NAME(pt_matmul_compact_scratch)(call) * sizeof(pt_real);
+}
+size_t PT_NAME(pt_conv2d_dw_update_compact_workspace)(const pt_call* call) {
+  return PT_NAME(pt_conv2d_dw_compact_scratch)(call) * sizeof(pt_real);
+}
