@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers bench-runtime peers
+.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -93,6 +93,14 @@ peers:
 BENCH :=
 bench-runtime: build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/runtime/run.py --pantoum $(PANTOUM) $(BENCH)
+
+# What the emitted firmware trains and takes in QEMU, in six cases: out/bench/firmware.json. BENCH as above.
+firmware-bench: build peers
+	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
+
+# Boards, emitted projects and the bench's cases, shortened; part of e2e.
+firmware-test: build
+	@$(CTEST) --test-dir $(RELEASE) -R firmware -j $(JOBS) --output-on-failure
 
 format:
 	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

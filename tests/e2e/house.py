@@ -60,10 +60,12 @@ def field(number, value):
 
 
 def onnx_node(op, inputs, outputs, name="", **ints):
-    """A node with lists of integers as attributes."""
-    attributes = [field(1, key.encode()) + b"".join(field(8, value) for value in values) + field(20, 7) for key, values in ints.items()]
+    """A node with integers, or lists of them, as attributes."""
+    def attribute(value):
+        return field(3, value) + field(20, 2) if isinstance(value, int) else b"".join(field(8, each) for each in value) + field(20, 7)
+    attributes = [field(1, key.encode()) + attribute(value) for key, value in ints.items()]
     return b"".join([*(field(1, i.encode()) for i in inputs), *(field(2, o.encode()) for o in outputs), field(3, name.encode()), field(4, op.encode()),
-                     *(field(5, attribute) for attribute in attributes)])
+                     *(field(5, each) for each in attributes)])
 
 
 def onnx_tensor(name, dims, values, dtype=1):
@@ -77,10 +79,10 @@ def npy(descr, shape, data):
     return b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode() + data
 
 
-def onnx_model(nodes, dims, tensors=(), outputs=("y",)):
-    """x [dims] -> nodes -> outputs, opset 17. A dim may be a name."""
+def onnx_model(nodes, dims, tensors=(), outputs=("y",), dtype=1):
+    """x [dims] -> nodes -> outputs, opset 17. A dim may be a name; the input's dtype is as in onnx_tensor."""
     shape = b"".join(field(1, field(2, d.encode()) if isinstance(d, str) else field(1, d)) for d in dims)
-    x = field(1, b"x") + field(2, field(1, field(1, 1) + field(2, shape)))
+    x = field(1, b"x") + field(2, field(1, field(1, dtype) + field(2, shape)))
     graph = b"".join(field(1, node) for node in nodes) + field(2, b"g") + b"".join(field(5, t) for t in tensors) + field(11, x) + b"".join(field(12, field(1, name.encode())) for name in outputs)
     return field(1, 8) + field(7, graph) + field(8, field(1, b"") + field(2, 17))
 
