@@ -71,6 +71,7 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"op_table_bytes", sizes.op_table},
           {"tensor_table_bytes", sizes.tensor_table},
           {"weight_bytes", sizes.weights},
+          {"read_in_place_bytes", sizes.read_in_place},
           {"sample_bytes", sizes.samples},
           {"storage_blocks", sizes.storage_blocks}};
 }
@@ -80,12 +81,13 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       "emitted   {}\n"
       "RAM       {} in all: arena {}, stack {}; the session takes the rest\n"
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
-      "ROM       weights {}, samples {}; storage {} blocks of 512 bytes\n"
+      "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes\n"
       "next      make -C {} run\n",
       folder, base::show_bytes(static_cast<int64_t>(sizes.ram)), base::show_bytes(static_cast<int64_t>(sizes.arena)),
       base::show_bytes(static_cast<int64_t>(sizes.stack)), sizes.plan, sizes.instructions, sizes.code,
       sizes.instructions == 0 ? 0.0 : static_cast<double>(sizes.code) / static_cast<double>(sizes.instructions),
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
+      base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
       base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks, folder);
 }
 

@@ -56,7 +56,7 @@ std::set<std::string> board_files(const Board& board) {
 }
 
 FirmwareSizes sizes_of(const pt_plan& plan) {
-  FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size};
+  FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size, .read_in_place = plan.rom_bytes};
   if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
@@ -83,8 +83,9 @@ Trains on {1}{2}, as it was planned.
 | of it the stack | {5} |
 | plan in ROM: {6} instructions in {7} bytes, ops {8}, tensors {9}, in all | {10} |
 | weights in ROM | {11} |
-| samples in ROM | {12} |
-| blocks of 512 bytes in storage | {13} |
+| of them read in place | {12} |
+| samples in ROM | {13} |
+| blocks of 512 bytes in storage | {14} |
 
     make        # builds
     make run    # runs: steps, losses, what the stack took
@@ -94,7 +95,7 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks);
+      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks);
 }
 
 // What emit::run_on_host reads.

@@ -44,6 +44,7 @@ struct Firmware {
 struct FirmwareSizes {
   uint64_t ram = 0, stack = 0, arena = 0, session = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
+  uint64_t read_in_place = 0;                                                     // of the weights, by kernels
   uint64_t weights = 0, samples = 0, storage_blocks = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "autodiff/running_statistics.h"
 #include "cost/cost_graph_json.h"
 #include "cost/measure.h"
+#include "cost/read_in_place.h"
 #include "pipeline/pipeline.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/fusions.h"
@@ -57,6 +58,13 @@ rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
   return {.block = back_end->channel_block,
           .weight_layout = [back_end](uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4],
                                       const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
+}
+
+std::vector<const ir::Graph*> programs_of(const Compiled& compiled) {
+  std::vector<const ir::Graph*> programs{&compiled.training, &compiled.evaluation};
+  if (compiled.features) programs.push_back(&*compiled.features);
+  if (compiled.accumulation) programs.push_back(&*compiled.accumulation);
+  return programs;
 }
 
 }  // namespace
@@ -127,8 +135,10 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
   PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
+  if (request.rom) device.rom_bytes = *request.rom;
   const cost::CostGraphOptions options{.params_in = model.params_in,
                                        .ram = request.options.ram,
+                                       .in_rom = cost::read_in_place(programs_of(compiled), device),
                                        .in_place = request.options.in_place,
                                        .kernels = compiled.kernels->table(),
                                        .threads = request.kernel_threads,
