@@ -53,11 +53,12 @@ void add_limit_options(CLI::App& verb, LimitWords& words) {
 }
 
 void add_length_options(CLI::App& verb, TrainingLength& length) {
-  verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within")
+  verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within and for `pantoum emit`")
       ->check(CLI::PositiveNumber);
   verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch")
       ->check(CLI::PositiveNumber);
-  verb.add_option("--samples", length.samples, "of the training set")->check(CLI::PositiveNumber);
+  verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs")
+      ->check(CLI::PositiveNumber);
 }
 
 Result<void> set_limits(const LimitWords& words, pipeline::PlanRequest& request) {

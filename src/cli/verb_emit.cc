@@ -9,6 +9,8 @@
 #include "cli/cli.h"
 #include "cli/data_options.h"
 #include "cli/model_options.h"
+#include "cli/run_options.h"
+#include "cli/step_limits.h"
 #include "cost/device.h"
 #include "emit/boards.h"
 #include "emit/firmware.h"
@@ -22,14 +24,16 @@ struct Options {
   DataWords data;
   std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
   int64_t samples = 0, test_samples = 0;
-  uint64_t steps = 100;
+  std::optional<uint64_t> steps;
   std::optional<double> lr;
+  ScheduleWords rate;
 };
 
 // The options of the `plan` command that made a plan.
 struct PlanCommand {
   ModelWords model;
   PlanWords plan;
+  TrainingLength length;
 };
 
 Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) {
@@ -42,8 +46,9 @@ Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) 
   app.add_option("MODEL", command.model.model);
   add_model_options(app, command.model);
   add_plan_options(app, command.plan);
+  add_length_options(app, command.length);
   for (const char* other : {"-o,--output", "--binary-out", "--costgraph-out", "--write-min-plan", "--warm-start",
-                            "--planner", "--page-file", "--format", "--steps", "--epochs", "--samples"})
+                            "--planner", "--page-file", "--format"})
     app.add_option_function<std::string>(other, [](const std::string&) {});
   try {
     app.parse(std::vector<std::string>(plan.command.rbegin(), plan.command.rend()));
@@ -52,6 +57,13 @@ Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) 
                 "plan again with this release");
   }
   return command;
+}
+
+// As long as the user says, else as long as the training that was planned; 100 steps where it does not say either.
+uint64_t steps_of(const Options& options, const TrainingLength& planned) {
+  constexpr uint64_t kSteps = 100;
+  const auto steps = static_cast<uint64_t>(planned.steps);
+  return options.steps.value_or(steps > 0 ? steps : kSteps);
 }
 
 std::vector<std::string> batch_names(const ir::Graph& training) {
@@ -126,7 +138,8 @@ Result<int> emit_project(const Options& options) {
     }
   }
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
-  firmware.steps = options.steps;
+  firmware.steps = steps_of(options, command.length);
+  PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
   firmware.stack_bytes = static_cast<uint64_t>(stack);
@@ -162,11 +175,15 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");
-  verb->add_option("--steps", options->steps, "of the training, in the project's main.c")->check(CLI::PositiveNumber);
-  verb->add_option("--samples", options->samples, "of --data that the project holds; all without it")
+  add_schedule_options(*verb, options->rate);
+  verb->add_option("--steps", options->steps,
+                   "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--samples", options->samples,
+                   "how many of --data's samples the project holds, the first ones; all of them without it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--test-samples", options->test_samples,
-                   "of the test set, for an evaluation at the end; none without it")
+                   "how many of the test set's samples it holds, for an evaluation at the end; none without it")
       ->check(CLI::PositiveNumber);
   verb->add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
   verb->add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");

@@ -126,7 +126,7 @@ void add_run_firmware(CLI::App& app, Action& chosen) {
   CLI::App* verb =
       app.add_subcommand("run-firmware", "builds and runs an emitted project, and compares it with the host");
   verb->add_option("DIR", options->folder, "the project")->required();
-  verb->add_option("--steps", options->steps, "of the whole training; as many as it was emitted for without it");
+  verb->add_option("--steps", options->steps, "steps of the whole training; as many as it was emitted for without it");
   verb->add_flag("--fresh", options->fresh, "from the beginning: an empty storage");
   add_common(*verb, options->common);
   verb->final_callback([options, &chosen] { chosen = [options] { return run_firmware(*options); }; });

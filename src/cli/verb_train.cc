@@ -248,7 +248,7 @@ Result<void> write_report(const Options& options) {
 
 Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prepared& prepared,
                                               const std::string& weights) {
-  PANTOUM_ASSIGN(const train::Schedule schedule, schedule_of(options.run));
+  PANTOUM_ASSIGN(const train::Schedule schedule, schedule_of(options.run.rate));
   train::TrainerOptions settings{.page_file = options.page_file,
                                  .threads = thread_count(options.plan),
                                  .seed = options.model.seed,
@@ -288,7 +288,7 @@ Result<int> train_model(Options options) {
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
   PANTOUM_TRY(preparation_of(options.data));
-  PANTOUM_TRY(schedule_of(options.run));
+  PANTOUM_TRY(schedule_of(options.run.rate));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
 
   // The compiler's memory is given back before the arena is made.

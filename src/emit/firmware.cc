@@ -112,12 +112,10 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
     }
     return nlohmann::ordered_json{{"count", of.count}, {"rows", rows}};
   };
-  return nlohmann::ordered_json{{"steps", firmware.steps},
-                                {"lr", firmware.lr},
-                                {"seed", firmware.seed},
-                                {"batch", firmware.inputs},
-                                {"training", set(firmware.training)},
-                                {"test", set(firmware.test)}}
+  return nlohmann::ordered_json{
+             {"steps", firmware.steps},   {"lr", firmware.lr},        {"schedule", train::to_text(firmware.schedule)},
+             {"seed", firmware.seed},     {"batch", firmware.inputs}, {"training", set(firmware.training)},
+             {"test", set(firmware.test)}}
              .dump(1) +
          "\n";
 }

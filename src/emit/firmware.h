@@ -11,6 +11,7 @@
 #include "artifact/safetensors.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
+#include "train/schedule.h"
 
 namespace pantoum::emit {
 
@@ -34,6 +35,7 @@ struct Firmware {
   std::vector<std::string> inputs;          // tensors of the batch: the inputs, then the targets
   Samples training, test;
   double lr = 0.01;
+  train::Schedule schedule;
   uint64_t seed = 0, steps = 100;
   uint64_t ram_bytes = 0;    // of the device, everything in all
   uint64_t stack_bytes = 0;  // 0: 2 KiB

@@ -16,6 +16,7 @@
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
 #include "runtime/plan_bytes.h"
+#include "train/schedule.h"
 
 namespace pantoum::emit {
 namespace {
@@ -64,6 +65,7 @@ class Project {
     PANTOUM_TRY(start());
     const pt_samples training = pt_samples_of(&training_), test = pt_samples_of(&test_);
     HostRun done{.steps = steps == 0 ? steps_ : steps};
+    trainer_.steps = done.steps;
     while (trainer_.step < done.steps) {
       float loss = 0;
       PANTOUM_TRY(good(pt_trainer_step(&trainer_, &training, &loss), "a step"));
@@ -105,6 +107,9 @@ class Project {
 
   Result<void> read_run(const Json& run) {
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
+    PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
+    runtime_schedule_ = train::runtime_schedule(schedule_);
+    model_.schedule = &runtime_schedule_, model_.rate_at = pt_rate_at;
     for (const Json& name : run.at("batch")) {
       const int32_t tensor = pt_plan_tensor(&plan_, name.get<std::string>().c_str());
       pt_tensor_info info;
@@ -177,6 +182,8 @@ class Project {
   pt_plan plan_{};
   pt_model model_{};
   uint64_t steps_ = 0;
+  train::Schedule schedule_;
+  pt_schedule runtime_schedule_{};
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
   std::vector<pt_first_contents> contents_;

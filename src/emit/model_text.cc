@@ -32,6 +32,27 @@ std::string symbol(const char* function) {
   return std::string(function) + "_f32";
 }
 
+bool is_constant(const train::Schedule& schedule) {
+  return schedule.decay == train::Schedule::Decay::kConstant && schedule.warmup.value == 0;
+}
+
+std::string initializer(const train::Extent& extent) {
+  return fmt::format("{{{}, {}}}", literal(extent.value), extent.percent);
+}
+
+// "": there is none, and the function of the rate is not linked.
+std::string schedule_text(const train::Schedule& schedule) {
+  if (is_constant(schedule)) return "";
+  std::vector<std::string> places;
+  for (const train::Extent& extent : schedule.at) places.push_back(initializer(extent));
+  const std::string array =
+      places.empty() ? "" : fmt::format("static const pt_extent places[] = {{{}}};\n", fmt::join(places, ", "));
+  return fmt::format("/* {} */\n{}static const pt_schedule schedule = {{{}, {}, {}, {}, {}, {}, {}}};\n",
+                     train::to_text(schedule), array, static_cast<int>(schedule.decay), initializer(schedule.warmup),
+                     literal(schedule.gamma), initializer(schedule.every), places.empty() ? "NULL" : "places",
+                     places.size(), literal(schedule.to));
+}
+
 class Model {
  public:
   Model(const Firmware& firmware, const pt_plan& plan) : firmware_(firmware), plan_(plan) {}
@@ -46,7 +67,7 @@ class Model {
     text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
     text += fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", rows_);
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
-    return text + description();
+    return text + schedule_text(firmware_.schedule) + description();
   }
 
  private:
@@ -102,9 +123,10 @@ class Model {
         "    plan, sizeof plan, &pt_model_kernels, {}, contents, rows,\n"
         "    sizeof contents / sizeof contents[0], sizeof rows / sizeof rows[0], {},\n"
         "    {}, {}, {}, {}, {},\n"
-        "    {}, {}u,\n}};\n",
+        "    {}, {}u, {},\n}};\n",
         rom_.empty() ? "NULL" : "rom", batch_, program("train"), program("eval"), tensor("loss"), tensor("eval.loss"),
-        tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed);
+        tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
+        is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at");
   }
 
   const Firmware& firmware_;

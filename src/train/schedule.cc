@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/settings.h"
-#include "kernels/portable/pt_math.h"
 
 namespace pantoum::train {
 namespace {
@@ -40,11 +39,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 // "100" steps, or "5%" of all.
 Result<Extent> parse_extent(std::string text, bool positive, const std::string& where) {
-  Extent extent;
+  Extent extent{};
   extent.percent = !text.empty() && text.back() == '%';
-  if (extent.percent) text.pop_back();
+  if (extent.percent != 0) text.pop_back();
   PANTOUM_ASSIGN(extent.value, base::parse_number(text, where));
-  const bool whole = extent.percent || extent.value == static_cast<double>(static_cast<int64_t>(extent.value));
+  const bool whole = extent.percent != 0 || extent.value == static_cast<double>(static_cast<int64_t>(extent.value));
   if (extent.value < 0 || extent.value > 1e15 || (positive && extent.value == 0) || !whole)
     return fail("E0116", fmt::format("{} is no number of steps", text), where, "write 100, or 5% of all steps");
   return extent;
@@ -83,57 +82,7 @@ Result<void> set(const std::string& key, const std::string& value, const std::st
 }
 
 std::string to_text(const Extent& extent) {
-  return fmt::format("{}{}", extent.value, extent.percent ? "%" : "");
-}
-
-double power(double base, uint64_t exponent) {
-  double result = 1;
-  for (; exponent > 0; exponent >>= 1, base *= base)
-    if (exponent & 1) result *= base;
-  return result;
-}
-
-constexpr double kHalfPi = 1.5707963267948966;
-
-// cos(pi t / 2) for t from 0 to 1, by the Taylor series nearest to it.
-double quarter_wave(double t) {
-  const bool falls = t > 0.5;
-  const double x = (falls ? 1 - t : t) * kHalfPi, z = -x * x;
-  double sum = 0;  // of z^n / (2n)!, or / (2n + 1)!
-  for (int n = 10; n >= 1; --n) {
-    const double even = 2.0 * n, odd = even + 1;
-    sum = (sum + 1) * z / (falls ? even * odd : even * (even - 1));
-  }
-  return falls ? x * (1 + sum) : 1 + sum;
-}
-
-// How often the steps of `at` have been passed.
-uint64_t passed(const std::vector<Extent>& at, uint64_t step, uint64_t total) {
-  return static_cast<uint64_t>(std::count_if(
-      at.begin(), at.end(), [&](const Extent& extent) { return static_cast<double>(step) >= extent.steps(total); }));
-}
-
-// Of a decay whose steps are counted from its own start.
-double decayed(const Schedule& schedule, double lr, uint64_t step, uint64_t total) {
-  const double done = static_cast<double>(step),
-               share = total > 0 ? std::min(done / static_cast<double>(total), 1.0) : 0;
-  switch (schedule.decay) {
-    case Decay::kStep:
-      return lr * power(schedule.gamma, static_cast<uint64_t>(done / std::max(schedule.every.steps(total), 1.0)));
-    case Decay::kMultiStep:
-      return lr * power(schedule.gamma, passed(schedule.at, step, total));
-    case Decay::kExponential:
-      return lr * power(schedule.gamma, step);
-    case Decay::kCosine: {
-      const double wave = quarter_wave(share);
-      return schedule.to + (lr - schedule.to) * (wave * wave);  // (1 + cos(pi t)) / 2
-    }
-    case Decay::kLinear:
-      return lr + (schedule.to - lr) * share;
-    case Decay::kConstant:
-      break;
-  }
-  return lr;
+  return fmt::format("{}{}", extent.value, extent.percent != 0 ? "%" : "");
 }
 
 }  // namespace
@@ -172,10 +121,19 @@ std::string to_text(const Schedule& schedule) {
   return text + ",warmup=" + to_text(schedule.warmup);
 }
 
+pt_schedule runtime_schedule(const Schedule& schedule) {
+  return {.decay = static_cast<uint8_t>(schedule.decay),
+          .warmup = schedule.warmup,
+          .gamma = schedule.gamma,
+          .every = schedule.every,
+          .at = schedule.at.data(),
+          .at_count = static_cast<uint32_t>(schedule.at.size()),
+          .to = schedule.to};
+}
+
 double rate_at(const Schedule& schedule, double lr, uint64_t step, uint64_t total) {
-  const auto warmup = static_cast<uint64_t>(schedule.warmup.steps(total));
-  if (step < warmup) return lr * (static_cast<double>(step + 1) / static_cast<double>(warmup));
-  return decayed(schedule, lr, step - warmup, total > warmup ? total - warmup : 0);
+  const pt_schedule same = runtime_schedule(schedule);
+  return pt_rate_at(&same, lr, step, total);
 }
 
 }  // namespace pantoum::train

@@ -6,24 +6,25 @@
 #include <vector>
 
 #include "pantoum/result.h"
+#include "runtime/schedule.h"
 
 namespace pantoum::train {
 
-// A number of steps, or a share of all of them.
-struct Extent {
-  double value = 0;
-  bool percent = false;
-  [[nodiscard]] double steps(uint64_t total) const {
-    return percent ? value / 100 * static_cast<double>(total) : value;
-  }
-};
+using Extent = pt_extent;  // a number of steps, or a share of all of them
 
 // Warm-up, then a decay that counts its steps from the warm-up's end, as torch.optim.lr_scheduler.SequentialLR chains
 // LinearLR with StepLR, MultiStepLR, ExponentialLR, CosineAnnealingLR or LinearLR.
 struct Schedule {
-  enum class Decay : uint8_t { kConstant, kStep, kMultiStep, kExponential, kCosine, kLinear };
+  enum class Decay : uint8_t {
+    kConstant = PT_DECAY_CONSTANT,
+    kStep = PT_DECAY_STEP,
+    kMultiStep = PT_DECAY_MULTI_STEP,
+    kExponential = PT_DECAY_EXPONENTIAL,
+    kCosine = PT_DECAY_COSINE,
+    kLinear = PT_DECAY_LINEAR
+  };
   Decay decay = Decay::kConstant;
-  Extent warmup;           // the rate rises in equal parts; its last step has the whole rate
+  Extent warmup = {};      // the rate rises in equal parts; its last step has the whole rate
   double gamma = 0.1;      // step, multi_step, exponential: the factor
   Extent every = {};       // step: so often
   std::vector<Extent> at;  // multi_step: there
@@ -35,6 +36,9 @@ struct Schedule {
 [[nodiscard]] Result<Schedule> parse_schedule(const std::string& text, const std::string& where);
 // What parse_schedule reads back as the same.
 [[nodiscard]] std::string to_text(const Schedule& schedule);
+
+// The same as the runtime has it; it looks into `schedule`, which outlives it.
+[[nodiscard]] pt_schedule runtime_schedule(const Schedule& schedule);
 
 // The rate of step `step` (0 for the first) of `total`. The same bits on every machine.
 [[nodiscard]] double rate_at(const Schedule& schedule, double lr, uint64_t step, uint64_t total);

@@ -75,6 +75,23 @@ class Firmware(Projects):
             self.assertEqual(sizes["storage_blocks"], 0)
         self.assertEqual(len(states), 1)
 
+    def test_a_schedule_gives_the_same_rates_on_every_processor(self):
+        plan = self.plan("schedule", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
+        rates = {"constant": (), "cosine": ("--schedule", "cosine,to=0.003", "--warmup", 3), "multi_step": ("--schedule", "multi_step,at=4:70%,gamma=0.3"),
+                 "step": ("--schedule", "step,every=25%"), "exponential": ("--schedule", "exponential,gamma=0.9"),
+                 "linear": ("--schedule", "linear,to=0.001,warmup=10%")}
+        told = {}
+        for name, words in rates.items():
+            folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
+            told[name] = self.run_equal(folder)
+            self.assertEqual(told[name]["losses_compared"], 2)
+        self.assertEqual(len({each["state"] for each in told.values()}), len(rates))
+        for target in ("cortex-m0", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m55",):
+            folder, _ = self.emit(plan, f"rate-{target[0]}", target, *rates["cosine"])
+            there = self.run_equal(folder)
+            self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
+        self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
+
     def test_state_in_storage_on_an_sd_card(self):
         plan = self.plan("paged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, sizes = self.emit(plan, "paged", ("cortex-m3",))
@@ -83,6 +100,26 @@ class Firmware(Projects):
         self.assertGreater(int(told["paged"].split()[1]), 0)
         used, reserved = (int(word) for word in told["stack"].split(" of "))
         self.assertLess(used, reserved)
+
+    def test_cmake_builds_what_make_builds(self):
+        plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        for target in ("posix",), ("cortex-m3",):
+            folder, _ = self.emit(plan, f"cmake-{target[0]}", target)
+            with open(os.path.join(folder, "CMakeLists.txt")) as file:
+                text = file.read()
+            for flag in "-Wall", "-Wextra", "-Werror", "-Wconversion", "-ffp-contract=off":
+                self.assertIn(f";{flag};", text)
+            made = self.make_run(folder)
+            self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
+            os.remove(os.path.join(folder, "storage.img"))
+            build = os.path.join(folder, "build", "cmake")
+            alone = {name: word for name, word in os.environ.items() if not name.startswith("CMAKE_")}
+            for words in ["-S", folder, "-B", build], ["--build", build, "--target", "run"]:
+                done = subprocess.run(["cmake", *words], env=alone, capture_output=True, text=True, timeout=300)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            told = [line for line in made.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")]
+            self.assertEqual([line.split(" ")[0] for line in told], ["step", "step", "state", "written"])
+            self.assertEqual([line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")], told)
 
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
@@ -130,6 +167,16 @@ class Firmware(Projects):
         self.assertIn(f"train: status {E_IO}", done.stdout + done.stderr)
         self.assertIn("resumed", self.make_run(folder).stdout)
         self.run_equal(folder)
+
+    def test_a_project_is_as_long_as_its_plan_says(self):
+        planned = self.plan("length", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--steps", 7, "--samples", 64)
+        for words, steps in ((), 7), (("--steps", 5), 5):
+            folder = self.path(f"length-{steps}")
+            self.succeed("emit", planned, "--target", "posix", "--data", self.path("data"), "--samples", 6, *words, "-o", folder)
+            self.assertIn(f"step {steps} loss", self.make_run(folder).stdout)
+            with open(os.path.join(folder, "model", "run.json")) as file:
+                run = json.load(file)
+            self.assertEqual((run["steps"], run["training"]["count"]), (steps, 6))
 
     def test_what_cannot_be_emitted_is_told(self):
         plan = self.plan("small", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")

@@ -5,7 +5,8 @@
 #include "print.h"
 
 #ifndef STEPS
-#define STEPS 100 /* of the whole training; a run that was cut off goes on until there are so many */
+#define STEPS \
+  100 /* of the whole training: a run that was cut off goes on, and a schedule falls, until there are so many */
 #endif
 #ifndef TELL_EVERY
 #define TELL_EVERY 10
@@ -56,6 +57,7 @@ int main(void) {
   if (status == PT_OK)
     status = pt_trainer_open(&trainer, &pt_model_description, &pt_model_memory, PT_MODEL_STORAGE ? &blocks : NULL);
   if (status != PT_OK) return stop("open", status);
+  trainer.steps = STEPS;
   if (trainer.step > 0) print_resumed(&trainer);
   status = train();
   if (status != PT_OK) return stop("train", status);

@@ -97,13 +97,19 @@ static void take_result(pt_trainer* trainer, int32_t tensor, float* to, size_t c
   if (data != NULL) memcpy(to, data, count * sizeof *to);
 }
 
+static double rate(const pt_trainer* trainer) {
+  const pt_model* model = trainer->model;
+  return model->schedule == NULL ? model->lr
+                                 : model->rate_at(model->schedule, model->lr, trainer->step, trainer->steps);
+}
+
 static pt_status run(pt_trainer* trainer, int32_t program, const pt_samples* samples, uint32_t first) {
   pt_scalars scalars;
   pt_status status = program < 0 || samples->count == 0 ? PT_E_ARGUMENT : fill(trainer, samples, first);
   if (status != PT_OK) return status;
   scalars.step = trainer->step + 1;
   scalars.seed = trainer->model->seed;
-  scalars.lr = trainer->model->lr;
+  scalars.lr = rate(trainer);
   place_staging(trainer, program);
   status = pt_run(trainer->session, (uint32_t)program, &scalars);
   place_staging(trainer, trainer->model->train);
@@ -122,7 +128,9 @@ static uint32_t next_sample(uint64_t step, uint32_t batch, uint32_t count) {
 
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
   const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
-  pt_status status = run(trainer, trainer->model->train, samples, first);
+  pt_status status = trainer->model->schedule != NULL && trainer->steps == 0
+                         ? PT_E_ARGUMENT
+                         : run(trainer, trainer->model->train, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
   take_result(trainer, trainer->model->loss, loss, 1);

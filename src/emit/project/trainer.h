@@ -5,11 +5,11 @@
 
 #include "block_pager.h"
 #include "commit.h"
+#include "runtime/schedule.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include "pantoum/pantoum.h"
 
 /* First contents of a tensor that lives in RAM or storage between steps. NULL: zeros. */
 typedef struct pt_first_contents {
@@ -34,6 +34,8 @@ typedef struct pt_model {
   int32_t loss, eval_loss, right; /* results: f32 [], f32 [], f32 [2] (right, counted); -1 if there is none */
   double lr;
   uint64_t seed;
+  const pt_schedule* schedule;                                                              /* NULL: the rate stays */
+  double (*rate_at)(const pt_schedule* schedule, double lr, uint64_t step, uint64_t total); /* pt_rate_at, or NULL */
 } pt_model;
 
 /* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. */
@@ -51,7 +53,8 @@ typedef struct pt_trainer {
   pt_blocks* blocks; /* NULL: no storage */
   pt_block_pager pager;
   pt_journal journal;
-  uint64_t step; /* complete ones */
+  uint64_t step;  /* complete ones */
+  uint64_t steps; /* of the whole training, which a schedule asks for; set after pt_trainer_open */
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
@@ -65,8 +68,8 @@ typedef struct pt_memory {
  * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; the other errors of
  * pt_plan_open, pt_session_open and the storage. */
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
-/* One step on the next `batch` samples, in turn. After a failure the trainer is to be opened again: the storage is as
- * the last commit left it. */
+/* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. After a failure the
+ * trainer is to be opened again: the storage is as the last commit left it. */
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
 /* The steps so far outlive a loss of power. Where state lives in storage, it follows every step. */
 pt_status pt_trainer_commit(pt_trainer* trainer);
