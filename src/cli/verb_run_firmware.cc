@@ -25,7 +25,7 @@ struct Options {
 // What a run printed (project/print.h).
 struct Told {
   std::map<uint64_t, uint32_t> losses;  // bits, by step
-  std::string state, stack, paged, written, test, rest;
+  std::string state, stack, paged, written, features, test, rest;
   int exit_code = 0;
 };
 
@@ -47,6 +47,8 @@ void read_line(const std::string& line, Told& told) {
     told.paged = rest;
   } else if (what == "written") {
     told.written = rest;
+  } else if (what == "features") {
+    told.features = rest;
   } else if (what == "test") {
     told.test = rest;
   } else {
@@ -101,14 +103,22 @@ Result<int> run_firmware(const Options& options) {
   const std::string state = fmt::format("0x{:08x}", host.state);
   const bool equal = state == told.state && unequal == 0;
   if (options.common.json()) {
-    const nlohmann::ordered_json line{{"equal", equal},          {"steps", host.steps}, {"state", told.state},
-                                      {"host_state", state},     {"stack", told.stack}, {"paged", told.paged},
-                                      {"written", told.written}, {"test", told.test},   {"losses_compared", compared}};
+    const nlohmann::ordered_json line{{"equal", equal},
+                                      {"steps", host.steps},
+                                      {"state", told.state},
+                                      {"host_state", state},
+                                      {"stack", told.stack},
+                                      {"paged", told.paged},
+                                      {"written", told.written},
+                                      {"test", told.test},
+                                      {"features", told.features},
+                                      {"losses_compared", compared}};
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("ran       %llu steps; stack %s bytes; paged %s; written to storage %s\n",
                 static_cast<unsigned long long>(host.steps), told.stack.c_str(), told.paged.c_str(),
                 told.written.c_str());
+    if (!told.features.empty()) std::printf("features  of %s\n", told.features.c_str());
     if (!told.test.empty()) std::printf("test      %s\n", told.test.c_str());
     std::printf("bits      parameters and state %s on the device, %s on the host; %llu losses compared: %s\n",
                 told.state.c_str(), state.c_str(), static_cast<unsigned long long>(compared),

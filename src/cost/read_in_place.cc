@@ -8,8 +8,8 @@ namespace {
 constexpr Bytes kWidest = 8;  // of an element: where it may begin
 
 bool may_be_frozen(const ir::Value& value) {
-  return value.producer == ir::kNone && (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer ||
-                                         value.role == ir::Role::kConstant);
+  return value.producer == ir::kNone &&
+         (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kConstant);
 }
 
 std::set<std::string> changed_or_results(const std::vector<const ir::Graph*>& programs) {
@@ -17,8 +17,7 @@ std::set<std::string> changed_or_results(const std::vector<const ir::Graph*>& pr
   for (const ir::Graph* program : programs) {
     for (const ir::Value& value : program->values)
       if (value.next != ir::kNone) names.insert(value.name);
-    for (const ir::ValueId result : program->results)
-      names.insert(program->value(ir::root_of(*program, result)).name);
+    for (const ir::ValueId result : program->results) names.insert(program->value(ir::root_of(*program, result)).name);
   }
   return names;
 }

@@ -50,14 +50,13 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
 }
 
 std::set<std::string> board_files(const Board& board) {
-  std::set<std::string> files{"block_pager.c", "commit.c", "trainer.c", "samples.c", "print.c"};
+  std::set<std::string> files{"block_pager.c", "commit.c", "feature_store.c", "trainer.c", "samples.c", "print.c"};
   for (const std::string& name : board.files()) files.insert(name);
   return files;
 }
 
 FirmwareSizes sizes_of(const pt_plan& plan) {
   FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size, .read_in_place = plan.rom_bytes};
-  if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
@@ -86,6 +85,7 @@ Trains on {1}{2}, as it was planned.
 | of them read in place | {12} |
 | samples in ROM | {13} |
 | blocks of 512 bytes in storage | {14} |
+| of them the backbone's features, written once | {15} |
 
     make        # builds
     make run    # runs: steps, losses, what the stack took
@@ -95,7 +95,7 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks);
+      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks);
 }
 
 // What emit::run_on_host reads.
@@ -112,10 +112,16 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
     }
     return nlohmann::ordered_json{{"count", of.count}, {"rows", rows}};
   };
-  return nlohmann::ordered_json{
-             {"steps", firmware.steps},   {"lr", firmware.lr},        {"schedule", train::to_text(firmware.schedule)},
-             {"seed", firmware.seed},     {"batch", firmware.inputs}, {"training", set(firmware.training)},
-             {"test", set(firmware.test)}}
+  nlohmann::ordered_json batch = nlohmann::ordered_json::array();
+  for (const BatchName& each : firmware.inputs) batch.push_back({{"name", each.name}, {"readers", each.readers}});
+  return nlohmann::ordered_json{{"steps", firmware.steps},
+                                {"lr", firmware.lr},
+                                {"schedule", train::to_text(firmware.schedule)},
+                                {"seed", firmware.seed},
+                                {"batch", batch},
+                                {"features", firmware.features},
+                                {"training", set(firmware.training)},
+                                {"test", set(firmware.test)}}
              .dump(1) +
          "\n";
 }
@@ -131,7 +137,10 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   FirmwareSizes sizes = sizes_of(plan);
+  PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
   sizes.ram = firmware.ram_bytes;
+  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count);
+  if (!batch.features.empty()) sizes.feature_blocks = sizes.storage_blocks - pt_journal_blocks(&plan);
   sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
@@ -144,12 +153,13 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
     if (place == "main.c" && writer.has(place)) continue;
     PANTOUM_TRY(writer.write(place, file.text));
   }
-  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, sizes));
+  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
+  const bool is_stored = sizes.storage_blocks > 0;
   for (const char* made : {"model/model.c", "model/kernels.c", "model/memory.c"}) project.sources.emplace_back(made);
-  PANTOUM_TRY(writer.write("model/model.h", model_header(plan, firmware.name)));
+  PANTOUM_TRY(writer.write("model/model.h", model_header(firmware.name, is_stored)));
   PANTOUM_TRY(writer.write("model/model.c", text));
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
-  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan)));
+  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, is_stored)));
   std::string sample_bytes;
   PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, sample_bytes)));
   PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));

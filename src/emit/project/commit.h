@@ -4,6 +4,7 @@
  *   block 0, 1        the records
  *   blocks 2 ..       the plan's storage; a pair that lives there has two slots, whose roles a step exchanges
  *   then, twice       room for the state that lives in RAM: each record names the one that belongs to it
+ *   then              features, where the model keeps some (feature_store.h)
  *
  * A step writes neither the slots nor the room that the newest record names, so that whatever moment power is lost at,
  * that record's step is whole. */
