@@ -23,8 +23,9 @@ namespace {
 struct Options {
   Common common;
   DataWords data;
-  std::string plan, model, weights, target, board, ram, stack = "2KiB", output;
+  std::string plan, model, weights, target, board, ram, stack = "2KiB", endurance = "400GB", output;
   int64_t samples = 0, test_samples = 0;
+  bool check_blocks = false;
   std::optional<uint64_t> steps;
   std::optional<double> lr;
   ScheduleWords rate;
@@ -123,6 +124,7 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
   return {{"ram_bytes", sizes.ram},
           {"stack_bytes", sizes.stack},
           {"arena_bytes", sizes.arena},
+          {"checksum_bytes", sizes.sums},
           {"plan_bytes", sizes.plan},
           {"instructions", sizes.instructions},
           {"instruction_bytes", sizes.code},
@@ -132,7 +134,10 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"read_in_place_bytes", sizes.read_in_place},
           {"sample_bytes", sizes.samples},
           {"storage_blocks", sizes.storage_blocks},
-          {"feature_blocks", sizes.feature_blocks}};
+          {"feature_blocks", sizes.feature_blocks},
+          {"step_written_bytes", sizes.wear.paged},
+          {"commit_bytes", sizes.wear.commit},
+          {"commit_every", sizes.wear.commit_every}};
 }
 
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
@@ -156,14 +161,19 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(PlanCommand command, command_of(plan, options.plan));
   if (!options.model.empty()) command.model.model = options.model;
   if (!options.weights.empty()) command.model.weights = options.weights;
+  const std::string kernels = command.plan.kernels;
   if (command.plan.device == "host") command.plan.kernels = "portable";
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(command.model));
   model.cut_features = !command.feature_cache.empty();
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(command.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   plan::Infeasible infeasible;
-  PANTOUM_ASSIGN(const pipeline::Planned planned, pipeline::plan_model(compiled, request, &plan, &infeasible));
-  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled, planned));
+  Result<pipeline::Planned> planned = pipeline::plan_model(compiled, request, &plan, &infeasible);
+  if (!planned && planned.error().code == "E0231" && kernels != command.plan.kernels)
+    return fail("E0291", "the plan is of another training step, or of kernels that firmware does not have",
+                options.plan, "plan with --kernels portable, or for a device other than the host");
+  if (!planned) return tl::make_unexpected(planned.error());
+  PANTOUM_ASSIGN(const std::vector<std::byte> binary, pipeline::encode_programs(compiled, *planned));
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(options.output) / "model";
   std::filesystem::create_directories(folder, error);
@@ -182,6 +192,9 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));
+  PANTOUM_ASSIGN(const int64_t endurance, base::parse_bytes(options.endurance, "--endurance"));
+  firmware.endurance = static_cast<uint64_t>(endurance);
+  firmware.check_blocks = options.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(stack);
   firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
   if (!options.ram.empty()) {
@@ -212,6 +225,9 @@ void add_emit(CLI::App& app, Action& chosen) {
   verb->add_option("--board", options->board, "where it runs; a board of the target's own without it");
   verb->add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
   verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb->add_flag("--check-blocks", options->check_blocks,
+                 "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
+  verb->add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
   verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
   verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
   verb->add_option("--lr", options->lr, "learning rate; the planned one without it");

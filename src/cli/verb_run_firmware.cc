@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -26,6 +27,7 @@ struct Options {
 struct Told {
   std::map<uint64_t, uint32_t> losses;  // bits, by step
   std::string state, stack, paged, written, features, test, rest;
+  uint64_t resumed = 0, worn = 0;  // steps of earlier runs; bytes that this run's steps wrote to storage
   int exit_code = 0;
 };
 
@@ -49,6 +51,10 @@ void read_line(const std::string& line, Told& told) {
     told.written = rest;
   } else if (what == "features") {
     told.features = rest;
+  } else if (what == "resumed") {
+    words >> told.resumed;
+  } else if (what == "worn") {
+    words >> told.worn;
   } else if (what == "test") {
     told.test = rest;
   } else {
@@ -81,6 +87,16 @@ Result<Told> run_there(const Options& options) {
   return told;
 }
 
+struct RunWear {
+  double bytes_a_step = 0, life = 0;  // life: steps until the storage's endurance is written; 0: nothing wears it
+};
+
+RunWear wear_of(const Told& told, const emit::HostRun& host) {
+  if (host.steps <= told.resumed || told.worn == 0) return {};
+  const double bytes = static_cast<double>(told.worn) / static_cast<double>(host.steps - told.resumed);
+  return {.bytes_a_step = bytes, .life = static_cast<double>(host.endurance) / bytes};
+}
+
 Result<int> run_firmware(const Options& options) {
   if (!std::filesystem::exists(std::filesystem::path(options.folder) / "model" / "run.json"))
     return fail("E0294", "not a project that `pantoum emit` wrote", options.folder, "name the folder of its -o");
@@ -102,6 +118,7 @@ Result<int> run_firmware(const Options& options) {
   PANTOUM_ASSIGN(const emit::HostRun host, emit::run_on_host(options.folder, options.steps, compare));
   const std::string state = fmt::format("0x{:08x}", host.state);
   const bool equal = state == told.state && unequal == 0;
+  const RunWear wear = wear_of(told, host);
   if (options.common.json()) {
     const nlohmann::ordered_json line{{"equal", equal},
                                       {"steps", host.steps},
@@ -112,12 +129,19 @@ Result<int> run_firmware(const Options& options) {
                                       {"written", told.written},
                                       {"test", told.test},
                                       {"features", told.features},
-                                      {"losses_compared", compared}};
+                                      {"losses_compared", compared},
+                                      {"worn", told.worn},
+                                      {"steps_run", host.steps - std::min(host.steps, told.resumed)},
+                                      {"bytes_a_step", wear.bytes_a_step},
+                                      {"life_in_steps", wear.life}};
     std::printf("%s\n", line.dump().c_str());
   } else {
     std::printf("ran       %llu steps; stack %s bytes; paged %s; written to storage %s\n",
                 static_cast<unsigned long long>(host.steps), told.stack.c_str(), told.paged.c_str(),
                 told.written.c_str());
+    if (wear.life > 0)
+      std::printf("wear      %.0f bytes a step: %.3g steps until %.3g bytes are written\n", wear.bytes_a_step,
+                  wear.life, static_cast<double>(host.endurance));
     if (!told.features.empty()) std::printf("features  of %s\n", told.features.c_str());
     if (!told.test.empty()) std::printf("test      %s\n", told.test.c_str());
     std::printf("bits      parameters and state %s on the device, %s on the host; %llu losses compared: %s\n",

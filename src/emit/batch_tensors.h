@@ -27,7 +27,8 @@ struct BatchTensors {
                                                  const std::vector<std::string>& features);
 
 // Blocks of storage that training needs in all, with features of so many samples; 0: it needs none.
-[[nodiscard]] uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples);
+[[nodiscard]] uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples,
+                                      bool check_blocks);
 
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<BatchName>& rows);
 

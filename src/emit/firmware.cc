@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -55,8 +56,19 @@ std::set<std::string> board_files(const Board& board) {
   return files;
 }
 
-FirmwareSizes sizes_of(const pt_plan& plan) {
+Result<void> check_alignment(const pt_plan& plan) {
+  if (!std::has_single_bit(plan.align_bytes))
+    return fail("E0291", "the plan's alignment is no power of two, which a compiler needs", "plan",
+                "change it in the device's profile, and plan again");
+  if (plan.storage_bytes > 0 && plan.staging_bytes < PT_BLOCK_BYTES)
+    return fail("E0291", "the plan's storage has no blocks of 512 bytes, as a card has", "plan",
+                "plan for a device with such a storage (m4), or in more RAM");
+  return {};
+}
+
+FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size, .read_in_place = plan.rom_bytes};
+  if (check_blocks) sizes.sums = uint64_t{pt_plan_blocks(&plan)} * sizeof(uint32_t);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
@@ -67,6 +79,15 @@ FirmwareSizes sizes_of(const pt_plan& plan) {
   sizes.op_table = plan.size - PT_HEADER_SIZE - sizes.tensor_table - sizes.code - plan.names_size -
                    uint64_t{plan.program_count} * PT_PROGRAM_SIZE;
   return sizes;
+}
+
+std::string wear_rows(const Firmware& firmware, const Wear& wear) {
+  if (wear.commit == 0) return "";
+  return fmt::format(
+      "| written to storage by each step | {} |\n| by each commit, every {} | {} |\n"
+      "| steps until the storage's endurance, {} bytes, is written | {} |\n",
+      wear.paged, wear.commit_every == 1 ? "step" : fmt::format("{} steps", wear.commit_every), wear.commit,
+      firmware.endurance, wear.life(firmware.endurance));
 }
 
 std::string readme(const Firmware& firmware, const Board& board, const FirmwareSizes& sizes) {
@@ -80,13 +101,14 @@ Trains on {1}{2}, as it was planned.
 | RAM in all (the linker's limit) | {3} |
 | of it the plan's arena | {4} |
 | of it the stack | {5} |
+| of it checksums of the blocks in storage | {16} |
 | plan in ROM: {6} instructions in {7} bytes, ops {8}, tensors {9}, in all | {10} |
 | weights in ROM | {11} |
 | of them read in place | {12} |
 | samples in ROM | {13} |
 | blocks of 512 bytes in storage | {14} |
 | of them the backbone's features, written once | {15} |
-
+{17}
     make        # builds
     make run    # runs: steps, losses, what the stack took
     make STEPS=1000 run
@@ -95,7 +117,8 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks);
+      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks,
+      sizes.sums, wear_rows(firmware, sizes.wear));
 }
 
 // What emit::run_on_host reads.
@@ -118,6 +141,7 @@ std::string run_json(const Firmware& firmware, std::string& bytes) {
                                 {"lr", firmware.lr},
                                 {"schedule", train::to_text(firmware.schedule)},
                                 {"seed", firmware.seed},
+                                {"endurance", firmware.endurance},
                                 {"batch", batch},
                                 {"features", firmware.features},
                                 {"training", set(firmware.training)},
@@ -133,14 +157,17 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   pt_plan plan;
   if (pt_plan_open(&plan, firmware.plan.data(), firmware.plan.size()) != PT_OK)
     return fail("E0291", "the binary plan cannot be opened", "plan");
+  PANTOUM_TRY(check_alignment(plan));
   PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
-  FirmwareSizes sizes = sizes_of(plan);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
+  FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
-  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count);
-  if (!batch.features.empty()) sizes.feature_blocks = sizes.storage_blocks - pt_journal_blocks(&plan);
+  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
+  sizes.feature_blocks = pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()),
+                                           firmware.training.count);
+  if (sizes.storage_blocks > 0) sizes.wear = wear_of(plan, firmware.check_blocks);
   sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
@@ -159,7 +186,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_TRY(writer.write("model/model.h", model_header(firmware.name, is_stored)));
   PANTOUM_TRY(writer.write("model/model.c", text));
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
-  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, is_stored)));
+  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)));
   std::string sample_bytes;
   PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, sample_bytes)));
   PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));

@@ -10,6 +10,7 @@
 
 #include "artifact/safetensors.h"
 #include "emit/batch_tensors.h"
+#include "emit/wear.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
 #include "train/schedule.h"
@@ -39,18 +40,21 @@ struct Firmware {
   double lr = 0.01;
   train::Schedule schedule;
   uint64_t seed = 0, steps = 100;
-  uint64_t ram_bytes = 0;    // of the device, everything in all
-  uint64_t stack_bytes = 0;  // 0: 2 KiB
+  uint64_t ram_bytes = 0;     // of the device, everything in all
+  uint64_t stack_bytes = 0;   // 0: 2 KiB
+  uint64_t endurance = 0;     // bytes that may be written to the storage in its life
+  bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
 };
 
 // Bytes of what was written: for the user, and for the README of the project.
 struct FirmwareSizes {
-  uint64_t ram = 0, stack = 0, arena = 0, session = 0;
+  uint64_t ram = 0, stack = 0, arena = 0, session = 0, sums = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t read_in_place = 0;                                                     // of the weights, by kernels
   uint64_t weights = 0, samples = 0;
   uint64_t storage_blocks = 0, feature_blocks = 0;  // feature_blocks: of them, for what a frozen backbone gives
+  Wear wear;
 };
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c

@@ -29,12 +29,15 @@ Failure no_project(const std::string& folder, const std::string& why) {
 }
 
 struct Aligned {
-  explicit Aligned(size_t bytes) : data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{64}))) {
+  explicit Aligned(size_t bytes, size_t least = 64)
+      : align(std::max<size_t>(64, least)),
+        data(static_cast<uint8_t*>(::operator new (bytes + 1, std::align_val_t{align}))) {
     std::memset(data, 0, bytes + 1);
   }
-  ~Aligned() { ::operator delete (data, std::align_val_t{64}); }
+  ~Aligned() { ::operator delete (data, std::align_val_t{align}); }
   Aligned(const Aligned&) = delete;
   Aligned& operator=(const Aligned&) = delete;
+  size_t align;
   uint8_t* data;
 };
 
@@ -75,7 +78,7 @@ class Project {
     }
     pt_counters counters;
     pt_session_counters(trainer_.session, &counters);
-    done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
+    done.endurance = endurance_, done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
     if (test.count >= model_.batch && model_.eval >= 0) {
       float loss = 0;
       PANTOUM_TRY(good(pt_trainer_evaluate(&trainer_, &test, &loss, &done.right, &done.counted), "the evaluation"));
@@ -108,6 +111,7 @@ class Project {
   }
 
   Result<void> read_run(const Json& run) {
+    endurance_ = run.at("endurance");
     steps_ = run.at("steps"), model_.lr = run.at("lr"), model_.seed = run.at("seed");
     PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
     runtime_schedule_ = train::runtime_schedule(schedule_);
@@ -156,10 +160,10 @@ class Project {
   Result<void> start() {
     kernels_ = host_kernels();
     table_ = {kernels_.data(), kernels_.size()};
-    arena_ = std::make_unique<Aligned>(plan_.arena_bytes);
+    arena_ = std::make_unique<Aligned>(plan_.arena_bytes, plan_.align_bytes);
     session_ = std::make_unique<Aligned>(pt_session_bytes(&plan_));
     buffer_ = std::make_unique<Aligned>(PT_BLOCK_BYTES);
-    rom_ = std::make_unique<Aligned>(first_.rom.size());
+    rom_ = std::make_unique<Aligned>(first_.rom.size(), plan_.align_bytes);
     std::copy(first_.rom.begin(), first_.rom.end(), reinterpret_cast<std::byte*>(rom_->data));
     model_.plan = reinterpret_cast<const uint8_t*>(plan_bytes_.data());
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
@@ -172,19 +176,19 @@ class Project {
     model_.train = pt_plan_program(&plan_, "train"), model_.eval = pt_plan_program(&plan_, "eval");
     model_.loss = pt_plan_tensor(&plan_, "loss"), model_.eval_loss = pt_plan_tensor(&plan_, "eval.loss");
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
-    const uint32_t count = storage_blocks(plan_, batch_, training_.count);
+    const uint32_t count = storage_blocks(plan_, batch_, training_.count, false);
     if (count > 0) {
       disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
       pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
     }
-    const pt_memory memory{arena_->data, session_->data, buffer_->data};
+    const pt_memory memory{arena_->data, session_->data, buffer_->data, nullptr};
     return good(pt_trainer_open(&trainer_, &model_, &memory, count > 0 ? &blocks_ : nullptr), "opening it");
   }
 
   std::string folder_, plan_bytes_, sample_bytes_;
   pt_plan plan_{};
   pt_model model_{};
-  uint64_t steps_ = 0;
+  uint64_t steps_ = 0, endurance_ = 0;
   train::Schedule schedule_;
   pt_schedule runtime_schedule_{};
   std::vector<pt_kernel> kernels_;

@@ -15,6 +15,7 @@ struct HostRun {
   uint64_t steps = 0;
   uint32_t state = 0;  // CRC-32 of parameters and optimizer state, as the project prints it
   uint64_t paged_in = 0, paged_out = 0;
+  uint64_t endurance = 0;  // bytes that may be written to the storage in its life
   std::optional<float> test_loss;
   uint32_t right = 0, counted = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "emit/c_text.h"
 #include "emit/first_contents.h"
+#include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
@@ -30,6 +31,11 @@ std::string dtype_text(const char* dtype) {
 
 std::string symbol(const char* function) {
   return std::string(function) + "_f32";
+}
+
+// Of what the plan's places are counted from.
+uint32_t alignment(const pt_plan& plan) {
+  return std::max(uint32_t{16}, plan.align_bytes);
 }
 
 bool is_constant(const train::Schedule& schedule) {
@@ -63,7 +69,7 @@ class Model {
     sizes.weights = weight_bytes_;
     std::string text = "/* The plan, first contents, samples. */\n#include \"model.h\"\n\n";
     text += byte_array("plan", firmware_.plan) + arrays_;
-    if (!rom_.empty()) text += byte_array("rom", rom_);
+    if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
     text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
     text += rows() + features();
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
@@ -204,7 +210,8 @@ std::string kernel_table(const std::set<size_t>& rows) {
   return text + "const pt_kernel_table pt_model_kernels = {kernels, sizeof kernels / sizeof kernels[0]};\n";
 }
 
-std::string memory_text(const pt_plan& plan, bool is_stored) {
+std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks) {
+  const bool checked = plan.storage_bytes > 0 && check_blocks;
   return fmt::format(
       R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
 #include "model.h"
@@ -213,14 +220,17 @@ std::string memory_text(const pt_plan& plan, bool is_stored) {
 
 enum {{ SESSION_BYTES = (sizeof(struct pt_session) + 15) / 16 * 16 + {} * 5 + {} * 2 }};
 
-__attribute__((section(".arena"), aligned(16), used)) static uint8_t arena[{}];
+__attribute__((section(".arena"), aligned({}), used)) static uint8_t arena[{}];
 static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
-{}
-const pt_memory pt_model_memory = {{arena, session, {}}};
+{}{}
+const pt_memory pt_model_memory = {{arena, session, {}, {}}};
 )",
-      plan.tensor_count, plan.op_count, std::max<uint64_t>(plan.arena_bytes, 16),
-      is_stored ? "static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned(16)));\n" : "",
-      is_stored ? "buffer" : "NULL");
+      plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
+      is_stored
+          ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
+          : "",
+      checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
+      is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }
 
 std::string model_header(const std::string& name, bool is_stored) {

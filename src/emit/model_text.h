@@ -20,7 +20,7 @@ namespace pantoum::emit {
                                              FirmwareSizes& sizes);
 // kernels.c, memory.c and model.h; `is_stored`: training needs storage.
 [[nodiscard]] std::string kernel_table(const std::set<size_t>& rows);
-[[nodiscard]] std::string memory_text(const pt_plan& plan, bool is_stored);
+[[nodiscard]] std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks);
 [[nodiscard]] std::string model_header(const std::string& name, bool is_stored);
 // The interpreter's limits as definitions for the compiler, as small as this plan allows: less stack.
 [[nodiscard]] std::string limits(const pt_plan& plan);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "runtime/plan_bytes.h"
+
 enum { WHOLE = PT_BLOCK_BYTES };
 
 static pt_status in_range(const pt_block_pager* pager, uint64_t at, size_t bytes) {
@@ -9,8 +11,27 @@ static pt_status in_range(const pt_block_pager* pager, uint64_t at, size_t bytes
   return at <= room && bytes <= room - at ? PT_OK : PT_E_FULL;
 }
 
-static uint32_t block_of(const pt_block_pager* pager, uint64_t at) {
-  return pager->first + (uint32_t)(at / WHOLE);
+uint32_t pt_block_sum(const uint8_t* block) {
+  const uint32_t crc = pt_crc32(block, WHOLE);
+  return crc == 0 ? 1 : crc;
+}
+
+/* Blocks of the plan's storage, counted from its first. */
+static pt_status read_blocks(const pt_block_pager* pager, uint32_t block, uint8_t* data, uint32_t count) {
+  pt_status status = pager->blocks->read(pager->blocks->context, pager->first + block, data, count);
+  uint32_t at;
+  if (pager->sums == NULL) return status;
+  for (at = 0; at < count && status == PT_OK; ++at)
+    if (pt_block_sum(data + (size_t)at * WHOLE) != pager->sums[block + at]) status = PT_E_IO;
+  return status;
+}
+
+static pt_status write_blocks(pt_block_pager* pager, uint32_t block, const uint8_t* data, uint32_t count) {
+  uint32_t at;
+  for (at = 0; at < count && pager->sums != NULL; ++at)
+    pager->sums[block + at] = pt_block_sum(data + (size_t)at * WHOLE);
+  pager->bytes_written += (uint64_t)count * WHOLE;
+  return pager->blocks->write(pager->blocks->context, pager->first + block, data, count);
 }
 
 /* Whole blocks at `at`, or the part of one that the transfer shares: how many of `bytes`. */
@@ -21,27 +42,25 @@ static size_t next_part(uint64_t at, size_t bytes, uint32_t* skip) {
 }
 
 static pt_status read_part(pt_block_pager* pager, uint64_t at, uint8_t* data, size_t part, uint32_t skip) {
-  const pt_blocks* blocks = pager->blocks;
+  const uint32_t block = (uint32_t)(at / WHOLE);
   pt_status status;
-  if (part >= WHOLE) return blocks->read(blocks->context, block_of(pager, at), data, (uint32_t)(part / WHOLE));
-  status = blocks->read(blocks->context, block_of(pager, at), pager->staging, 1);
+  if (part >= WHOLE) return read_blocks(pager, block, data, (uint32_t)(part / WHOLE));
+  status = read_blocks(pager, block, pager->staging, 1);
   if (status == PT_OK) memcpy(data, pager->staging + skip, part);
   return status;
 }
 
 static pt_status write_part(pt_block_pager* pager, uint64_t at, const uint8_t* data, size_t part, uint32_t skip) {
-  const pt_blocks* blocks = pager->blocks;
-  const uint32_t block = block_of(pager, at);
+  const uint32_t block = (uint32_t)(at / WHOLE);
   pt_status status = PT_OK;
-  pager->bytes_written += part >= WHOLE ? part : (size_t)WHOLE;
-  if (part >= WHOLE) return blocks->write(blocks->context, block, data, (uint32_t)(part / WHOLE));
+  if (part >= WHOLE) return write_blocks(pager, block, data, (uint32_t)(part / WHOLE));
   if (skip != 0)
-    status = blocks->read(blocks->context, block, pager->staging, 1);
+    status = read_blocks(pager, block, pager->staging, 1);
   else
     memset(pager->staging, 0, WHOLE);
   if (status != PT_OK) return status;
   memcpy(pager->staging + skip, data, part);
-  return blocks->write(blocks->context, block, pager->staging, 1);
+  return write_blocks(pager, block, pager->staging, 1);
 }
 
 static pt_status page_in(void* context, uint64_t at, void* data, size_t bytes, uint32_t ticket, uint32_t after) {

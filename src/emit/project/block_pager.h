@@ -13,11 +13,15 @@ typedef struct pt_block_pager {
   pt_blocks* blocks;
   uint8_t* staging;       /* PT_BLOCK_BYTES, aligned to 4; the caller's, as `blocks` is */
   uint32_t first, count;  /* the blocks that the plan's storage lies in */
+  uint32_t* sums;         /* pt_block_sum of each of them, 0: not written yet; NULL: blocks are not checked */
   uint64_t bytes_written; /* whole blocks, since it was opened: the wear */
 } pt_block_pager;
 
+/* The CRC-32 of a block, which 0 is none of. */
+uint32_t pt_block_sum(const uint8_t* block);
 /* The interface of the interpreter; transfers are done when it returns. Slots of a plan begin with a block and own it
- * to its end, so a write that begins with a block reads nothing. PT_E_FULL beyond `count`; what the storage says. */
+ * to its end, so a write that begins with a block reads nothing. PT_E_FULL beyond `count`; PT_E_IO a block that is not
+ * what was written there, where blocks are checked; what the storage says. */
 pt_pager pt_block_pager_interface(pt_block_pager* pager);
 
 #ifdef __cplusplus

@@ -12,7 +12,8 @@ enum {
   AT_PLAN = 8,
   AT_SEQUENCE = 12, /* 1, 2, ...: record n lies in block n % 2, and its state in the room of that number */
   AT_STEP = 16,
-  AT_ROLES = 24,
+  AT_ROOM = 24, /* CRC-32 of what lies in the room, where blocks are checked */
+  AT_ROLES = 28,
   MOST_TENSORS = (WHOLE - AT_ROLES) * 8
 };
 #define MAGIC 0x43544e50u /* "PNTC" */
@@ -40,7 +41,7 @@ static uint32_t state_blocks(const pt_plan* plan) {
   return sum;
 }
 
-static int has_pairs_in_storage(const pt_plan* plan) {
+int pt_commits_every_step(const pt_plan* plan) {
   uint32_t tensor;
   for (tensor = 0; tensor < plan->tensor_count; ++tensor) {
     const uint8_t* record = pt_tensor_record(plan, tensor);
@@ -49,25 +50,38 @@ static int has_pairs_in_storage(const pt_plan* plan) {
   return 0;
 }
 
-static uint32_t storage_blocks(const pt_plan* plan) {
+uint32_t pt_plan_blocks(const pt_plan* plan) {
   return (uint32_t)((plan->storage_bytes + WHOLE - 1) / WHOLE);
 }
 
-uint32_t pt_journal_blocks(const pt_plan* plan) {
-  return PT_RECORD_BLOCKS + storage_blocks(plan) + 2 * state_blocks(plan);
+static size_t sum_bytes(const pt_plan* plan) {
+  return pt_plan_blocks(plan) * sizeof(uint32_t);
+}
+
+static uint32_t room_blocks(const pt_plan* plan, int checked) {
+  return state_blocks(plan) + (checked ? (uint32_t)((sum_bytes(plan) + WHOLE - 1) / WHOLE) : 0);
+}
+
+uint32_t pt_journal_blocks(const pt_plan* plan, int checked) {
+  return PT_RECORD_BLOCKS + pt_plan_blocks(plan) + 2 * room_blocks(plan, checked);
+}
+
+uint64_t pt_commit_bytes(const pt_plan* plan, int checked) {
+  return (uint64_t)(room_blocks(plan, checked) + 1) * WHOLE;
 }
 
 pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* session, const pt_plan* plan,
-                          uint8_t* buffer) {
+                          uint32_t* sums, uint8_t* buffer) {
   if (plan->tensor_count > MOST_TENSORS) return PT_E_PLAN;
-  if (blocks->count < pt_journal_blocks(plan)) return PT_E_FULL;
+  if (blocks->count < pt_journal_blocks(plan, sums != NULL)) return PT_E_FULL;
   journal->blocks = blocks;
   journal->session = session;
   journal->plan = plan;
+  journal->sums = sums;
   journal->buffer = buffer;
-  journal->state_at = PT_RECORD_BLOCKS + storage_blocks(plan);
-  journal->state_size = state_blocks(plan);
-  journal->every_step = (uint8_t)has_pairs_in_storage(plan);
+  journal->state_at = PT_RECORD_BLOCKS + pt_plan_blocks(plan);
+  journal->state_size = room_blocks(plan, sums != NULL);
+  journal->every_step = (uint8_t)pt_commits_every_step(plan);
   journal->sequence = 0;
   journal->bytes_written = 0;
   return PT_OK;
@@ -97,15 +111,15 @@ static pt_status newest_record(const pt_journal* journal) {
   return sequence == 0 ? PT_E_STATE : read_record(journal, sequence % PT_RECORD_BLOCKS, &whole);
 }
 
-static uint32_t plan_crc(const pt_plan* plan) {
-  return pt_load_u32(plan->bytes + PT_AT_CRC);
+/* Of the plan, and of whether blocks are checked: their rooms differ. */
+static uint32_t identity(const pt_journal* journal) {
+  const uint32_t crc = pt_load_u32(journal->plan->bytes + PT_AT_CRC);
+  return journal->sums != NULL ? ~crc : crc;
 }
 
 /* ---- the state in RAM ---- */
 
-static pt_status move_state(pt_journal* journal, uint32_t tensor, uint32_t block, int writes) {
-  uint8_t* data = (uint8_t*)pt_session_data(journal->session, tensor);
-  const size_t bytes = (size_t)pt_tensor_units(journal->plan, tensor) * journal->plan->align_bytes;
+static pt_status move_bytes(pt_journal* journal, uint8_t* data, size_t bytes, uint32_t block, int writes) {
   const uint32_t direct = (uint32_t)(bytes / WHOLE);
   const size_t rest = bytes % WHOLE;
   const pt_blocks* blocks = journal->blocks;
@@ -124,31 +138,41 @@ static pt_status move_state(pt_journal* journal, uint32_t tensor, uint32_t block
   return blocks->write(blocks->context, block + direct, journal->buffer, 1);
 }
 
-static pt_status move_states(pt_journal* journal, uint32_t sequence, int writes) {
+/* `crc`: of all that was moved; 0 where blocks are not checked. */
+static pt_status move_room(pt_journal* journal, uint32_t sequence, int writes, uint32_t* crc) {
+  const pt_plan* plan = journal->plan;
   uint32_t tensor, block = journal->state_at + sequence % PT_RECORD_BLOCKS * journal->state_size;
-  for (tensor = 0; tensor < journal->plan->tensor_count; ++tensor) {
-    pt_status status;
-    if (!is_state(journal->plan, tensor)) continue;
-    status = move_state(journal, tensor, block, writes);
-    if (status != PT_OK) return status;
-    block += blocks_of(journal->plan, tensor);
+  pt_status status = PT_OK;
+  *crc = 0;
+  for (tensor = 0; tensor < plan->tensor_count && status == PT_OK; ++tensor) {
+    const size_t bytes = (size_t)pt_tensor_units(plan, tensor) * plan->align_bytes;
+    uint8_t* data = (uint8_t*)pt_session_data(journal->session, tensor);
+    if (!is_state(plan, tensor)) continue;
+    status = move_bytes(journal, data, bytes, block, writes);
+    block += blocks_of(plan, tensor);
+    if (status == PT_OK && journal->sums != NULL) *crc = pt_crc32_more(*crc, data, bytes);
   }
-  return PT_OK;
+  if (status != PT_OK || journal->sums == NULL) return status;
+  status = move_bytes(journal, (uint8_t*)journal->sums, sum_bytes(plan), block, writes);
+  *crc = pt_crc32_more(*crc, (const uint8_t*)journal->sums, sum_bytes(plan));
+  return status;
 }
 
 /* ---- the two ends ---- */
 
 pt_status pt_journal_resume(pt_journal* journal, uint64_t* step) {
   const size_t bits = (journal->plan->tensor_count + 7) / 8;
-  uint32_t sequence;
+  uint32_t sequence, room, crc;
   uint64_t found;
   pt_status status = newest_record(journal);
   if (status != PT_OK) return status;
-  if (pt_load_u32(journal->buffer + AT_PLAN) != plan_crc(journal->plan)) return PT_E_VERSION;
+  if (pt_load_u32(journal->buffer + AT_PLAN) != identity(journal)) return PT_E_VERSION;
   sequence = pt_load_u32(journal->buffer + AT_SEQUENCE);
+  room = pt_load_u32(journal->buffer + AT_ROOM);
   found = pt_load_u64(journal->buffer + AT_STEP);
   status = pt_session_set_roles(journal->session, journal->buffer + AT_ROLES, bits);
-  if (status == PT_OK) status = move_states(journal, sequence, 0);
+  if (status == PT_OK) status = move_room(journal, sequence, 0, &crc);
+  if (status == PT_OK && crc != room) status = PT_E_IO;
   if (status != PT_OK) return status;
   journal->sequence = sequence;
   *step = found;
@@ -159,15 +183,17 @@ pt_status pt_journal_commit(pt_journal* journal, uint64_t step) {
   const pt_blocks* blocks = journal->blocks;
   const uint32_t sequence = journal->sequence + 1;
   uint8_t* record = journal->buffer;
-  pt_status status = move_states(journal, sequence, 1);
+  uint32_t room;
+  pt_status status = move_room(journal, sequence, 1, &room);
   if (status == PT_OK) status = blocks->sync(blocks->context);
   if (status != PT_OK) return status;
   memset(record, 0, WHOLE);
   store_u32(record + AT_MAGIC, MAGIC);
-  store_u32(record + AT_PLAN, plan_crc(journal->plan));
+  store_u32(record + AT_PLAN, identity(journal));
   store_u32(record + AT_SEQUENCE, sequence);
   store_u32(record + AT_STEP, (uint32_t)step);
   store_u32(record + AT_STEP + 4, (uint32_t)(step >> 32));
+  store_u32(record + AT_ROOM, room);
   status = pt_session_get_roles(journal->session, record + AT_ROLES, (journal->plan->tensor_count + 7) / 8);
   if (status != PT_OK) return status;
   store_u32(record + AT_CRC, pt_crc32(record + AT_PLAN, WHOLE - AT_PLAN));

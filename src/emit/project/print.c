@@ -113,5 +113,7 @@ void print_usage(const pt_trainer* trainer) {
   print_text("\nwritten ");
   print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written + trainer->features.pager.bytes_written +
              trainer->features.record_bytes);
+  print_text("\nworn ");
+  print_wide(trainer->worn);
   print_text("\n");
 }

@@ -39,21 +39,26 @@ static void place_staging(pt_trainer* trainer, int32_t program) {
 static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   pt_blocks* blocks = trainer->blocks;
   const int is_paged = trainer->plan.storage_bytes != 0;
+  const uint32_t journal_blocks = pt_journal_blocks(&trainer->plan, memory->sums != NULL);
   if (memory->buffer == NULL || (is_paged && trainer->plan.staging_bytes < PT_BLOCK_BYTES)) return PT_E_ARGUMENT;
-  if (blocks->count < pt_journal_blocks(&trainer->plan)) return PT_E_FULL;
+  if (blocks->count < journal_blocks) return PT_E_FULL;
   trainer->pager.blocks = blocks;
   trainer->pager.first = PT_RECORD_BLOCKS;
-  trainer->pager.count = (uint32_t)((trainer->plan.storage_bytes + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
-  pt_features_open(&trainer->features, blocks, pt_journal_blocks(&trainer->plan), trainer->model->features,
-                   trainer->model->feature_count, memory->buffer);
+  trainer->pager.count = pt_plan_blocks(&trainer->plan);
+  trainer->pager.sums = memory->sums;
+  if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
+  pt_features_open(&trainer->features, blocks, journal_blocks, trainer->model->features, trainer->model->feature_count,
+                   memory->buffer);
   return PT_OK;
 }
 
-static pt_status go_on(pt_trainer* trainer, uint8_t* buffer) {
+static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   pt_status status;
   if (trainer->blocks == NULL) return write_first_contents(trainer);
-  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, buffer);
+  status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
+                           memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
+  trainer->committed = trainer->step;
   if (status != PT_E_STATE) return status;
   status = write_first_contents(trainer);
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
@@ -73,7 +78,7 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
   pager = pt_block_pager_interface(&trainer->pager);
   status = pt_session_open(&trainer->session, &trainer->plan, memory->session, memory->arena, model->rom,
                            model->kernels, blocks != NULL ? &pager : NULL, NULL);
-  return status == PT_OK ? go_on(trainer, memory->buffer) : status;
+  return status == PT_OK ? go_on(trainer, memory) : status;
 }
 
 /* ---- running ---- */
@@ -199,7 +204,12 @@ static int has_features_of(const pt_trainer* trainer, const pt_samples* samples)
   return trainer->model->feature_count == 0 || memcmp(&key, &trainer->features.key, sizeof key) == 0;
 }
 
+static uint64_t bytes_written(const pt_trainer* trainer) {
+  return trainer->pager.bytes_written + trainer->journal.bytes_written;
+}
+
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
+  const uint64_t before = bytes_written(trainer);
   const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
   pt_status status;
   if (trainer->model->schedule != NULL && trainer->steps == 0) return PT_E_ARGUMENT;
@@ -207,12 +217,20 @@ pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float*
   status = run(trainer, trainer->model->train, PT_READ_BY_STEP, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
+  trainer->worn += bytes_written(trainer) - before;
   take_result(trainer, trainer->model->loss, loss, 1);
   return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
 }
 
 pt_status pt_trainer_commit(pt_trainer* trainer) {
-  return trainer->blocks == NULL ? PT_E_STATE : pt_journal_commit(&trainer->journal, trainer->step);
+  const uint64_t before = bytes_written(trainer);
+  pt_status status;
+  if (trainer->blocks == NULL) return PT_E_STATE;
+  if (trainer->committed == trainer->step) return PT_OK;
+  status = pt_journal_commit(&trainer->journal, trainer->step);
+  trainer->worn += bytes_written(trainer) - before;
+  if (status == PT_OK) trainer->committed = trainer->step;
+  return status;
 }
 
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,

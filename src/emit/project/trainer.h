@@ -63,15 +63,19 @@ typedef struct pt_trainer {
   pt_block_pager pager;
   pt_journal journal;
   pt_features features;
-  uint64_t step;  /* complete ones */
+  uint64_t step;      /* complete ones */
+  uint64_t committed; /* of them, those that outlive a loss of power */
+  uint64_t worn;  /* bytes that steps and commits have written to storage since it was opened: the wear of training */
   uint64_t steps; /* of the whole training, which a schedule asks for; set after pt_trainer_open */
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
- * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs. */
+ * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs. `sums`:
+ * pt_plan_blocks numbers, for blocks to be checked; else NULL. */
 typedef struct pt_memory {
   void *arena, *session;
   uint8_t* buffer;
+  uint32_t* sums;
 } pt_memory;
 
 /* Opens the plan, and goes on where the storage's newest record says; a storage without one gets the model's first
@@ -85,7 +89,8 @@ pt_status pt_trainer_keep_features(pt_trainer* trainer, const pt_samples* sample
  * with features, and these samples' are not kept. After a failure the trainer is to be opened again: the storage is as
  * the last commit left it. */
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
-/* The steps so far outlive a loss of power. Where state lives in storage, it follows every step. */
+/* The steps so far outlive a loss of power. Where state lives in storage, it follows every step; what is committed
+ * already is not written again. */
 pt_status pt_trainer_commit(pt_trainer* trainer);
 /* Loss (a mean) and right answers over whole batches of the samples. */
 pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, float* loss, uint32_t* right,
