@@ -62,6 +62,7 @@ class Compiler {
       const auto known = by_name_.find(value.name);
       if (known != by_name_.end()) return share(tensor, known->second, entry);
       by_name_.emplace(value.name, binary_.tensors.size());
+      if (entry.home == cost::Home::kRom) entry.rom_at = next_in_rom(entry);
     }
     if (const int32_t heir = known_heir(tensor); heir >= 0) return share(tensor, static_cast<size_t>(heir), entry);
     tensor_index_[tensor] = static_cast<uint32_t>(binary_.tensors.size());
@@ -73,6 +74,14 @@ class Compiler {
   void reserve(const BinaryTensor& entry) {
     if (entry.storage_at >= 0)
       binary_.storage_bytes = std::max(binary_.storage_bytes, static_cast<uint64_t>(entry.storage_at) + entry.bytes);
+  }
+
+  // One behind the other, where both kernels and their elements' type like them.
+  int64_t next_in_rom(const BinaryTensor& entry) {
+    const auto align = std::max<int64_t>(binary_.align_bytes, ir::size_of(entry.type.dtype));
+    const int64_t at = (rom_bytes_ + align - 1) / align * align;
+    rom_bytes_ = at + static_cast<int64_t>(entry.bytes);
+    return at;
   }
 
   // A persistent tensor that an earlier program has placed already.
@@ -191,7 +200,7 @@ class Compiler {
   std::vector<uint32_t> tensor_index_;  // by cost-graph tensor id of the current program
   std::vector<int64_t> predecessor_;    // by the same: the tensor it succeeds; -1: none
   std::map<std::pair<int64_t, int>, uint32_t> op_index_;
-  int64_t storage_base_ = 0;
+  int64_t storage_base_ = 0, rom_bytes_ = 0;
 };
 
 }  // namespace

@@ -21,8 +21,9 @@ struct PlannedProgram {
 };
 
 // Programs share one arena and their persistent tensors (inputs, labels, parameters, buffers, optimizer state,
-// constants), which are told by their names, with their successors; the first program gives each its place in RAM or
-// storage, the others must agree on RAM. Temporary storage of the second and later programs follows that of the first.
+// constants), which are told by their names, with their successors; the first program gives each its place in RAM,
+// storage or ROM, the others must agree on RAM. Temporary storage of the second and later programs follows that of the
+// first.
 //   errors  E0250 programs that disagree on a persistent tensor; storage slots missing, overlapping or beyond the
 //   capacity
 [[nodiscard]] Result<BinaryPlan> compile_programs(const std::vector<PlannedProgram>& programs);

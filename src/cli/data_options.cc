@@ -81,11 +81,15 @@ void add_data_options(CLI::App& verb, DataWords& words) {
   verb.add_option("--prefetch", words.prefetch,
                   "batches made ahead on a thread of their own; their bytes are part of --ram")
       ->check(CLI::Range(0, 64));
-  verb.add_option(
-      "--feature-cache", words.feature_cache,
-      "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
+  add_feature_option(verb, words.feature_cache);
   verb.add_option("--cache", words.cache,
                   "folder for data that cannot be read in place (beside the weights without it)");
+}
+
+void add_feature_option(CLI::App& verb, std::string& feature_cache) {
+  verb.add_option(
+      "--feature-cache", feature_cache,
+      "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
 }
 
 Result<train::Preparation> preparation_of(const DataWords& words) {

@@ -19,6 +19,7 @@ struct DataWords {
 };
 
 void add_data_options(CLI::App& verb, DataWords& words);
+void add_feature_option(CLI::App& verb, std::string& feature_cache);
 
 // --normalize and --augment. E0120 what is no mean and deviation, or no augmentation.
 [[nodiscard]] Result<train::Preparation> preparation_of(const DataWords& words);

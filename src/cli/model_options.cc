@@ -60,6 +60,8 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
 void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_option("--ram", words.ram, "budget in bytes, with its unit (256KiB); the device's RAM without it");
   verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file");
+  verb.add_option("--rom", words.rom,
+                  "bytes that kernels read in place, for what is frozen (0B: none); the device's without it");
   add_limit_options(verb, words.limits);
   verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
   verb.add_option("--objective", words.objective, "energy, time, or edp (energy times time)")
@@ -114,6 +116,9 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   }
   if (!words.reserve.empty()) {
     PANTOUM_ASSIGN(request.reserve, base::parse_bytes(words.reserve, "--reserve"));
+  }
+  if (!words.rom.empty()) {
+    PANTOUM_ASSIGN(request.rom, base::parse_bytes(words.rom, "--rom"));
   }
   PANTOUM_TRY(set_limits(words.limits, request));
   PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));

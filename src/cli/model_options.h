@@ -23,7 +23,7 @@ struct ModelWords {
 };
 
 struct PlanWords {
-  std::string device = "host", ram, reserve, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
+  std::string device = "host", ram, reserve, rom, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
               profile_store, kernels = "auto";
   LimitWords limits;
   int64_t effort = 0;

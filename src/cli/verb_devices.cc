@@ -21,6 +21,7 @@ Json to_json(const cost::DeviceProfile& profile) {
   cost::CostGraph graph;
   graph.device = profile.device;
   Json json = cost::to_json(graph)["device"];
+  json["rom_bytes"] = profile.rom_bytes;
   json["description"] = profile.description;
   json["source"] = profile.source;
   json["compute"] = {{"flops_per_s", profile.compute.flops_per_s},
@@ -35,6 +36,8 @@ std::string to_text(const cost::DeviceProfile& profile) {
   std::string text =
       fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name,
                   profile.description, profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
+  if (profile.rom_bytes > 0)
+    text += fmt::format("  ROM        {}, read in place\n", base::show_bytes(profile.rom_bytes));
   text += fmt::format("  compute    {:.4g} flop/s", profile.compute.flops_per_s);
   text += profile.compute.active_w > 0
               ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)

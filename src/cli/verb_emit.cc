@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,7 @@ struct PlanCommand {
   ModelWords model;
   PlanWords plan;
   TrainingLength length;
+  std::string feature_cache;
 };
 
 Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) {
@@ -48,6 +50,7 @@ Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) 
   add_model_options(app, command.model);
   add_plan_options(app, command.plan);
   add_length_options(app, command.length);
+  add_feature_option(app, command.feature_cache);
   for (const char* other : {"-o,--output", "--binary-out", "--costgraph-out", "--write-min-plan", "--warm-start",
                             "--planner", "--page-file", "--format"})
     app.add_option_function<std::string>(other, [](const std::string&) {});
@@ -67,11 +70,54 @@ uint64_t steps_of(const Options& options, const TrainingLength& planned) {
   return options.steps.value_or(steps > 0 ? steps : kSteps);
 }
 
-std::vector<std::string> batch_names(const ir::Graph& training) {
+bool has_input(const ir::Graph& graph, const std::string& name) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                     [&](ir::ValueId id) { return graph.value(id).name == name; });
+}
+
+// The inputs of the whole model, then the targets; with features, a step reads few of the inputs or none.
+std::vector<emit::BatchName> batch_names(const pipeline::Compiled& compiled) {
+  const ir::Graph& model = compiled.evaluation;
+  std::vector<emit::BatchName> batch;
+  for (const ir::ValueId id : model.inputs) {
+    const std::string& name = model.value(id).name;
+    uint8_t readers = PT_READ_BY_EVAL;
+    if (has_input(compiled.training, name)) readers |= PT_READ_BY_STEP;
+    if (compiled.features) readers |= PT_READ_BY_BACKBONE;
+    batch.push_back({name, readers});
+  }
+  for (const ir::ValueId id : compiled.training.labels) batch.push_back({.name = compiled.training.value(id).name});
+  return batch;
+}
+
+std::vector<std::string> features_of(const pipeline::Compiled& compiled) {
   std::vector<std::string> names;
-  for (const ir::ValueId id : training.inputs) names.push_back(training.value(id).name);
-  for (const ir::ValueId id : training.labels) names.push_back(training.value(id).name);
+  for (const ir::ValueId id : compiled.training.inputs)
+    if (const std::string& name = compiled.training.value(id).name; !has_input(compiled.evaluation, name))
+      names.push_back(name);
   return names;
+}
+
+// The samples of the project, if it has some.
+Result<void> add_samples(const Options& options, const PlanCommand& command, const pipeline::Compiled& compiled,
+                         emit::Firmware& firmware) {
+  PANTOUM_ASSIGN(const train::Preparation preparation, preparation_of(options.data));
+  if (options.data.data.empty()) return {};
+  const std::string cache = (std::filesystem::absolute(options.output).parent_path() / ".cache").string();
+  const ir::Graph& model = compiled.evaluation;
+  PANTOUM_ASSIGN(const artifact::TrainTest data, open_data(options.data, cache, model));
+  PANTOUM_ASSIGN(firmware.training, pipeline::sample_rows(data.train, model, preparation, options.samples));
+  if (options.test_samples > 0) {
+    PANTOUM_ASSIGN(firmware.test, pipeline::sample_rows(data.test, model, preparation, options.test_samples));
+  }
+  if (!compiled.features) return {};
+  PANTOUM_ASSIGN(const int64_t limit, base::parse_bytes(command.feature_cache, "--feature-cache"));
+  const int64_t bytes = feature_bytes(compiled.training, firmware.training.count);
+  if (bytes <= limit) return {};
+  return fail("E0289",
+              fmt::format("the features of {} samples take {}, the plan's --feature-cache allows {}",
+                          firmware.training.count, base::show_bytes(bytes), base::show_bytes(limit)),
+              "--samples", "emit fewer samples, or plan with a larger --feature-cache, or without");
 }
 
 nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
@@ -85,8 +131,10 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"op_table_bytes", sizes.op_table},
           {"tensor_table_bytes", sizes.tensor_table},
           {"weight_bytes", sizes.weights},
+          {"read_in_place_bytes", sizes.read_in_place},
           {"sample_bytes", sizes.samples},
           {"storage_blocks", sizes.storage_blocks},
+          {"feature_blocks", sizes.feature_blocks},
           {"step_written_bytes", sizes.wear.paged},
           {"commit_bytes", sizes.wear.commit},
           {"commit_every", sizes.wear.commit_every}};
@@ -97,13 +145,15 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       "emitted   {}\n"
       "RAM       {} in all: arena {}, stack {}; the session takes the rest\n"
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
-      "ROM       weights {}, samples {}; storage {} blocks of 512 bytes\n"
+      "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}\n"
       "next      make -C {} run\n",
       folder, base::show_bytes(static_cast<int64_t>(sizes.ram)), base::show_bytes(static_cast<int64_t>(sizes.arena)),
       base::show_bytes(static_cast<int64_t>(sizes.stack)), sizes.plan, sizes.instructions, sizes.code,
       sizes.instructions == 0 ? 0.0 : static_cast<double>(sizes.code) / static_cast<double>(sizes.instructions),
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
-      base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks, folder);
+      base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
+      base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks,
+      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks), folder);
 }
 
 Result<int> emit_project(const Options& options) {
@@ -113,7 +163,8 @@ Result<int> emit_project(const Options& options) {
   if (!options.weights.empty()) command.model.weights = options.weights;
   const std::string kernels = command.plan.kernels;
   if (command.plan.device == "host") command.plan.kernels = "portable";
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(command.model));
+  PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(command.model));
+  model.cut_features = !command.feature_cache.empty();
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(command.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   plan::Infeasible infeasible;
@@ -133,20 +184,11 @@ Result<int> emit_project(const Options& options) {
   for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(contents));
   emit::Firmware firmware{.name = compiled.training.name, .plan = binary, .weights = &weights};
-  firmware.inputs = batch_names(compiled.training);
-  PANTOUM_ASSIGN(const train::Preparation preparation, preparation_of(options.data));
-  if (!options.data.data.empty()) {
-    const std::string cache = (std::filesystem::absolute(options.output).parent_path() / ".cache").string();
-    PANTOUM_ASSIGN(const artifact::TrainTest data, open_data(options.data, cache, compiled.evaluation));
-    PANTOUM_ASSIGN(firmware.training,
-                   pipeline::sample_rows(data.train, compiled.training, preparation, options.samples));
-    if (options.test_samples > 0) {
-      PANTOUM_ASSIGN(firmware.test,
-                     pipeline::sample_rows(data.test, compiled.training, preparation, options.test_samples));
-    }
-  }
+  firmware.inputs = batch_names(compiled);
+  firmware.features = features_of(compiled);
+  PANTOUM_TRY(add_samples(options, command, compiled, firmware));
   firmware.lr = options.lr.value_or(command.model.optimizer.lr), firmware.seed = command.model.seed,
-  firmware.steps = steps_of(options, command.length), firmware.energy_j = planned.training.predicted.energy_j;
+  firmware.steps = steps_of(options, command.length), firmware.energy_j = planned->training.predicted.energy_j;
   PANTOUM_ASSIGN(firmware.schedule, schedule_of(options.rate));
   firmware.target = options.target, firmware.board = options.board;
   PANTOUM_ASSIGN(const int64_t stack, base::parse_bytes(options.stack, "--stack"));

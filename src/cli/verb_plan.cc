@@ -6,6 +6,7 @@
 #include "artifact/plan_json.h"
 #include "base/files.h"
 #include "cli/cli.h"
+#include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
@@ -22,7 +23,7 @@ struct Options {
   PlanWords plan;
   TrainingLength length;
   std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
-  std::string planner = "pantoum";
+  std::string planner = "pantoum", feature_cache;
   bool require_gap = false;
   const Words* words = nullptr;
 };
@@ -45,7 +46,8 @@ Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request,
 }
 
 Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
-  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
+  PANTOUM_ASSIGN(model.cut_features, wants_features({.feature_cache = options.feature_cache}));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
@@ -138,6 +140,7 @@ void add_plan(CLI::App& app, Action& chosen, const Words& words) {
   verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(*verb, options->model);
   add_plan_options(*verb, options->plan);
+  add_feature_option(*verb, options->feature_cache);
   add_length_options(*verb, options->length);
   add_common(*verb, options->common);
   verb->final_callback([options, &chosen] { chosen = [options] { return make(*options); }; });

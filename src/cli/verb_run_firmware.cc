@@ -29,7 +29,7 @@ struct Options {
 // What a run printed (project/print.h).
 struct Told {
   std::map<uint64_t, uint32_t> losses;  // bits, by step
-  std::string state, stack, paged, written, test, rest;
+  std::string state, stack, paged, written, features, test, rest;
   uint64_t resumed = 0, worn = 0;  // steps of earlier runs; bytes that this run's steps wrote to storage
   int exit_code = 0;
 };
@@ -52,6 +52,8 @@ void read_line(const std::string& line, Told& told) {
     told.paged = rest;
   } else if (what == "written") {
     told.written = rest;
+  } else if (what == "features") {
+    told.features = rest;
   } else if (what == "resumed") {
     words >> told.resumed;
   } else if (what == "worn") {
@@ -138,6 +140,7 @@ Result<int> run_firmware(const Options& options) {
                                 {"paged", told.paged},
                                 {"written", told.written},
                                 {"test", told.test},
+                                {"features", told.features},
                                 {"losses_compared", compared},
                                 {"worn", told.worn},
                                 {"steps_run", host.steps - std::min(host.steps, told.resumed)},
@@ -153,6 +156,7 @@ Result<int> run_firmware(const Options& options) {
     if (wear.life > 0)
       std::printf("wear      %.0f bytes a step: %.3g steps until %.3g bytes are written\n", wear.bytes_a_step,
                   wear.life, static_cast<double>(host.endurance));
+    if (!told.features.empty()) std::printf("features  of %s\n", told.features.c_str());
     if (!told.test.empty()) std::printf("test      %s\n", told.test.c_str());
     std::printf("bits      parameters and state %s on the device, %s on the host; %llu losses compared: %s\n",
                 told.state.c_str(), state.c_str(), static_cast<unsigned long long>(compared),

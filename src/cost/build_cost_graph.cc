@@ -28,10 +28,10 @@ bool lives_between_steps(ir::Role role) {
          role == ir::Role::kConstant;
 }
 
-Bytes persistent_bytes(const ir::Graph& graph) {
+Bytes persistent_bytes(const ir::Graph& graph, const std::set<std::string>& in_rom) {
   Bytes sum = 0;
   for (const ir::Value& value : graph.values)
-    if (lives_between_steps(value.role)) sum += value.type.bytes();
+    if (lives_between_steps(value.role) && !in_rom.contains(value.name)) sum += value.type.bytes();
   return sum;
 }
 
@@ -43,7 +43,7 @@ class Construction {
         options_(options),
         kernels_(options.kernels ? options.kernels : pt_portable_kernels()) {
     const bool paging = device.device.pager.mode != PagerMode::kNone;
-    const bool crowded = options.ram > 0 && persistent_bytes(graph) > options.ram / 4;
+    const bool crowded = options.ram > 0 && persistent_bytes(graph, options.in_rom) > options.ram / 4;
     in_aux_ = paging && (options.params_in == ParamsIn::kAux || (options.params_in == ParamsIn::kAuto && crowded));
   }
 
@@ -110,6 +110,8 @@ class Construction {
     if (value.producer != ir::kNone) return tensor;
     if (value.role == ir::Role::kInput || value.role == ir::Role::kLabel) {
       tensor.start = Home::kRam;
+    } else if (lives_between_steps(value.role) && options_.in_rom.contains(value.name)) {
+      tensor.start = Home::kRom;
     } else if (in_aux_) {
       tensor.start = Home::kAux;
     } else {
@@ -225,7 +227,14 @@ class Construction {
       choice.writes.push_back(static_cast<int>(position));
     if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
       choice.overwrites = ir::in_place_pairs(graph_, op);
+    std::erase_if(choice.overwrites,
+                  [&](const auto& pair) { return is_in_rom(op.inputs[static_cast<size_t>(pair.second)]); });
     return choice;
+  }
+
+  [[nodiscard]] bool is_in_rom(ir::ValueId value) const {
+    const int64_t tensor = built_.tensor_of[static_cast<size_t>(value)];
+    return built_.graph.tensors[static_cast<size_t>(tensor)].start == Home::kRom;
   }
 
   // None: the kernel does not compute these shapes.

@@ -1,6 +1,7 @@
 // Training graph + device -> cost graph, and which op and value each of its entries is.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ class OpTimer {
 
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
-  Bytes ram = 0;  // kAuto's budget
+  Bytes ram = 0;                      // kAuto's budget
+  std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
   int threads = 1;                           // for workspace sizes
@@ -43,8 +45,8 @@ struct BuiltCostGraph {
 };
 
 // Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the
-// step needs; parameters, buffers, state and constants live where params_in says. E0404 an op without a kernel (all of
-// them).
+// step needs; parameters, buffers, state and constants live where in_rom and params_in say. E0404 an op without a
+// kernel (all of them).
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);
 

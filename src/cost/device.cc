@@ -175,12 +175,14 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   }
   DeviceProfile profile;
   Reader root(table, "", where);
-  root.allow({"name", "description", "source", "host", "ram", "reserve", "align_bytes", "idle_w", "compute", "pager"});
+  root.allow(
+      {"name", "description", "source", "host", "ram", "rom", "reserve", "align_bytes", "idle_w", "compute", "pager"});
   root.text("name", profile.device.name);
   root.text("description", profile.description);
   root.text("source", profile.source);
   root.flag("host", profile.host);
   root.bytes("ram", profile.device.ram_bytes);
+  root.bytes("rom", profile.rom_bytes);
   root.bytes("reserve", profile.reserve_bytes);
   root.whole("align_bytes", profile.device.align_bytes, 1);
   root.number("idle_w", profile.device.idle_w);

@@ -11,6 +11,7 @@ using testing::HasSubstr;
 constexpr const char* kSmall = R"(
 name = "small"
 ram = "64KiB"
+rom = "32KiB"
 reserve = "4KiB"
 align_bytes = 8
 idle_w = 0.25
@@ -35,6 +36,7 @@ TEST(Device, ReadsEveryKey) {
   const auto profile = parse_device(kSmall, "small.toml");
   ASSERT_TRUE(profile) << to_text(profile.error());
   EXPECT_EQ(profile->device.ram_bytes, 65536);
+  EXPECT_EQ(profile->rom_bytes, 32768);
   EXPECT_EQ(profile->reserve_bytes, 4096);
   EXPECT_EQ(profile->device.align_bytes, 8);
   EXPECT_EQ(profile->device.idle_w, 0.25);
@@ -42,6 +44,13 @@ TEST(Device, ReadsEveryKey) {
   EXPECT_EQ(profile->device.pager.mode, PagerMode::kSync);
   EXPECT_EQ(profile->device.pager.out.latency_s, 2e-3);
   EXPECT_FALSE(profile->host);
+}
+
+TEST(Device, MicrocontrollersReadTheirFlashInPlace) {
+  EXPECT_EQ(load_device("m4")->rom_bytes, 1 << 20);
+  EXPECT_EQ(load_device("m0")->rom_bytes, 256 << 10);
+  EXPECT_EQ(load_device("a72")->rom_bytes, 0);
+  EXPECT_EQ(load_device("host")->rom_bytes, 0);
 }
 
 TEST(Device, HasTheProfilesOfTheHouse) {
@@ -78,7 +87,7 @@ TEST(Device, TellsTheLineAndTheKeyOfWhatIsWrong) {
     EXPECT_THAT(profile.error().where, HasSubstr("bad.toml"));
   }
   EXPECT_THAT(parse_device(replaced("align_bytes = 8", "align_bites = 8"), "bad.toml").error().where,
-              HasSubstr("bad.toml:5"));
+              HasSubstr("bad.toml:6"));
 }
 
 TEST(Device, SurvivesEveryTruncation) {

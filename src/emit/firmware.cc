@@ -53,7 +53,7 @@ std::string place_of(std::string_view path, const std::set<std::string>& kernels
 }
 
 std::set<std::string> board_files(const Board& board) {
-  std::set<std::string> files{"block_pager.c", "commit.c", "trainer.c", "samples.c", "print.c"};
+  std::set<std::string> files{"block_pager.c", "commit.c", "feature_store.c", "trainer.c", "samples.c", "print.c"};
   for (const std::string& name : board.files()) files.insert(name);
   return files;
 }
@@ -69,10 +69,8 @@ Result<void> check_alignment(const pt_plan& plan) {
 }
 
 FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
-  FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size};
-  if (plan.storage_bytes > 0) sizes.storage_blocks = pt_journal_blocks(&plan, check_blocks ? 1 : 0);
+  FirmwareSizes sizes{.arena = plan.arena_bytes, .plan = plan.size, .read_in_place = plan.rom_bytes};
   if (check_blocks) sizes.sums = uint64_t{pt_plan_blocks(&plan)} * sizeof(uint32_t);
-  sizes.wear = wear_of(plan, check_blocks);
   sizes.tensor_table = uint64_t{plan.tensor_count} * PT_TENSOR_SIZE;
   for (uint32_t program = 0; program < plan.program_count; ++program) {
     uint32_t instructions = 0;
@@ -105,12 +103,14 @@ Trains on {1}{2}, as it was planned.
 | RAM in all (the linker's limit) | {3} |
 | of it the plan's arena | {4} |
 | of it the stack | {5} |
-| of it checksums of the blocks in storage | {14} |
+| of it checksums of the blocks in storage | {16} |
 | plan in ROM: {6} instructions in {7} bytes, ops {8}, tensors {9}, in all | {10} |
 | weights in ROM | {11} |
-| samples in ROM | {12} |
-| blocks of 512 bytes in storage | {13} |
-{15}
+| of them read in place | {12} |
+| samples in ROM | {13} |
+| blocks of 512 bytes in storage | {14} |
+| of them the backbone's features, written once | {15} |
+{17}
     make        # builds
     make run    # runs: steps, losses, what the stack took
     make STEPS=1000 run
@@ -119,7 +119,8 @@ Trains on {1}{2}, as it was planned.
 )",
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.samples, sizes.storage_blocks, sizes.sums, wear_rows(firmware, sizes.wear));
+      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks,
+      sizes.sums, wear_rows(firmware, sizes.wear));
 }
 
 // What emit::run_on_host and emit::counted_steps read.
@@ -136,12 +137,15 @@ std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& st
     }
     return nlohmann::ordered_json{{"count", of.count}, {"rows", rows}};
   };
+  nlohmann::ordered_json batch = nlohmann::ordered_json::array();
+  for (const BatchName& each : firmware.inputs) batch.push_back({{"name", each.name}, {"readers", each.readers}});
   return nlohmann::ordered_json{{"steps", firmware.steps},
                                 {"lr", firmware.lr},
                                 {"schedule", train::to_text(firmware.schedule)},
                                 {"seed", firmware.seed},
                                 {"endurance", firmware.endurance},
-                                {"batch", firmware.inputs},
+                                {"batch", batch},
+                                {"features", firmware.features},
                                 {"training", set(firmware.training)},
                                 {"test", set(firmware.test)},
                                 {"energy_j", firmware.energy_j},
@@ -161,8 +165,13 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   PANTOUM_ASSIGN(const std::set<size_t> rows, kernels_used(plan));
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
+  PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
   FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
+  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
+  sizes.feature_blocks =
+      pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()), firmware.training.count);
+  if (sizes.storage_blocks > 0) sizes.wear = wear_of(plan, firmware.check_blocks);
   sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
@@ -175,12 +184,13 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
     if (place == "main.c" && writer.has(place)) continue;
     PANTOUM_TRY(writer.write(place, file.text));
   }
-  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, sizes));
+  PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
+  const bool is_stored = sizes.storage_blocks > 0;
   for (const char* made : {"model/model.c", "model/kernels.c", "model/memory.c"}) project.sources.emplace_back(made);
-  PANTOUM_TRY(writer.write("model/model.h", model_header(plan, firmware.name)));
+  PANTOUM_TRY(writer.write("model/model.h", model_header(firmware.name, is_stored)));
   PANTOUM_TRY(writer.write("model/model.c", text));
   PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
-  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, firmware.check_blocks)));
+  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)));
   std::string sample_bytes;
   PANTOUM_ASSIGN(const auto step, step_work(plan, static_cast<uint32_t>(pt_plan_program(&plan, "train"))));
   PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, step, sample_bytes)));

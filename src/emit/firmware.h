@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifact/safetensors.h"
+#include "emit/batch_tensors.h"
 #include "emit/wear.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
@@ -33,7 +34,8 @@ struct Firmware {
   std::string name;                         // of the model
   std::span<const std::byte> plan;          // a binary plan of the portable kernels
   const artifact::SafetensorFile* weights;  // first contents of parameters, buffers and constants
-  std::vector<std::string> inputs;          // tensors of the batch: the inputs, then the targets
+  std::vector<BatchName> inputs;            // tensors of the batch: the model's inputs, then the targets
+  std::vector<std::string> features;        // inputs of a step that the program "features" makes, kept in storage
   Samples training, test;
   double lr = 0.01;
   train::Schedule schedule;
@@ -50,7 +52,9 @@ struct Firmware {
 struct FirmwareSizes {
   uint64_t ram = 0, stack = 0, arena = 0, session = 0, sums = 0;
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
-  uint64_t weights = 0, samples = 0, storage_blocks = 0;
+  uint64_t read_in_place = 0;                                                     // of the weights, by kernels
+  uint64_t weights = 0, samples = 0;
+  uint64_t storage_blocks = 0, feature_blocks = 0;  // feature_blocks: of them, for what a frozen backbone gives
   Wear wear;
 };
 

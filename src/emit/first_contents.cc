@@ -42,6 +42,8 @@ Result<FirstContents> first_contents(const pt_plan& plan, const artifact::Safete
     if (!has_first_contents(plan, tensor, info, batch)) continue;
     const std::string name = info.name;
     const artifact::SafetensorEntry* entry = weights.find(name);
+    if (entry == nullptr && info.home == PT_HOME_ROM)
+      return fail("E0291", "the weights lack a tensor that is read in place", name);
     if (entry == nullptr && !name.starts_with("optim.")) continue;
     FirstContent content{.name = name, .tensor = tensor, .bytes = static_cast<uint32_t>(info.payload), .data = {}};
     if (entry != nullptr) {

@@ -27,7 +27,8 @@ struct FirstContents {
 };
 
 // Weights by name, and zeros for the optimizer's state; the batch's tensors (`batch`), successors and what has no place
-// of its own have none. E0291 the plan is damaged, or a tensor has another size than in the weights; E0241.
+// of its own have none. E0291 the plan is damaged, or a tensor has another size than in the weights, or is in ROM and
+// not among them; E0241.
 [[nodiscard]] Result<FirstContents> first_contents(const pt_plan& plan, const artifact::SafetensorFile& weights,
                                                    const std::vector<std::string>& batch);
 

@@ -61,7 +61,7 @@ class FirstContentsTest : public ::testing::Test {
 };
 
 TEST_F(FirstContentsTest, AreWeightsByNameAndZerosForState) {
-  const auto made = contents({"w", "x", "w'", "stranger"});
+  const auto made = contents({"w", "c", "x", "w'", "stranger"});
   ASSERT_TRUE(made.has_value()) << made.error().message;
   ASSERT_THAT(made->tensors, SizeIs(2));  // neither the batch's, nor the successor's, nor what the plan has not
   EXPECT_EQ(made->tensors[0].name, "w");
@@ -71,8 +71,6 @@ TEST_F(FirstContentsTest, AreWeightsByNameAndZerosForState) {
   EXPECT_EQ(made->tensors[1].name, "optim.w.m");
   EXPECT_EQ(made->tensors[1].bytes, 4 * kLength);
   EXPECT_FALSE(made->tensors[1].data.has_value());
-  EXPECT_EQ(made->weight_bytes, 4U * kLength);
-  EXPECT_TRUE(made->rom.empty());
 }
 
 TEST_F(FirstContentsTest, AreInRomWhereThePlanPlacesThem) {
@@ -83,6 +81,13 @@ TEST_F(FirstContentsTest, AreInRomWhereThePlanPlacesThem) {
   EXPECT_THAT(std::vector(made->rom.begin(), made->rom.begin() + kAlign), Each(std::byte{0}));
   EXPECT_THAT(std::vector(made->rom.begin() + kAlign, made->rom.end()), Each(std::byte{'c'}));
   EXPECT_EQ(made->weight_bytes, 8U * kLength);
+}
+
+TEST_F(FirstContentsTest, InRomThatTheWeightsLackAreRefused) {
+  const auto made = contents({"w"});
+  ASSERT_FALSE(made.has_value());
+  EXPECT_EQ(made.error().code, "E0291");
+  EXPECT_EQ(made.error().where, "c");
 }
 
 TEST_F(FirstContentsTest, OfAnotherSizeAreRefused) {

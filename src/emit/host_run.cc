@@ -12,6 +12,7 @@
 
 #include "artifact/safetensors.h"
 #include "base/files.h"
+#include "emit/batch_tensors.h"
 #include "emit/first_contents.h"
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
@@ -67,6 +68,7 @@ class Project {
   Result<HostRun> run(uint64_t steps, const std::function<void(uint64_t, float)>& told) {
     PANTOUM_TRY(start());
     const pt_samples training = pt_samples_of(&training_), test = pt_samples_of(&test_);
+    PANTOUM_TRY(good(pt_trainer_keep_features(&trainer_, &training), "making features"));
     HostRun done{.steps = steps == 0 ? steps_ : steps};
     trainer_.steps = done.steps;
     while (trainer_.step < done.steps) {
@@ -101,7 +103,7 @@ class Project {
     PANTOUM_TRY(good(pt_plan_open(&plan_, plan_bytes_.data(), plan_bytes_.size()), "opening the plan"));
     const Json run = Json::parse(text, nullptr, false);
     try {
-      PANTOUM_TRY(read_contents((model / "contents.safetensors").string(), run.at("batch")));
+      PANTOUM_TRY(read_contents((model / "contents.safetensors").string(), read_batch(run)));
       return read_run(run);
     } catch (const Json::exception& error) {
       return no_project(folder_, error.what());
@@ -114,16 +116,15 @@ class Project {
     PANTOUM_ASSIGN(schedule_, train::parse_schedule(run.at("schedule"), folder_));
     runtime_schedule_ = train::runtime_schedule(schedule_);
     model_.schedule = &runtime_schedule_, model_.rate_at = pt_rate_at;
-    for (const Json& name : run.at("batch")) {
-      const int32_t tensor = pt_plan_tensor(&plan_, name.get<std::string>().c_str());
-      pt_tensor_info info;
-      if (tensor < 0 || pt_plan_tensor_info(&plan_, static_cast<uint32_t>(tensor), &info) != PT_OK || info.rank == 0)
-        return no_project(folder_, "its plan has no tensor " + name.dump());
-      model_.batch = info.dims[0];
-      rows_.push_back({static_cast<uint32_t>(tensor), static_cast<uint32_t>(info.payload / info.dims[0])});
-    }
+    PANTOUM_ASSIGN(batch_, batch_tensors(plan_, read_batch(run), run.at("features").get<std::vector<std::string>>()));
     PANTOUM_TRY(read_samples(run.at("training"), training_rows_, training_));
     return read_samples(run.at("test"), test_rows_, test_);
+  }
+
+  static std::vector<BatchName> read_batch(const Json& run) {
+    std::vector<BatchName> batch;
+    for (const Json& each : run.at("batch")) batch.push_back({each.at("name"), each.at("readers")});
+    return batch;
   }
 
   Result<void> read_samples(const Json& set, std::vector<pt_rows>& rows, pt_sample_set& samples) {
@@ -147,9 +148,9 @@ class Project {
     return {};
   }
 
-  Result<void> read_contents(const std::string& path, const std::vector<std::string>& batch) {
+  Result<void> read_contents(const std::string& path, const std::vector<BatchName>& batch) {
     PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(path));
-    PANTOUM_ASSIGN(first_, first_contents(plan_, weights, batch));
+    PANTOUM_ASSIGN(first_, first_contents(plan_, weights, names_of(batch)));
     for (const FirstContent& each : first_.tensors)
       contents_.push_back(
           {each.tensor, each.bytes, each.data ? reinterpret_cast<const uint8_t*>(each.data->data()) : nullptr});
@@ -168,18 +169,20 @@ class Project {
     model_.plan_bytes = static_cast<uint32_t>(plan_bytes_.size());
     model_.kernels = &table_, model_.rom = rom_->data;
     model_.contents = contents_.data(), model_.content_count = static_cast<uint32_t>(contents_.size());
-    model_.rows = rows_.data(), model_.row_count = static_cast<uint32_t>(rows_.size());
+    model_.rows = batch_.rows.data(), model_.row_count = static_cast<uint32_t>(batch_.rows.size());
+    model_.batch = batch_.batch;
+    model_.features = batch_.features.data(), model_.feature_count = static_cast<uint32_t>(batch_.features.size());
+    model_.backbone = pt_plan_program(&plan_, "features");
     model_.train = pt_plan_program(&plan_, "train"), model_.eval = pt_plan_program(&plan_, "eval");
     model_.loss = pt_plan_tensor(&plan_, "loss"), model_.eval_loss = pt_plan_tensor(&plan_, "eval.loss");
     model_.right = pt_plan_tensor(&plan_, "eval.count_correct");
-    const bool stored = plan_.storage_bytes > 0;
-    if (stored) {
-      const uint32_t count = pt_journal_blocks(&plan_, 0);
+    const uint32_t count = storage_blocks(plan_, batch_, training_.count, false);
+    if (count > 0) {
       disk_bytes_ = std::make_unique<Aligned>(size_t{count} * PT_BLOCK_BYTES);
       pt_ram_disk_open(&disk_, disk_bytes_->data, count, &blocks_);
     }
     const pt_memory memory{arena_->data, session_->data, buffer_->data, nullptr};
-    return good(pt_trainer_open(&trainer_, &model_, &memory, stored ? &blocks_ : nullptr), "opening it");
+    return good(pt_trainer_open(&trainer_, &model_, &memory, count > 0 ? &blocks_ : nullptr), "opening it");
   }
 
   std::string folder_, plan_bytes_, sample_bytes_;
@@ -191,7 +194,7 @@ class Project {
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
   std::vector<pt_first_contents> contents_;
-  std::vector<pt_batch_tensor> rows_;
+  BatchTensors batch_;
   FirstContents first_;
   std::vector<std::vector<float>> planes_;
   std::vector<pt_rows> training_rows_, test_rows_;

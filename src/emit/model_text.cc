@@ -61,53 +61,68 @@ std::string schedule_text(const train::Schedule& schedule) {
 
 class Model {
  public:
-  Model(const Firmware& firmware, const pt_plan& plan) : firmware_(firmware), plan_(plan) {}
+  Model(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch)
+      : firmware_(firmware), plan_(plan), batch_(batch) {}
 
   Result<std::string> text(FirmwareSizes& sizes) {
     PANTOUM_TRY(add_contents());
-    PANTOUM_TRY(add_rows());
     sizes.weights = weight_bytes_;
     std::string text = "/* The plan, first contents, samples. */\n#include \"model.h\"\n\n";
     text += byte_array("plan", firmware_.plan) + arrays_;
     if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
     text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
-    text += fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", rows_);
+    text += rows() + features();
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
     return text + schedule_text(firmware_.schedule) + description();
   }
 
  private:
   Result<void> add_contents() {
-    PANTOUM_ASSIGN(const FirstContents first, first_contents(plan_, *firmware_.weights, firmware_.inputs));
+    PANTOUM_ASSIGN(const FirstContents first, first_contents(plan_, *firmware_.weights, names_of(firmware_.inputs)));
     for (const FirstContent& each : first.tensors) {
       const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
-      if (each.data) arrays_ += byte_array(array, *each.data);
+      if (each.data) arrays_ += byte_array(array, *each.data), add_to(weights_crc_, *each.data);
       contents_ += fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, each.name);
     }
     if (contents_.empty()) contents_ = "    {0, 0, NULL},\n";
     rom_ = first.rom, weight_bytes_ = first.weight_bytes;
+    add_to(weights_crc_, rom_);
     return {};
   }
 
-  Result<void> add_rows() {
-    for (const std::string& name : firmware_.inputs) {
-      const int32_t tensor = pt_plan_tensor(&plan_, name.c_str());
-      pt_tensor_info info;
-      if (tensor < 0 || pt_plan_tensor_info(&plan_, static_cast<uint32_t>(tensor), &info) != PT_OK || info.rank == 0)
-        return fail("E0291", "the plan has no such tensor of the batch", name);
-      batch_ = info.dims[0];
-      rows_ += fmt::format("    {{{}, {}}}, /* {} */\n", tensor, info.payload / info.dims[0], name);
+  static void add_to(uint32_t& crc, std::span<const std::byte> data) {
+    crc = pt_crc32_more(crc, reinterpret_cast<const uint8_t*>(data.data()), data.size());
+  }
+
+  [[nodiscard]] std::string rows() const {
+    std::string text;
+    for (size_t row = 0; row < batch_.rows.size(); ++row)
+      text += fmt::format("    {{{}, {}, {}}}, /* {} */\n", batch_.rows[row].tensor, batch_.rows[row].row_bytes,
+                          batch_.rows[row].readers, firmware_.inputs[row].name);
+    return fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", text);
+  }
+
+  [[nodiscard]] std::string features() const {
+    std::string text;
+    for (size_t at = 0; at < batch_.features.size(); ++at) {
+      const pt_feature& each = batch_.features[at];
+      text +=
+          fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.made, each.read, each.row_bytes, firmware_.features[at]);
     }
-    return {};
+    return text.empty() ? text : fmt::format("static const pt_feature features[] = {{\n{}}};\n", text);
   }
 
   static std::string samples(const std::string& name, const Samples& of, FirmwareSizes& sizes) {
     std::string text, rows;
+    uint32_t crc = 0;
     for (size_t at = 0; at < of.rows.size(); ++at) {
       const SampleRows& each = of.rows[at];
       const std::string array = fmt::format("{}_{}", name, at);
       sizes.samples += each.data.size();
       text += byte_array(array, each.data);
+      add_to(crc, each.data);
+      add_to(crc, std::as_bytes(std::span(each.planes)));
+      add_to(crc, std::as_bytes(std::span(&each.conversion, 1)));
       std::vector<std::string> planes;
       for (const float value : each.planes) planes.push_back(literal(value));
       if (!planes.empty())
@@ -118,7 +133,8 @@ class Model {
     }
     if (rows.empty()) rows = "    {NULL, NULL, 0, 1, 1, 0},\n";
     text += fmt::format("static const pt_rows {}_rows[] = {{\n{}}};\n", name, rows);
-    return text + fmt::format("const pt_sample_set pt_model_{} = {{{}_rows, {}}};\n", name, name, of.count);
+    return text +
+           fmt::format("const pt_sample_set pt_model_{} = {{{}_rows, {}, {:#x}u}};\n", name, name, of.count, crc);
   }
 
   std::string description() const {
@@ -129,18 +145,21 @@ class Model {
         "    plan, sizeof plan, &pt_model_kernels, {}, contents, rows,\n"
         "    sizeof contents / sizeof contents[0], sizeof rows / sizeof rows[0], {},\n"
         "    {}, {}, {}, {}, {},\n"
-        "    {}, {}u, {},\n}};\n",
-        rom_.empty() ? "NULL" : "rom", batch_, program("train"), program("eval"), tensor("loss"), tensor("eval.loss"),
-        tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
-        is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at");
+        "    {}, {}u, {},\n"
+        "    {}, {}, {}, {:#x}u,\n}};\n",
+        rom_.empty() ? "NULL" : "rom", batch_.batch, program("train"), program("eval"), tensor("loss"),
+        tensor("eval.loss"), tensor("eval.count_correct"), literal(firmware_.lr), firmware_.seed,
+        is_constant(firmware_.schedule) ? "NULL, NULL" : "&schedule, pt_rate_at",
+        batch_.features.empty() ? "NULL" : "features", batch_.features.size(), program("features"), weights_crc_);
   }
 
   const Firmware& firmware_;
   const pt_plan& plan_;
-  std::string arrays_, contents_, rows_;
+  const BatchTensors& batch_;
+  std::string arrays_, contents_;
   std::vector<std::byte> rom_;
   uint64_t weight_bytes_ = 0;
-  uint32_t batch_ = 1;
+  uint32_t weights_crc_ = 0;
 };
 
 }  // namespace
@@ -169,8 +188,9 @@ std::set<std::string> symbols_of(const std::set<size_t>& rows) {
   return functions;
 }
 
-Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, FirmwareSizes& sizes) {
-  return Model(firmware, plan).text(sizes);
+Result<std::string> model_text(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch,
+                               FirmwareSizes& sizes) {
+  return Model(firmware, plan, batch).text(sizes);
 }
 
 std::string kernel_table(const std::set<size_t>& rows) {
@@ -190,8 +210,8 @@ std::string kernel_table(const std::set<size_t>& rows) {
   return text + "const pt_kernel_table pt_model_kernels = {kernels, sizeof kernels / sizeof kernels[0]};\n";
 }
 
-std::string memory_text(const pt_plan& plan, bool check_blocks) {
-  const bool stored = plan.storage_bytes > 0, checked = stored && check_blocks;
+std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks) {
+  const bool checked = plan.storage_bytes > 0 && check_blocks;
   return fmt::format(
       R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
 #include "model.h"
@@ -206,13 +226,13 @@ static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
 const pt_memory pt_model_memory = {{arena, session, {}, {}}};
 )",
       plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
-      stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
-             : "",
+      is_stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
+                : "",
       checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
-      stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
+      is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }
 
-std::string model_header(const pt_plan& plan, const std::string& name) {
+std::string model_header(const std::string& name, bool is_stored) {
   return fmt::format(
       R"(/* {}: what model.c, kernels.c and memory.c hold. */
 #ifndef PANTOUM_MODEL_H
@@ -230,7 +250,7 @@ extern const pt_sample_set pt_model_training, pt_model_test;
 
 #endif
 )",
-      name, plan.storage_bytes > 0 ? 1 : 0);
+      name, is_stored ? 1 : 0);
 }
 
 std::string limits(const pt_plan& plan) {

@@ -16,7 +16,7 @@ struct Wear {
   [[nodiscard]] uint64_t life(uint64_t endurance) const;
 };
 
-// Of the program "train", with main.c as it is emitted. Zeros for a plan without storage.
+// Of the program "train", with main.c as it is emitted, for training that needs storage.
 [[nodiscard]] Wear wear_of(const pt_plan& plan, bool check_blocks);
 
 }  // namespace pantoum::emit

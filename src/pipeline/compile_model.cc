@@ -6,6 +6,7 @@
 #include "autodiff/running_statistics.h"
 #include "cost/cost_graph_json.h"
 #include "cost/measure.h"
+#include "cost/read_in_place.h"
 #include "pipeline/pipeline.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/fusions.h"
@@ -64,6 +65,13 @@ cost::Bytes widest_element(const ir::Graph& graph) {
   cost::Bytes widest = 1;
   for (const ir::Value& value : graph.values) widest = std::max<cost::Bytes>(widest, ir::size_of(value.type.dtype));
   return widest;
+}
+
+std::vector<const ir::Graph*> programs_of(const Compiled& compiled) {
+  std::vector<const ir::Graph*> programs{&compiled.training, &compiled.evaluation};
+  if (compiled.features) programs.push_back(&*compiled.features);
+  if (compiled.accumulation) programs.push_back(&*compiled.accumulation);
+  return programs;
 }
 
 }  // namespace
@@ -138,8 +146,10 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
 
   // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
   PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
+  if (request.rom) device.rom_bytes = *request.rom;
   const cost::CostGraphOptions options{.params_in = model.params_in,
                                        .ram = request.options.ram,
+                                       .in_rom = cost::read_in_place(programs_of(compiled), device),
                                        .in_place = request.options.in_place,
                                        .kernels = compiled.kernels->table(),
                                        .threads = request.kernel_threads,

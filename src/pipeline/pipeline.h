@@ -44,6 +44,7 @@ struct PlanRequest {
   std::string device = "host";
   Deadline deadline;
   cost::Bytes reserve = 0;          // kept free for stack and application; taken off the budget
+  std::optional<cost::Bytes> rom;   // read in place, for what is frozen; the device's without it
   plan::PlanOptions options;        // ram is the user's; deadline is filled from above
   std::string planner = "pantoum";  // or a name of plan::baselines()
   MeasureOptions measure;

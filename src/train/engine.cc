@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/plan_bytes.h"
 #include "train/memory_meter.h"
 #include "train/status_error.h"
 #include "train/warm_up.h"
@@ -55,6 +56,11 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
+}
+
+Result<void> Arena::protect(bool writable) {
+  if (::mprotect(data_, bytes_, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0) return {};
+  return fail("E0906", fmt::format("the system does not protect {} bytes of memory: {}", bytes_, std::strerror(errno)));
 }
 
 Arena::~Arena() {
@@ -110,10 +116,11 @@ Result<void> Engine::start() {
   give_back_clean_files();
   warm_stack();
   PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
+  if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
   const uint64_t before = read_resident_set().now_bytes;
   const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
   const pt_status opened =
-      pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), nullptr, kernels_, pager, pool_);
+      pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager, pool_);
   if (opened != PT_OK) return status_failure(opened, "opening the session");
   const pt_status warm = warm_up(plan_, *kernels_, pool_);
   if (warm == PT_E_FULL) return no_memory(plan_.arena_bytes);
@@ -121,6 +128,18 @@ Result<void> Engine::start() {
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};
+}
+
+Result<void> Engine::make_rom() {
+  PANTOUM_ASSIGN(rom_, Arena::map(plan_.rom_bytes, plan_.align_bytes));
+  return rom_.protect(false);
+}
+
+Result<void> Engine::write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
+  const size_t begin = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
+  PANTOUM_TRY(rom_.protect(true));
+  std::copy(data.begin(), data.end(), static_cast<std::byte*>(rom_.data()) + begin + at);
+  return rom_.protect(false);
 }
 
 void Engine::begin_measuring() {
@@ -151,6 +170,10 @@ Result<void> Engine::read(uint32_t tensor, uint64_t at, std::span<std::byte> dat
 }
 
 Result<void> Engine::write(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
+  pt_tensor_info info{};
+  const bool known = pt_plan_tensor_info(&plan_, tensor, &info) == PT_OK;
+  if (known && info.home == PT_HOME_ROM && at <= info.payload && data.size() <= info.payload - at)
+    return write_rom(tensor, at, data);
   const pt_status status =
       pt_session_write(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
   if (status != PT_OK) return status_failure(status, "writing a tensor of the session");

@@ -35,6 +35,8 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena();
   [[nodiscard]] void* data() const { return data_; }
+  // Whether it may be written; E0906 where the system says no.
+  [[nodiscard]] Result<void> protect(bool writable);
 
  private:
   Arena(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
@@ -71,13 +73,16 @@ class Engine {
   [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   [[nodiscard]] pt_counters counters() const;
 
-  // Copies bytes of a persistent tensor's payload, wherever it lives. E0903.
+  // Copies bytes of a persistent tensor's payload, wherever it lives; what is read in place can be written between
+  // runs alone, by this. E0903, E0906.
   [[nodiscard]] Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
   [[nodiscard]] Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
  private:
   Engine() = default;
   [[nodiscard]] Result<void> make_buffers();
+  [[nodiscard]] Result<void> make_rom();
+  [[nodiscard]] Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
 
   struct Free {
     void operator()(void* memory) const;
@@ -92,6 +97,7 @@ class Engine {
   std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
   size_t bounce_bytes_ = 0;
   Arena arena_;
+  Arena rom_;  // what the plan has kernels read in place; read-only but for a write()
   pt_session* session_ = nullptr;
   uint64_t other_bytes_ = 0, file_bytes_ = 0, back_end_bytes_ = 0;
 };

@@ -75,14 +75,12 @@ Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& fo
   return cache;
 }
 
-Result<void> FeatureCache::put(int64_t index, std::span<const BatchView> tensors, int64_t row) const {
+Result<void> FeatureCache::put(int64_t index, size_t field, const BatchView& tensor, int64_t row) const {
   const int fd = file_.buffered.get();
   const auto write = [fd](void* data, size_t bytes, off_t at) { return ::pwrite(fd, data, bytes, at); };
-  for (size_t field = 0; field < fields_.size(); ++field)
-    if (!move_all(tensors[field].row(row), static_cast<uint64_t>(index) * stride_ + fields_[field].at, write))
-      return fail("E0901", "the features of a sample cannot be kept: " + std::generic_category().message(errno), {},
-                  "free space, name another folder with --page-file, or leave --feature-cache out");
-  return {};
+  if (move_all(tensor.row(row), static_cast<uint64_t>(index) * stride_ + fields_[field].at, write)) return {};
+  return fail("E0901", "the features of a sample cannot be kept: " + std::generic_category().message(errno), {},
+              "free space, name another folder with --page-file, or leave --feature-cache out");
 }
 
 artifact::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache,

@@ -18,8 +18,8 @@ class FeatureCache {
   [[nodiscard]] static Result<std::shared_ptr<FeatureCache>> create(const std::string& folder, int64_t count,
                                                                     std::span<const BatchView> tensors);
 
-  // Keeps row `row` of every tensor as sample `index`. No allocation. E0901.
-  [[nodiscard]] Result<void> put(int64_t index, std::span<const BatchView> tensors, int64_t row) const;
+  // Keeps row `row` of the tensor as feature `field` of sample `index`. No allocation. E0901.
+  [[nodiscard]] Result<void> put(int64_t index, size_t field, const BatchView& tensor, int64_t row) const;
 
   // The cache as a data set with the labels of `data`, which outlives it.
   [[nodiscard]] static artifact::Dataset as_dataset(const std::shared_ptr<const FeatureCache>& cache,

@@ -27,7 +27,7 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
     pt_tensor_info info{};
     if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK || info.name == nullptr || info.name[0] == '\0') continue;
-    if (info.home != PT_HOME_RAM && info.home != PT_HOME_AUX) continue;
+    if (info.home == PT_HOME_NONE) continue;
     named.push_back({describe(tensor, info), info.home == PT_HOME_RAM});
   }
   return named;

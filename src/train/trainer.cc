@@ -180,6 +180,10 @@ class PlanTrainer final : public Trainer {
   [[nodiscard]] const std::vector<PlanTensor>& step_inputs() const {
     return table_.features.empty() ? table_.inputs : table_.features;
   }
+  [[nodiscard]] bool is_input(const PlanTensor& tensor) const {
+    return std::any_of(table_.inputs.begin(), table_.inputs.end(),
+                       [&](const PlanTensor& input) { return input.index == tensor.index; });
+  }
   // Features are as the backbone made them.
   [[nodiscard]] Preparation step_preparation() const { return table_.features.empty() ? preparation_ : Preparation{}; }
 
@@ -250,13 +254,21 @@ Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& da
     made.back().data = bytes_of(table_.made_features[feature]);
   }
   PANTOUM_ASSIGN(const std::shared_ptr<FeatureCache> cache, FeatureCache::create(folder, data.count(), made));
+  // An input that the head reads too is kept before the backbone runs, which may put other things in its place.
+  const auto keep = [&](bool inputs, int64_t begin, int64_t rows) -> Result<void> {
+    for (size_t feature = 0; feature < made.size(); ++feature)
+      for (int64_t row = 0; row < rows && inputs == is_input(table_.made_features[feature]); ++row)
+        PANTOUM_TRY(cache->put(begin + row, feature, made[feature], row));
+    return {};
+  };
   for (int64_t begin = 0; begin < data.count(); begin += table_.batch) {
     if (stop.stop_requested()) return fail("E0999", "interrupted while features were made; nothing was trained yet");
     const int64_t real = std::min(table_.batch, data.count() - begin);
     for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(row < real ? begin + row : begin, row));
+    PANTOUM_TRY(keep(true, begin, real));
     const pt_status status = engine_->run(*table_.features_program, {0, progress_.seed, 0});
     if (status != PT_OK) return status_failure(status, "making features");
-    for (int64_t row = 0; row < real; ++row) PANTOUM_TRY(cache->put(begin + row, made, row));
+    PANTOUM_TRY(keep(false, begin, real));
   }
   return FeatureCache::as_dataset(cache, data);
 }

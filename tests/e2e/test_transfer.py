@@ -1,8 +1,10 @@
 """Transfer learning: a frozen backbone costs no backward, keeps its statistics if asked to, and its features are kept: the same parameters."""
+import json
 import os
+import subprocess
 import unittest
 
-from house import MODEL, House, make_data, tensors
+from house import CHECKER, MODEL, House, make_data, tensors
 
 BATCH = 16
 FROZEN = ("--freeze", "stage*", "--freeze-stats", "stage*")
@@ -33,6 +35,36 @@ class Transfer(House):
             self.assertEqual(parameters_alone[name] == start[name], name not in stats, name)
         self.assertNotEqual(both["fc.weight"], start["fc.weight"])
         self.refuse(2, "E0104", "plan", MODEL, "--batch", BATCH, "--ram", "8MiB", "--freeze-stats", "nothing*")
+
+    def test_what_is_frozen_is_read_in_place(self):
+        """On a device with flash: less RAM by just these bytes; the same values, and whole checkpoints."""
+        plan, graph = self.path("rom.plan.json"), self.path("rom.graph.json")
+        words = ("--batch", BATCH, "--ram", "2MiB", "--effort", 1, "--device", "m4", *FROZEN)
+        kept = self.plan_json(MODEL, *words, "--rom", "0B")
+        found = self.plan_json(MODEL, *words, "-o", plan, "--costgraph-out", graph)
+        with open(graph) as file:
+            tensors_of = json.load(file)["tensors"]
+        in_rom = {tensor["name"]: tensor["bytes"] for tensor in tensors_of if tensor.get("start") == "rom"}
+        self.assertTrue(all(tensor.get("next") is None for tensor in tensors_of if tensor["name"] in in_rom))
+        self.assertEqual(kept["unplanned_peak_bytes"] - found["unplanned_peak_bytes"], sum(in_rom.values()))
+        self.succeed("verify", plan)
+        if os.path.exists(CHECKER):
+            subprocess.run(["python3", CHECKER, graph, plan], check=True, capture_output=True)
+        trained = {}
+        for name, rom in (("none", ("--rom", "0B")), ("some", ("--rom", "8KiB")), ("all", ())):
+            trained[name], _, _ = self.train(name, "--device", "m4", *FROZEN, *rom)
+            again, _, _ = self.train(name + ".more", "--device", "m4", *FROZEN, *rom, "--epochs", 2, "--checkpoint-every", 3,
+                                     "--resume", self.checkpoint(name, "--device", "m4", *FROZEN, *rom))
+            trained[name + ".resumed"] = again
+        for name in ("some", "all"):
+            self.same_bits(trained[name], trained["none"], name)
+            self.same_bits(trained[name + ".resumed"], trained["none.resumed"], name)
+        self.assertTrue(set(in_rom) <= set(trained["all"]))
+        self.assertEqual(len(in_rom), 20)
+
+    def checkpoint(self, name, *words):
+        self.train(name + ".begun", *words, "--checkpoint-every", 3)
+        return self.path(name + ".begun.safetensors.checkpoint")
 
     def test_a_frozen_backbone_keeps_no_activations(self):
         def peak(*words):

@@ -63,7 +63,8 @@ def deep_network(path, layers=24, width=32):
 
 
 @unittest.skipIf(ABSENT, f"not on this machine: {ABSENT}")
-class Firmware(House):
+class Projects(House):
+    """A model, data, and the steps from a plan to a run."""
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -89,6 +90,8 @@ class Firmware(House):
     def make_run(self, folder, *words):
         return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder, *words, "run"], capture_output=True, text=True, timeout=120)
 
+
+class Firmware(Projects):
     def test_every_processor_gives_the_bits_of_the_host(self):
         plan = self.plan("kept", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
         states = set()

@@ -4,6 +4,7 @@
  *   block 0, 1        the records
  *   blocks 2 ..       the plan's storage; a pair that lives there has two slots, whose roles a step exchanges
  *   then, twice       room for the state that lives in RAM: each record names the one that belongs to it
+ *   then              features, where the model keeps some (feature_store.h)
  *
  * Where blocks are checked, the checksums of the plan's storage are state in RAM, too, and the record has that of the
  * room: a block is what the record's step left there, or it is found out when it is read.

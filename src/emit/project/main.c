@@ -27,9 +27,12 @@ static int stop(const char* what, pt_status status) {
 
 static pt_status train(void) {
   const pt_samples samples = pt_samples_of(&pt_model_training);
+  pt_status status = pt_trainer_keep_features(&trainer, &samples); /* where a frozen backbone's are kept: once */
+  if (status != PT_OK) return status;
+  print_features(&trainer);
   while (trainer.step < STEPS) {
     float loss = 0;
-    pt_status status = pt_trainer_step(&trainer, &samples, &loss);
+    status = pt_trainer_step(&trainer, &samples, &loss);
     if (status != PT_OK) return status;
     if (trainer.blocks != NULL && (trainer.step % COMMIT_EVERY == 0 || trainer.step == STEPS))
       status = pt_trainer_commit(&trainer);

@@ -72,6 +72,15 @@ void print_resumed(const pt_trainer* trainer) {
   print_text("\n");
 }
 
+void print_features(const pt_trainer* trainer) {
+  if (trainer->model->feature_count == 0) return;
+  print_text("features ");
+  print_number(trainer->features.key.count);
+  print_text(" made ");
+  print_number(trainer->features.made);
+  print_text("\n");
+}
+
 void print_evaluation(float loss, uint32_t right, uint32_t counted) {
   print_text("test loss ");
   print_float(loss);
@@ -102,7 +111,8 @@ void print_usage(const pt_trainer* trainer) {
   print_text(" out ");
   print_wide(counters.bytes_paged_out);
   print_text("\nwritten ");
-  print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written);
+  print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written + trainer->features.pager.bytes_written +
+             trainer->features.record_bytes);
   print_text("\nworn ");
   print_wide(trainer->worn);
   print_text("\n");

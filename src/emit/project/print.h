@@ -10,6 +10,9 @@ void print_number(uint32_t number);
 void print_step(const pt_trainer* trainer, float loss);
 /* "resumed 20" */
 void print_resumed(const pt_trainer* trainer);
+/* "features 100 made 100": samples whose features are kept, and of how many they were computed in this run; nothing
+ * where the model has none. */
+void print_features(const pt_trainer* trainer);
 /* "test loss 0x3f8b2c1d right 91 of 100" */
 void print_evaluation(float loss, uint32_t right, uint32_t counted);
 /* "state 0x1234abcd": the CRC-32 of all parameters and of the optimizer's state, in the plan's order. */

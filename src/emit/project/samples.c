@@ -56,6 +56,7 @@ pt_samples pt_samples_of(const pt_sample_set* set) {
   context.given = set;
   made.context = context.kept;
   made.count = set->count;
+  made.identity = set->identity;
   made.row = row;
   return made;
 }

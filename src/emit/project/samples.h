@@ -28,8 +28,8 @@ typedef struct pt_rows {
 } pt_rows;
 
 typedef struct pt_sample_set {
-  const pt_rows* rows; /* as the model's rows[]: inputs, then targets */
-  uint32_t count;
+  const pt_rows* rows;      /* as the model's rows[]: inputs, then targets */
+  uint32_t count, identity; /* identity: a checksum of the rows */
 } pt_sample_set;
 
 /* The set, which outlives what is returned. */

@@ -32,19 +32,23 @@ static pt_status write_first_contents(pt_trainer* trainer) {
 
 /* Where the program leaves room for it; between runs that of a step, which touches nothing that lives between steps. */
 static void place_staging(pt_trainer* trainer, int32_t program) {
-  if (trainer->blocks != NULL)
+  if (trainer->plan.staging_bytes != 0)
     trainer->pager.staging = trainer->arena + pt_plan_staging(&trainer->plan, (uint32_t)program);
 }
 
 static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   pt_blocks* blocks = trainer->blocks;
-  if (memory->buffer == NULL || trainer->plan.staging_bytes < PT_BLOCK_BYTES) return PT_E_ARGUMENT;
-  if (blocks->count < pt_journal_blocks(&trainer->plan, memory->sums != NULL)) return PT_E_FULL;
+  const int is_paged = trainer->plan.storage_bytes != 0;
+  const uint32_t journal_blocks = pt_journal_blocks(&trainer->plan, memory->sums != NULL);
+  if (memory->buffer == NULL || (is_paged && trainer->plan.staging_bytes < PT_BLOCK_BYTES)) return PT_E_ARGUMENT;
+  if (blocks->count < journal_blocks) return PT_E_FULL;
   trainer->pager.blocks = blocks;
   trainer->pager.first = PT_RECORD_BLOCKS;
   trainer->pager.count = pt_plan_blocks(&trainer->plan);
   trainer->pager.sums = memory->sums;
   if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
+  pt_features_open(&trainer->features, blocks, journal_blocks, trainer->model->features, trainer->model->feature_count,
+                   memory->buffer);
   return PT_OK;
 }
 
@@ -79,21 +83,47 @@ pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_m
 
 /* ---- running ---- */
 
-static pt_status fill(pt_trainer* trainer, const pt_samples* samples, uint32_t first) {
-  const pt_model* model = trainer->model;
-  uint32_t which, row;
-  for (which = 0; which < model->row_count; ++which) {
-    uint8_t* data = (uint8_t*)pt_session_data(trainer->session, model->rows[which].tensor);
-    uint32_t sample = first;
-    if (data == NULL) return PT_E_PLAN;
-    for (row = 0; row < model->batch; ++row) {
-      const pt_status status = samples->row(samples->context, which, sample, data);
-      if (status != PT_OK) return status;
-      data += model->rows[which].row_bytes;
-      if (++sample == samples->count) sample = 0;
-    }
+static pt_status fill_rows(pt_trainer* trainer, const pt_samples* samples, uint32_t which, uint32_t sample) {
+  const pt_batch_tensor* rows = &trainer->model->rows[which];
+  uint8_t* data = (uint8_t*)pt_session_data(trainer->session, rows->tensor);
+  uint32_t row;
+  if (data == NULL) return PT_E_PLAN;
+  for (row = 0; row < trainer->model->batch; ++row) {
+    const pt_status status = samples->row(samples->context, which, sample, data);
+    if (status != PT_OK) return status;
+    data += rows->row_bytes;
+    if (++sample == samples->count) sample = 0;
   }
   return PT_OK;
+}
+
+static pt_status fill_feature(pt_trainer* trainer, uint32_t which, uint32_t sample) {
+  const pt_feature* feature = &trainer->model->features[which];
+  const uint32_t count = trainer->features.key.count;
+  uint8_t* data = (uint8_t*)pt_session_data(trainer->session, feature->read);
+  uint32_t left = trainer->model->batch;
+  if (data == NULL) return PT_E_PLAN;
+  while (left > 0) {
+    const uint32_t rows = left < count - sample ? left : count - sample;
+    const pt_status status = pt_features_get(&trainer->features, which, sample, rows, data);
+    if (status != PT_OK) return status;
+    data += (size_t)rows * feature->row_bytes;
+    left -= rows;
+    sample = 0;
+  }
+  return PT_OK;
+}
+
+/* What the program reads of the batch that begins with sample `first`. */
+static pt_status fill(pt_trainer* trainer, uint8_t reader, const pt_samples* samples, uint32_t first) {
+  const pt_model* model = trainer->model;
+  const uint32_t features = reader == PT_READ_BY_STEP ? model->feature_count : 0;
+  uint32_t which;
+  pt_status status = PT_OK;
+  for (which = 0; which < model->row_count && status == PT_OK; ++which)
+    if ((model->rows[which].readers & reader) != 0) status = fill_rows(trainer, samples, which, first);
+  for (which = 0; which < features && status == PT_OK; ++which) status = fill_feature(trainer, which, first);
+  return status;
 }
 
 static void take_result(pt_trainer* trainer, int32_t tensor, float* to, size_t count) {
@@ -107,9 +137,9 @@ static double rate(const pt_trainer* trainer) {
                                  : model->rate_at(model->schedule, model->lr, trainer->step, trainer->steps);
 }
 
-static pt_status run(pt_trainer* trainer, int32_t program, const pt_samples* samples, uint32_t first) {
+static pt_status run(pt_trainer* trainer, int32_t program, uint8_t reader, const pt_samples* samples, uint32_t first) {
   pt_scalars scalars;
-  pt_status status = program < 0 || samples->count == 0 ? PT_E_ARGUMENT : fill(trainer, samples, first);
+  pt_status status = program < 0 || samples->count == 0 ? PT_E_ARGUMENT : fill(trainer, reader, samples, first);
   if (status != PT_OK) return status;
   scalars.step = trainer->step + 1;
   scalars.seed = trainer->model->seed;
@@ -130,6 +160,50 @@ static uint32_t next_sample(uint64_t step, uint32_t batch, uint32_t count) {
   return at;
 }
 
+static pt_feature_key key_of(const pt_trainer* trainer, const pt_samples* samples) {
+  pt_feature_key key;
+  key.plan = pt_load_u32(trainer->plan.bytes + PT_AT_CRC);
+  key.weights = trainer->model->weights;
+  key.samples = samples->identity;
+  key.count = samples->count;
+  return key;
+}
+
+static pt_status make_features(pt_trainer* trainer, const pt_samples* samples, uint32_t first, uint32_t rows) {
+  const pt_model* model = trainer->model;
+  uint32_t which;
+  pt_status status = run(trainer, model->backbone, PT_READ_BY_BACKBONE, samples, first);
+  for (which = 0; which < model->feature_count && status == PT_OK; ++which) {
+    const void* data = pt_session_data(trainer->session, model->features[which].made);
+    status = data == NULL ? PT_E_PLAN : pt_features_put(&trainer->features, which, first, rows, data);
+  }
+  if (status == PT_OK) trainer->features.made += rows;
+  return status;
+}
+
+pt_status pt_trainer_keep_features(pt_trainer* trainer, const pt_samples* samples) {
+  const pt_feature_key key = key_of(trainer, samples);
+  uint32_t first = 0, rows = 0;
+  pt_status status;
+  if (trainer->model->feature_count == 0) return PT_OK;
+  if (trainer->blocks == NULL || samples->count == 0) return PT_E_ARGUMENT;
+  status = pt_features_find(&trainer->features, &key);
+  if (status != PT_E_STATE) return status;
+  status = pt_features_begin(&trainer->features, &key);
+  for (; status == PT_OK && first < samples->count; first += rows) {
+    rows = samples->count - first < trainer->model->batch ? samples->count - first : trainer->model->batch;
+    status = make_features(trainer, samples, first, rows);
+  }
+  if (status == PT_OK) status = pt_features_end(&trainer->features);
+  if (status != PT_OK) trainer->features.key.count = 0;
+  return status;
+}
+
+static int has_features_of(const pt_trainer* trainer, const pt_samples* samples) {
+  const pt_feature_key key = key_of(trainer, samples);
+  return trainer->model->feature_count == 0 || memcmp(&key, &trainer->features.key, sizeof key) == 0;
+}
+
 static uint64_t bytes_written(const pt_trainer* trainer) {
   return trainer->pager.bytes_written + trainer->journal.bytes_written;
 }
@@ -137,9 +211,10 @@ static uint64_t bytes_written(const pt_trainer* trainer) {
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss) {
   const uint64_t before = bytes_written(trainer);
   const uint32_t first = samples->count == 0 ? 0 : next_sample(trainer->step, trainer->model->batch, samples->count);
-  pt_status status = trainer->model->schedule != NULL && trainer->steps == 0
-                         ? PT_E_ARGUMENT
-                         : run(trainer, trainer->model->train, samples, first);
+  pt_status status;
+  if (trainer->model->schedule != NULL && trainer->steps == 0) return PT_E_ARGUMENT;
+  if (samples->count != 0 && !has_features_of(trainer, samples)) return PT_E_STATE;
+  status = run(trainer, trainer->model->train, PT_READ_BY_STEP, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
   trainer->worn += bytes_written(trainer) - before;
@@ -166,7 +241,8 @@ pt_status pt_trainer_evaluate(pt_trainer* trainer, const pt_samples* samples, fl
   *right = *counted = 0;
   for (batch = 0; batch < batches; ++batch) {
     float mean = 0;
-    const pt_status status = run(trainer, trainer->model->eval, samples, batch * trainer->model->batch);
+    const pt_status status =
+        run(trainer, trainer->model->eval, PT_READ_BY_EVAL, samples, batch * trainer->model->batch);
     if (status != PT_OK) return status;
     take_result(trainer, trainer->model->eval_loss, &mean, 1);
     take_result(trainer, trainer->model->right, tally, 2);

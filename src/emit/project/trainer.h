@@ -5,6 +5,7 @@
 
 #include "block_pager.h"
 #include "commit.h"
+#include "feature_store.h"
 #include "runtime/schedule.h"
 
 #ifdef __cplusplus
@@ -17,9 +18,12 @@ typedef struct pt_first_contents {
   const uint8_t* data;
 } pt_first_contents;
 
+enum { PT_READ_BY_STEP = 1, PT_READ_BY_EVAL = 2, PT_READ_BY_BACKBONE = 4 };
+
 /* An input or target of the batch: `row_bytes` for each sample. */
 typedef struct pt_batch_tensor {
   uint32_t tensor, row_bytes;
+  uint8_t readers; /* PT_READ_BY_...: the programs */
 } pt_batch_tensor;
 
 typedef struct pt_model {
@@ -36,12 +40,17 @@ typedef struct pt_model {
   uint64_t seed;
   const pt_schedule* schedule;                                                              /* NULL: the rate stays */
   double (*rate_at)(const pt_schedule* schedule, double lr, uint64_t step, uint64_t total); /* pt_rate_at, or NULL */
+  const pt_feature* features; /* that `backbone` makes, and a step reads in place of inputs */
+  uint32_t feature_count;     /* 0: none are kept */
+  int32_t backbone;           /* a program; -1 if there is none */
+  uint32_t weights;           /* a checksum of the first contents */
 } pt_model;
 
-/* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. */
+/* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. `identity`
+ * tells this set of samples from others whose features may lie in storage: a checksum, or any number. */
 typedef struct pt_samples {
   void* context;
-  uint32_t count;
+  uint32_t count, identity;
   pt_status (*row)(void* context, uint32_t which, uint32_t sample, void* data);
 } pt_samples;
 
@@ -53,6 +62,7 @@ typedef struct pt_trainer {
   pt_blocks* blocks; /* NULL: no storage */
   pt_block_pager pager;
   pt_journal journal;
+  pt_features features;
   uint64_t step;      /* complete ones */
   uint64_t committed; /* of them, those that outlive a loss of power */
   uint64_t worn;  /* bytes that steps and commits have written to storage since it was opened: the wear of training */
@@ -60,8 +70,8 @@ typedef struct pt_trainer {
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
- * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL). `sums`: pt_plan_blocks numbers, for
- * blocks to be checked; else NULL. */
+ * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs.
+ * `sums`: pt_plan_blocks numbers, for blocks to be checked; else NULL. */
 typedef struct pt_memory {
   void *arena, *session;
   uint8_t* buffer;
@@ -72,8 +82,12 @@ typedef struct pt_memory {
  * contents and its record. PT_E_VERSION: the storage belongs to another model, and is left alone; the other errors of
  * pt_plan_open, pt_session_open and the storage. */
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
-/* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. After a failure the
- * trainer is to be opened again: the storage is as the last commit left it. */
+/* Runs the backbone once for each sample and keeps what it gives, unless storage has it from an earlier run; nothing
+ * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no room for so many samples. */
+pt_status pt_trainer_keep_features(pt_trainer* trainer, const pt_samples* samples);
+/* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. PT_E_STATE: a model
+ * with features, and these samples' are not kept. After a failure the trainer is to be opened again: the storage is as
+ * the last commit left it. */
 pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float* loss);
 /* The steps so far outlive a loss of power. Where state lives in storage, it follows every step; what is committed
  * already is not written again. */
