@@ -39,8 +39,8 @@ ir::Attrs fused_attrs(const Op& product, const Op& update) {
   return attrs;
 }
 
-// The bytes that the product's factors take from the input's gradient: dX, made of the same dY, may be written over what
-// the product reads, unless the product waits until it is there.
+// The bytes that the product's factors take from the input's gradient: dX, made of the same dY, may be written over
+// what the product reads, unless the product waits until it is there.
 ir::Bytes held_bytes(const Graph& graph, const Op& product, const std::vector<std::vector<OpId>>& users) {
   ir::Bytes held = 0;
   for (const ValueId dy : product.inputs)
