@@ -39,7 +39,7 @@ CASES = [
          [*IMAGES, "--samples", 200, "--test-samples", 100], parameters=3000),
     Case("CNN paged to an SD card", "cnn_sd", data.fashion, 64 * KIB, 8 * KIB, 3 * KIB, 60, [["cortex-m3", "--board", "lm3s6965evb"]],
          ["--device", "m4", "--batch", 4, "--lr", 0.003, "--optimizer", "adam", "--params-in", "aux"],
-         [*IMAGES, "--samples", 120, "--test-samples", 40], paged=["optimizer state", "activations"], needs_twice=True),
+         [*IMAGES, "--samples", 128, "--test-samples", 40], paged=["optimizer state", "activations"], needs_twice=True),
     Case("CNN with Adam in storage", "cnn_30k", data.fashion, 256 * KIB, 12 * KIB, 4 * KIB, 50, M4F,
          ["--device", "m4", "--batch", 4, "--lr", 0.001, "--optimizer", "adam", "--params-in", "aux"],
          [*IMAGES, "--samples", 200, "--test-samples", 80], parameters=30000, paged=["parameters", "optimizer state"], needs_twice=True),
