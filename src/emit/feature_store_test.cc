@@ -14,8 +14,8 @@ namespace pantoum::emit {
 namespace {
 
 constexpr uint32_t kFirst = 3, kSamples = 10;
-constexpr std::array<pt_feature, 2> kList{{{.made = 0, .read = 1, .row_bytes = 200},
-                                           {.made = 2, .read = 3, .row_bytes = 12}}};
+constexpr std::array<pt_feature, 2> kList{
+    {{.made = 0, .read = 1, .row_bytes = 200}, {.made = 2, .read = 3, .row_bytes = 12}}};
 constexpr pt_feature_key kKey{.plan = 1, .weights = 2, .samples = 3, .count = kSamples};
 
 class FeatureStoreTest : public ::testing::Test {

@@ -165,8 +165,8 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
   sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
-  sizes.feature_blocks = pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()),
-                                           firmware.training.count);
+  sizes.feature_blocks =
+      pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()), firmware.training.count);
   if (sizes.storage_blocks > 0) sizes.wear = wear_of(plan, firmware.check_blocks);
   sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
   Project project{.board = board, .sources = {}, .limits = limits(plan)};

@@ -226,9 +226,8 @@ static uint8_t session[SESSION_BYTES] __attribute__((aligned(16)));
 const pt_memory pt_model_memory = {{arena, session, {}, {}}};
 )",
       plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
-      is_stored
-          ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
-          : "",
+      is_stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
+                : "",
       checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
       is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }

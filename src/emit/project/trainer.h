@@ -70,8 +70,8 @@ typedef struct pt_trainer {
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
- * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs. `sums`:
- * pt_plan_blocks numbers, for blocks to be checked; else NULL. */
+ * 16. `buffer`: a block, aligned to 16; NULL without storage (`blocks` NULL), which a model with features needs.
+ * `sums`: pt_plan_blocks numbers, for blocks to be checked; else NULL. */
 typedef struct pt_memory {
   void *arena, *session;
   uint8_t* buffer;
