@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -56,10 +56,22 @@ std::set<std::string> board_files(const Board& board) {
   return files;
 }
 
+uint32_t widest_element(const pt_plan& plan) {
+  uint32_t widest = 1;
+  for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
+    pt_tensor_info info;
+    if (pt_plan_tensor_info(&plan, tensor, &info) == PT_OK) widest = std::max(widest, pt_dtype_size(info.dtype));
+  }
+  return widest;
+}
+
+// Else the interpreter would refuse the plan where a place happens not to suit its elements.
 Result<void> check_alignment(const pt_plan& plan) {
-  if (!std::has_single_bit(plan.align_bytes))
-    return fail("E0291", "the plan's alignment is no power of two, which a compiler needs", "plan",
-                "change it in the device's profile, and plan again");
+  if (plan.align_bytes < widest_element(plan))
+    return fail("E0291",
+                fmt::format("places at multiples of {} bytes do not suit {}-byte elements", plan.align_bytes,
+                            widest_element(plan)),
+                "plan", "set a larger align_bytes in the device's profile, and plan again");
   if (plan.storage_bytes > 0 && plan.staging_bytes < PT_BLOCK_BYTES)
     return fail("E0291", "the plan's storage has no blocks of 512 bytes, as a card has", "plan",
                 "plan for a device with such a storage (m4), or in more RAM");

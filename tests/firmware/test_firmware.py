@@ -329,6 +329,11 @@ class Firmware(Projects):
         self.refuse(3, "E0297", "emit", plan, "--target", "cortex-m3", "--board", "toaster", *words)
         self.refuse(3, "E0292", "emit", plan, "--target", "cortex-m0", *words)
         self.refuse(3, "E0294", "run-firmware", self.path("data"))
+        with open(self.path("narrow.toml"), "w") as file:
+            file.write(re.sub(r"align_bytes = \d+", "align_bytes = 4", self.succeed("devices", "show", "m4").stdout))
+        narrow = self.path("narrow.plan.json")
+        self.succeed("plan", self.path("net.onnx"), "--device", self.path("narrow.toml"), "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "-o", narrow)
+        self.assertIn("8-byte elements", self.refuse(3, "E0291", "emit", narrow, "--target", "posix", *words).stderr)
         with open(plan) as file:
             text = json.load(file)
         del text["x-command"]
