@@ -99,12 +99,10 @@ def two_classes(folder):
 # ---- text ----
 
 def text(folder, tokens=32, samples=64, tests=16):
-    """The project's own documents in lower case, 64 letters; the label of a place is the letter after it."""
+    """The project's licence in lower case, 64 letters; the label of a place is the letter after it."""
     letters = "\n !\"#$%&'()*+,-./0123456789:;=<>?[]_`{|}abcdefghijklmnopqrstuvwxyz"[:63]
-    words = ""
-    for path in sorted(glob.glob(os.path.join(ROOT, "docs", "*.md"))):
-        with open(path, encoding="utf-8") as file:
-            words += file.read().lower()
+    with open(os.path.join(ROOT, "LICENSE"), encoding="utf-8") as file:
+        words = file.read().lower()
     codes = np.array([letters.find(letter) if letter in letters else 63 for letter in words], np.int64)
     places = np.random.default_rng(0).choice((len(codes) - 1) // tokens, samples + tests, replace=False) * tokens
     x, y = (np.stack([codes[at + shift:at + shift + tokens] for at in places]) for shift in (0, 1))
