@@ -1,7 +1,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/pt_math.h"
+#include "kernels/portable/real_math.h"
 
 /* Losses over the classes, axis 1 of x[N, C, ..], with labels[N, ..] or a probability for each class. Positions are
  * (n, inner); the classes of one lie `inner` apart. */
@@ -73,7 +73,7 @@ static pt_real largest(const pt_real* x, size_t count, size_t inner) {
 
 static pt_real exp_sum(const pt_real* x, size_t count, size_t inner, pt_real top) {
   pt_lanes lanes = {{0}, 0};
-  PT_LANES_ADD(lanes, count, (pt_real)pt_exp((double)(x[at * inner] - top)));
+  PT_LANES_ADD(lanes, count, pt_real_exp(x[at * inner] - top));
   return pt_lanes_total(&lanes);
 }
 
@@ -117,7 +117,7 @@ static void cross_entropy_rows(void* arg, size_t begin, size_t end) {
     }
     const pt_real top = largest(x, c->count, c->inner), sum = exp_sum(x, c->count, c->inner, top);
     for (size_t k = 0; k < c->count; ++k) {
-      const pt_real p = (pt_real)pt_exp((double)(x[k * c->inner] - top)) / sum;
+      const pt_real p = pt_real_exp(x[k * c->inner] - top) / sum;
       dx[k * c->inner] = (p - smoothed(c, (pt_real)(k == (size_t)label))) / c->counted;
     }
   }
@@ -165,7 +165,7 @@ static void soft_rows(void* arg, size_t begin, size_t end) {
     PT_LANES_ADD(lanes, c->count, smoothed(c, t[at * c->inner]));
     const pt_real whole = pt_lanes_total(&lanes);
     for (size_t k = 0; k < c->count; ++k) {
-      const pt_real p = (pt_real)pt_exp((double)(x[k * c->inner] - top)) / sum;
+      const pt_real p = pt_real_exp(x[k * c->inner] - top) / sum;
       dx[k * c->inner] = (p * whole - smoothed(c, t[k * c->inner])) / c->counted;
     }
   }

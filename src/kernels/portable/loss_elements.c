@@ -1,7 +1,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/pt_math.h"
+#include "kernels/portable/real_math.h"
 
 /* Losses by element: TERM is what a prediction p and its target t add to the sum, SLOPE its derivative by p, both
  * with one number of the loss's own. The loss is the sum over a divisor, as a rule the number of elements. */
@@ -90,7 +90,7 @@ static pt_real bce_with_logits_term(pt_real x, pt_real t, pt_real none) {
 }
 static pt_real bce_with_logits_slope(pt_real x, pt_real t, pt_real none) {
   (void)none;
-  return (pt_real)pt_sigmoid((double)x) - t;
+  return pt_real_sigmoid(x) - t;
 }
 PT_ELEMENT_LOSS(bce_with_logits, 0, 0)
 

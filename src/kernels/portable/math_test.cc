@@ -7,6 +7,7 @@
 extern "C" {
 #include "kernels/portable/philox.h"
 #include "kernels/portable/pt_math.h"
+#include "kernels/portable/real_math.h"
 }
 
 namespace {
@@ -70,6 +71,45 @@ TEST(OwnMath, AgreesWithTheCLibraryNearZeroAndFarAway) {
   EXPECT_LT(worst(
                 pt_sin, [](double x) { return std::sin(x); }, 1e9, 1.001e9, 1),
             1e-6);
+}
+
+// Units in the last place of float, over [low, high].
+template <class Ours, class Theirs>
+double worst_units(Ours ours, Theirs theirs, float low, float high) {
+  double error = 0;
+  for (int at = 0; at <= 400000; ++at) {
+    const float x = low + (high - low) * static_cast<float>(at) / 400000;
+    const double expected = theirs(static_cast<double>(x));
+    const float nearest = static_cast<float>(expected);
+    const double unit = std::nextafter(std::abs(nearest), INFINITY) - std::abs(nearest);
+    error = std::max(error, std::abs(static_cast<double>(ours(x)) - expected) / unit);
+  }
+  return error;
+}
+
+TEST(OwnMath, OfFloatsAgreesWithTheCLibrary) {
+  const auto exponential = [](double x) { return std::exp(x); };
+  const auto error_function = [](double x) { return std::erf(x); };
+  EXPECT_LT(worst_units(pt_real_exp, exponential, -103, 88.7F), 2);
+  EXPECT_LT(worst_units(pt_real_exp, exponential, -1, 1), 1.5);
+  EXPECT_LT(worst_units(pt_real_erf, error_function, -5, 5), 2);
+  EXPECT_LT(worst_units(pt_real_erf, error_function, -1e-3F, 1e-3F), 1);
+}
+
+TEST(OwnMath, OfFloatsKeepsTheSpecialValues) {
+  const float inf = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(pt_real_exp(inf), inf);
+  EXPECT_EQ(pt_real_exp(89), inf);
+  EXPECT_EQ(pt_real_exp(-inf), 0);
+  EXPECT_EQ(pt_real_exp(-104), 0);
+  EXPECT_EQ(pt_real_exp(-103), std::exp(-103.0F)) << "a denormal";
+  EXPECT_EQ(pt_real_exp(0), 1);
+  EXPECT_TRUE(std::isnan(pt_real_exp(nan)));
+  EXPECT_EQ(pt_real_erf(inf), 1);
+  EXPECT_EQ(pt_real_erf(-inf), -1);
+  EXPECT_EQ(pt_real_erf(4), 1);
+  EXPECT_EQ(std::signbit(pt_real_erf(-0.0F)), true);
+  EXPECT_TRUE(std::isnan(pt_real_erf(nan)));
 }
 
 TEST(OwnMath, KeepsTheSpecialValues) {

@@ -1,7 +1,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/lanes.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/pt_math.h"
+#include "kernels/portable/real_math.h"
 
 /* Softmax and its kin along one axis: a row is x[at * step], at < length. Y may be X; dX may be dY. */
 typedef struct rows {
@@ -37,7 +37,7 @@ static void softmax_rows(void* arg, size_t begin, size_t end) {
     const pt_real* x = state->a + first_of(state, row);
     pt_real* y = state->y + first_of(state, row);
     const pt_real top = largest(x, length, step);
-    for (size_t at = 0; at < length; ++at) y[at * step] = (pt_real)pt_exp((double)(x[at * step] - top));
+    for (size_t at = 0; at < length; ++at) y[at * step] = pt_real_exp(x[at * step] - top);
     pt_lanes lanes = {{0}, 0};
     PT_LANES_ADD(lanes, length, y[at * step]);
     const pt_real scale = 1 / pt_lanes_total(&lanes);
@@ -66,7 +66,7 @@ static void log_softmax_rows(void* arg, size_t begin, size_t end) {
     pt_real* y = state->y + first_of(state, row);
     const pt_real top = largest(x, length, step);
     pt_lanes lanes = {{0}, 0};
-    PT_LANES_ADD(lanes, length, (pt_real)pt_exp((double)(x[at * step] - top)));
+    PT_LANES_ADD(lanes, length, pt_real_exp(x[at * step] - top));
     const pt_real log_sum = (pt_real)pt_log((double)pt_lanes_total(&lanes));
     for (size_t at = 0; at < length; ++at) y[at * step] = x[at * step] - top - log_sum;
   }
@@ -81,7 +81,7 @@ static void log_softmax_grad_rows(void* arg, size_t begin, size_t end) {
     pt_lanes lanes = {{0}, 0};
     PT_LANES_ADD(lanes, length, dy[at * step]);
     const pt_real sum = pt_lanes_total(&lanes);
-    for (size_t at = 0; at < length; ++at) dx[at * step] = dy[at * step] - (pt_real)pt_exp((double)y[at * step]) * sum;
+    for (size_t at = 0; at < length; ++at) dx[at * step] = dy[at * step] - pt_real_exp(y[at * step]) * sum;
   }
 }
 

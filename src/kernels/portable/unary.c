@@ -2,7 +2,7 @@
 
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
-#include "kernels/portable/pt_math.h"
+#include "kernels/portable/real_math.h"
 
 /* Element by element, one tensor or two of one shape. Outputs may be either input. */
 typedef struct elements {
@@ -67,11 +67,11 @@ static double nearest(double x) {
 
 PT_UNARY(relu, 1, x > 0 ? x : x != x ? x : 0)
 PT_UNARY(leaky_relu, 1, x > 0 ? x : p * x)
-PT_UNARY(sigmoid, 16, pt_sigmoid((double)x))
-PT_UNARY(tanh, 16, pt_tanh((double)x))
-PT_UNARY(erf, 32, pt_erf((double)x))
+PT_UNARY(sigmoid, 16, pt_real_sigmoid(x))
+PT_UNARY(tanh, 16, pt_real_tanh(x))
+PT_UNARY(erf, 32, pt_real_erf(x))
 PT_UNARY(sqrt, 2, sqrt((double)x))
-PT_UNARY(exp, 16, pt_exp((double)x))
+PT_UNARY(exp, 16, pt_real_exp(x))
 PT_UNARY(log, 16, pt_log((double)x))
 PT_UNARY(neg, 1, -x)
 PT_UNARY(scale, 1, p* x + q)
@@ -90,10 +90,10 @@ PT_GRADIENT(relu_grad, 1, x > 0 ? dy : 0)
 PT_GRADIENT(leaky_relu_grad, 1, x > 0 ? dy : p * dy)
 PT_GRADIENT(sigmoid_grad, 1, dy*(x*(1 - x)))
 PT_GRADIENT(tanh_grad, 1, dy*(1 - x * x))
-PT_GRADIENT(erf_grad, 16, (double)dy*(1.1283791670955126 * pt_exp(-(double)x * (double)x)))
+PT_GRADIENT(erf_grad, 16, dy*((pt_real)1.1283791670955126 * pt_real_exp(-x * x)))
 PT_GRADIENT(sqrt_grad, 2, dy / (2 * x))
 PT_GRADIENT(elu_grad, 16, x > 0 ? (double)(dy * p) : (double)dy * ((double)(q * r) * pt_exp((double)(r * x))))
-PT_GRADIENT(softplus_grad, 16, (double)dy* pt_sigmoid((double)x))
+PT_GRADIENT(softplus_grad, 16, dy* pt_real_sigmoid(x))
 PT_GRADIENT(clip_grad, 1, x > p && x < q ? dy : 0)
 
 pt_status PT_NAME(pt_round)(const pt_call* call) {
@@ -102,26 +102,27 @@ pt_status PT_NAME(pt_round)(const pt_call* call) {
                               : PT_NAME(pt_round_even)(call);
 }
 
-static const double kHalfRoot = 0.70710678118654752, kTanhScale = 0.79788456080286536, kTanhCube = 0.044715;
+static const pt_real kHalfRoot = (pt_real)0.70710678118654752, kDensity = (pt_real)0.39894228040143268,
+                     kTanhScale = (pt_real)0.79788456080286536, kTanhCube = (pt_real)0.044715, kHalf = (pt_real)0.5;
 
-static double gelu_erf(double x) {
-  return 0.5 * x * (1 + pt_erf(x * kHalfRoot));
+static pt_real gelu_erf(pt_real x) {
+  return kHalf * x * (1 + pt_real_erf(x * kHalfRoot));
 }
-static double gelu_erf_slope(double x) {
-  return 0.5 * (1 + pt_erf(x * kHalfRoot)) + x * 0.39894228040143268 * pt_exp(-0.5 * x * x);
+static pt_real gelu_erf_slope(pt_real x) {
+  return kHalf * (1 + pt_real_erf(x * kHalfRoot)) + x * kDensity * pt_real_exp(-kHalf * x * x);
 }
-static double gelu_tanh(double x) {
-  return 0.5 * x * (1 + pt_tanh(kTanhScale * (x + kTanhCube * x * x * x)));
+static pt_real gelu_tanh(pt_real x) {
+  return kHalf * x * (1 + pt_real_tanh(kTanhScale * (x + kTanhCube * x * x * x)));
 }
-static double gelu_tanh_slope(double x) {
-  const double t = pt_tanh(kTanhScale * (x + kTanhCube * x * x * x));
-  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kTanhScale * (1 + 3 * kTanhCube * x * x);
+static pt_real gelu_tanh_slope(pt_real x) {
+  const pt_real t = pt_real_tanh(kTanhScale * (x + kTanhCube * x * x * x));
+  return kHalf * (1 + t) + kHalf * x * (1 - t * t) * kTanhScale * (1 + 3 * kTanhCube * x * x);
 }
 
-PT_UNARY(gelu_of_erf, 32, gelu_erf((double)x))
-PT_UNARY(gelu_of_tanh, 16, gelu_tanh((double)x))
-PT_GRADIENT(gelu_of_erf_grad, 48, (double)dy* gelu_erf_slope((double)x))
-PT_GRADIENT(gelu_of_tanh_grad, 24, (double)dy* gelu_tanh_slope((double)x))
+PT_UNARY(gelu_of_erf, 32, gelu_erf(x))
+PT_UNARY(gelu_of_tanh, 16, gelu_tanh(x))
+PT_GRADIENT(gelu_of_erf_grad, 48, dy* gelu_erf_slope(x))
+PT_GRADIENT(gelu_of_tanh_grad, 24, dy* gelu_tanh_slope(x))
 
 pt_status PT_NAME(pt_gelu)(const pt_call* call) {
   return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh)(call) : PT_NAME(pt_gelu_of_erf)(call);
