@@ -1,38 +1,15 @@
-"""Projects that `pantoum emit` writes: every bit as on the host, on every processor; storage, power lost, failing cards."""
+"""Projects that `pantoum emit` writes: every bit as on the host, on every processor; how they are built, counted and refused."""
 import json
 import math
 import os
 import random
-import re
-import shutil
 import subprocess
-import sys
-import time
 import unittest
 
-import workshop
+from projects import Projects
+from house import onnx_model, onnx_node, onnx_tensor
 
-sys.path.insert(0, os.path.join(workshop.ROOT, "tests", "e2e"))
-from house import House, make_data, onnx_model, onnx_node, onnx_tensor  # noqa: E402
-
-ABSENT = workshop.missing_tools()
-E_PLAN, E_VERSION, E_KERNEL, E_IO, E_FULL = 2, 3, 4, 5, 6
 TARGETS = [("cortex-m0", "--board", "mps2-an385"), ("cortex-m3", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m7",), ("cortex-m55",), ("posix",)]
-
-
-def network(path, channels=8):
-    """Two convolutions, a mean, a linear layer."""
-    draw = random.Random(3)
-
-    def weight(name, *dims):
-        return onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))])
-    made = [weight("w0", channels, 1, 3, 3), weight("b0", channels), weight("w1", channels, channels, 3, 3), weight("fc", channels, 10)]
-    nodes = [onnx_node("Conv", ["x", "w0", "b0"], ["c0"], strides=[2, 2], pads=[1, 1, 1, 1]), onnx_node("Relu", ["c0"], ["r0"]),
-             onnx_node("Conv", ["r0", "w1"], ["c1"], strides=[2, 2], pads=[1, 1, 1, 1]), onnx_node("Tanh", ["c1"], ["r1"]),
-             onnx_node("GlobalAveragePool", ["r1"], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]), onnx_node("MatMul", ["flat", "fc"], ["y"])]
-    with open(path, "wb") as file:
-        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
-    return path
 
 
 def perceptron(path):
@@ -44,51 +21,6 @@ def perceptron(path):
     with open(path, "wb") as file:
         file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
     return path
-
-
-def deep_network(path, layers=24, width=32):
-    """Many small layers: more state than a small card holds, little in RAM."""
-    draw = random.Random(3)
-
-    def weight(name, *dims):
-        return onnx_tensor(name, dims, [draw.gauss(0, 0.3) for _ in range(math.prod(dims))])
-    made = [weight("w0", width, 1, 7, 7), *[weight(f"d{layer}", width, width) for layer in range(layers)], weight("fc", width, 10)]
-    nodes = [onnx_node("Conv", ["x", "w0"], ["c0"], strides=[7, 7], pads=[0, 0, 0, 0]), onnx_node("GlobalAveragePool", ["c0"], ["mean"]),
-             onnx_node("Flatten", ["mean"], ["f0"])]
-    for layer in range(layers):
-        nodes += [onnx_node("MatMul", [f"f{layer}", f"d{layer}"], [f"p{layer}"]), onnx_node("Tanh", [f"p{layer}"], [f"f{layer + 1}"])]
-    nodes.append(onnx_node("MatMul", [f"f{layers}", "fc"], ["y"]))
-    with open(path, "wb") as file:
-        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
-
-
-@unittest.skipIf(ABSENT, f"not on this machine: {ABSENT}")
-class Projects(House):
-    """A model, data, and the steps from a plan to a run."""
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        make_data(os.path.join(cls.folder, "data"), 40, 16)
-        network(os.path.join(cls.folder, "net.onnx"))
-
-    def plan(self, name, *words):
-        path = self.path(f"{name}.plan.json")
-        self.succeed("plan", self.path("net.onnx"), "--device", "m4", "--effort", 4, "--lr", "0.05", *words, "-o", path)
-        return path
-
-    def emit(self, plan, name, target, *words, steps=12, stack="4KiB"):
-        folder = self.path(name)
-        done = self.succeed("emit", plan, "--target", *target, "--data", self.path("data"), "--test-samples", 8, "--steps", steps, "--stack", stack,
-                            *words, "-o", folder, "--format", "json")
-        return folder, json.loads(done.stdout)
-
-    def run_equal(self, folder, *words):
-        told = json.loads(self.succeed("run-firmware", folder, *words, "--format", "json").stdout)
-        self.assertTrue(told["equal"])
-        return told
-
-    def make_run(self, folder, *words):
-        return subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", folder, *words, "run"], capture_output=True, text=True, timeout=120)
 
 
 class Firmware(Projects):
@@ -137,15 +69,6 @@ class Firmware(Projects):
             self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
         self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
 
-    def test_state_in_storage_on_an_sd_card(self):
-        plan = self.plan("paged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
-        folder, sizes = self.emit(plan, "paged", ("cortex-m3",))
-        self.assertGreater(sizes["storage_blocks"], 0)
-        told = self.run_equal(folder)
-        self.assertGreater(int(told["paged"].split()[1]), 0)
-        used, reserved = (int(word) for word in told["stack"].split(" of "))
-        self.assertLess(used, reserved)
-
     def test_cmake_builds_what_make_builds(self):
         plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
         for target in ("posix",), ("cortex-m3",):
@@ -172,74 +95,6 @@ class Firmware(Projects):
         with open(graph) as file:
             self.assertEqual(json.load(file)["device"]["align_bytes"], 8)
 
-    def test_power_lost_at_any_moment(self):
-        plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
-        folder, _ = self.emit(plan, "crash", ("cortex-m3",), steps=60)
-        whole = self.run_equal(folder)
-        os.remove(os.path.join(folder, "storage.img"))
-        resumed, draw = 0, random.Random(1)
-        for _ in range(6):
-            with subprocess.Popen(["make", "-s", "-C", folder, "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
-                time.sleep(draw.uniform(0.3, 1.2))
-                os.killpg(run.pid, 9)
-                resumed += "resumed" in run.stdout.read()
-        told = self.run_equal(folder)
-        self.assertGreater(resumed, 0)
-        self.assertEqual(told["state"], whole["state"])
-
-    def test_state_in_ram_goes_on_from_the_last_commit(self):
-        plan = self.plan("commit", "--batch", 4, "--ram", "49KiB", "--reserve", "8KiB", "--no-remat")
-        folder, sizes = self.emit(plan, "commit", ("posix",), steps=40)
-        self.assertGreater(sizes["storage_blocks"], 0)
-        whole = self.run_equal(folder)
-        os.remove(os.path.join(folder, "storage.img"))
-        self.assertEqual(self.make_run(folder, "STEPS=25").returncode, 0)
-        self.assertIn("resumed 25", self.make_run(folder).stdout)
-        self.assertEqual(self.run_equal(folder)["state"], whole["state"])
-
-    def test_the_wear_of_storage_is_told_exactly(self):
-        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
-        for name, words in cases.items():
-            plan = self.plan(f"wear-{name}", "--batch", 4, "--reserve", "8KiB", *words)
-            for checked in (), ("--check-blocks",):
-                folder, sizes = self.emit(plan, f"wear-{name}-{len(checked)}", ("posix",), "--endurance", "1GB", *checked, steps=20)
-                paged, commit, every = (sizes[key] for key in ("step_written_bytes", "commit_bytes", "commit_every"))
-                self.assertEqual(every, 1 if name == "adam" else 10)
-                first = self.run_equal(folder)  # with a test, which pages out, too
-                self.assertEqual((first["worn"], first["steps_run"]), (20 * paged + 20 // every * commit, 20))
-                self.assertGreater(int(first["written"]), first["worn"])
-                more = self.run_equal(folder, "--steps", 50)
-                self.assertEqual((more["worn"], more["steps_run"]), (30 * paged + 30 // every * commit, 30))
-                self.assertEqual(more["bytes_a_step"], paged + commit / every)
-                self.assertEqual(int(more["life_in_steps"]), int(1e9 / (paged + commit / every)))
-                with open(os.path.join(folder, "README.md")) as file:
-                    text = file.read()
-                for row in (f"| written to storage by each step | {paged} |", f"| {commit} |",
-                            f"1000000000 bytes, is written | {int(more['life_in_steps'])} |"):
-                    self.assertIn(row, text)
-
-    def test_a_storage_of_another_model_is_left_alone(self):
-        plan = self.plan("one", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
-        one, _ = self.emit(plan, "one", ("posix",), steps=3)
-        other, _ = self.emit(self.plan("other", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux"), "other", ("posix",), steps=3)
-        self.run_equal(one)
-        with open(os.path.join(one, "storage.img"), "rb") as file:
-            before = file.read()
-        shutil.copy(os.path.join(one, "storage.img"), other)
-        done = self.make_run(other)
-        self.assertIn(f"open: status {E_VERSION}", done.stdout)
-        with open(os.path.join(other, "storage.img"), "rb") as file:
-            self.assertEqual(file.read(), before)
-        self.refuse(3, "E0295", "run-firmware", other)
-
-    def test_a_card_that_fails_in_a_step_ends_in_a_status_and_loses_nothing(self):
-        plan = self.plan("fails", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
-        folder, _ = self.emit(plan, "fails", ("posix",), steps=10)
-        done = self.make_run(folder, "MORE=-DBOARD_FAIL_AFTER_WRITES=150")
-        self.assertIn(f"train: status {E_IO}", done.stdout + done.stderr)
-        self.assertIn("resumed", self.make_run(folder).stdout)
-        self.run_equal(folder)
-
     def test_a_project_is_as_long_as_its_plan_says(self):
         planned = self.plan("length", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--steps", 7, "--samples", 64)
         for words, steps in ((), 7), (("--steps", 5), 5):
@@ -249,55 +104,6 @@ class Firmware(Projects):
             with open(os.path.join(folder, "model", "run.json")) as file:
                 run = json.load(file)
             self.assertEqual((run["steps"], run["training"]["count"]), (steps, 6))
-
-    def run_on(self, folder, image):
-        """Of a project for this machine, built already, on another storage."""
-        done = subprocess.run([os.path.join(folder, "firmware")], env={**os.environ, "PT_STORAGE": image}, capture_output=True, text=True, timeout=60)
-        return done.returncode, [line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "test", "state")], done.stdout
-
-    def flip_each_block(self, folder, steps):
-        """What a run told that goes on from `steps` with a flipped bit, for every block and for none; and those images."""
-        image, draw, told = os.path.join(folder, "storage.img"), random.Random(2), []
-        self.assertEqual(self.make_run(folder, f"STEPS={steps}", "MORE=-DTELL_EVERY=1").returncode, 0)
-        subprocess.run(["make", "-s", "-C", folder, "MORE=-DTELL_EVERY=1"], check=True, timeout=120)
-        with open(image, "rb") as file:
-            whole = file.read()
-        for block in range(-1, len(whole) // 512):
-            bytes_of = bytearray(whole)
-            if block >= 0:
-                bytes_of[512 * block + draw.randrange(512)] ^= 1 << draw.randrange(8)
-            path = os.path.join(folder, f"flipped-{block}.img")
-            with open(path, "wb") as file:
-                file.write(bytes_of)
-            told.append((path, *self.run_on(folder, path)))
-        return told
-
-    def test_a_block_that_is_not_what_was_written_ends_in_a_status(self):
-        cases = {"adam": ("--ram", "48KiB", "--optimizer", "adam", "--params-in", "aux"), "ram": ("--ram", "49KiB", "--no-remat")}
-        for name, words in cases.items():
-            plan = self.plan(f"flip-{name}", "--batch", 4, "--reserve", "8KiB", *words)
-            wrong, found = {}, []
-            for checked in (), ("--check-blocks",):
-                folder, sizes = self.emit(plan, f"flip-{name}-{len(checked)}", ("posix",), *checked, steps=9)
-                self.assertEqual(sizes["checksum_bytes"] > 0, bool(checked))
-                (_, code, good, _), *runs = self.flip_each_block(folder, 6)
-                self.assertEqual((code, good[-1].split(" ")[0]), (0, "state"))
-                wrong[checked] = [path for path, code, lines, _ in runs if code == 0 and lines[-len(good):] != good]  # an older commit may be found
-                for path, code, lines, text in runs:
-                    if code != 0:
-                        self.assertEqual(code, E_IO, text)
-                        self.assertIn(f": status {E_IO}\n", text)
-                        self.assertEqual(lines, good[:len(lines)], "what was told before it is right")
-                        found.append(path)
-            self.assertNotEqual(wrong[()], [], "flipped bits do harm")
-            self.assertEqual(wrong[("--check-blocks",)], [])
-            self.assertNotEqual(found, [])
-            self.assertEqual({os.path.dirname(path) for path in found}, {folder}, "only where blocks are checked")
-            self.run_equal(self.emit(plan, f"flip-{name}-here", ("cortex-m3",), "--check-blocks", steps=9)[0])
-            shutil.copy(found[-1], os.path.join(self.path(f"flip-{name}-here"), "storage.img"))
-            self.assertIn(f": status {E_IO}\n", self.make_run(self.path(f"flip-{name}-here")).stdout)
-            bare = self.path(f"flip-{name}-0")
-            self.assertIn(f"open: status {E_VERSION}", self.run_on(bare, found[-1])[2])
 
     def test_instructions_of_a_step_by_kernel(self):
         plan = self.plan("counted", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB")
@@ -329,48 +135,6 @@ class Firmware(Projects):
         self.refuse(3, "E0298", "run-firmware", here, "--count")
         there, _ = self.emit(plan, "uncounted-there", ("cortex-m4f",))
         self.refuse(3, "E0298", "run-firmware", there, "--count", "--steps", 1)
-
-    def edit(self, folder, name, pattern, new):
-        path = os.path.join(folder, "model", name)
-        with open(path) as file:
-            text = file.read()
-        self.assertRegex(text, pattern)
-        with open(path, "w") as file:
-            file.write(re.sub(pattern, new, text, count=1))
-
-    def refuse_to_train(self, folder, status):
-        done = self.make_run(folder)
-        self.assertEqual(done.stdout, f"open: status {status}\n", done.stderr)
-        self.assertNotEqual(done.returncode, 0)
-
-    def test_a_damaged_plan_or_a_missing_kernel_ends_at_the_opening(self):
-        plan = self.plan("damaged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
-        damages = {"cut": ("model.c", r"plan, sizeof plan,", "plan, sizeof plan - 9,", E_PLAN), "byte": ("model.c", r"(plan\[\d+\].*\n.*\n.*\n)(\d+),", r"\g<1>\g<2> ^ 4,", E_PLAN),
-                   "version": ("model.c", r"(plan\[\d+\].*\n(?:\d+,){4})(\d+),", r"\g<1>\g<2> + 1,", E_VERSION), "kernel": ("kernels.c", r"\{PT_OP_tanh_grad,", "{PT_OP_neg,", E_KERNEL)}
-        for target in ("posix",), ("cortex-m3",):
-            for name, (file, pattern, new, status) in damages.items():
-                with self.subTest(target=target, name=name):
-                    folder, _ = self.emit(plan, f"damaged-{target[0]}", target)
-                    self.edit(folder, file, pattern, new)
-                    self.refuse_to_train(folder, status)
-                    with open(os.path.join(folder, "storage.img"), "rb") as image:
-                        self.assertEqual(image.read().strip(b"\0"), b"", "nothing was written")
-
-    def test_a_card_that_is_too_small_is_told(self):
-        deep_network(self.path("deep.onnx"))
-        plan = self.path("deep.plan.json")
-        self.succeed("plan", self.path("deep.onnx"), "--device", "m4", "--effort", 2, "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam",
-                     "--params-in", "aux", "-o", plan)
-        for target, bytes_of in (("posix",), 100), (("posix",), 512 * 600), (("cortex-m3",), 512 * 512):
-            folder, sizes = self.emit(plan, f"small-{target[0]}-{bytes_of}", target, "--samples", 8, steps=2)
-            self.assertGreater(512 * sizes["storage_blocks"], bytes_of)
-            with open(os.path.join(folder, "storage.img"), "wb") as file:
-                file.truncate(bytes_of)
-            self.refuse_to_train(folder, E_FULL)
-            with open(os.path.join(folder, "storage.img"), "rb") as file:
-                self.assertEqual(file.read(), bytes(bytes_of))
-            os.remove(os.path.join(folder, "storage.img"))
-            self.run_equal(folder)
 
     def test_a_plan_for_the_host_is_emitted_where_its_kernels_are_portable(self):
         words = ("--batch", 4, "-o", self.path("host.plan.json"), "--lr", "0.05")

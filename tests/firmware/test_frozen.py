@@ -8,14 +8,14 @@ import shutil
 import subprocess
 import unittest
 
-import test_firmware
+import projects
 from house import field, idx, onnx_model, onnx_node, onnx_tensor, tensors
 
 FROZEN = ("--freeze", "w0", "--freeze", "b0", "--freeze", "w1")
 
 
-@unittest.skipIf(test_firmware.ABSENT, f"not on this machine: {test_firmware.ABSENT}")
-class ReadInPlace(test_firmware.Projects):
+@unittest.skipIf(projects.ABSENT, f"not on this machine: {projects.ABSENT}")
+class ReadInPlace(projects.Projects):
     def test_frozen_weights_stay_in_flash(self):
         words = ("--batch", 2, "--reserve", "8KiB", "--momentum", "0.9", *FROZEN)
         told = {}
@@ -85,8 +85,8 @@ def depthwise(path, with_input=False):
         file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
 
 
-@unittest.skipIf(test_firmware.ABSENT, f"not on this machine: {test_firmware.ABSENT}")
-class Features(test_firmware.Projects):
+@unittest.skipIf(projects.ABSENT, f"not on this machine: {projects.ABSENT}")
+class Features(projects.Projects):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -164,7 +164,7 @@ class Features(test_firmware.Projects):
         for block in 0, 1, written - 2, written - 1:
             os.remove(os.path.join(folder, "storage.img"))
             done = self.make_run(folder, f"MORE=-DBOARD_FAIL_AFTER_WRITES={committed + 1 + block}")
-            self.assertIn(f"train: status {test_firmware.E_IO}", done.stdout + done.stderr)
+            self.assertIn(f"train: status {projects.E_IO}", done.stdout + done.stderr)
             self.assertNotIn("features", done.stdout)
         told = self.run_equal(folder)
         self.assertEqual((told["features"], told["state"]), (f"{SAMPLES} made {SAMPLES}", whole["state"]))
@@ -194,7 +194,7 @@ class Features(test_firmware.Projects):
         with open(os.path.join(one, "storage.img"), "rb") as file:
             before = file.read()
         shutil.copy(os.path.join(one, "storage.img"), other)
-        self.assertIn(f"open: status {test_firmware.E_VERSION}", self.make_run(other).stdout)
+        self.assertIn(f"open: status {projects.E_VERSION}", self.make_run(other).stdout)
         with open(os.path.join(other, "storage.img"), "rb") as file:
             self.assertEqual(file.read(), before)
 
