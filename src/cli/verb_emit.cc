@@ -165,6 +165,9 @@ Result<int> emit_project(const Options& options) {
   if (command.plan.device == "host") command.plan.kernels = "portable";
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(command.model));
   model.cut_features = !command.feature_cache.empty();
+  if (model.training.accumulate > 1)
+    return fail("E0291", "firmware takes a step's batch at once; the plan is of micro-batches", options.plan,
+                "plan without --accumulate");
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(command.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   plan::Infeasible infeasible;

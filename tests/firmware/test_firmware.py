@@ -158,6 +158,8 @@ class Firmware(Projects):
         self.refuse(3, "E0297", "emit", plan, "--target", "cortex-m3", "--board", "toaster", *words)
         self.refuse(3, "E0292", "emit", plan, "--target", "cortex-m0", *words)
         self.refuse(3, "E0294", "run-firmware", self.path("data"))
+        parts = self.plan("parts", "--batch", 2, "--accumulate", 4, "--ram", "48KiB", "--reserve", "8KiB")
+        self.refuse(3, "E0291", "emit", parts, "--target", "posix", *words)
         with open(plan) as file:
             text = json.load(file)
         del text["x-command"]

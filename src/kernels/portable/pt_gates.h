@@ -41,8 +41,13 @@ static inline float pt_gate_pass_nan(float x, float y) {
   return pt_gate_value(pt_gate_bits(y) | nan);
 }
 
-/* e^x = 2^n e^r, |r| <= ln 2 / 2, by its Taylor polynomial of degree 7; |x| <= 87. */
-static inline float pt_gate_exp(float x) {
+/* 2^n as a float, -126 <= n <= 127 */
+static inline float pt_power_of_two_f(int32_t n) {
+  return pt_gate_value((int32_t)((uint32_t)(n + 127) << 23));
+}
+
+/* e^x = 2^whole times the rest, which is e^r, |r| <= ln 2 / 2, by its Taylor polynomial of degree 7; |x| <= 104. */
+static inline float pt_exp_parts_f(float x, int32_t* whole) {
   const float magic = 12582912.0f, shifted = x * 1.44269504f + magic, n = shifted - magic;
   const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
   float p = 1.0f / 5040.0f;
@@ -52,8 +57,15 @@ static inline float pt_gate_exp(float x) {
   p = p * r + 1.0f / 6.0f;
   p = p * r + 0.5f;
   p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  return p * pt_gate_value((int32_t)((uint32_t)(pt_gate_bits(shifted) - 0x4b400000 + 127) << 23));
+  *whole = (int32_t)((uint32_t)pt_gate_bits(shifted) - 0x4b400000u);
+  return p * r + 1.0f;
+}
+
+/* |x| <= 87 */
+static inline float pt_gate_exp(float x) {
+  int32_t whole;
+  const float rest = pt_exp_parts_f(x, &whole);
+  return rest * pt_power_of_two_f(whole);
 }
 
 static inline float pt_gate_sigmoid(float x) {

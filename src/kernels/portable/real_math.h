@@ -15,32 +15,17 @@ static inline double pt_real_erf(double x) {
 }
 #else
 
-/* 2^n of n as a float's exponent, -126 <= n <= 127 */
-static inline float pt_real_power_of_two(int32_t n) {
-  return pt_gate_value((int32_t)((uint32_t)(n + 127) << 23));
-}
-
-/* e^x = 2^n e^r, |r| <= ln 2 / 2, by its Taylor polynomial of degree 7; scaled in two steps, so that it ends in
- * infinity and, through denormals, in 0. */
+/* Scaled in two steps, so that it ends in infinity and, through denormals, in 0. */
 static inline float pt_real_exp(float x) {
   const float above = x < -104.0f ? -104.0f : x, held = above > 89.0f ? 89.0f : above;
-  const float magic = 12582912.0f, shifted = held * 1.44269504f + magic, n = shifted - magic;
-  const float r = (held - n * 0.693359375f) - n * -2.12194440e-4f;
-  const int32_t whole = (int32_t)((uint32_t)pt_gate_bits(shifted) - 0x4b400000u), half = whole / 2;
-  float p = 1.0f / 5040.0f;
-  p = p * r + 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
-  p = p * r + 1.0f / 24.0f;
-  p = p * r + 1.0f / 6.0f;
-  p = p * r + 0.5f;
-  p = p * r + 1.0f;
-  p = p * r + 1.0f;
-  p = p * pt_real_power_of_two(half) * pt_real_power_of_two(whole - half);
-  return x != x ? x : p;
+  int32_t whole;
+  const float rest = pt_exp_parts_f(held, &whole);
+  const float y = rest * pt_power_of_two_f(whole / 2) * pt_power_of_two_f(whole - whole / 2);
+  return x != x ? x : y;
 }
 
-/* Below 1 an odd polynomial, else 1 - e^-g(x) with g = -log erfc as a polynomial on [1, 4]; from there on erf is 1. Both
- * are least-squares fits on Chebyshev nodes, reweighted until the largest error was least: 1.3e-9 and 2.2e-11. */
+/* Below 1 an odd polynomial, else 1 - e^-g(x) with g = -log erfc as a polynomial on [1, 4]; from there on erf is 1.
+ * Both are least-squares fits on Chebyshev nodes, reweighted until the largest error was least: 1.3e-9 and 2.2e-11. */
 static inline float pt_real_erf(float x) {
   const float size = x < 0 ? -x : x, a = size > 4.0f ? 4.0f : size, z = a * a;
   float p = 7.8538578e-5f, g = 2.1686850e-5f;
