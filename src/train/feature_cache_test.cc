@@ -22,7 +22,7 @@ TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
   for (int64_t index = 4; index >= 0; --index) {  // in any order
     for (size_t at = 0; at < 6; ++at) first[at] = static_cast<float>(10 * index) + static_cast<float>(at);
     second[1] = 100 + index;
-    for (const size_t field : {0, 1}) ASSERT_TRUE((*cache)->put(index, field, batch[field], 1));
+    for (const size_t field : {0U, 1U}) ASSERT_TRUE((*cache)->put(index, field, batch[field], 1));
   }
   const artifact::Dataset kept = FeatureCache::as_dataset(*cache, data);
   ASSERT_EQ(kept.inputs.size(), 2U);
