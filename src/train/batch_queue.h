@@ -31,7 +31,7 @@ class BatchQueue {
   [[nodiscard]] Result<void> map();
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
-  // Begins to fill the batches of steps [first, last]; whatever was begun before has ended.
+  // Begins to fill the batches of steps [first, last]; whatever was begun before has ended. The producer outlives it.
   void begin(const BatchProducer& producer, uint64_t first, uint64_t last);
   // Copies the next batch into `into`, and waits for it if it must: `first`, then the step after, and so on. The
   // producer's error, at its step. Allocates nothing on success.

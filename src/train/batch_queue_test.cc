@@ -84,6 +84,7 @@ TEST(BatchQueue, TheProducersErrorComesAtItsStep) {
   const BatchProducer well = mark;
   batches->begin(well, 3, 10);
   EXPECT_TRUE(batches->take(tensors.views()));
+  batches->end();
 }
 
 TEST(BatchQueue, CallsNoProducerAfterItsEnd) {
