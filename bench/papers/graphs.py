@@ -26,7 +26,7 @@ def from_model(run, model, device, name, folder):
     with open(os.path.join(folder, "weights.bin"), "wb") as weights:
         weights.truncate(WEIGHTS_BYTES)
     out = os.path.join(folder, "whole.json")
-    run("plan", path, "--batch", "1", "--device", device, "--ram", "64GiB", "--effort", "1", "--costgraph-out", out)
+    run("plan", path, "--batch", "1", "--device", device, "--ram", "64GiB", "--effort", "1", "--disable", "updates", "--costgraph-out", out)
     with open(out) as file:
         graph = activations_only(json.load(file))
     graph["name"] = name

@@ -13,7 +13,7 @@ namespace pantoum::cli {
 namespace {
 
 constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
-constexpr std::array<const char*, 5> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions"};
+constexpr std::array<const char*, 6> kOptionalPasses{"paging", "remat", "inplace", "layouts", "fusions", "updates"};
 
 template <class Names>
 Result<void> check_names(const std::vector<std::string>& names, const Names& known, const char* option) {
@@ -82,7 +82,8 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
-  verb.add_option("--disable", words.disable, "switch an optional pass off: paging, remat, inplace, layouts, fusions");
+  verb.add_option("--disable", words.disable,
+                  "switch an optional pass off: paging, remat, inplace, layouts, fusions, updates");
   verb.add_option("--without", words.without, without_help())->delimiter(',');
 }
 
@@ -143,6 +144,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   request.layouts = !disabled("layouts");
   request.small_saves = words.small_saves;
   request.fuse = !disabled("fusions");
+  request.fuse_updates = request.fuse && !disabled("updates");
   request.measure = {.measure = words.measure, .profile_store = words.profile_store};
   return request;
 }

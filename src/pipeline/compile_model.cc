@@ -139,7 +139,7 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
     if (compiled.accumulation) compiled.accumulation = rewrite::fuse_conv_gradient(*std::move(compiled.accumulation));
   }
   // Gradients that need not be tensors; the host's products are made for whole ones.
-  if (request.fuse && !device.host) compiled.training = rewrite::fuse_updates(std::move(compiled.training));
+  if (request.fuse_updates && !device.host) compiled.training = rewrite::fuse_updates(std::move(compiled.training));
   tell("rewrite", ir::to_text(compiled.training));
 
   device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training));

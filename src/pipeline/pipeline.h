@@ -52,6 +52,7 @@ struct PlanRequest {
   // On the host; other devices have the portable kernels.
   train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
   bool fuse = true;          // ops that exporters write as several
+  bool fuse_updates = true;  // weight gradients with their updates, on devices
   bool layouts = true;       // images in blocks of channels, where the kernels are fast with them
   bool small_saves = false;  // signs and window taps in place of activations are the planner's choice
 };

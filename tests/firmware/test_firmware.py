@@ -39,7 +39,7 @@ class Firmware(Projects):
         perceptron(self.path("perceptron.onnx"))
         for optimizer in ("sgd", "adam"):
             least, states = [], set()
-            for name, target, more in ("fused", "cortex-m4f", ()), ("apart", "posix", ("--disable", "fusions")):
+            for name, target, more in ("fused", "cortex-m4f", ()), ("apart", "posix", ("--disable", "updates")):
                 plan = self.path(f"{name}.json")
                 words = ("plan", self.path("perceptron.onnx"), "--batch", 2, "--device", "m4", "--lr", "0.01", "--optimizer", optimizer, *more, "-o", plan)
                 least.append(json.loads(self.run_cli(*words, "--ram", "1B", "--format", "json").stdout.splitlines()[0])["min_ram_bytes"])
