@@ -23,7 +23,7 @@ struct Instance {
 
 Instance read_csv(std::ifstream& file) {
   Instance instance;
-  instance.options.capacity = 1048576;
+  instance.options.budget = 1048576;
   std::string line;
   std::getline(file, line);  // the header
   while (std::getline(file, line)) {
@@ -38,7 +38,7 @@ Instance read_csv(std::ifstream& file) {
 
 Instance read_stays(std::ifstream& file) {
   Instance instance;
-  file >> instance.options.capacity >> instance.options.align;
+  file >> instance.options.budget.emplace() >> instance.options.align;
   Stay stay;
   for (int64_t fixed = -1; file >> stay.begin >> stay.end >> stay.size >> stay.group >> fixed;) {
     stay.fixed.reset();

@@ -8,161 +8,161 @@
 #ifndef PANTOUM_OPS_H
 #define PANTOUM_OPS_H
 
-#define PT_OPERATORS(PT_OPERATOR)                                                                                      \
-  /* products */                                                                                                       \
-  PT_OPERATOR(matmul, 1)    /* A[..,M,K] B[..,K,N] bias[N]? -> Y[..,M,N]; [trans_a, trans_b]; batch dims broadcast */  \
-  PT_OPERATOR(conv2d, 2)    /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                          \
-  PT_OPERATOR(conv2d_dx, 3) /* dY W -> dX; [PT_CONV_*] */                                                              \
-  PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                              \
-  PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */             \
-                            /* {three reals: the gradient's, then zeros} */                                            \
-  /* element by element, two inputs, broadcast as in numpy */                                                          \
-  PT_OPERATOR(add, 10)                                                                                                 \
-  PT_OPERATOR(sub, 11)                                                                                                 \
-  PT_OPERATOR(mul, 12)                                                                                                 \
-  PT_OPERATOR(div, 13)                                                                                                 \
-  PT_OPERATOR(pow, 14)                                                                                                 \
-  PT_OPERATOR(pow_grad, 15) /* dY A B -> dA = dY * B * A^(B-1), in the broadcast shape of dY */                        \
-  PT_OPERATOR(maximum, 16)                                                                                             \
-  PT_OPERATOR(minimum, 17)                                                                                             \
-  PT_OPERATOR(compare, 18)       /* A B -> bool; [PT_COMPARE_*]; any one dtype, broadcast */                           \
-  PT_OPERATOR(where, 19)         /* C(bool) A B -> C ? A : B, broadcast; A and B of any one dtype */                   \
-  PT_OPERATOR(maximum_grad, 133) /* dY A B -> dA = A > B ? dY : A == B ? dY / 2 : 0, in dY's shape */                  \
-  /* element by element, one input */                                                                                  \
-  PT_OPERATOR(relu, 20)                                                                                                \
-  PT_OPERATOR(leaky_relu, 21) /* {alpha} */                                                                            \
-  PT_OPERATOR(sigmoid, 22)                                                                                             \
-  PT_OPERATOR(tanh, 23)                                                                                                \
-  PT_OPERATOR(gelu, 24) /* [approximate: 0 erf, 1 tanh] */                                                             \
-  PT_OPERATOR(erf, 25)                                                                                                 \
-  PT_OPERATOR(sqrt, 26)                                                                                                \
-  PT_OPERATOR(exp, 27)                                                                                                 \
-  PT_OPERATOR(log, 28)                                                                                                 \
-  PT_OPERATOR(neg, 29)                                                                                                 \
-  PT_OPERATOR(scale, 30) /* X -> a X + b; {a, b} */                                                                    \
-  PT_OPERATOR(cast, 31)  /* to the dtype of the output; float to integer truncates */                                  \
-  PT_OPERATOR(abs, 32)                                                                                                 \
-  PT_OPERATOR(sign, 33)  /* -1, 0 or 1; no gradient flows */                                                           \
-  PT_OPERATOR(round, 34) /* [0 down, 1 up, 2 to the nearest, halves to even]; no gradient flows */                     \
-  PT_OPERATOR(sin, 35)                                                                                                 \
-  PT_OPERATOR(cos, 36)                                                                                                 \
-  PT_OPERATOR(elu, 37)      /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                        \
-  PT_OPERATOR(softplus, 38) /* X -> log(1 + e^X) */                                                                    \
-  PT_OPERATOR(clip, 39)     /* X -> min(max(X, low), high); {low, high} */                                             \
-  /* their gradients */                                                                                                \
-  PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                      \
-  PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                   \
-  PT_OPERATOR(sigmoid_grad, 42)    /* dY Y -> dX */                                                                    \
-  PT_OPERATOR(tanh_grad, 43)       /* dY Y -> dX */                                                                    \
-  PT_OPERATOR(gelu_grad, 44)       /* dY X -> dX; [approximate] */                                                     \
-  PT_OPERATOR(erf_grad, 45)        /* dY X -> dX */                                                                    \
-  PT_OPERATOR(sqrt_grad, 46)       /* dY Y -> dX = dY / (2 Y) */                                                       \
-  PT_OPERATOR(elu_grad, 47)        /* dY X -> dX; {a, b, c} */                                                         \
-  PT_OPERATOR(softplus_grad, 48)   /* dY X -> dX */                                                                    \
-  PT_OPERATOR(clip_grad, 49)       /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                        \
-  /* rows */                                                                                                           \
-  PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                          \
-  PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                           \
-  PT_OPERATOR(log_softmax, 52)      /* X -> Y; [axis] */                                                               \
-  PT_OPERATOR(log_softmax_grad, 53) /* dY Y -> dX; [axis] */                                                           \
-  /* normalizations; var is the biased variance */                                                                     \
-  PT_OPERATOR(batch_norm, 60)       /* X[N,C,..] scale[C] bias[C] -> Y mean[C] var[C]; {eps} */                        \
-  PT_OPERATOR(batch_norm_grad, 61)  /* dY X scale mean var -> dX dscale dbias; {eps} */                                \
-  PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {weight of the OLD} */    \
-  PT_OPERATOR(batch_norm_eval, 63)  /* X scale bias rmean rvar -> Y; {eps} */                                          \
-  PT_OPERATOR(layer_norm, 64)       /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */              \
-  PT_OPERATOR(layer_norm_grad, 65)  /* dY X scale mean invstd -> dX dscale dbias; [axis] */                            \
-  /* pooling */                                                                                                        \
-  PT_OPERATOR(max_pool, 70)      /* X[N,C,H,W] -> Y; [PT_POOL_*] */                                                    \
-  PT_OPERATOR(max_pool_grad, 71) /* dY X -> dX: to the first maximum of each window; [PT_POOL_*] */                    \
-  PT_OPERATOR(avg_pool, 72)      /* X -> Y; [PT_POOL_*] */                                                             \
-  PT_OPERATOR(avg_pool_grad, 73) /* dY -> dX; [PT_POOL_*] */                                                           \
-  /* resizing of images; source coordinates are computed in double */                                                  \
-  PT_OPERATOR(resize, 76)      /* X[N,C,H,W] -> Y[N,C,P,Q]; [PT_RESIZE_*]; {scale of H, scale of W} */                 \
-  PT_OPERATOR(resize_grad, 77) /* dY -> dX; [PT_RESIZE_*]; {scale of H, scale of W} */                                 \
-  /* reductions: the output holds the kept dimensions, in order */                                                     \
-  PT_OPERATOR(reduce_sum, 80)      /* X -> Y; [mask: bit d set = dimension d is summed] */                             \
-  PT_OPERATOR(reduce_mean, 81)     /* X -> Y; [mask] */                                                                \
-  PT_OPERATOR(expand, 82)          /* X -> Y = a * broadcast(X) as in numpy, X padded with 1s on the left; {a} */      \
-  PT_OPERATOR(reduce_max, 84)      /* X -> Y; [mask] */                                                                \
-  PT_OPERATOR(reduce_max_grad, 85) /* dY X Y -> dX: shared evenly by what equals the maximum; [mask] */                \
-  PT_OPERATOR(arg_max, 86)         /* X -> i64: where the first maximum along the axis is; [axis] */                   \
-  PT_OPERATOR(cumsum, 87)          /* X -> Y: sums along the axis; [axis, without the element itself, from the end] */ \
-  /* data movement; any dtype */                                                                                       \
-  PT_OPERATOR(transpose, 90)   /* X -> Y; [perm: output dimension d is input dimension perm[d]] */                     \
-  PT_OPERATOR(concat, 91)      /* X.. -> Y; [axis] */                                                                  \
-  PT_OPERATOR(split, 92)       /* X -> Y..; [axis]; the extents are the outputs' */                                    \
-  PT_OPERATOR(slice, 93)       /* X -> Y; [start, step of every dimension]; steps may be negative */                   \
-  PT_OPERATOR(slice_grad, 94)  /* dY -> dX, zero elsewhere; [start, step of every dimension] */                        \
-  PT_OPERATOR(gather, 95)      /* X I -> Y; [axis]; negative indices count from the end; out of range: PT_E_DATA */    \
-  PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                              \
-  PT_OPERATOR(gather_elements, 97)      /* X I -> Y of I's shape: X's elements at I along the axis; [axis] */          \
-  PT_OPERATOR(gather_elements_grad, 98) /* dY I -> dX (sums in ascending position of I); [axis] */                     \
-  /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                 \
-  PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */              \
-  /* losses by element, as torch.nn has them: the mean over all elements */                                            \
-  PT_OPERATOR(l1, 102)                   /* pred target -> loss[] */                                                   \
-  PT_OPERATOR(l1_grad, 103)              /* pred target -> dpred */                                                    \
-  PT_OPERATOR(smooth_l1, 104)            /* pred target -> loss[]; {beta} */                                           \
-  PT_OPERATOR(smooth_l1_grad, 105)       /* pred target -> dpred; {beta} */                                            \
-  PT_OPERATOR(bce_with_logits, 106)      /* logits target -> loss[]; no gradient of the target */                      \
-  PT_OPERATOR(bce_with_logits_grad, 107) /* logits target -> dlogits */                                                \
-  PT_OPERATOR(kl_div, 115)               /* log-probabilities target -> loss[]; {divisor, 0: all elements} */          \
-  PT_OPERATOR(kl_div_grad, 116)          /* log-probabilities target -> dlog-probabilities; {divisor} */               \
-  PT_OPERATOR(mse, 112)                  /* pred target -> loss[] */                                                   \
-  PT_OPERATOR(mse_grad, 113)             /* pred target -> dpred */                                                    \
-  /* losses by class, axis 1; labels below 0 and those equal to `ignore` are ignored: means are over the others */     \
-  PT_OPERATOR(nll, 108)                     /* log-probabilities[N,C,..] labels[N,..] -> loss[]; [ignore] */           \
-  PT_OPERATOR(nll_grad, 109)                /* log-probabilities labels -> dlog-probabilities; [ignore] */             \
-  PT_OPERATOR(cross_entropy, 110)           /* logits[N,C,..] labels[N,..] -> loss[]; [ignore]; {smoothing} */         \
-  PT_OPERATOR(cross_entropy_grad, 111)      /* logits labels -> dlogits; [ignore]; {smoothing} */                      \
-  PT_OPERATOR(soft_cross_entropy, 117)      /* logits[N,C,..] probabilities[N,C,..] -> loss[]; {smoothing} */          \
-  PT_OPERATOR(soft_cross_entropy_grad, 118) /* logits probabilities -> dlogits; {smoothing} */                         \
-  PT_OPERATOR(count_correct, 114)           /* logits[N,C,..] labels -> [2] f32: labels among the k highest, labels */ \
-                                            /* counted; [ignore, k]; of equal ones the first class is higher */        \
-  /* updates; lr and step are runtime scalars */                                                                       \
-  PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */ \
-  PT_OPERATOR(adam, 121)          /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */   \
-  PT_OPERATOR(sgd_rows, 130)      /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */         \
-  PT_OPERATOR(matmul_update, 131) /* A B w states.. -> w' states'..: the update by the gradient A B, which is */       \
-                                  /* never made; [trans_a, trans_b, update's op, its int] {its reals, then zeros} */   \
-  PT_OPERATOR(conv2d_dw_update, 132) /* X dY w states.. -> w' states'..: by conv2d_dw(X, dY); [PT_CONV_*, the same] */ \
-  PT_OPERATOR(adamw, 122)            /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                  \
-  PT_OPERATOR(rmsprop, 123)          /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                 \
-                                     /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */               \
-  PT_OPERATOR(adagrad, 124)          /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */      \
-  /* gradients on their way to the update (125 was clip_value, which is clip) */                                       \
-  PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                    \
-  PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                           \
-  PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                          \
-  PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                               \
-  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b; the ints say which */  \
-  /* block of H columns each gate has, in Z, P, G and the gradients of Z and P */                                      \
-  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: the gates, activated; [i, o, f, c] */    \
-  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC; [i, o, f, c] */                                   \
-  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] V[N,H] (P of gate h); [z, r, h] */          \
-  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P); [z, r, h] */               \
-  /* what backward needs of an activation, in less; bit e % 8 of byte e / 8 is element e's */                          \
-  PT_OPERATOR(sign_bits, 164)            /* X -> B u8[n / 8, rounded up]: X > 0 */                                     \
-  PT_OPERATOR(relu_grad_bits, 165)       /* dY B -> dX, as relu_grad */                                                \
-  PT_OPERATOR(leaky_relu_grad_bits, 166) /* dY B -> dX, as leaky_relu_grad; {alpha} */                                 \
-  PT_OPERATOR(max_pool_taps, 167)        /* X[N,C,H,W] or [N,C,H,W,c] -> T u8: tap of each window's first maximum;     \
-                                            [PT_POOL_*], fewer than 256 taps */                                        \
-  PT_OPERATOR(max_pool_grad_taps, 168)   /* dY T -> dX, as max_pool_grad; [PT_POOL_*] */                               \
+#define PT_OPERATORS(PT_OPERATOR)                                                                                        \
+  /* products */                                                                                                         \
+  PT_OPERATOR(matmul, 1)    /* A[..,M,K] B[..,K,N] bias[N]? -> Y[..,M,N]; [trans_a, trans_b]; batch dims broadcast */    \
+  PT_OPERATOR(conv2d, 2)    /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                            \
+  PT_OPERATOR(conv2d_dx, 3) /* dY W -> dX; [PT_CONV_*] */                                                                \
+  PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                                \
+  PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */               \
+                            /* {three reals: the gradient's, then zeros} */                                              \
+  /* element by element, two inputs, broadcast as in numpy */                                                            \
+  PT_OPERATOR(add, 10)                                                                                                   \
+  PT_OPERATOR(sub, 11)                                                                                                   \
+  PT_OPERATOR(mul, 12)                                                                                                   \
+  PT_OPERATOR(div, 13)                                                                                                   \
+  PT_OPERATOR(pow, 14)                                                                                                   \
+  PT_OPERATOR(pow_grad, 15) /* dY A B -> dA = dY * B * A^(B-1), in the broadcast shape of dY */                          \
+  PT_OPERATOR(maximum, 16)                                                                                               \
+  PT_OPERATOR(minimum, 17)                                                                                               \
+  PT_OPERATOR(compare, 18)       /* A B -> bool; [PT_COMPARE_*]; any one dtype, broadcast */                             \
+  PT_OPERATOR(where, 19)         /* C(bool) A B -> C ? A : B, broadcast; A and B of any one dtype */                     \
+  PT_OPERATOR(maximum_grad, 133) /* dY A B -> dA = A > B ? dY : A == B ? dY / 2 : 0, in dY's shape */                    \
+  /* element by element, one input */                                                                                    \
+  PT_OPERATOR(relu, 20)                                                                                                  \
+  PT_OPERATOR(leaky_relu, 21) /* {alpha} */                                                                              \
+  PT_OPERATOR(sigmoid, 22)                                                                                               \
+  PT_OPERATOR(tanh, 23)                                                                                                  \
+  PT_OPERATOR(gelu, 24) /* [approximate: 0 erf, 1 tanh] */                                                               \
+  PT_OPERATOR(erf, 25)                                                                                                   \
+  PT_OPERATOR(sqrt, 26)                                                                                                  \
+  PT_OPERATOR(exp, 27)                                                                                                   \
+  PT_OPERATOR(log, 28)                                                                                                   \
+  PT_OPERATOR(neg, 29)                                                                                                   \
+  PT_OPERATOR(scale, 30) /* X -> a X + b; {a, b} */                                                                      \
+  PT_OPERATOR(cast, 31)  /* to the dtype of the output; float to integer truncates */                                    \
+  PT_OPERATOR(abs, 32)                                                                                                   \
+  PT_OPERATOR(sign, 33)  /* -1, 0 or 1; no gradient flows */                                                             \
+  PT_OPERATOR(round, 34) /* [0 down, 1 up, 2 to the nearest, halves to even]; no gradient flows */                       \
+  PT_OPERATOR(sin, 35)                                                                                                   \
+  PT_OPERATOR(cos, 36)                                                                                                   \
+  PT_OPERATOR(elu, 37)      /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                          \
+  PT_OPERATOR(softplus, 38) /* X -> log(1 + e^X) */                                                                      \
+  PT_OPERATOR(clip, 39)     /* X -> min(max(X, low), high); {low, high} */                                               \
+  /* their gradients */                                                                                                  \
+  PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                        \
+  PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                     \
+  PT_OPERATOR(sigmoid_grad, 42)    /* dY Y -> dX */                                                                      \
+  PT_OPERATOR(tanh_grad, 43)       /* dY Y -> dX */                                                                      \
+  PT_OPERATOR(gelu_grad, 44)       /* dY X -> dX; [approximate] */                                                       \
+  PT_OPERATOR(erf_grad, 45)        /* dY X -> dX */                                                                      \
+  PT_OPERATOR(sqrt_grad, 46)       /* dY Y -> dX = dY / (2 Y) */                                                         \
+  PT_OPERATOR(elu_grad, 47)        /* dY X -> dX; {a, b, c} */                                                           \
+  PT_OPERATOR(softplus_grad, 48)   /* dY X -> dX */                                                                      \
+  PT_OPERATOR(clip_grad, 49)       /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                          \
+  /* rows */                                                                                                             \
+  PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                            \
+  PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                             \
+  PT_OPERATOR(log_softmax, 52)      /* X -> Y; [axis] */                                                                 \
+  PT_OPERATOR(log_softmax_grad, 53) /* dY Y -> dX; [axis] */                                                             \
+  /* normalizations; var is the biased variance */                                                                       \
+  PT_OPERATOR(batch_norm, 60)       /* X[N,C,..] scale[C] bias[C] -> Y mean[C] var[C]; {eps} */                          \
+  PT_OPERATOR(batch_norm_grad, 61)  /* dY X scale mean var -> dX dscale dbias; {eps} */                                  \
+  PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {weight of the OLD} */      \
+  PT_OPERATOR(batch_norm_eval, 63)  /* X scale bias rmean rvar -> Y; {eps} */                                            \
+  PT_OPERATOR(layer_norm, 64)       /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */                \
+  PT_OPERATOR(layer_norm_grad, 65)  /* dY X scale mean invstd -> dX dscale dbias; [axis] */                              \
+  /* pooling */                                                                                                          \
+  PT_OPERATOR(max_pool, 70)      /* X[N,C,H,W] -> Y; [PT_POOL_*] */                                                      \
+  PT_OPERATOR(max_pool_grad, 71) /* dY X -> dX: to the first maximum of each window; [PT_POOL_*] */                      \
+  PT_OPERATOR(avg_pool, 72)      /* X -> Y; [PT_POOL_*] */                                                               \
+  PT_OPERATOR(avg_pool_grad, 73) /* dY -> dX; [PT_POOL_*] */                                                             \
+  /* resizing of images; source coordinates are computed in double */                                                    \
+  PT_OPERATOR(resize, 76)      /* X[N,C,H,W] -> Y[N,C,P,Q]; [PT_RESIZE_*]; {scale of H, scale of W} */                   \
+  PT_OPERATOR(resize_grad, 77) /* dY -> dX; [PT_RESIZE_*]; {scale of H, scale of W} */                                   \
+  /* reductions: the output holds the kept dimensions, in order */                                                       \
+  PT_OPERATOR(reduce_sum, 80)      /* X -> Y; [mask: bit d set = dimension d is summed] */                               \
+  PT_OPERATOR(reduce_mean, 81)     /* X -> Y; [mask] */                                                                  \
+  PT_OPERATOR(expand, 82)          /* X -> Y = a * broadcast(X) as in numpy, X padded with 1s on the left; {a} */        \
+  PT_OPERATOR(reduce_max, 84)      /* X -> Y; [mask] */                                                                  \
+  PT_OPERATOR(reduce_max_grad, 85) /* dY X Y -> dX: shared evenly by what equals the maximum; [mask] */                  \
+  PT_OPERATOR(arg_max, 86)         /* X -> i64: where the first maximum along the axis is; [axis] */                     \
+  PT_OPERATOR(cumsum, 87)          /* X -> Y: sums along the axis; [axis, without the element itself, from the end] */   \
+  /* data movement; any dtype */                                                                                         \
+  PT_OPERATOR(transpose, 90)   /* X -> Y; [perm: output dimension d is input dimension perm[d]] */                       \
+  PT_OPERATOR(concat, 91)      /* X.. -> Y; [axis] */                                                                    \
+  PT_OPERATOR(split, 92)       /* X -> Y..; [axis]; the extents are the outputs' */                                      \
+  PT_OPERATOR(slice, 93)       /* X -> Y; [start, step of every dimension]; steps may be negative */                     \
+  PT_OPERATOR(slice_grad, 94)  /* dY -> dX, zero elsewhere; [start, step of every dimension] */                          \
+  PT_OPERATOR(gather, 95)      /* X I -> Y; [axis]; negative indices count from the end; out of range: PT_E_DATA */      \
+  PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                                \
+  PT_OPERATOR(gather_elements, 97)      /* X I -> Y of I's shape: X's elements at I along the axis; [axis] */            \
+  PT_OPERATOR(gather_elements_grad, 98) /* dY I -> dX (sums in ascending position of I); [axis] */                       \
+  /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                   \
+  PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */                \
+  /* losses by element, as torch.nn has them: the mean over all elements */                                              \
+  PT_OPERATOR(l1, 102)                   /* pred target -> loss[] */                                                     \
+  PT_OPERATOR(l1_grad, 103)              /* pred target -> dpred */                                                      \
+  PT_OPERATOR(smooth_l1, 104)            /* pred target -> loss[]; {beta} */                                             \
+  PT_OPERATOR(smooth_l1_grad, 105)       /* pred target -> dpred; {beta} */                                              \
+  PT_OPERATOR(bce_with_logits, 106)      /* logits target -> loss[]; no gradient of the target */                        \
+  PT_OPERATOR(bce_with_logits_grad, 107) /* logits target -> dlogits */                                                  \
+  PT_OPERATOR(kl_div, 115)               /* log-probabilities target -> loss[]; {divisor, 0: all elements} */            \
+  PT_OPERATOR(kl_div_grad, 116)          /* log-probabilities target -> dlog-probabilities; {divisor} */                 \
+  PT_OPERATOR(mse, 112)                  /* pred target -> loss[] */                                                     \
+  PT_OPERATOR(mse_grad, 113)             /* pred target -> dpred */                                                      \
+  /* losses by class, axis 1; labels below 0 and those equal to `ignore` are ignored: means are over the others */       \
+  PT_OPERATOR(nll, 108)                     /* log-probabilities[N,C,..] labels[N,..] -> loss[]; [ignore] */             \
+  PT_OPERATOR(nll_grad, 109)                /* log-probabilities labels -> dlog-probabilities; [ignore] */               \
+  PT_OPERATOR(cross_entropy, 110)           /* logits[N,C,..] labels[N,..] -> loss[]; [ignore]; {smoothing} */           \
+  PT_OPERATOR(cross_entropy_grad, 111)      /* logits labels -> dlogits; [ignore]; {smoothing} */                        \
+  PT_OPERATOR(soft_cross_entropy, 117)      /* logits[N,C,..] probabilities[N,C,..] -> loss[]; {smoothing} */            \
+  PT_OPERATOR(soft_cross_entropy_grad, 118) /* logits probabilities -> dlogits; {smoothing} */                           \
+  PT_OPERATOR(count_correct, 114)           /* logits[N,C,..] labels -> [2] f32: labels among the k highest, labels */   \
+                                            /* counted; [ignore, k]; of equal ones the first class is higher */          \
+  /* updates; lr and step are runtime scalars */                                                                         \
+  PT_OPERATOR(sgd, 120) /* w g v? -> w' v'?; [nesterov]; {momentum, weight_decay} (as torch.optim.SGD, dampening 0) */   \
+  PT_OPERATOR(adam, 121)          /* w g m v -> w' m' v'; {beta1, beta2, eps, weight_decay} (as torch.optim.Adam) */     \
+  PT_OPERATOR(sgd_rows, 130)      /* w I dY -> w': plain sgd by gather_grad(dY, I) along axis 0, never made */           \
+  PT_OPERATOR(matmul_update, 131) /* A B w states.. -> w' states'..: the update by the gradient A B, which is */         \
+                                  /* never made; [trans_a, trans_b, update's op, its int] {its reals, then zeros} */     \
+  PT_OPERATOR(conv2d_dw_update, 132) /* X dY w states.. -> w' states'..: by conv2d_dw(X, dY); [PT_CONV_*, the same] */   \
+  PT_OPERATOR(adamw, 122)            /* as adam, the weight decay decoupled (as torch.optim.AdamW) */                    \
+  PT_OPERATOR(rmsprop, 123)          /* w g s avg? v? -> w' s' avg'? v'?; [centered: avg is there]; */                   \
+                                     /* {alpha, eps, momentum, weight_decay} (as torch.optim.RMSprop) */                 \
+  PT_OPERATOR(adagrad, 124)          /* w g s -> w' s'; {lr_decay, eps, weight_decay} (as torch.optim.Adagrad) */        \
+  /* gradients on their way to the update (125 was clip_value, which is clip) */                                         \
+  PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                      \
+  PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                             \
+  PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                            \
+  PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                                 \
+  /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b; the ints say which */    \
+  /* block of H columns each gate has, in Z, P, G and the gradients of Z and P */                                        \
+  PT_OPERATOR(lstm_cell, 160)      /* Z[N,4H] P[N,4H] C[N,H] -> H C' G[N,4H]: the gates, activated; [i, o, f, c] */      \
+  PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC; [i, o, f, c] */                                     \
+  PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] V[N,H] (P of gate h); [z, r, h] */            \
+  PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P); [z, r, h] */                 \
+  /* what backward needs of an activation, in less; bit e % 8 of byte e / 8 is element e's */                            \
+  PT_OPERATOR(sign_bits, 164)            /* X -> B u8[n / 8, rounded up]: X > 0 */                                       \
+  PT_OPERATOR(relu_grad_bits, 165)       /* dY B -> dX, as relu_grad */                                                  \
+  PT_OPERATOR(leaky_relu_grad_bits, 166) /* dY B -> dX, as leaky_relu_grad; {alpha} */                                   \
+  PT_OPERATOR(max_pool_taps, 167)      /* X[N,C,H,W] or [N,C,H,W,c] -> T u8: tap of each window's first maximum;     \
+                                            [PT_POOL_*], fewer than 256 taps */   \
+  PT_OPERATOR(max_pool_grad_taps, 168) /* dY T -> dX, as max_pool_grad; [PT_POOL_*] */                                   \
   /* operands in blocks of channels (pt_layout, src/kernels/portable/layout.h); otherwise as the op without the suffix \
-   */                                                                                                                  \
-  PT_OPERATOR(reorder, 180)               /* X -> Y in another layout; [from, to] (pt_layout); padding is zero */      \
-  PT_OPERATOR(conv2d_nchwc, 181)          /* X (blocked or plain) W bias? -> Y; [PT_CONV_*, PT_CONV_NCHWC_*] */        \
-  PT_OPERATOR(conv2d_dx_nchwc, 182)       /* dY W -> dX; [the same] */                                                 \
-  PT_OPERATOR(conv2d_dw_nchwc, 183)       /* X (blocked or plain) dY -> dW; [the same] */                              \
-  PT_OPERATOR(batch_norm_nchwc, 184)      /* X scale bias -> Y mean var; {eps} */                                      \
-  PT_OPERATOR(batch_norm_grad_nchwc, 185) /* dY X scale mean var -> dX dscale dbias; {eps} */                          \
-  PT_OPERATOR(batch_norm_eval_nchwc, 186) /* X scale bias rmean rvar -> Y; {eps} */                                    \
-  PT_OPERATOR(max_pool_nchwc, 187)        /* X -> Y; [PT_POOL_*] */                                                    \
-  PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                \
-  PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                    \
-  PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                  \
-  /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                      \
+   */ \
+  PT_OPERATOR(reorder, 180)               /* X -> Y in another layout; [from, to] (pt_layout); padding is zero */        \
+  PT_OPERATOR(conv2d_nchwc, 181)          /* X (blocked or plain) W bias? -> Y; [PT_CONV_*, PT_CONV_NCHWC_*] */          \
+  PT_OPERATOR(conv2d_dx_nchwc, 182)       /* dY W -> dX; [the same] */                                                   \
+  PT_OPERATOR(conv2d_dw_nchwc, 183)       /* X (blocked or plain) dY -> dW; [the same] */                                \
+  PT_OPERATOR(batch_norm_nchwc, 184)      /* X scale bias -> Y mean var; {eps} */                                        \
+  PT_OPERATOR(batch_norm_grad_nchwc, 185) /* dY X scale mean var -> dX dscale dbias; {eps} */                            \
+  PT_OPERATOR(batch_norm_eval_nchwc, 186) /* X scale bias rmean rvar -> Y; {eps} */                                      \
+  PT_OPERATOR(max_pool_nchwc, 187)        /* X -> Y; [PT_POOL_*] */                                                      \
+  PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                  \
+  PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                      \
+  PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                    \
+  /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                        \
   PT_OPERATOR(alias, 200)
 
 typedef enum pt_op {

@@ -162,7 +162,7 @@ class Encoder {
   }
 
   Result<void> check_home(const BinaryTensor& tensor, const std::string& where) const {
-    using cost::Home;
+    using problem::Home;
     if (tensor.home == Home::kRam && tensor.ram_at < 0)
       return refuse("a tensor lives in RAM and has no offset there", where);
     if (tensor.home == Home::kAux && tensor.storage_at < 0)
@@ -250,13 +250,13 @@ class Encoder {
 
   Result<void> add_instruction(const BinaryInstruction& instruction, const std::string& where) {
     code_.varint(uint64_t{instruction.subject} << PT_DO_BITS | static_cast<uint64_t>(instruction.what));
-    if (instruction.what == plan::Do::kCompute) return add_compute(instruction, where);
+    if (instruction.what == problem::Do::kCompute) return add_compute(instruction, where);
     if (instruction.subject >= plan_.tensors.size()) return refuse("an instruction names no tensor of the plan", where);
     const BinaryTensor& tensor = plan_.tensors[instruction.subject];
-    if (tensor.home == cost::Home::kRom) return refuse("a tensor in ROM is moved or freed", where);
-    if (instruction.what == plan::Do::kFree) return {};
+    if (tensor.home == problem::Home::kRom) return refuse("a tensor in ROM is moved or freed", where);
+    if (instruction.what == problem::Do::kFree) return {};
     if (tensor.storage_at < 0) return refuse("a tensor is paged and has no slot in storage", where);
-    if (instruction.what == plan::Do::kPageOut) return {};
+    if (instruction.what == problem::Do::kPageOut) return {};
     if (instruction.at.size() != 1) return refuse("a page_in must have one offset", where);
     PANTOUM_ASSIGN(const uint32_t at, inside(instruction.at[0], tensor.bytes, plan_.arena_bytes, where));
     code_.varint(at);

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "plan/plan.h"
+#include "problem/plan.h"
 
 namespace pantoum::artifact {
 
 struct BinaryTensor {
-  std::string name;                     // empty for what no one looks up (saves bytes)
-  uint64_t bytes = 0;                   // rounded up to the alignment
-  ir::TensorType type;                  // payload
-  cost::Home home = cost::Home::kNone;  // between steps: none, ram, aux, rom
-  int64_t ram_at = -1;                  // home ram: its offset; tensors of both programs agree on it
-  int64_t storage_at = -1;              // slot in auxiliary storage, when it is ever there
+  std::string name;                           // empty for what no one looks up (saves bytes)
+  uint64_t bytes = 0;                         // rounded up to the alignment
+  ir::TensorType type;                        // payload
+  problem::Home home = problem::Home::kNone;  // between steps: none, ram, aux, rom
+  int64_t ram_at = -1;                        // home ram: its offset; tensors of both programs agree on it
+  int64_t storage_at = -1;                    // slot in auxiliary storage, when it is ever there
   int64_t rom_at = -1;
   int32_t next = -1;  // index of its successor
 };
@@ -36,7 +36,7 @@ struct BinaryOp {
 };
 
 struct BinaryInstruction {  // offsets already in bytes
-  plan::Do what = plan::Do::kCompute;
+  problem::Do what = problem::Do::kCompute;
   uint32_t subject = 0;      // index of an op in `ops`, or of a tensor
   std::vector<uint64_t> at;  // compute: one per output of the op; page_in: one
   uint64_t workspace_at = 0;

@@ -29,7 +29,7 @@ class Compiler {
 
  private:
   Result<void> add(const PlannedProgram& program) {
-    const cost::Device& device = program.plan.graph.device;
+    const problem::Device& device = program.plan.graph.device;
     binary_.align_bytes = static_cast<uint32_t>(device.align_bytes);
     binary_.arena_bytes = std::max(binary_.arena_bytes, static_cast<uint64_t>(program.plan.predicted.arena_bytes));
     program_ = &program;
@@ -41,7 +41,7 @@ class Compiler {
     BinaryProgram compiled{.name = program.name, .instructions = {}, .staging_at = program.plan.staging_at};
     if (program.plan.staging_at >= 0) binary_.staging_bytes = static_cast<uint64_t>(device.pager.staging_bytes);
     op_index_.clear();
-    for (const plan::Instruction& instruction : program.plan.instructions)
+    for (const problem::Instruction& instruction : program.plan.instructions)
       compiled.instructions.push_back(translate(instruction));
     binary_.programs.push_back(std::move(compiled));
     return check_storage(device);
@@ -50,7 +50,7 @@ class Compiler {
   const ir::Value& value_of(size_t tensor) const { return program_->graph.value(program_->built.value_of[tensor]); }
 
   Result<void> add_tensor(size_t tensor) {
-    const cost::Tensor& planned = program_->built.graph.tensors[tensor];
+    const problem::Tensor& planned = program_->built.graph.tensors[tensor];
     const ir::Value& value = value_of(tensor);
     BinaryTensor entry{.bytes = static_cast<uint64_t>(planned.bytes), .type = value.type, .home = planned.start};
     if (const auto at = program_->plan.initial.find(planned.id); at != program_->plan.initial.end())
@@ -62,7 +62,7 @@ class Compiler {
       const auto known = by_name_.find(value.name);
       if (known != by_name_.end()) return share(tensor, known->second, entry);
       by_name_.emplace(value.name, binary_.tensors.size());
-      if (entry.home == cost::Home::kRom) entry.rom_at = next_in_rom(entry);
+      if (entry.home == problem::Home::kRom) entry.rom_at = next_in_rom(entry);
     }
     if (const int32_t heir = known_heir(tensor); heir >= 0) return share(tensor, static_cast<size_t>(heir), entry);
     tensor_index_[tensor] = static_cast<uint32_t>(binary_.tensors.size());
@@ -88,7 +88,7 @@ class Compiler {
   Result<void> share(size_t tensor, size_t index, const BinaryTensor& entry) {
     BinaryTensor& known = binary_.tensors[index];
     if (known.bytes != entry.bytes || known.home != entry.home) return disagree("another size or home", entry.name);
-    if (known.home == cost::Home::kRam && known.ram_at != entry.ram_at)
+    if (known.home == problem::Home::kRam && known.ram_at != entry.ram_at)
       return disagree("another offset in the arena", entry.name);
     if (known.storage_at < 0 && entry.storage_at >= 0) {
       known.storage_at = entry.storage_at;
@@ -99,7 +99,7 @@ class Compiler {
   }
 
   void find_predecessors() {
-    const std::vector<cost::Tensor>& tensors = program_->built.graph.tensors;
+    const std::vector<problem::Tensor>& tensors = program_->built.graph.tensors;
     predecessor_.assign(tensors.size(), -1);
     for (size_t tensor = 0; tensor < tensors.size(); ++tensor)
       if (tensors[tensor].next >= 0)
@@ -129,7 +129,7 @@ class Compiler {
       if (at < 0)
         return fail("E0250", "a result is not in RAM at the end of the plan", program_->graph.value(result).name);
       entry.name = program_->result_prefix + program_->graph.value(result).name;
-      entry.home = cost::Home::kRam;
+      entry.home = problem::Home::kRam;
       entry.ram_at = at;
     }
     return {};
@@ -137,23 +137,23 @@ class Compiler {
 
   int64_t final_offset(int64_t id) const {
     int64_t at = -1;
-    for (const plan::Instruction& instruction : program_->plan.instructions) {
-      if (instruction.what == plan::Do::kPageIn && instruction.subject == id) at = instruction.at.at(0);
-      if (instruction.what != plan::Do::kCompute) continue;
-      const cost::Op& op = program_->built.graph.ops[static_cast<size_t>(instruction.subject)];
-      const cost::Choice& choice = op.choices[static_cast<size_t>(instruction.choice)];
+    for (const problem::Instruction& instruction : program_->plan.instructions) {
+      if (instruction.what == problem::Do::kPageIn && instruction.subject == id) at = instruction.at.at(0);
+      if (instruction.what != problem::Do::kCompute) continue;
+      const problem::Op& op = program_->built.graph.ops[static_cast<size_t>(instruction.subject)];
+      const problem::Choice& choice = op.choices[static_cast<size_t>(instruction.choice)];
       for (size_t written = 0; written < choice.writes.size(); ++written)
         if (op.outputs[static_cast<size_t>(choice.writes[written])] == id) at = instruction.at.at(written);
     }
     return at;
   }
 
-  BinaryInstruction translate(const plan::Instruction& instruction) {
+  BinaryInstruction translate(const problem::Instruction& instruction) {
     BinaryInstruction entry{.what = instruction.what};
     entry.at.assign(instruction.at.begin(), instruction.at.end());
     entry.workspace_at = instruction.workspace_at < 0 ? 0 : static_cast<uint64_t>(instruction.workspace_at);
-    entry.subject = instruction.what == plan::Do::kCompute ? op_of(instruction.subject, instruction.choice)
-                                                           : tensor_index_[static_cast<size_t>(instruction.subject)];
+    entry.subject = instruction.what == problem::Do::kCompute ? op_of(instruction.subject, instruction.choice)
+                                                              : tensor_index_[static_cast<size_t>(instruction.subject)];
     return entry;
   }
 
@@ -177,7 +177,7 @@ class Compiler {
     return {.tensor = tensor_index_[tensor], .type = program_->graph.value(value).type};
   }
 
-  Result<void> check_storage(const cost::Device& device) const {
+  Result<void> check_storage(const problem::Device& device) const {
     std::vector<std::pair<uint64_t, uint64_t>> slots;
     for (const BinaryTensor& tensor : binary_.tensors)
       if (tensor.storage_at >= 0) slots.emplace_back(static_cast<uint64_t>(tensor.storage_at), tensor.bytes);
@@ -185,7 +185,7 @@ class Compiler {
     for (size_t slot = 1; slot < slots.size(); ++slot)
       if (slots[slot - 1].first + slots[slot - 1].second > slots[slot].first)
         return fail("E0250", fmt::format("two tensors share storage at byte {}", slots[slot].first), program_->name);
-    const cost::Bytes capacity = device.pager.capacity_bytes;
+    const problem::Bytes capacity = device.pager.capacity_bytes;
     if (capacity >= 0 && binary_.storage_bytes > static_cast<uint64_t>(capacity))
       return fail(
           "E0250",

@@ -7,7 +7,7 @@
 #include "artifact/binary_plan.h"
 #include "cost/build_cost_graph.h"
 #include "ir/graph.h"
-#include "plan/plan.h"
+#include "problem/plan.h"
 
 namespace pantoum::artifact {
 
@@ -17,7 +17,7 @@ struct PlannedProgram {
   std::string result_prefix;  // put before the names of its results: "", "eval.", "accumulate."
   const ir::Graph& graph;
   const cost::BuiltCostGraph& built;
-  const plan::Plan& plan;
+  const problem::Plan& plan;
 };
 
 // Programs share one arena and their persistent tensors (inputs, labels, parameters, buffers, optimizer state,

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "autodiff/row_wise.h"
+#include "autodiff/batch_independent.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "autodiff/autodiff.h"
-#include "autodiff/gradient_cases.h"
 #include "autodiff/running_statistics.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
+#include "testing/gradient_cases.h"
 
 namespace pantoum::autodiff {
 namespace {

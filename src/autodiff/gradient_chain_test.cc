@@ -7,8 +7,8 @@
 
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
-#include "ir/evaluate.h"
 #include "ir/op_registry.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::autodiff {
 namespace {

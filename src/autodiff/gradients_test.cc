@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "autodiff/gradient_cases.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
+#include "testing/gradient_cases.h"
 
 namespace pantoum::autodiff {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::autodiff {
 namespace {

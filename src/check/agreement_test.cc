@@ -10,10 +10,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
-#include "check/random_case.h"
 #include "check/replay.h"
-#include "cost/cost_graph_json.h"
+#include "problem/cost_graph_json.h"
+#include "problem/plan_json.h"
+#include "testing/random_case.h"
 
 namespace pantoum::check {
 namespace {
@@ -27,11 +27,11 @@ constexpr int kPortion = 500;
 
 // What a case has of each feature; a feature that never turns up would be compared by nobody.
 void count_features(const RandomCase& random, const Result<Found>& found, std::map<std::string, int>& counts) {
-  const cost::CostGraph& graph = random.plan.graph;
-  const cost::Pager& pager = graph.device.pager;
+  const problem::CostGraph& graph = random.plan.graph;
+  const problem::Pager& pager = graph.device.pager;
   constexpr const char* kModes[] = {"pager none", "pager sync", "pager async"};
   ++counts[kModes[static_cast<size_t>(pager.mode)]];
-  if (pager.mode != cost::PagerMode::kNone) ++counts[pager.full_duplex ? "duplex full" : "duplex half"];
+  if (pager.mode != problem::PagerMode::kNone) ++counts[pager.full_duplex ? "duplex full" : "duplex half"];
   counts["staging"] += pager.staging_bytes > 0;
   counts["blocks"] += pager.block_bytes > 1;
   counts["alignment"] += graph.device.align_bytes > 1;
@@ -45,10 +45,10 @@ void count_features(const RandomCase& random, const Result<Found>& found, std::m
   counts["valid, pages in"] += found->counts.page_in > 0;
   counts["valid, another order"] += !found->keeps_order;
   counts["valid, storage table"] += !random.plan.storage.empty();
-  counts["valid, deadline"] += random.plan.deadline_s.has_value();
-  for (const cost::Tensor& tensor : graph.tensors) {
-    counts["valid, rom"] += tensor.start == cost::Home::kRom;
-    counts["valid, aux"] += tensor.start == cost::Home::kAux;
+  counts["valid, deadline"] += random.plan.question.deadline.has_value();
+  for (const problem::Tensor& tensor : graph.tensors) {
+    counts["valid, rom"] += tensor.start == problem::Home::kRom;
+    counts["valid, aux"] += tensor.start == problem::Home::kAux;
     counts["valid, pinned"] += tensor.pinned;
     counts["valid, next"] += tensor.next >= 0;
     counts["valid, empty tensor"] += tensor.bytes == 0;
@@ -56,26 +56,26 @@ void count_features(const RandomCase& random, const Result<Found>& found, std::m
 }
 
 // Walks the stream of a valid plan: takeovers, rewrites in place, waits for transfers in flight.
-void count_moments(const plan::Plan& plan, std::map<std::string, int>& counts) {
-  std::map<int64_t, const cost::Op*> op_of;
+void count_moments(const problem::Plan& plan, std::map<std::string, int>& counts) {
+  std::map<int64_t, const problem::Op*> op_of;
   std::map<int64_t, int64_t> held = plan.initial;
   std::map<int64_t, size_t> paged_out_at;
-  for (const cost::Op& op : plan.graph.ops) op_of[op.id] = &op;
+  for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
   for (size_t index = 0; index < plan.instructions.size(); ++index) {
-    const plan::Instruction& step = plan.instructions[index];
-    if (step.what == plan::Do::kPageOut) paged_out_at[step.subject] = index;
-    if (step.what == plan::Do::kFree) {
+    const problem::Instruction& step = plan.instructions[index];
+    if (step.what == problem::Do::kPageOut) paged_out_at[step.subject] = index;
+    if (step.what == problem::Do::kFree) {
       counts["freed while written"] += paged_out_at.contains(step.subject) && paged_out_at[step.subject] + 1 == index;
       held.erase(step.subject);
     }
-    if (step.what == plan::Do::kPageIn) {
+    if (step.what == problem::Do::kPageIn) {
       counts["paged in right after out"] +=
           paged_out_at.contains(step.subject) && paged_out_at[step.subject] + 3 >= index;
       held[step.subject] = step.at.front();
     }
-    if (step.what != plan::Do::kCompute) continue;
-    const cost::Op& op = *op_of.at(step.subject);
-    const cost::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
+    if (step.what != problem::Do::kCompute) continue;
+    const problem::Op& op = *op_of.at(step.subject);
+    const problem::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
     counts["optional computed"] += op.optional;
     counts["workspace"] += choice.workspace_bytes > 0;
     counts["reads a part"] += choice.reads.size() < op.inputs.size();
@@ -237,10 +237,10 @@ TEST(RandomGraphs, AreGraphsWhateverTheOptions) {
   for (uint64_t seed = 0; seed < 2000; ++seed) {
     const RandomGraphOptions options{
         .pager = seed % 2 == 0, .empty_tensors = seed % 3 == 0, .odd_sizes = seed % 5 == 0};
-    const cost::CostGraph graph = random_cost_graph(seed, options);
-    const auto valid = cost::validate(graph);
+    const problem::CostGraph graph = random_cost_graph(seed, options);
+    const auto valid = problem::validate(graph);
     ASSERT_TRUE(valid.has_value()) << seed << to_text(valid.error());
-    EXPECT_EQ(cost::to_json(graph), cost::to_json(random_cost_graph(seed, options)));
+    EXPECT_EQ(problem::to_json(graph), problem::to_json(random_cost_graph(seed, options)));
   }
 }
 

@@ -12,26 +12,26 @@
 namespace pantoum::check {
 namespace {
 
-using plan::Certificate;
+using problem::Certificate;
 
 // The certificate's question includes the plan's: no less RAM, no earlier deadline, the same objective and order.
-Result<void> check_same_question(const plan::Plan& plan, const Certificate& certificate) {
-  if (plan.objective != plan::Objective::kEdp &&
-      (certificate.objective != plan.objective || certificate.second_price > 0))
-    return broken("bounds another objective than the plan's", ".objective");
-  if (certificate.ram < plan.budget_bytes)
-    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", certificate.ram, plan.budget_bytes),
-                  ".ram_bytes");
-  if (certificate.deadline && !(plan.deadline_s && *plan.deadline_s <= *certificate.deadline))
-    return broken(fmt::format("is for plans within {} s, and the plan need not be", *certificate.deadline),
-                  ".deadline_s");
-  if (certificate.most_energy && !(plan.most_energy_j && *plan.most_energy_j <= *certificate.most_energy))
-    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *certificate.most_energy),
-                  ".most_energy_j");
+Result<void> check_same_question(const problem::Plan& plan, const Certificate& certificate) {
+  const problem::Question &asked = plan.question, &of = certificate.question;
+  if (asked.objective != problem::Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
+    return broken("bounds another objective than the plan's", ".question.objective");
+  if (of.budget_bytes() < asked.budget_bytes())
+    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", of.budget_bytes(), asked.budget_bytes()),
+                  ".question.budget_bytes");
+  if (of.deadline && !(asked.deadline && *asked.deadline <= *of.deadline))
+    return broken(fmt::format("is for plans within {} s, and the plan need not be", *of.deadline),
+                  ".question.deadline_s");
+  if (of.energy_limit && !(asked.energy_limit && *asked.energy_limit <= *of.energy_limit))
+    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *of.energy_limit),
+                  ".question.energy_limit_j");
   std::set<int64_t> computed;
   size_t next = 0;
-  for (const plan::Instruction& step : plan.instructions) {
-    if (step.what != plan::Do::kCompute || !computed.insert(step.subject).second) continue;
+  for (const problem::Instruction& step : plan.instructions) {
+    if (step.what != problem::Do::kCompute || !computed.insert(step.subject).second) continue;
     while (next < certificate.order.size() && certificate.order[next] != step.subject) ++next;
     if (next == certificate.order.size())
       return broken(fmt::format("the plan computes op {} first in another order", step.subject), ".order");
@@ -69,7 +69,7 @@ double least_product(const std::vector<Line>& lines, double least_time) {
   return least * (1 - kTolerance / 8);  // what the divisions may err
 }
 
-Result<double> check_lines(const plan::Plan& plan) {
+Result<double> check_lines(const problem::Plan& plan) {
   std::vector<Line> lines;
   double least_time = 0;
   for (size_t at = 0; at < plan.lines.size(); ++at) {
@@ -83,9 +83,9 @@ Result<double> check_lines(const plan::Plan& plan) {
       error.where += fmt::format(" {}", at);
       return Failure(std::move(error));
     }
-    if (certificate.objective == plan::Objective::kTime)
+    if (certificate.question.objective == problem::Objective::kTime)
       least_time = std::max(least_time, *proved);
-    else if (certificate.objective == plan::Objective::kEnergy)
+    else if (certificate.question.objective == problem::Objective::kEnergy)
       lines.push_back({certificate.second_price, *proved});
   }
   return least_product(lines, least_time);
@@ -93,14 +93,14 @@ Result<double> check_lines(const plan::Plan& plan) {
 
 }  // namespace
 
-Result<double> check_bound(const plan::Plan& plan, double value) {
-  const bool product = plan.objective == plan::Objective::kEdp;
+Result<double> check_bound(const problem::Plan& plan, double value) {
+  const bool product = plan.question.objective == problem::Objective::kEdp;
   if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
   if (!product) PANTOUM_TRY(check_same_question(plan, *plan.certificate));
   PANTOUM_ASSIGN(const double proved, product ? check_lines(plan) : check_certificate(plan.graph, *plan.certificate));
-  const std::optional<double>& claimed = product                                      ? plan.bound.edp_js
-                                         : plan.objective == plan::Objective::kEnergy ? plan.bound.energy_j
-                                                                                      : plan.bound.time_s;
+  const std::optional<double>& claimed = product                                                  ? plan.bound.edp_js
+                                         : plan.question.objective == problem::Objective::kEnergy ? plan.bound.energy_j
+                                                                                                  : plan.bound.time_s;
   if (claimed && plan.bound.any_order)
     return fail("E0806", "the bound is claimed for any order, and the certificate proves it for one", "bound.order");
   if (claimed && above(*claimed, proved))

@@ -14,8 +14,8 @@
 namespace pantoum::check {
 namespace {
 
-using plan::Certificate;
-using plan::Rule;
+using problem::Certificate;
+using problem::Rule;
 using Column = RowSums::Column;
 
 constexpr double kMostQuantity = 1e100;  // no sum overflows
@@ -55,14 +55,14 @@ struct Knapsack {
 
 class Checker {
  public:
-  Checker(const cost::CostGraph& graph, const Certificate& certificate, const StepFacts& facts)
+  Checker(const problem::CostGraph& graph, const Certificate& certificate, const StepFacts& facts)
       : facts_(facts),
         sums_(facts, graph.device, certificate),
         tensors_(static_cast<int64_t>(facts.tensors().size())),
         ops_(static_cast<int64_t>(facts.ops().size())),
-        async_(graph.device.pager.mode == cost::PagerMode::kAsync),
+        async_(graph.device.pager.mode == problem::PagerMode::kAsync),
         full_duplex_(graph.device.pager.full_duplex),
-        may_spend_(certificate.most_energy.has_value()) {}
+        may_spend_(certificate.question.energy_limit.has_value()) {}
 
   Result<void> add(const Certificate::Row& row, double multiplier) {
     if (!(multiplier > 0 && multiplier <= kMostQuantity))
@@ -80,7 +80,7 @@ class Checker {
     const int32_t index = decision.index;
     if (decision.epoch < 0 || decision.epoch >= facts_.epochs())
       return broken(fmt::format("{} is no epoch", decision.epoch));
-    const bool computes = decision.variable == plan::Variable::kComputed;
+    const bool computes = decision.variable == problem::Variable::kComputed;
     if (index < 0 || index >= (computes ? ops_ : tensors_))
       return broken(fmt::format("{} is no {}", index, computes ? "op" : "tensor"));
     if (decides(decision)) return {};
@@ -94,13 +94,13 @@ class Checker {
  private:
   [[nodiscard]] bool decides(const Certificate::Decision& decision) const {
     switch (decision.variable) {
-      case plan::Variable::kInRam:
+      case problem::Variable::kInRam:
         return facts_.in_ram(decision.epoch, decision.index) && !facts_.tensor(decision.index).pinned;
-      case plan::Variable::kComputed:
+      case problem::Variable::kComputed:
         return facts_.computed(decision.epoch, decision.index);
-      case plan::Variable::kPagedIn:
+      case problem::Variable::kPagedIn:
         return facts_.paged_in(decision.epoch, decision.index);
-      case plan::Variable::kPagedOut:
+      case problem::Variable::kPagedOut:
         return decision.epoch == 0 && !facts_.tensor(decision.index).starts_in_aux;
     }
     return false;
@@ -411,13 +411,14 @@ class Checker {
 
 Result<void> check_question(const Certificate& certificate) {
   const auto bad = [](double seconds) { return !(seconds >= 0 && seconds <= kMostQuantity); };
-  if (certificate.deadline && bad(*certificate.deadline)) return broken("is no time", ".deadline_s");
-  if (bad(certificate.most_seconds)) return broken("is no time", ".most_seconds");
-  if (bad(certificate.most_energy.value_or(0))) return broken("is no energy", ".most_energy_j");
+  if (bad(certificate.question.deadline.value_or(0))) return broken("is no time", ".question.deadline_s");
+  if (bad(certificate.most_seconds.value_or(0))) return broken("is no time", ".most_seconds");
+  if (bad(certificate.question.energy_limit.value_or(0))) return broken("is no energy", ".question.energy_limit_j");
   if (bad(certificate.second_price)) return broken("is no price", ".second_price_w");
-  if (certificate.second_price > 0 && certificate.objective != plan::Objective::kEnergy)
+  if (certificate.second_price > 0 && certificate.question.objective != problem::Objective::kEnergy)
     return broken("counts beside energy alone", ".second_price_w");
-  if (certificate.objective == plan::Objective::kEdp) return broken("is proved by lines", ".objective");
+  if (certificate.question.objective == problem::Objective::kEdp)
+    return broken("is proved by lines", ".question.objective");
   if (!std::isfinite(certificate.bound)) return broken("is no bound", ".bound");
   return {};
 }
@@ -486,8 +487,8 @@ Result<double> prove_cases(Checker& checker, const Certificate& certificate) {
 
 }  // namespace
 
-Result<double> check_certificate(const cost::CostGraph& graph, const Certificate& certificate) {
-  PANTOUM_TRY(cost::validate(graph));
+Result<double> check_certificate(const problem::CostGraph& graph, const Certificate& certificate) {
+  PANTOUM_TRY(problem::validate(graph));
   PANTOUM_TRY(check_question(certificate));
   PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
   Checker checker(graph, certificate, facts);

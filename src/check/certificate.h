@@ -6,23 +6,24 @@
 // proved alone, and the cases are those of a binary tree of decisions: no plan is in none.
 #pragma once
 
-#include "cost/cost_graph.h"
-#include "plan/plan.h"
+#include "problem/cost_graph.h"
+#include "problem/plan.h"
 
 namespace pantoum::check {
 
 // The bound that the rows prove, for plans of the certificate's order, budget, deadline and freedoms; of its objective.
 //   errors  E0805 with the row that is none of these plans', E0806 a bound that the rows do not prove (beyond a
 //   relative
-//           1e-9), E0221 for a graph that cost::validate refuses
+//           1e-9), E0221 for a graph that problem::validate refuses
 //   cost    linear in the graph and in the terms of the rows
-[[nodiscard]] Result<double> check_certificate(const cost::CostGraph& graph, const plan::Certificate& certificate);
+[[nodiscard]] Result<double> check_certificate(const problem::CostGraph& graph,
+                                               const problem::Certificate& certificate);
 
 // Checks that the plan's certificate (of edp: its lines, all of them), which it must have, is one of its question and
 // of its own order, and that it proves the bound that the plan claims. `value` is what the plan really costs. Returns
 // the bound.
 //   errors  as above; E0805 a certificate of another question, E0806 a claim that is not proved, or a bound above
 //   `value`
-[[nodiscard]] Result<double> check_bound(const plan::Plan& plan, double value);
+[[nodiscard]] Result<double> check_bound(const problem::Plan& plan, double value);
 
 }  // namespace pantoum::check

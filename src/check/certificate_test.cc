@@ -7,17 +7,17 @@
 namespace pantoum::check {
 namespace {
 
-using cost::Choice;
-using cost::CostGraph;
-using cost::Home;
-using plan::Certificate;
-using plan::Rule;
+using problem::Certificate;
+using problem::Choice;
+using problem::CostGraph;
+using problem::Home;
+using problem::Rule;
 
 // f0 -> t0, f1: t0 -> t1, f2: t1 -> t2, g3: t2 t0 -> t3, g4: t3 t1 -> t4. 100 bytes and 1 J and 1 s each; 3 J and 3 s
 // to page in, 4 out. t5 starts in storage and is read by g4, t6 is pinned.
 CostGraph step_graph() {
   CostGraph graph;
-  graph.device.pager.mode = cost::PagerMode::kAsync;
+  graph.device.pager.mode = problem::PagerMode::kAsync;
   graph.device.pager.in = {.latency_s = 2, .bytes_per_s = 100, .w = 1};
   graph.device.pager.out = {.latency_s = 3, .bytes_per_s = 100, .w = 1};
   for (int64_t id = 0; id < 5; ++id) graph.tensors.push_back({.id = id, .bytes = 100});
@@ -36,7 +36,8 @@ CostGraph step_graph() {
 
 // Epoch e ends with op e, the last one with the step.
 Certificate asked(std::vector<Certificate::Row> rows) {
-  return {.ram = 251, .order = {0, 1, 2, 3, 4}, .boundaries = {1, 2, 3, 4, 5, 6}, .rows = std::move(rows)};
+  return {
+      .question = {.budget = 251}, .order = {0, 1, 2, 3, 4}, .boundaries = {1, 2, 3, 4, 5, 6}, .rows = std::move(rows)};
 }
 
 double proved(const Certificate& certificate, const CostGraph& graph = step_graph()) {
@@ -68,7 +69,7 @@ TEST(CheckCertificate, ProvesThatATensorMustBeComputedAgain) {
   const std::vector<Certificate::Row> rows = {{Rule::kNeed, {3, 0}, 1}, {Rule::kCover, {2, -1, 0, 1, 0}, 1}};
   expect_just_below(proved(asked(rows)), 6);
   Certificate roomy = asked(rows);
-  roomy.ram = 301;
+  roomy.question.budget = 301;
   EXPECT_EQ(refusal(roomy), "E0805 the cover of 100 bytes does not exceed 100 @ x-certificate.rows[1]");
   Certificate kept = asked(rows);
   kept.remat = false;
@@ -92,14 +93,14 @@ TEST(CheckCertificate, AcceptsEveryRule) {
                                                                                    {Rule::kCover, {2, -1, 0, 1, 0}},
                                                                                    {Rule::kCover, {3, 1, 1, 1, 2}}}) {
     Certificate certificate = asked({{rule, of, 0.25}});
-    certificate.deadline = 100;
+    certificate.question.deadline = 100;
     EXPECT_LE(proved(certificate), 12) << "rule " << static_cast<int>(rule);
   }
 }
 
 TEST(CheckCertificate, BoundsTimeByWorkAndByMoves) {
   Certificate certificate = asked({{Rule::kWork, {}, 1}});
-  certificate.objective = plan::Objective::kTime;
+  certificate.question.objective = problem::Objective::kTime;
   expect_just_below(proved(certificate), 5);
   certificate.rows = {{Rule::kMoveIn, {}, 1}, {Rule::kNeed, {4, 5}, 2.1}};  // only t5 in storage: it must be paged in
   EXPECT_LE(proved(certificate), 5);
@@ -115,7 +116,7 @@ TEST(CheckCertificate, BoundsTimeByWorkAndByMoves) {
 Certificate told_apart() {
   Certificate certificate = asked({{Rule::kNeed, {3, 0}}, {Rule::kCover, {2, -1, 0, 1, 0}}, {Rule::kStored, {3, 0}}});
   certificate.cases.resize(3);
-  certificate.cases[0].decision = {plan::Variable::kComputed, 3, 0};
+  certificate.cases[0].decision = {problem::Variable::kComputed, 3, 0};
   certificate.cases[1].parts = {{0, 7}, {1, 7}, {2, 4}};
   return certificate;
 }
@@ -136,8 +137,8 @@ TEST(CheckCertificate, ProvesTheLeastOfItsCases) {
 }
 
 TEST(CheckCertificate, CountsWhatIsDecidedAtItsCost) {
-  const auto least = [](plan::Certificate::Decision decision, std::vector<plan::Certificate::Part> zero,
-                        std::vector<plan::Certificate::Part> one) {
+  const auto least = [](problem::Certificate::Decision decision, std::vector<problem::Certificate::Part> zero,
+                        std::vector<problem::Certificate::Part> one) {
     Certificate certificate = asked({{Rule::kNeed, {3, 0}}, {Rule::kMemory, {2}}, {Rule::kStored, {3, 0}}});
     certificate.cases.resize(3);
     certificate.cases[0].decision = decision;
@@ -145,12 +146,12 @@ TEST(CheckCertificate, CountsWhatIsDecidedAtItsCost) {
     return proved(certificate);
   };
   // 50 bytes beside f2: t0 with its 100 does not stay.
-  expect_just_below(least({plan::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.125}}), 6);
-  expect_just_below(least({plan::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.01}}), 5.5);
+  expect_just_below(least({problem::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.125}}), 6);
+  expect_just_below(least({problem::Variable::kInRam, 3, 0}, {{0, 1}}, {{1, 0.01}}), 5.5);
   // Paged in, it was paged out: 3 J and 4.
-  expect_just_below(least({plan::Variable::kPagedIn, 3, 0}, {}, {{2, 4}}), 5);
-  expect_just_below(least({plan::Variable::kPagedIn, 3, 0}, {{0, 1}, {1, 0.01}}, {{2, 4}}), 5.5);
-  expect_just_below(least({plan::Variable::kPagedOut, 0, 0}, {{0, 1}, {1, 0.01}, {2, 1}}, {}), 5.5);
+  expect_just_below(least({problem::Variable::kPagedIn, 3, 0}, {}, {{2, 4}}), 5);
+  expect_just_below(least({problem::Variable::kPagedIn, 3, 0}, {{0, 1}, {1, 0.01}}, {{2, 4}}), 5.5);
+  expect_just_below(least({problem::Variable::kPagedOut, 0, 0}, {{0, 1}, {1, 0.01}, {2, 1}}, {}), 5.5);
 }
 
 TEST(CheckCertificate, RefusesCasesThatLeaveOutPlans) {
@@ -161,30 +162,30 @@ TEST(CheckCertificate, RefusesCasesThatLeaveOutPlans) {
   certificate.cases.push_back({});
   EXPECT_EQ(refusal(certificate), "E0805 no decision leads to the case @ x-certificate.cases[3]");
   certificate = told_apart();
-  certificate.cases[2].decision = {plan::Variable::kPagedOut, 0, 0};
+  certificate.cases[2].decision = {problem::Variable::kPagedOut, 0, 0};
   EXPECT_EQ(refusal(certificate), "E0805 a decision has no case of its second way @ x-certificate.cases");
 }
 
 TEST(CheckCertificate, RefusesDecisionsThatAreNone) {
-  const auto undecided = [](plan::Certificate::Decision decision) {
+  const auto undecided = [](problem::Certificate::Decision decision) {
     Certificate certificate = told_apart();
     certificate.cases[0].decision = decision;
     return refusal(certificate);
   };
-  EXPECT_EQ(undecided({plan::Variable::kComputed, 3, 3}), "accepted");  // not claimed to prove much
-  EXPECT_EQ(undecided({plan::Variable::kComputed, 2, 3}),
+  EXPECT_EQ(undecided({problem::Variable::kComputed, 3, 3}), "accepted");  // not claimed to prove much
+  EXPECT_EQ(undecided({problem::Variable::kComputed, 2, 3}),
             "E0805 there is nothing to decide about op 3 in epoch 2 @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kComputed, 3, 5}), "E0805 5 is no op @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kInRam, 6, 0}), "E0805 6 is no epoch @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kInRam, -1, 0}), "E0805 -1 is no epoch @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kInRam, 3, 7}), "E0805 7 is no tensor @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kInRam, 3, 6}),
+  EXPECT_EQ(undecided({problem::Variable::kComputed, 3, 5}), "E0805 5 is no op @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, 6, 0}), "E0805 6 is no epoch @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, -1, 0}), "E0805 -1 is no epoch @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, 3, 7}), "E0805 7 is no tensor @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, 3, 6}),
             "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kPagedIn, 3, 6}),
+  EXPECT_EQ(undecided({problem::Variable::kPagedIn, 3, 6}),
             "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({plan::Variable::kPagedOut, 0, 5}),
+  EXPECT_EQ(undecided({problem::Variable::kPagedOut, 0, 5}),
             "E0805 there is nothing to decide about tensor 5 in epoch 0 @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({static_cast<plan::Variable>(4), 0, 0}),
+  EXPECT_EQ(undecided({static_cast<problem::Variable>(4), 0, 0}),
             "E0805 there is nothing to decide about tensor 0 in epoch 0 @ x-certificate.cases[0]");
 }
 
@@ -211,13 +212,13 @@ TEST(CheckCertificate, BoundsTimeByWhatEnergyMayBeSpent) {
   // t0 comes back by computing (1 J) or by paging (4 + 3 J): with 5.5 J and half of it in RAM at most, 2 * 0.5 s more.
   Certificate certificate = asked({{Rule::kWork, {}, 1}, {Rule::kSpend, {}, 0.5}});
   EXPECT_EQ(refusal(certificate), "E0805 there is no limit on energy @ x-certificate.rows[1]");
-  certificate.objective = plan::Objective::kTime;
-  certificate.most_energy = 4;  // less than the first computations take: half of the joule that is missing
+  certificate.question.objective = problem::Objective::kTime;
+  certificate.question.energy_limit = 4;  // less than the first computations take: half of the joule that is missing
   expect_just_below(proved(certificate), 5.5);
-  certificate.most_energy = 5;
+  certificate.question.energy_limit = 5;
   expect_just_below(proved(certificate), 5);
-  certificate.most_energy = -1;
-  EXPECT_EQ(refusal(certificate), "E0805 is no energy @ x-certificate.most_energy_j");
+  certificate.question.energy_limit = -1;
+  EXPECT_EQ(refusal(certificate), "E0805 is no energy @ x-certificate.question.energy_limit_j");
 }
 
 TEST(CheckCertificate, CountsSecondsBesideJoules) {
@@ -226,23 +227,23 @@ TEST(CheckCertificate, CountsSecondsBesideJoules) {
   expect_just_below(proved(certificate), 15);  // 5 J, and 5 s at 2 W
   certificate.second_price = 1;                // more work than a second costs: of no use without a longest time
   EXPECT_EQ(refusal(certificate), "E0805 the rows bound nothing: their sum is not finite @ x-certificate.rows");
-  certificate.objective = plan::Objective::kTime;
+  certificate.question.objective = problem::Objective::kTime;
   EXPECT_EQ(refusal(certificate), "E0805 counts beside energy alone @ x-certificate.second_price_w");
-  certificate.objective = plan::Objective::kEdp;
+  certificate.question.objective = problem::Objective::kEdp;
   certificate.second_price = 0;
-  EXPECT_EQ(refusal(certificate), "E0805 is proved by lines @ x-certificate.objective");
+  EXPECT_EQ(refusal(certificate), "E0805 is proved by lines @ x-certificate.question.objective");
 }
 
 TEST(CheckCertificate, BoundsTheRamThatAPlanNeeds) {
   // While f2 reads t1 and writes t2, t0 can be away; t6 is pinned.
   Certificate certificate = asked({{Rule::kMemory, {2}, 1}});
-  certificate.objective = plan::Objective::kRam;
-  certificate.ram = 1000;
+  certificate.question.objective = problem::Objective::kRam;
+  certificate.question.budget = 1000;
   expect_just_below(proved(certificate), 201);
   certificate.rows.push_back({Rule::kNeed, {3, 0}, 100});  // and may not come back: 100 bytes more
-  certificate.paging = certificate.remat = false;
+  certificate.question.freedoms.paging = certificate.question.freedoms.recomputing = false;
   expect_just_below(proved(certificate), 301);
-  certificate.ram = 250;  // who needs more than 250 needs 250
+  certificate.question.budget = 250;  // who needs more than 250 needs 250
   EXPECT_LE(proved(certificate), 250);
 }
 
@@ -278,7 +279,7 @@ TEST(CheckCertificate, RefusesFlowsThatCannotBe) {
   EXPECT_EQ(row_refusal(Rule::kFlow, {-1, 5, 0}), "E0805 5 is no epoch of the boundary @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kFlow, {2, 2, 0}), "E0805 the boundary op would count twice @ x-certificate.rows[0]");
   CostGraph sync = step_graph();
-  sync.device.pager.mode = cost::PagerMode::kSync;
+  sync.device.pager.mode = problem::PagerMode::kSync;
   EXPECT_EQ(refusal(asked({{Rule::kFlow, {0, 2, 1}, 1}}), sync),
             "E0805 transfers of this pager are part of the work @ x-certificate.rows[0]");
 }
@@ -287,7 +288,7 @@ TEST(CheckCertificate, RefusesFlowsThatCannotBe) {
 // neither in RAM nor computed.
 TEST(CheckCertificate, BoundsTimeByTheFlowBehindWork) {
   Certificate certificate = asked({{Rule::kFlow, {2, 2, 1}, 1}, {Rule::kPath, {3, 4, 5, 0}, 2.1}});
-  certificate.objective = plan::Objective::kTime;
+  certificate.question.objective = problem::Objective::kTime;
   EXPECT_LE(proved(certificate), 3 + 2.1);
   certificate.rows.resize(1);
   expect_just_below(proved(certificate), 3);
@@ -374,38 +375,41 @@ TEST(CheckCertificate, CountsAnOutputInsideALargerInputOnce) {
   EXPECT_GT(proved(apart, graph), 4.99);
 }
 
-plan::Plan whole_plan() {
-  plan::Plan plan{.budget_bytes = 251};
-  for (const int64_t op : {0, 1, 0, 2, 3, 4}) plan.instructions.push_back({.what = plan::Do::kCompute, .subject = op});
+problem::Plan whole_plan() {
+  problem::Plan plan{.budget_bytes = 251};
+  for (const int64_t op : {0, 1, 0, 2, 3, 4})
+    plan.instructions.push_back({.what = problem::Do::kCompute, .subject = op});
   plan.graph = step_graph();
   plan.bound = {.energy_j = 4.9};
   plan.certificate = asked({});
   return plan;
 }
 
-std::string bound_refusal(const plan::Plan& plan, double value = 6) {
+std::string bound_refusal(const problem::Plan& plan, double value = 6) {
   const auto bound = check_bound(plan, value);
   return bound ? "accepted" : bound.error().code + " " + bound.error().message + " @ " + bound.error().where;
 }
 
 TEST(CheckBound, AcceptsACertificateOfThePlansQuestion) {
   EXPECT_EQ(bound_refusal(whole_plan()), "accepted");
-  plan::Plan tighter = whole_plan();
-  tighter.budget_bytes = 240;
+  problem::Plan tighter = whole_plan();
+  tighter.question.budget = 240;
   EXPECT_EQ(bound_refusal(tighter), "accepted");
 }
 
 TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
-  plan::Plan plan = whole_plan();
-  plan.budget_bytes = 252;
-  EXPECT_EQ(bound_refusal(plan), "E0805 is for 251 bytes, and the plan's budget is 252 @ x-certificate.ram_bytes");
+  problem::Plan plan = whole_plan();
+  plan.question.budget = 252;
+  EXPECT_EQ(bound_refusal(plan),
+            "E0805 is for 251 bytes, and the plan's budget is 252 @ x-certificate.question.budget_bytes");
   plan = whole_plan();
   plan.certificate->deadline = 10;
-  EXPECT_EQ(bound_refusal(plan), "E0805 is for plans within 10 s, and the plan need not be @ x-certificate.deadline_s");
-  plan.deadline_s = 9;
+  EXPECT_EQ(bound_refusal(plan),
+            "E0805 is for plans within 10 s, and the plan need not be @ x-certificate.question.deadline_s");
+  plan.question.deadline = 9;
   EXPECT_EQ(bound_refusal(plan), "accepted");
-  plan.objective = plan::Objective::kTime;
-  EXPECT_EQ(bound_refusal(plan), "E0805 bounds another objective than the plan's @ x-certificate.objective");
+  plan.question.objective = problem::Objective::kTime;
+  EXPECT_EQ(bound_refusal(plan), "E0805 bounds another objective than the plan's @ x-certificate.question.objective");
   plan = whole_plan();
   plan.instructions.erase(plan.instructions.begin());
   EXPECT_EQ(bound_refusal(plan), "E0805 the plan computes op 0 first in another order @ x-certificate.order");
@@ -414,13 +418,13 @@ TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
 }
 
 // 5 J, 5 s, and energy + time >= 13: the least product is at 5 times 8.
-plan::Plan lined_plan() {
-  plan::Plan plan = whole_plan();
-  plan.objective = plan::Objective::kEdp;
+problem::Plan lined_plan() {
+  problem::Plan plan = whole_plan();
+  plan.question.objective = problem::Objective::kEdp;
   plan.certificate.reset();
   plan.bound = {.edp_js = 24.9};
   plan.lines = {asked({}), asked({{Rule::kWork, {}, 1}}), asked({{Rule::kWork, {}, 1}})};
-  plan.lines[1].objective = plan::Objective::kTime;
+  plan.lines[1].objective = problem::Objective::kTime;
   plan.lines[2].second_price = 1;
   return plan;
 }
@@ -429,7 +433,7 @@ TEST(CheckBound, ProvesAProductByItsLines) {
   EXPECT_EQ(bound_refusal(lined_plan(), 40), "accepted");
   EXPECT_NEAR(check_bound(lined_plan(), 40).value(), 25, 1e-7);
   EXPECT_TRUE(bound_refusal(lined_plan(), 24).starts_with("E0806 a bound of 24.99999"));
-  plan::Plan plan = lined_plan();
+  problem::Plan plan = lined_plan();
   plan.bound.edp_js = 26;
   EXPECT_TRUE(
       bound_refusal(plan, 40).starts_with("E0806 the plan claims a bound of 26, and its certificate proves 24.99"));
@@ -441,23 +445,23 @@ TEST(CheckBound, ProvesAProductByItsLines) {
   plan.lines[2].rows = {{Rule::kWork, {}, 0.5}, {Rule::kNeed, {3, 0}, 1}, {Rule::kCover, {2, -1, 0, 1, 0}, 1}};
   plan.lines[2].second_price = 0.5;  // 6 J + 0.5 * 5 s: 5 J takes 7 s, 5 s take 6 J
   EXPECT_NEAR(check_bound(plan, 40).value(), 30, 1e-7);
-  plan.lines[0].ram = 1;
+  plan.lines[0].question.budget = 1;
   EXPECT_TRUE(bound_refusal(plan, 40).starts_with("E0805 is for 1 bytes, and the plan's budget is 251 @"));
   plan.lines.clear();
   EXPECT_EQ(bound_refusal(plan, 40), "E0805 the plan has none @ x-certificate");
 }
 
 TEST(CheckBound, RefusesACertificateOfALimitThatThePlanNeedNotKeep) {
-  plan::Plan plan = whole_plan();
+  problem::Plan plan = whole_plan();
   plan.certificate->most_energy = 7;
   EXPECT_EQ(bound_refusal(plan),
-            "E0805 is for plans of at most 7 J, and the plan need not be @ x-certificate.most_energy_j");
-  plan.most_energy_j = 6.5;
+            "E0805 is for plans of at most 7 J, and the plan need not be @ x-certificate.question.energy_limit_j");
+  plan.question.energy_limit = 6.5;
   EXPECT_EQ(bound_refusal(plan), "accepted");
 }
 
 TEST(CheckBound, RefusesBoundsThatAreTooHigh) {
-  plan::Plan plan = whole_plan();
+  problem::Plan plan = whole_plan();
   EXPECT_TRUE(bound_refusal(plan, 4.5).starts_with("E0806 a bound of 5 is proved, and the plan takes 4.5 @"));
   plan.bound.energy_j = 5.1;
   EXPECT_TRUE(bound_refusal(plan).starts_with("E0806 the plan claims a bound of 5.1, and its certificate proves 5 @"));

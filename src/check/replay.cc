@@ -12,15 +12,15 @@
 namespace pantoum::check {
 namespace {
 
-using cost::Choice;
-using cost::CostGraph;
-using cost::Home;
-using cost::Op;
-using cost::PagerMode;
-using cost::Tensor;
-using plan::Do;
-using plan::Instruction;
-using plan::Plan;
+using problem::Choice;
+using problem::CostGraph;
+using problem::Do;
+using problem::Home;
+using problem::Instruction;
+using problem::Op;
+using problem::PagerMode;
+using problem::Plan;
+using problem::Tensor;
 
 Failure broken(std::string rule) {
   return fail("E0801", std::move(rule));
@@ -323,9 +323,9 @@ class Replay {
 
   // Queues one transfer on its channel; returns the second at which it ends.
   Result<double> transfer(size_t index, bool out, int64_t size, double earliest) {
-    const cost::Pager& pager = graph_.device.pager;
+    const problem::Pager& pager = graph_.device.pager;
     if (pager.mode == PagerMode::kNone) return broken("the device has no auxiliary storage");
-    const cost::Link& link = out ? pager.out : pager.in;
+    const problem::Link& link = out ? pager.out : pager.in;
     const int64_t block = std::max<int64_t>(1, pager.block_bytes);
     const int64_t moved = (size / block + (size % block > 0 ? 1 : 0)) * block;
     const double seconds = link.latency_s + static_cast<double>(moved) / link.bytes_per_s;
@@ -385,15 +385,14 @@ bool refuted(double claimed, double found) {
   return !std::isnan(claimed) && std::abs(claimed - found) > 1e-6 * std::max(1e-12, std::abs(found));
 }
 
-Result<void> check_limits(const Plan& plan, const Limits& limits, const Found& found) {
-  const int64_t ram = limits.ram_bytes.value_or(plan.budget_bytes);
-  if (found.arena_bytes > ram)
-    return fail("E0802", fmt::format("the arena takes {} bytes and the budget is {}", found.arena_bytes, ram));
-  const std::optional<double> deadline = limits.deadline_s ? limits.deadline_s : plan.deadline_s;
-  if (deadline && found.time_s > *deadline * (1 + 1e-9))
-    return fail("E0802", fmt::format("the step takes {} s and the deadline is {} s", found.time_s, *deadline));
-  if (plan.most_energy_j && found.energy_j > *plan.most_energy_j * (1 + 1e-9))
-    return fail("E0802", fmt::format("the step takes {} J and may take {} J", found.energy_j, *plan.most_energy_j));
+Result<void> check_limits(const problem::Question& asked, const Found& found) {
+  if (asked.budget && found.arena_bytes > *asked.budget)
+    return fail("E0802",
+                fmt::format("the arena takes {} bytes and the budget is {}", found.arena_bytes, *asked.budget));
+  if (asked.deadline && found.time_s > *asked.deadline * (1 + 1e-9))
+    return fail("E0802", fmt::format("the step takes {} s and the deadline is {} s", found.time_s, *asked.deadline));
+  if (asked.energy_limit && found.energy_j > *asked.energy_limit * (1 + 1e-9))
+    return fail("E0802", fmt::format("the step takes {} J and may take {} J", found.energy_j, *asked.energy_limit));
   return {};
 }
 
@@ -432,12 +431,17 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
 
 }  // namespace
 
-Result<Found> replay(const CostGraph& graph, const Plan& plan, const Limits& limits, std::vector<Span>* spans) {
-  PANTOUM_TRY(cost::validate(graph));
+Result<Found> replay(const CostGraph& graph, const Plan& plan, const problem::Question& question,
+                     std::vector<Span>* spans) {
+  PANTOUM_TRY(problem::validate(graph));
   PANTOUM_ASSIGN(Found found, Replay(graph, plan, spans).run());
-  PANTOUM_TRY(check_limits(plan, limits, found));
+  PANTOUM_TRY(check_limits(question, found));
   PANTOUM_TRY(check_claims(plan, found));
   return found;
+}
+
+Result<Found> replay(const CostGraph& graph, const Plan& plan) {
+  return replay(graph, plan, plan.question);
 }
 
 }  // namespace pantoum::check

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cost/cost_graph.h"
-#include "plan/plan.h"
+#include "problem/cost_graph.h"
+#include "problem/plan.h"
 
 namespace pantoum::check {
 
@@ -28,17 +28,14 @@ struct Span {
   double issue_s = 0, begin_s = 0, end_s = 0;
 };
 
-struct Limits {  // in place of the plan's own
-  std::optional<int64_t> ram_bytes;
-  std::optional<double> deadline_s;
-};
-
 // Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or
 // deadline, E0803 a prediction or bound that the replay refutes, E0804 the storage table; E0221 for a graph that
-// `cost::validate` refuses. A prediction that is negative (bytes) or NaN counts as not made; an empty storage table is
+// `problem::validate` refuses. A prediction that is negative (bytes) or NaN counts as not made; an empty storage table is
 // not checked. `spans`, when given, receives one entry per instruction. Cost: near linear in the instructions, but for
 // transfers in flight.
-[[nodiscard]] Result<Found> replay(const cost::CostGraph& graph, const plan::Plan& plan, const Limits& limits = {},
-                                   std::vector<Span>* spans = nullptr);
+// `question`: whose budget and limits the plan must keep; the plan's own without it.
+[[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan,
+                                   const problem::Question& question, std::vector<Span>* spans = nullptr);
+[[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan);
 
 }  // namespace pantoum::check

@@ -7,17 +7,17 @@
 namespace pantoum::check {
 namespace {
 
-using cost::Choice;
-using cost::CostGraph;
-using cost::Home;
-using plan::Do;
-using plan::Plan;
+using problem::Choice;
+using problem::CostGraph;
+using problem::Do;
+using problem::Home;
+using problem::Plan;
 
 // x, w in RAM; fc: x w -> y; dw: x y -> g; sgd: w g -> w' over w. 1 byte/s of storage, 1 s a compute.
 CostGraph step_graph() {
   CostGraph graph;
   graph.device.align_bytes = 4;
-  graph.device.pager.mode = cost::PagerMode::kAsync;
+  graph.device.pager.mode = problem::PagerMode::kAsync;
   graph.device.pager.in = graph.device.pager.out = {.latency_s = 0, .bytes_per_s = 1, .w = 2};
   graph.tensors = {{.id = 0, .name = "x", .bytes = 8, .start = Home::kRam},
                    {.id = 1, .name = "w", .bytes = 4, .start = Home::kRam, .pinned = true, .next = 4},
@@ -40,7 +40,7 @@ CostGraph step_graph() {
 Plan step_plan() {
   Plan plan;
   plan.graph = step_graph();
-  plan.budget_bytes = 24;
+  plan.question.budget = 24;
   plan.initial = {{0, 0}, {1, 8}};
   plan.instructions = {{.what = Do::kCompute, .subject = 0, .at = {12}},
                        {.what = Do::kCompute, .subject = 1, .at = {20}},
@@ -61,10 +61,14 @@ Plan paging_plan() {
   return plan;
 }
 
-std::string verdict(const Plan& plan, const Limits& limits = {}) {
-  const auto found = replay(plan.graph, plan, limits);
+std::string verdict(const Plan& plan, const problem::Question& question) {
+  const auto found = replay(plan.graph, plan, question);
   if (found) return "valid";
   return found.error().code + " " + found.error().message + " @ " + found.error().where;
+}
+
+std::string verdict(const Plan& plan) {
+  return verdict(plan, plan.question);
 }
 
 TEST(Replay, FindsWhatAStepNeeds) {
@@ -80,7 +84,7 @@ TEST(Replay, FindsWhatAStepNeeds) {
 TEST(Replay, QueuesTransfersBesideComputes) {
   EXPECT_EQ(verdict(paging_plan()), "valid");
   Plan plan = paging_plan();
-  plan.graph.device.pager.mode = cost::PagerMode::kSync;
+  plan.graph.device.pager.mode = problem::PagerMode::kSync;
   EXPECT_EQ(verdict(plan), "valid");  // nothing ran beside them
 }
 
@@ -117,11 +121,10 @@ TEST(Replay, RefusesToOverwriteWhatIsBeingWritten) {
 
 TEST(Replay, CountsPagingAgainstTheDeadlineAndTheBudget) {
   Plan plan = paging_plan();
-  plan.deadline_s = 18.5;
+  plan.question.deadline = 18.5;
   EXPECT_EQ(verdict(plan), "E0802 the step takes 19 s and the deadline is 18.5 s @ ");
-  EXPECT_EQ(verdict(plan, {.ram_bytes = {}, .deadline_s = 19}), "valid");
-  EXPECT_EQ(verdict(paging_plan(), {.ram_bytes = 23, .deadline_s = {}}),
-            "E0802 the arena takes 24 bytes and the budget is 23 @ ");
+  EXPECT_EQ(verdict(plan, {.budget = 24, .deadline = 19}), "valid");
+  EXPECT_EQ(verdict(paging_plan(), {.budget = 23}), "E0802 the arena takes 24 bytes and the budget is 23 @ ");
 }
 
 TEST(Replay, RefutesPredictionsAndBounds) {

@@ -27,23 +27,23 @@ double better(double left) {
   return left >= 0 ? 0 : left;
 }
 
-plan::Variable variable_of(RowSums::Column column) {
-  return static_cast<plan::Variable>(column);
+problem::Variable variable_of(RowSums::Column column) {
+  return static_cast<problem::Variable>(column);
 }
-RowSums::Column column_of(plan::Variable variable) {
+RowSums::Column column_of(problem::Variable variable) {
   return static_cast<RowSums::Column>(variable);
 }
-static_assert(static_cast<int>(plan::Variable::kComputed) == static_cast<int>(RowSums::Column::kComputed) &&
-              static_cast<int>(plan::Variable::kPagedIn) == static_cast<int>(RowSums::Column::kPagedIn));
+static_assert(static_cast<int>(problem::Variable::kComputed) == static_cast<int>(RowSums::Column::kComputed) &&
+              static_cast<int>(problem::Variable::kPagedIn) == static_cast<int>(RowSums::Column::kPagedIn));
 
 }  // namespace
 
-RowSums::RowSums(const StepFacts& facts, const cost::Device& device, const plan::Certificate& certificate)
+RowSums::RowSums(const StepFacts& facts, const problem::Device& device, const problem::Certificate& certificate)
     : facts_(facts),
       asked_(certificate),
-      energy_(certificate.objective == plan::Objective::kEnergy),
-      ram_(certificate.objective == plan::Objective::kRam),
-      sync_(device.pager.mode != cost::PagerMode::kAsync),
+      energy_(certificate.question.objective == problem::Objective::kEnergy),
+      ram_(certificate.question.objective == problem::Objective::kRam),
+      sync_(device.pager.mode != problem::PagerMode::kAsync),
       full_duplex_(device.pager.full_duplex),
       idle_w_(device.idle_w) {
   begin_case();
@@ -68,7 +68,7 @@ void RowSums::begin_case() {
   decided_.clear();
 }
 
-void RowSums::decide(const plan::Certificate::Decision& decision, bool value) {
+void RowSums::decide(const problem::Certificate::Decision& decision, bool value) {
   ++terms_;
   decided_[{decision.variable, decision.epoch, decision.index}] = value;
 }
@@ -114,7 +114,7 @@ void RowSums::add_memory(int32_t epoch, double multiplier) {
 
 void RowSums::add_room(int32_t epoch, double multiplier) {
   const int32_t op = facts_.boundary_op(epoch);
-  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? asked_.ram : 0), multiplier);
+  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? *asked_.question.budget : 0), multiplier);
   if (ram_) need_ = sum_down(need_, -multiplier);
 }
 
@@ -158,7 +158,7 @@ void RowSums::add_spend(double multiplier) {
   spend_ = sum_down(spend_, multiplier);
   makespan_ = sum_down(makespan_, part(multiplier, idle_w_));
   sides_ = sum_down(sides_, part(multiplier, joules_));
-  sides_ = sum_down(sides_, -up(multiplier * *asked_.most_energy));
+  sides_ = sum_down(sides_, -up(multiplier * *asked_.question.energy_limit));
 }
 
 double RowSums::left(Column column, int32_t epoch, int32_t index) const {
@@ -200,7 +200,7 @@ double RowSums::paged_out_total() const {
   double total = 0;
   for (size_t tensor = 0; tensor < facts_.tensors().size(); ++tensor) {
     const TensorFacts& facts = facts_.tensors()[tensor];
-    if (facts.starts_in_aux || decided_.contains({plan::Variable::kPagedOut, 0, static_cast<int32_t>(tensor)}))
+    if (facts.starts_in_aux || decided_.contains({problem::Variable::kPagedOut, 0, static_cast<int32_t>(tensor)}))
       continue;
     const double left = left_paged_out(tensor);
     total = sum_down(total, facts.ends_in_aux ? left : better(left));
@@ -213,7 +213,7 @@ double RowSums::decided_total() const {
   for (const auto& [what, value] : decided_) {
     const auto& [variable, epoch, index] = what;
     if (!value) continue;
-    const bool out = variable == plan::Variable::kPagedOut;
+    const bool out = variable == problem::Variable::kPagedOut;
     total = sum_down(total, out ? left_paged_out(z(index)) : left(column_of(variable), epoch, index));
   }
   return total;
@@ -248,13 +248,13 @@ double RowSums::in_flight_total() const {
 
 double RowSums::makespan_total() const {
   if (makespan_ >= 0) return 0;
-  if (asked_.deadline) return down(makespan_ * *asked_.deadline);
-  if (asked_.most_seconds > 0 && !ram_) return down(makespan_ * asked_.most_seconds);
+  if (asked_.question.deadline) return down(makespan_ * *asked_.question.deadline);
+  if (asked_.most_seconds && !ram_) return down(makespan_ * *asked_.most_seconds);
   return -std::numeric_limits<double>::infinity();
 }
 
 double RowSums::need_total() const {
-  return need_ >= 0 ? 0 : down(need_ * at_least(asked_.ram));
+  return need_ >= 0 ? 0 : down(need_ * at_least(*asked_.question.budget));
 }
 
 double RowSums::total() const {
@@ -264,10 +264,10 @@ double RowSums::total() const {
        {column_total(Column::kInRam), column_total(Column::kComputed), column_total(Column::kPagedIn),
         paged_out_total(), written_total(), in_flight_total(), decided_total(), makespan_total(), need_total()})
     total = sum_down(total, sum);
-  if (ram_) return std::min(total, at_most(asked_.ram));  // a plan that needs more than `ram`
-  if (makespan_ >= 0 || asked_.deadline) return total;
-  const double slow = energy_ ? sum_down(constant, part(sum_down(idle_w_, asked_.second_price), asked_.most_seconds))
-                              : asked_.most_seconds;
+  if (ram_) return std::min(total, at_most(*asked_.question.budget));  // a plan that needs more than `ram`
+  if (makespan_ >= 0 || asked_.question.deadline) return total;
+  const double longest = asked_.most_seconds.value_or(0);
+  const double slow = energy_ ? sum_down(constant, part(sum_down(idle_w_, asked_.second_price), longest)) : longest;
   return slow < total ? slow : total;  // a plan that takes longer than most_seconds
 }
 

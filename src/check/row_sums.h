@@ -20,7 +20,7 @@ class RowSums {
  public:
   enum class Column : uint8_t { kInRam, kComputed, kPagedIn, kWritten, kInFlight };
 
-  RowSums(const StepFacts& facts, const cost::Device& device, const plan::Certificate& certificate);
+  RowSums(const StepFacts& facts, const problem::Device& device, const problem::Certificate& certificate);
 
   // Terms: factor times the column stands in a row of this multiplier; both > 0.
   void add(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor = 1);
@@ -39,7 +39,7 @@ class RowSums {
 
   // From the start again, for the case of these decisions.
   void begin_case();
-  void decide(const plan::Certificate::Decision& decision, bool value);
+  void decide(const problem::Certificate::Decision& decision, bool value);
 
   void spend(int64_t terms) { terms_ += terms; }  // looked at
   [[nodiscard]] bool too_large() const { return cells_ > kMostCells || terms_ > kMostTerms; }
@@ -63,7 +63,7 @@ class RowSums {
   [[nodiscard]] double need_total() const;
 
   const StepFacts& facts_;
-  const plan::Certificate& asked_;
+  const problem::Certificate& asked_;
   const bool energy_, ram_, sync_, full_duplex_;
   const double idle_w_;
   Grid grids_[5];
@@ -75,7 +75,7 @@ class RowSums {
   double joules_ = 0, seconds_ = 0;             // of the first computations
   double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective
   int64_t cells_ = 0, terms_ = 0;
-  std::map<std::tuple<plan::Variable, int32_t, int32_t>, bool> decided_;  // with epoch and index
+  std::map<std::tuple<problem::Variable, int32_t, int32_t>, bool> decided_;  // with epoch and index
 };
 
 }  // namespace pantoum::check

@@ -11,13 +11,13 @@
 namespace pantoum::check {
 namespace {
 
-using cost::Choice;
-using cost::CostGraph;
-using cost::Home;
-using cost::Op;
-using cost::PagerMode;
-using cost::Tensor;
-using plan::Certificate;
+using problem::Certificate;
+using problem::Choice;
+using problem::CostGraph;
+using problem::Home;
+using problem::Op;
+using problem::PagerMode;
+using problem::Tensor;
 
 constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 constexpr __int128 kMostBytes = __int128{1} << 62;
@@ -68,7 +68,7 @@ class FactFinder {
   [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[z(tensor_of_.at(id))]; }
   [[nodiscard]] const Tensor& given(int32_t index) const { return graph_.tensors[z(index)]; }
   [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
-    return asked_.any_numerics || choice.numerics == op.choices.front().numerics;
+    return asked_.question.freedoms.numerics || choice.numerics == op.choices.front().numerics;
   }
 
   // Every sum of sizes fits 64 bits.
@@ -81,7 +81,8 @@ class FactFinder {
       for (const Choice& choice : op.choices) workspace = std::max(workspace, choice.workspace_bytes);
     if (total + round_up(workspace, align) >= kMostBytes)
       return broken("tensors that are rounded up to the alignment take too many bytes to be summed", "order");
-    if (asked_.ram < 0 || asked_.ram >= kMostBytes / 2) return broken("is no budget", "ram_bytes");
+    if (!asked_.question.budget || *asked_.question.budget < 0 || *asked_.question.budget >= kMostBytes / 2)
+      return broken("is no budget", "question.budget_bytes");
     return {};
   }
 
@@ -101,7 +102,7 @@ class FactFinder {
   }
 
   void add_tensors() {
-    const cost::Pager& pager = graph_.device.pager;
+    const problem::Pager& pager = graph_.device.pager;
     for (const Tensor& each : graph_.tensors) {
       TensorFacts facts{.bytes = each.bytes, .size = round_up(each.bytes, graph_.device.align_bytes)};
       facts.starts_in_ram = each.start == Home::kRam;
@@ -109,7 +110,8 @@ class FactFinder {
       facts.in_rom = each.start == Home::kRom;
       facts.pinned = each.pinned;
       facts.replaced_from = kNever;
-      const bool writable = pager.mode != PagerMode::kNone && asked_.paging && !facts.in_rom && !each.pinned;
+      const bool writable =
+          pager.mode != PagerMode::kNone && asked_.question.freedoms.paging && !facts.in_rom && !each.pinned;
       facts.pages = facts.starts_in_aux || writable;
       facts.in_s = transfer(pager.in, each.bytes);
       facts.out_s = transfer(pager.out, each.bytes);
@@ -120,7 +122,7 @@ class FactFinder {
   }
 
   // At most the seconds that semantics.md gives it.
-  [[nodiscard]] double transfer(const cost::Link& link, int64_t bytes) const {
+  [[nodiscard]] double transfer(const problem::Link& link, int64_t bytes) const {
     const int64_t block = graph_.device.pager.block_bytes;
     const double moved = at_most(round_up(bytes, block));
     return std::max(0.0, down(link.latency_s + down(moved / link.bytes_per_s)));
@@ -153,7 +155,8 @@ class FactFinder {
   }
 
   OpFacts op_facts(const Op& op, int32_t epoch) {
-    OpFacts facts{.epoch = epoch, .optional = op.optional, .again = op.recompute && asked_.remat};
+    OpFacts facts{
+        .epoch = epoch, .optional = op.optional, .again = op.recompute && asked_.question.freedoms.recomputing};
     bool first = true;
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
@@ -203,7 +206,7 @@ class FactFinder {
     if (source < 0) return false;
     const int64_t target = op.outputs[static_cast<size_t>(position)];
     const Tensor& from = given(tensor_of_.at(op.inputs[static_cast<size_t>(source)]));
-    const bool allowed = from.next == target || (asked_.in_place && !from.pinned);
+    const bool allowed = from.next == target || (asked_.question.freedoms.in_place && !from.pinned);
     return allowed && from.start != Home::kRom && given(tensor_of_.at(target)).bytes <= from.bytes;
   }
 
@@ -233,7 +236,7 @@ class FactFinder {
 
   void add_room() {
     for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
-    facts_.room_ = asked_.ram + slack_ - graph_.device.pager.staging_bytes;
+    facts_.room_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
     const std::vector<int32_t>& ends = facts_.boundaries_;
     std::vector<int64_t> leaves(ends.size() + 1, 0);  // by epoch: the first that may end without these bytes
     int64_t pinned = 0;

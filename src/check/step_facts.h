@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "cost/cost_graph.h"
-#include "plan/plan.h"
+#include "problem/cost_graph.h"
+#include "problem/plan.h"
 
 namespace pantoum::check {
 
@@ -36,8 +36,8 @@ struct OpFacts {
 
 class StepFacts {
  public:
-  // The graph has passed cost::validate. E0805 for an order or boundaries that are none. Cost: linear.
-  static Result<StepFacts> make(const cost::CostGraph& graph, const plan::Certificate& certificate);
+  // The graph has passed problem::validate. E0805 for an order or boundaries that are none. Cost: linear.
+  static Result<StepFacts> make(const problem::CostGraph& graph, const problem::Certificate& certificate);
 
   [[nodiscard]] int32_t epochs() const { return static_cast<int32_t>(boundaries_.size()); }
   [[nodiscard]] const std::vector<TensorFacts>& tensors() const { return tensors_; }

@@ -12,8 +12,8 @@
 namespace pantoum::cli {
 namespace {
 
-Result<train::Normalization> parse_normalization(const std::string& text) {
-  train::Normalization normalization;
+Result<data::Normalization> parse_normalization(const std::string& text) {
+  data::Normalization normalization;
   char rest = 0;
   const int read = std::sscanf(text.c_str(), "%f,%f%c", &normalization.mean, &normalization.deviation, &rest);
   if (read == 2 && std::isfinite(normalization.mean) && std::isfinite(normalization.deviation) &&
@@ -23,7 +23,7 @@ Result<train::Normalization> parse_normalization(const std::string& text) {
               "write both, as in 0.286,0.353; once, or once for each channel");
 }
 
-Result<void> parse_augmentation(const std::string& text, train::Augmentation& augmentation) {
+Result<void> parse_augmentation(const std::string& text, data::Augmentation& augmentation) {
   if (text == "flip") {
     augmentation.flip = true;
   } else if (text == "vflip") {
@@ -41,14 +41,14 @@ Result<void> parse_augmentation(const std::string& text, train::Augmentation& au
 }
 
 // One sample of what the training step reads.
-artifact::Wanted wanted_of(const ir::Graph& training) {
+data::Wanted wanted_of(const ir::Graph& training) {
   const auto sample = [&](ir::ValueId id) {
     const ir::Value& value = training.value(id);
     ir::Shape shape = value.type.shape;  // a shape without a batch is refused by the trainer
     if (!shape.empty()) shape.erase(shape.begin());
-    return artifact::WantedTensor{value.name, value.type.dtype, std::move(shape)};
+    return data::WantedTensor{value.name, value.type.dtype, std::move(shape)};
   };
-  artifact::Wanted wanted;
+  data::Wanted wanted;
   for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
   wanted.label = sample(training.labels.front());
   if (training.labels.size() == 1) return wanted;
@@ -92,21 +92,21 @@ void add_feature_option(CLI::App& verb, std::string& feature_cache) {
       "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
 }
 
-Result<train::Preparation> preparation_of(const DataWords& words) {
-  train::Preparation preparation;
+Result<data::Preparation> preparation_of(const DataWords& words) {
+  data::Preparation preparation;
   for (const std::string& text : words.normalize) {
-    PANTOUM_ASSIGN(const train::Normalization normalization, parse_normalization(text));
+    PANTOUM_ASSIGN(const data::Normalization normalization, parse_normalization(text));
     preparation.normalization.push_back(normalization);
   }
   for (const std::string& text : words.augment) PANTOUM_TRY(parse_augmentation(text, preparation.augmentation));
   return preparation;
 }
 
-Result<artifact::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& model) {
-  return artifact::open_data(words.data, wanted_of(model),
-                             {.cache_folder = words.cache.empty() ? cache : words.cache,
-                              .label_columns = words.label_columns,
-                              .test_path = words.test_data});
+Result<data::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& model) {
+  return data::open_data(words.data, wanted_of(model),
+                         {.cache_folder = words.cache.empty() ? cache : words.cache,
+                          .label_columns = words.label_columns,
+                          .test_path = words.test_data});
 }
 
 Result<bool> wants_features(const DataWords& words) {

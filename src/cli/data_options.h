@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "artifact/dataset.h"
+#include "data/dataset.h"
+#include "data/preparation.h"
 #include "ir/graph.h"
-#include "train/preparation.h"
 
 namespace pantoum::cli {
 
@@ -22,11 +22,11 @@ void add_data_options(CLI::App& verb, DataWords& words);
 void add_feature_option(CLI::App& verb, std::string& feature_cache);
 
 // --normalize and --augment. E0120 what is no mean and deviation, or no augmentation.
-[[nodiscard]] Result<train::Preparation> preparation_of(const DataWords& words);
+[[nodiscard]] Result<data::Preparation> preparation_of(const DataWords& words);
 
-// The data set, read as the model wants it (its training or evaluation graph). The errors of artifact::open_data.
-[[nodiscard]] Result<artifact::TrainTest> open_data(const DataWords& words, const std::string& cache,
-                                                    const ir::Graph& model);
+// The data set, read as the model wants it (its training or evaluation graph). The errors of data::open_data.
+[[nodiscard]] Result<data::TrainTest> open_data(const DataWords& words, const std::string& cache,
+                                                const ir::Graph& model);
 
 // Are features to be kept? Augmentations change the backbone's input in every epoch: then they are not, and stderr says
 // so. E0110 a limit without its unit.

@@ -111,8 +111,8 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   pipeline::PlanRequest request{.device = words.device};
   plan::PlanOptions& options = request.options;
   if (!words.ram.empty()) {
-    PANTOUM_ASSIGN(options.ram, base::parse_bytes(words.ram, "--ram"));
-    if (options.ram == 0)
+    PANTOUM_ASSIGN(options.question.budget, base::parse_bytes(words.ram, "--ram"));
+    if (options.question.budget == 0)
       return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   }
   if (!words.reserve.empty()) {
@@ -128,19 +128,19 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   const auto disabled = [&](const char* pass) {
     return std::find(words.disable.begin(), words.disable.end(), pass) != words.disable.end();
   };
-  options.objective = words.objective == "time"  ? plan::Objective::kTime
-                      : words.objective == "edp" ? plan::Objective::kEdp
-                                                 : plan::Objective::kEnergy;
-  options.paging = !words.no_paging && !disabled("paging");
-  options.remat = !words.no_remat && !disabled("remat");
-  options.in_place = !words.no_inplace && !disabled("inplace");
-  options.reorder = !words.no_reorder;
+  options.question.objective = words.objective == "time"  ? problem::Objective::kTime
+                               : words.objective == "edp" ? problem::Objective::kEdp
+                                                          : problem::Objective::kEnergy;
+  options.question.freedoms.paging = !words.no_paging && !disabled("paging");
+  options.question.freedoms.recomputing = !words.no_remat && !disabled("remat");
+  options.question.freedoms.in_place = !words.no_inplace && !disabled("inplace");
+  options.question.freedoms.reordering = !words.no_reorder;
   PANTOUM_ASSIGN(options.without, without_of(words.without));
   options.effort = words.effort;
   request.kernel_threads = thread_count(words);
-  request.kernels = words.kernels == "portable" ? train::KernelSet::Choice::kPortable
-                    : words.kernels == "onednn" ? train::KernelSet::Choice::kOneDnn
-                                                : train::KernelSet::Choice::kAuto;
+  request.kernels = words.kernels == "portable" ? host::KernelSet::Choice::kPortable
+                    : words.kernels == "onednn" ? host::KernelSet::Choice::kOneDnn
+                                                : host::KernelSet::Choice::kAuto;
   request.layouts = !disabled("layouts");
   request.small_saves = words.small_saves;
   request.fuse = !disabled("fusions");

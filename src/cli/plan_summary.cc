@@ -5,30 +5,31 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "plan/objective.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::cli {
 namespace {
 
-std::string bound_text(const plan::Plan& plan) {
-  const auto& bound = plan::bound_of(plan);
+std::string bound_text(const problem::Plan& plan) {
+  const auto& bound = bound_of(plan);
   if (!bound) return "no bound proved";
-  return fmt::format("proved bound {}, gap {:.3g}%, for {}", plan::show_value(plan.objective, *bound), plan.gap * 100,
-                     plan.bound.any_order ? "any order" : "this order");
+  return fmt::format("proved bound {}, gap {:.3g}%, for {}", show_value(plan.question.objective, *bound),
+                     plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
 }
 
 }  // namespace
 
 std::string to_text(const PlanSummary& summary) {
-  const plan::Plan& plan = summary.plan;
+  const problem::Plan& plan = summary.plan;
   const check::Found& found = summary.found;
   const double smaller = summary.unplanned_peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) /
                                                                 static_cast<double>(summary.unplanned_peak_bytes)
                                                           : 0;
   std::string text;
   text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(),
-                      plan.graph.device.name, base::show_bytes(found.arena_bytes), base::show_bytes(plan.budget_bytes),
-                      smaller, base::show_bytes(summary.unplanned_peak_bytes));
+                      plan.graph.device.name, base::show_bytes(found.arena_bytes),
+                      base::show_bytes(plan.question.budget_bytes()), smaller,
+                      base::show_bytes(summary.unplanned_peak_bytes));
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
@@ -45,12 +46,12 @@ std::string to_text(const PlanSummary& summary) {
 }
 
 nlohmann::ordered_json to_json(const PlanSummary& summary) {
-  const plan::Plan& plan = summary.plan;
-  nlohmann::ordered_json json{{"status", plan.status == plan::Status::kOptimal ? "optimal" : "feasible"},
-                              {"objective", plan::name_of(plan.objective)},
+  const problem::Plan& plan = summary.plan;
+  nlohmann::ordered_json json{{"status", plan.status == problem::Status::kOptimal ? "optimal" : "feasible"},
+                              {"objective", name_of(plan.question.objective)},
                               {"device", plan.graph.device.name},
                               {"ops", plan.graph.ops.size()},
-                              {"budget_bytes", plan.budget_bytes},
+                              {"budget_bytes", plan.question.budget_bytes()},
                               {"arena_bytes", summary.found.arena_bytes},
                               {"peak_bytes", summary.found.peak_bytes},
                               {"unplanned_peak_bytes", summary.unplanned_peak_bytes},

@@ -11,9 +11,9 @@
 namespace pantoum::cli {
 
 struct PlanSummary {
-  const plan::Plan& plan;
+  const problem::Plan& plan;
   const check::Found& found;
-  cost::Bytes unplanned_peak_bytes = 0;
+  problem::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
   int64_t micro_batches = 1;                     // of a step
   std::optional<check::Found> micro_batch = {};  // of all but the last

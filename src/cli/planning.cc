@@ -6,19 +6,19 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
 #include "cli/interrupt.h"
 #include "cli/plan_summary.h"
-#include "plan/objective.h"
+#include "problem/objective_values.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label) {
   options.stop = interrupted();
-  options.progress = [&line, label, objective = options.objective](const plan::Progress& progress) {
+  options.progress = [&line, label, objective = options.question.objective](const plan::Progress& progress) {
     if (!line.due()) return;
     const auto show = [&](double value) {
-      return std::isfinite(value) ? plan::show_value(objective, value) : std::string("-");
+      return std::isfinite(value) ? show_value(objective, value) : std::string("-");
     };
     const double gap = std::isfinite(progress.best) && progress.best > 0
                            ? 100 * (progress.best - progress.bound) / progress.best
@@ -29,9 +29,9 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 }
 
 Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
-                               std::optional<plan::Plan>& kept) {
+                               std::optional<problem::Plan>& kept) {
   if (path.empty()) return {};
-  PANTOUM_ASSIGN(kept, artifact::read_plan(path));
+  PANTOUM_ASSIGN(kept, problem::read_plan(path));
   request.options.warm_start = &*kept;
   return {};
 }
@@ -49,7 +49,7 @@ Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasi
   if (common.json() && error.code == "E0301") std::printf("%s\n", to_json(infeasible).dump().c_str());
   if (min_plan_path.empty()) return {};
   if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", min_plan_path);
-  return artifact::write_plan(*infeasible.min_plan, min_plan_path);
+  return problem::write_plan(*infeasible.min_plan, min_plan_path);
 }
 
 }  // namespace pantoum::cli

@@ -17,7 +17,7 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 // Reads --warm-start into `kept`, which outlives the request. E0231 a plan of another structure is refused by the
 // planner.
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
-                                             std::optional<plan::Plan>& kept);
+                                             std::optional<problem::Plan>& kept);
 
 // A budget that is too small for a back end's kernels may do for the portable ones: the help says so. No budget chooses
 // the kernels by itself, because they give other bits.

@@ -39,7 +39,7 @@ Result<void> set_at_most(const std::string& text, pipeline::PlanRequest& request
     return fail("E0115", fmt::format("'{}' is no limit", text), "--at-most", "write energy=3.2J or time=450ms");
   PANTOUM_ASSIGN(const double joules, base::parse_joules(value, "--at-most energy"));
   if (joules <= 0) return fail("E0121", "no step takes no energy", "--at-most energy", "write an energy as in 3.2J");
-  set_earlier(request.options.most_energy, joules);
+  set_earlier(request.options.question.energy_limit, joules);
   return {};
 }
 

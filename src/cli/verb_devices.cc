@@ -5,22 +5,22 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "cost/cost_graph_json.h"
 #include "cost/device.h"
+#include "problem/cost_graph_json.h"
 
 namespace pantoum::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* mode_name(cost::PagerMode mode) {
-  return mode == cost::PagerMode::kAsync ? "async" : mode == cost::PagerMode::kSync ? "sync" : "none";
+const char* mode_name(problem::PagerMode mode) {
+  return mode == problem::PagerMode::kAsync ? "async" : mode == problem::PagerMode::kSync ? "sync" : "none";
 }
 
 Json to_json(const cost::DeviceProfile& profile) {
-  cost::CostGraph graph;
+  problem::CostGraph graph;
   graph.device = profile.device;
-  Json json = cost::to_json(graph)["device"];
+  Json json = problem::to_json(graph)["device"];
   json["rom_bytes"] = profile.rom_bytes;
   json["description"] = profile.description;
   json["source"] = profile.source;
@@ -32,7 +32,7 @@ Json to_json(const cost::DeviceProfile& profile) {
 }
 
 std::string to_text(const cost::DeviceProfile& profile) {
-  const cost::Device& device = profile.device;
+  const problem::Device& device = profile.device;
   std::string text =
       fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name,
                   profile.description, profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
@@ -43,7 +43,7 @@ std::string to_text(const cost::DeviceProfile& profile) {
               ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)
               : fmt::format(", {:.4g} flop/J (modelled)\n", 1 / profile.compute.joules_per_flop);
   text += fmt::format("  storage    {}", mode_name(device.pager.mode));
-  if (device.pager.mode != cost::PagerMode::kNone)
+  if (device.pager.mode != problem::PagerMode::kNone)
     text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)",
                         device.pager.in.bytes_per_s, base::show_seconds(device.pager.in.latency_s),
                         device.pager.out.bytes_per_s, base::show_seconds(device.pager.out.latency_s),

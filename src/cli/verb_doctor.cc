@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 #include "cli/cli.h"
-#include "train/file_pager.h"
+#include "host/file_pager.h"
 
 namespace pantoum::cli {
 namespace {
@@ -27,15 +27,15 @@ struct Options {
 };
 
 Finding async_io(const std::string& folder) {
-  const auto pager = train::FilePager::open(
-      {.path = folder, .bytes = 1 << 20, .backend = train::PagerBackend::kUring, .align_bytes = 512});
+  const auto pager = host::FilePager::open(
+      {.path = folder, .bytes = 1 << 20, .backend = host::PagerBackend::kUring, .align_bytes = 512});
   if (pager) return {"asynchronous I/O (io_uring)", true, "", ""};
   return {"asynchronous I/O (io_uring)", false, pager.error().message,
           "nothing to do: a thread with pread and pwrite serves instead"};
 }
 
 Finding direct_io(const std::string& folder) {
-  const auto pager = train::FilePager::open({.path = folder, .bytes = 1 << 20, .align_bytes = 512});
+  const auto pager = host::FilePager::open({.path = folder, .bytes = 1 << 20, .align_bytes = 512});
   if (!pager) return {"page file in " + folder, false, pager.error().message, "choose another folder with --page-file"};
   const bool direct = (*pager)->direct_io();
   return {"direct I/O in " + folder, direct,

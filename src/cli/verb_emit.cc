@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/data_options.h"
@@ -16,6 +15,7 @@
 #include "emit/boards.h"
 #include "emit/firmware.h"
 #include "pipeline/sample_rows.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -39,7 +39,7 @@ struct PlanCommand {
   std::string feature_cache;
 };
 
-Result<PlanCommand> command_of(const plan::Plan& plan, const std::string& path) {
+Result<PlanCommand> command_of(const problem::Plan& plan, const std::string& path) {
   if (plan.command.empty())
     return fail("E0293", "the plan does not say which model it is of", path,
                 "make it with `pantoum plan MODEL ... -o FILE`");
@@ -101,11 +101,11 @@ std::vector<std::string> features_of(const pipeline::Compiled& compiled) {
 // The samples of the project, if it has some.
 Result<void> add_samples(const Options& options, const PlanCommand& command, const pipeline::Compiled& compiled,
                          emit::Firmware& firmware) {
-  PANTOUM_ASSIGN(const train::Preparation preparation, preparation_of(options.data));
+  PANTOUM_ASSIGN(const data::Preparation preparation, preparation_of(options.data));
   if (options.data.data.empty()) return {};
   const std::string cache = (std::filesystem::absolute(options.output).parent_path() / ".cache").string();
   const ir::Graph& model = compiled.evaluation;
-  PANTOUM_ASSIGN(const artifact::TrainTest data, open_data(options.data, cache, model));
+  PANTOUM_ASSIGN(const data::TrainTest data, open_data(options.data, cache, model));
   PANTOUM_ASSIGN(firmware.training, pipeline::sample_rows(data.train, model, preparation, options.samples));
   if (options.test_samples > 0) {
     PANTOUM_ASSIGN(firmware.test, pipeline::sample_rows(data.test, model, preparation, options.test_samples));
@@ -157,7 +157,7 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
 }
 
 Result<int> emit_project(const Options& options) {
-  PANTOUM_ASSIGN(plan::Plan plan, artifact::read_plan(options.plan));
+  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   PANTOUM_ASSIGN(PlanCommand command, command_of(plan, options.plan));
   if (!options.model.empty()) command.model.model = options.model;
   if (!options.weights.empty()) command.model.weights = options.weights;
@@ -185,7 +185,7 @@ Result<int> emit_project(const Options& options) {
   PANTOUM_ASSIGN(const auto notes, pipeline::write_initial_weights(
                                        compiled.training, {command.model.weights, command.model.keep_init}, contents));
   for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(contents));
+  PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(contents));
   emit::Firmware firmware{.name = compiled.training.name, .plan = binary, .weights = &weights};
   firmware.inputs = batch_names(compiled);
   firmware.features = features_of(compiled);
@@ -199,7 +199,7 @@ Result<int> emit_project(const Options& options) {
   firmware.endurance = static_cast<uint64_t>(endurance);
   firmware.check_blocks = options.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(stack);
-  firmware.ram_bytes = static_cast<uint64_t>(plan.budget_bytes + request.reserve);
+  firmware.ram_bytes = static_cast<uint64_t>(plan.question.budget_bytes() + request.reserve);
   if (!options.ram.empty()) {
     PANTOUM_ASSIGN(const int64_t ram, base::parse_bytes(options.ram, "--ram"));
     firmware.ram_bytes = static_cast<uint64_t>(ram);

@@ -1,11 +1,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
 #include "check/replay.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "pipeline/next_bytes.h"
+#include "problem/plan_json.h"
 #include "report/explain.h"
 
 namespace pantoum::cli {
@@ -20,19 +20,19 @@ struct Options {
 
 plan::PlanOptions probing(const Options& options) {
   plan::PlanOptions probing;
-  probing.paging = !options.no_paging;
-  probing.remat = !options.no_remat;
-  probing.in_place = !options.no_inplace;
-  probing.reorder = !options.no_reorder;
+  probing.question.freedoms.paging = !options.no_paging;
+  probing.question.freedoms.recomputing = !options.no_remat;
+  probing.question.freedoms.in_place = !options.no_inplace;
+  probing.question.freedoms.reordering = !options.no_reorder;
   probing.effort = options.effort;
   probing.stop = interrupted();
   return probing;
 }
 
 Result<int> explain(const Options& options) {
-  PANTOUM_ASSIGN(plan::Plan plan, artifact::read_plan(options.plan));
+  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   std::vector<check::Span> spans;
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, {}, &spans));
+  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
   plan.predicted = {found.peak_bytes, found.arena_bytes, found.time_s, found.energy_j};
   PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing(options)));
   const report::Explanation why = report::explain(plan, found, spans, std::move(next));

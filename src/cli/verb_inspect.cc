@@ -74,12 +74,12 @@ bool trainable(const import::ModelInfo& info) {
 }
 
 // The training step's peak without a plan, where the model can be trained.
-Result<cost::Bytes> unplanned_peak(const Options& options) {
+Result<problem::Bytes> unplanned_peak(const Options& options) {
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
   if (model.batch == 0) model.batch = 1;
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_ASSIGN(const plan::Plan plan, plan::unplanned(compiled.training_cost.graph));
+  PANTOUM_ASSIGN(const problem::Plan plan, plan::unplanned(compiled.training_cost.graph));
   return plan.predicted.peak_bytes;
 }
 
@@ -89,7 +89,7 @@ Result<int> inspect(const Options& options) {
   Json json = to_json(info);
   if (!options.common.json()) print_text(info);
   if (trainable(info)) {
-    const Result<cost::Bytes> peak = unplanned_peak(options);
+    const Result<problem::Bytes> peak = unplanned_peak(options);
     const int64_t batch = std::max<int64_t>(1, info.batch);
     if (peak) {
       json["unplanned_peak_bytes"] = *peak;

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
 #include "base/files.h"
 #include "cli/cli.h"
 #include "cli/data_options.h"
@@ -11,8 +10,9 @@
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
-#include "cost/cost_graph_json.h"
 #include "pipeline/planners.h"
+#include "problem/cost_graph_json.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -29,9 +29,9 @@ struct Options {
 };
 
 struct Answer {
-  plan::Plan plan;
+  problem::Plan plan;
   check::Found found;
-  cost::Bytes unplanned_peak_bytes = 0;
+  problem::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
   std::optional<check::Found> micro_batch = {};
   std::vector<std::byte> binary = {};  // of a model
@@ -39,7 +39,7 @@ struct Answer {
 
 Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
-  PANTOUM_ASSIGN(const cost::CostGraph graph, cost::read_cost_graph(options.costgraph));
+  PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   return Answer{std::move(planned.plan), planned.found, planned.unplanned_peak_bytes, planned.unplanned_time_s,
                 planned.unplanned_energy_j};
@@ -53,7 +53,7 @@ Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& reque
   PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
   Result<pipeline::Planned> made = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
   if (!options.costgraph_output.empty())
-    PANTOUM_TRY(cost::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
+    PANTOUM_TRY(problem::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
   if (!made) return tl::make_unexpected(with_leaner_kernels(made.error(), compiled));
   pipeline::Planned& planned = *made;
   Answer answer{.found = planned.found,
@@ -70,7 +70,7 @@ Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& reque
 }
 
 Result<void> write(const Options& options, const Answer& answer) {
-  if (!options.output.empty()) PANTOUM_TRY(artifact::write_plan(answer.plan, options.output));
+  if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer.plan, options.output));
   if (options.binary_output.empty()) return {};
   if (answer.binary.empty())
     return fail("E0118", "a bare cost graph has no kernels, so no binary plan", "--binary-out", "give a model");
@@ -85,7 +85,7 @@ Result<int> make(const Options& options) {
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   request.measure.page_folder = options.page_folder;
   request.planner = options.planner;
-  std::optional<plan::Plan> warm;
+  std::optional<problem::Plan> warm;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   ProgressLine line(options.common.json());
   attach(request.options, line);

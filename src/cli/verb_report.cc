@@ -1,9 +1,9 @@
 #include <cstdio>
 
-#include "artifact/plan_json.h"
 #include "base/files.h"
 #include "check/replay.h"
 #include "cli/cli.h"
+#include "problem/plan_json.h"
 #include "report/report.h"
 
 namespace pantoum::cli {
@@ -15,7 +15,7 @@ struct Options {
 };
 
 Result<int> write_report(const Options& options) {
-  PANTOUM_ASSIGN(const plan::Plan plan, artifact::read_plan(options.plan));
+  PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan));
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
   std::string log;
   if (!options.log.empty()) {

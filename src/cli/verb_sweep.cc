@@ -8,9 +8,9 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/planning.h"
-#include "cost/cost_graph_json.h"
 #include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
+#include "problem/cost_graph_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -24,10 +24,10 @@ struct Options {
   std::vector<std::string> planners{"pantoum"};
 };
 
-Result<cost::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
+Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
     PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
-    return cost::read_cost_graph(options.costgraph);
+    return problem::read_cost_graph(options.costgraph);
   }
   if (options.model.params_in == "auto")
     return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
@@ -60,7 +60,7 @@ Result<int> sweep(const Options& options) {
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
-  PANTOUM_ASSIGN(const cost::CostGraph graph, graph_of(options, request.plan));
+  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
   ProgressLine line(options.common.json());
   std::string label;
   attach(request.plan.options, line, &label);

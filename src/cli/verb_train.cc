@@ -8,20 +8,20 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "artifact/plan_json.h"
 #include "base/files.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/data_options.h"
+#include "cli/evaluation_report.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/run_log.h"
 #include "cli/run_options.h"
-#include "cli/told_evaluation.h"
+#include "host/memory_meter.h"
+#include "problem/plan_json.h"
 #include "report/report.h"
-#include "train/memory_meter.h"
 #include "train/run_loop.h"
 #include "train/trainer.h"
 
@@ -42,9 +42,9 @@ struct Options {
 
 // What remains of the compiler once training starts: everything else is given back first.
 struct Prepared {
-  std::shared_ptr<const train::KernelSet> kernels;
+  std::shared_ptr<const host::KernelSet> kernels;
   std::vector<std::byte> binary;
-  artifact::TrainTest data;
+  data::TrainTest data;
   std::vector<std::string> inputs;    // the model's, in its order
   std::vector<std::string> features;  // what a step reads instead, where they are kept
   int64_t feature_bytes = 0;
@@ -83,16 +83,15 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   request.measure.page_folder = options.page_file;
-  std::optional<plan::Plan> warm, reuse;
+  std::optional<problem::Plan> warm, reuse;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   if (!options.plan_input.empty()) {
-    PANTOUM_ASSIGN(reuse, artifact::read_plan(options.plan_input));
+    PANTOUM_ASSIGN(reuse, problem::read_plan(options.plan_input));
   }
   ProgressLine line(options.common.json());
   attach(request.options, line);
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
-  PANTOUM_ASSIGN(artifact::TrainTest data,
-                 open_data(options.data, beside(options.output, ".cache"), compiled.evaluation));
+  PANTOUM_ASSIGN(data::TrainTest data, open_data(options.data, beside(options.output, ".cache"), compiled.evaluation));
   PANTOUM_ASSIGN(const bool too_much, is_too_much(options, compiled, data.train.count()));
   if (too_much) {
     model.cut_features = false;
@@ -127,13 +126,13 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
                          {"test_samples", data.test.count()},
                          {"classes", data.train.classes}}));
   Prepared prepared{.data = std::move(data),
-                    .plan_hash = fmt::format("{:016x}", cost::structure_hash(compiled.training_cost.graph)),
+                    .plan_hash = fmt::format("{:016x}", problem::structure_hash(compiled.training_cost.graph)),
                     .energy_j = planned->found.energy_j};
   if (planned->accumulation_found)
     prepared.energy_j += static_cast<double>(model.training.accumulate - 1) * planned->accumulation_found->energy_j;
   prepared.told = {.terms = model.training.losses, .perplexity = options.model.loss.perplexity()};
   prepared.kernels = compiled.kernels;
-  prepared.budget_bytes = planned->training.budget_bytes;
+  prepared.budget_bytes = planned->training.question.budget_bytes();
   prepared.unplanned_peak_bytes = planned->unplanned_peak_bytes;
   prepared.planned_in_bytes = planned->found.bytes_in;
   prepared.planned_out_bytes = planned->found.bytes_out;
@@ -147,7 +146,7 @@ Result<Prepared> prepare(const Options& options, RunLog& log, const std::string&
                  pipeline::write_initial_weights(compiled.training, {options.model.weights, options.model.keep_init},
                                                  weights_path));
   for (const std::string& note : notes) std::fprintf(stderr, "note: %s\n", note.c_str());
-  PANTOUM_TRY(artifact::write_plan(planned->training, options.plan_output));
+  PANTOUM_TRY(problem::write_plan(planned->training, options.plan_output));
   return prepared;
 }
 
@@ -175,7 +174,7 @@ class Narrator {
     line_.show(fmt::format(
         "step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}",
         progress.step, progress.total_steps, progress.loss, rate, mib(arena_bytes_),
-        mib(static_cast<uint64_t>(prepared_.budget_bytes)), mib(train::read_resident_set().now_bytes),
+        mib(static_cast<uint64_t>(prepared_.budget_bytes)), mib(host::read_resident_set().now_bytes),
         base::show_joules(prepared_.energy_j), base::show_seconds(left)));
   }
 
@@ -239,7 +238,7 @@ Json end_event(const Prepared& prepared, const train::Trainer& trainer, const tr
 
 Result<void> write_report(const Options& options) {
   if (options.report.empty()) return {};
-  PANTOUM_ASSIGN(const plan::Plan plan, artifact::read_plan(options.plan_output));
+  PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan_output));
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
   PANTOUM_ASSIGN(const std::string log, base::read_file(options.log));
   PANTOUM_ASSIGN(const std::string page, report::to_html(plan, found, log));
@@ -268,11 +267,10 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Prep
 }
 
 // The data that steps and evaluations read; the features stand for the training set where they are kept.
-Result<artifact::TrainTest> data_of_run(const Options& options, Prepared& prepared, train::Trainer& trainer,
-                                        RunLog& log) {
+Result<data::TrainTest> data_of_run(const Options& options, Prepared& prepared, train::Trainer& trainer, RunLog& log) {
   if (prepared.features.empty()) return std::move(prepared.data);
   const auto begun = std::chrono::steady_clock::now();
-  artifact::TrainTest data;
+  data::TrainTest data;
   PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.page_file, interrupted()));
   data.test = std::move(prepared.data.test);
   PANTOUM_TRY(
@@ -299,7 +297,7 @@ Result<int> train_model(Options options) {
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
   PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, prepared, weights.path()));
-  PANTOUM_ASSIGN(const artifact::TrainTest data, data_of_run(options, prepared, *trainer, log));
+  PANTOUM_ASSIGN(const data::TrainTest data, data_of_run(options, prepared, *trainer, log));
   Narrator narrator(options, prepared, *trainer, log);
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
                         .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),

@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "artifact/plan_json.h"
 #include "base/units.h"
 #include "check/certificate.h"
 #include "check/replay.h"
 #include "cli/cli.h"
-#include "cost/cost_graph_json.h"
-#include "plan/objective.h"
+#include "problem/cost_graph_json.h"
+#include "problem/objective_values.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -27,43 +27,43 @@ struct Proof {
   size_t rows = 0, cases = 1;
 };
 
-Result<std::optional<Proof>> prove(const plan::Plan& plan, const check::Found& found) {
+Result<std::optional<Proof>> prove(const problem::Plan& plan, const check::Found& found) {
   if (!plan.certificate && plan.lines.empty()) return std::nullopt;
-  const double value = plan::value_of(plan.objective, found.energy_j, found.time_s);
+  const double value = value_of(plan.question.objective, found.energy_j, found.time_s);
   PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
   const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
   size_t rows = plan.certificate ? plan.certificate->rows.size() : 0;
-  for (const plan::Certificate& line : plan.lines) rows += line.rows.size();
+  for (const problem::Certificate& line : plan.lines) rows += line.rows.size();
   return Proof{
       .bound = bound, .gap = gap, .rows = rows, .cases = plan.certificate ? plan.certificate->cases.size() / 2 + 1 : 1};
 }
 
 // What plans may not do for which the bound holds; "" where they may do all.
-std::string restrictions(const plan::Certificate& certificate) {
+std::string restrictions(const problem::Certificate& certificate) {
   std::string text;
   const auto without = [&](bool allowed, const char* what) {
     if (!allowed) text += fmt::format("{}{}", text.empty() ? " for plans without " : " or ", what);
   };
-  without(certificate.paging, "paging");
-  without(certificate.remat, "rematerialization");
-  without(certificate.in_place, "in-place operation");
+  without(certificate.question.freedoms.paging, "paging");
+  without(certificate.question.freedoms.recomputing, "rematerialization");
+  without(certificate.question.freedoms.in_place, "in-place operation");
   return text;
 }
 
-std::string proof_line(const plan::Plan& plan, const std::optional<Proof>& proof) {
+std::string proof_line(const problem::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return "bound    the plan carries no certificate of one";
   std::string parts;
   if (!plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
   if (proof->cases > 1) parts = fmt::format(" in {} cases", proof->cases);
-  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%", plan::show_value(plan.objective, proof->bound),
-                     proof->rows, parts, restrictions(plan.lines.empty() ? *plan.certificate : plan.lines.front()),
-                     proof->gap * 100);
+  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%",
+                     show_value(plan.question.objective, proof->bound), proof->rows, parts,
+                     restrictions(plan.lines.empty() ? *plan.certificate : plan.lines.front()), proof->gap * 100);
 }
 
-nlohmann::ordered_json to_json(const plan::Plan& plan, const std::optional<Proof>& proof) {
+nlohmann::ordered_json to_json(const problem::Plan& plan, const std::optional<Proof>& proof) {
   if (!proof) return nullptr;
   constexpr const char* kKeys[] = {"energy_j", "time_s", "edp_js"};
-  return {{kKeys[static_cast<size_t>(plan.objective)], proof->bound},
+  return {{kKeys[static_cast<size_t>(plan.question.objective)], proof->bound},
           {"rows", proof->rows},
           {"cases", proof->cases},
           {"gap", proof->gap}};
@@ -86,15 +86,15 @@ nlohmann::ordered_json to_json(const check::Found& found) {
 }
 
 Result<int> verify(const Options& options) {
-  PANTOUM_ASSIGN(plan::Plan plan, artifact::read_plan(options.plan));
+  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   if (!options.costgraph.empty()) {
-    PANTOUM_ASSIGN(plan.graph, cost::read_cost_graph(options.costgraph));
+    PANTOUM_ASSIGN(plan.graph, problem::read_cost_graph(options.costgraph));
   }
-  check::Limits limits;
+  problem::Question asked = plan.question;
   if (!options.ram.empty()) {
-    PANTOUM_ASSIGN(limits.ram_bytes, base::parse_bytes(options.ram, "--ram"));
+    PANTOUM_ASSIGN(asked.budget, base::parse_bytes(options.ram, "--ram"));
   }
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, limits));
+  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, asked));
   PANTOUM_ASSIGN(const std::optional<Proof> proof, prove(plan, found));
   if (options.common.json()) {
     nlohmann::ordered_json answer = to_json(found);
@@ -105,7 +105,7 @@ Result<int> verify(const Options& options) {
   std::printf(
       "valid: peak %s, arena %s of %s, %s, %s (modelled); %lld computed (%lld again), %lld paged in, %lld paged out\n",
       base::show_bytes(found.peak_bytes).c_str(), base::show_bytes(found.arena_bytes).c_str(),
-      base::show_bytes(plan.budget_bytes).c_str(), base::show_seconds(found.time_s).c_str(),
+      base::show_bytes(plan.question.budget_bytes()).c_str(), base::show_seconds(found.time_s).c_str(),
       base::show_joules(found.energy_j).c_str(), static_cast<long long>(found.counts.compute),
       static_cast<long long>(found.counts.recompute), static_cast<long long>(found.counts.page_in),
       static_cast<long long>(found.counts.page_out));

@@ -12,6 +12,12 @@
 #include "kernels/portable/kernel_rows.h"
 
 namespace pantoum::cost {
+
+using problem::Choice;
+using problem::Home;
+using problem::Op;
+using problem::PagerMode;
+using problem::Tensor;
 namespace {
 
 // A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
@@ -43,7 +49,7 @@ class Construction {
         options_(options),
         kernels_(options.kernels ? options.kernels : pt_portable_kernels()) {
     const bool paging = device.device.pager.mode != PagerMode::kNone;
-    const bool crowded = options.ram > 0 && persistent_bytes(graph, options.in_rom) > options.ram / 4;
+    const bool crowded = options.budget && persistent_bytes(graph, options.in_rom) > *options.budget / 4;
     in_aux_ = paging && (options.params_in == ParamsIn::kAux || (options.params_in == ParamsIn::kAuto && crowded));
   }
 

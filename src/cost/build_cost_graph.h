@@ -5,12 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "cost/cost_graph.h"
 #include "cost/device.h"
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::cost {
+
+using problem::CostGraph;
 
 enum class ParamsIn {
   kRam,
@@ -27,7 +29,7 @@ class OpTimer {
 
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
-  Bytes ram = 0;                      // kAuto's budget
+  std::optional<Bytes> budget;        // kAuto's; none: as if there were no limit
   std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()

@@ -6,6 +6,11 @@
 #include "ir/builder.h"
 
 namespace pantoum::cost {
+
+using problem::Choice;
+using problem::Home;
+using problem::Tensor;
+using problem::validate;
 namespace {
 
 // x [3,5] -> relu -> reshape [5,3] -> matmul with the parameter w [3,2]
@@ -81,8 +86,8 @@ TEST(BuildCostGraph, ParametersLiveWhereTheUserSays) {
   };
   EXPECT_EQ(home({}), Home::kRam);
   EXPECT_EQ(home({.params_in = ParamsIn::kAux}), Home::kAux);
-  EXPECT_EQ(home({.params_in = ParamsIn::kAuto, .ram = 24 * 4}), Home::kRam);
-  EXPECT_EQ(home({.params_in = ParamsIn::kAuto, .ram = 24 * 4 - 1}), Home::kAux);
+  EXPECT_EQ(home({.params_in = ParamsIn::kAuto, .budget = 24 * 4}), Home::kRam);
+  EXPECT_EQ(home({.params_in = ParamsIn::kAuto, .budget = 24 * 4 - 1}), Home::kAux);
 }
 
 TEST(BuildCostGraph, TellsEveryOpWithoutAKernel) {

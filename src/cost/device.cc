@@ -13,6 +13,10 @@
 #include "cost/builtin_devices.h"
 
 namespace pantoum::cost {
+
+using problem::Link;
+using problem::Pager;
+using problem::PagerMode;
 namespace {
 
 std::string place(const std::string& where, const toml::node& node) {

@@ -4,9 +4,14 @@
 #include <string>
 #include <vector>
 
-#include "cost/cost_graph.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::cost {
+
+using problem::Bytes;
+using problem::Device;
+using problem::Seconds;
+using problem::Watts;
 
 struct Compute {  // of the (one) engine
   double flops_per_s = 1;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 namespace pantoum::cost {
+
+using problem::PagerMode;
 namespace {
 
 using testing::HasSubstr;

@@ -9,6 +9,8 @@
 
 namespace pantoum::cost {
 
+using problem::Pager;
+
 // Runs each kernel on operands of its real shapes (zeros for indices, small numbers otherwise), once per op key, shape
 // and algorithm; the median of a few runs goes to the store.
 //   store, pool   outlive the timer

@@ -10,9 +10,11 @@
 
 #include "cost/profile_store.h"
 #include "ir/builder.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::cost {
+
+using problem::PagerMode;
 namespace {
 
 namespace fs = std::filesystem;

@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "cost/cost_graph.h"
+#include "problem/cost_graph.h"
 
 namespace pantoum::cost {
+
+using problem::Link;
+using problem::Seconds;
 
 class ProfileStore {
  public:

@@ -7,6 +7,10 @@
 #include "ir/builder.h"
 
 namespace pantoum::cost {
+
+using problem::Home;
+using problem::Tensor;
+using problem::validate;
 namespace {
 
 using testing::ElementsAre;
@@ -84,7 +88,7 @@ TEST(ReadInPlace, TensorsThereTakeNoRamAndAreNotOverwritten) {
 TEST(ReadInPlace, DoesNotCrowdTheRam) {
   const ir::Graph graph = network();
   const auto home = [&](const std::set<std::string>& in_rom) {
-    const CostGraphOptions options{.params_in = ParamsIn::kAuto, .ram = 64 * 4, .in_rom = in_rom};
+    const CostGraphOptions options{.params_in = ParamsIn::kAuto, .budget = 64 * 4, .in_rom = in_rom};
     return named(build_cost_graph(graph, device(0), options)->graph, "trained").start;
   };
   EXPECT_EQ(home({}), Home::kAux);

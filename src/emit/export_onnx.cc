@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "artifact/owned_file.h"
-#include "artifact/safetensors.h"
 #include "base/files.h"
+#include "base/owned_file.h"
 #include "emit/inference_form.h"
 #include "import/onnx.h"
 #include "import/tensor.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::emit {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kMostInside = int64_t{3} << 29;  // bytes in the model's file itself: protobuf ends at 2^31
 constexpr uint64_t kDataAlign = 4096, kPiece = 1 << 20;
 
-using Entries = std::map<std::string, const artifact::SafetensorEntry*>;
+using Entries = std::map<std::string, const weights::SafetensorEntry*>;
 
 Result<onnx::ModelProto> read_message(const std::string& path) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
@@ -32,13 +32,13 @@ Result<onnx::ModelProto> read_message(const std::string& path) {
 }
 
 // The file's entry for every parameter and running statistic of the model.
-Result<Entries> find_entries(const ir::Graph& graph, const artifact::SafetensorFile& weights) {
+Result<Entries> find_entries(const ir::Graph& graph, const weights::SafetensorFile& weights) {
   Entries entries;
   std::vector<std::string> problems;
   for (const ir::Value& value : graph.values) {
     if (value.producer != ir::kNone || (value.role != ir::Role::kParameter && value.role != ir::Role::kBuffer))
       continue;
-    const artifact::SafetensorEntry* entry = weights.find(value.name);
+    const weights::SafetensorEntry* entry = weights.find(value.name);
     if (entry == nullptr) {
       problems.push_back(fmt::format("'{}' {} is missing", value.name, ir::to_text(value.type)));
     } else if (entry->dtype != value.type.dtype || entry->shape != value.type.shape) {
@@ -59,7 +59,7 @@ class Contents {
   static Result<Contents> open(const std::string& data_file) {
     Contents contents;
     if (data_file.empty()) return contents;
-    PANTOUM_ASSIGN(artifact::AtomicFile file, artifact::AtomicFile::create(data_file, 0644));
+    PANTOUM_ASSIGN(base::AtomicFile file, base::AtomicFile::create(data_file, 0644));
     contents.location_ = std::filesystem::path(data_file).filename().string();
     contents.file_.emplace(std::move(file));
     return contents;
@@ -90,7 +90,7 @@ class Contents {
 
  private:
   std::string location_;
-  std::optional<artifact::AtomicFile> file_;
+  std::optional<base::AtomicFile> file_;
   uint64_t next_ = 0;
 
   static void forget(onnx::TensorProto& tensor) {
@@ -114,14 +114,14 @@ class Contents {
 };
 
 // Trained contents from the weights; others that lie outside of the message are taken in from there.
-Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const artifact::SafetensorFile& weights,
+Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const weights::SafetensorFile& weights,
                       import::ExternalData external, Contents& contents) {
   Exported exported;
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
     if (const auto found = entries.find(tensor.name()); found != entries.end()) {
-      const artifact::SafetensorEntry& entry = *found->second;
+      const weights::SafetensorEntry& entry = *found->second;
       PANTOUM_TRY(contents.put(tensor, entry.bytes, [&](uint64_t at, std::span<std::byte> piece) {
-        return artifact::read_tensor(weights, entry, at, piece);
+        return weights::read_tensor(weights, entry, at, piece);
       }));
       ++exported.tensors;
       exported.bytes += static_cast<int64_t>(entry.bytes);
@@ -159,7 +159,7 @@ int64_t bytes_of(const Entries& entries) {
 
 Result<Exported> export_onnx(const ExportOptions& options) {
   PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model));
-  PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(options.weights));
+  PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
   PANTOUM_ASSIGN(const Entries entries, find_entries(imported.graph, weights));
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));

@@ -6,12 +6,12 @@
 
 #include <filesystem>
 
-#include "artifact/safetensors.h"
 #include "autodiff/autodiff.h"
 #include "base/files.h"
 #include "emit/inference_form.h"
 #include "import/onnx.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::emit {
 namespace {
@@ -90,7 +90,7 @@ class ExportOnnx : public ::testing::Test {
 
   // Random contents for every parameter and statistic, into the graph and into a file.
   std::string randomize(ir::Graph& graph) const {
-    std::vector<artifact::SafetensorSource> sources;
+    std::vector<weights::SafetensorSource> sources;
     uint32_t random = 77;
     for (ir::Value& value : graph.values) {
       if (value.producer != ir::kNone || (value.role != ir::Role::kParameter && value.role != ir::Role::kBuffer))
@@ -107,7 +107,7 @@ class ExportOnnx : public ::testing::Test {
                            return {};
                          }});
     }
-    EXPECT_TRUE(artifact::write_safetensors(path("weights"), sources, {}));
+    EXPECT_TRUE(weights::write_safetensors(path("weights"), sources, {}));
     return path("weights");
   }
 
@@ -185,7 +185,7 @@ TEST_F(ExportOnnx, ExternalContentsAreAlignedAndBesideTheModel) {
 
 TEST_F(ExportOnnx, WeightsThatDoNotFitAreAllTold) {
   ir::Graph graph = import::load_onnx(path("small.onnx"))->graph;
-  ASSERT_TRUE(artifact::write_safetensors(
+  ASSERT_TRUE(weights::write_safetensors(
       path("other"), {{"bn.bias", ir::DType::kF32, {2}, [](uint64_t, std::span<std::byte>) { return Result<void>(); }}},
       {}));
   const auto exported = export_onnx({path("small.onnx"), path("other"), path("out.onnx")});

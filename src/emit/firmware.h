@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "artifact/safetensors.h"
 #include "emit/batch_tensors.h"
-#include "emit/wear.h"
+#include "emit/flash_endurance.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
 #include "train/schedule.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::emit {
 
@@ -31,11 +31,11 @@ struct Samples {
 };
 
 struct Firmware {
-  std::string name;                         // of the model
-  std::span<const std::byte> plan;          // a binary plan of the portable kernels
-  const artifact::SafetensorFile* weights;  // first contents of parameters, buffers and constants
-  std::vector<BatchName> inputs;            // tensors of the batch: the model's inputs, then the targets
-  std::vector<std::string> features;        // inputs of a step that the program "features" makes, kept in storage
+  std::string name;                        // of the model
+  std::span<const std::byte> plan;         // a binary plan of the portable kernels
+  const weights::SafetensorFile* weights;  // first contents of parameters, buffers and constants
+  std::vector<BatchName> inputs;           // tensors of the batch: the model's inputs, then the targets
+  std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
   Samples training, test;
   double lr = 0.01;
   train::Schedule schedule;

@@ -10,14 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "artifact/safetensors.h"
 #include "base/files.h"
 #include "emit/batch_tensors.h"
-#include "emit/first_contents.h"
+#include "emit/initial_values.h"
 #include "emit/project/ram_disk.h"
 #include "emit/project/samples.h"
 #include "runtime/plan_bytes.h"
 #include "train/schedule.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::emit {
 namespace {
@@ -149,7 +149,7 @@ class Project {
   }
 
   Result<void> read_contents(const std::string& path, const std::vector<BatchName>& batch) {
-    PANTOUM_ASSIGN(const artifact::SafetensorFile weights, artifact::open_safetensors(path));
+    PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(path));
     PANTOUM_ASSIGN(first_, first_contents(plan_, weights, names_of(batch)));
     for (const FirstContent& each : first_.tensors)
       contents_.push_back(

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "emit/c_text.h"
-#include "emit/first_contents.h"
+#include "emit/initial_values.h"
 #include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"

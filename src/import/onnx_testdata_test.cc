@@ -13,7 +13,7 @@
 #include "import/catalog.h"
 #include "import/onnx.h"
 #include "import/tensor.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::import {
 namespace {

@@ -11,15 +11,22 @@
 #include <string>
 #include <vector>
 
-#include "ir/dtype.h"
+#include "base/dtype.h"
+#include "base/tensor_type.h"
 #include "pantoum/result.h"
 
 namespace pantoum::ir {
 
 using ValueId = int32_t;
 using OpId = int32_t;
-using Shape = std::vector<int64_t>;
-using Bytes = int64_t;
+using base::Bytes;
+using base::DType;
+using base::is_float;
+using base::name_of;
+using base::Shape;
+using base::size_of;
+using base::TensorType;
+using base::to_text;
 inline constexpr int32_t kNone = -1;
 
 enum class Kind : uint16_t {
@@ -33,15 +40,6 @@ struct Attrs {
   std::vector<int64_t> ints;
   std::vector<double> reals;
   bool operator==(const Attrs&) const = default;
-};
-
-struct TensorType {
-  DType dtype = DType::kF32;
-  Shape shape;
-  bool operator==(const TensorType&) const = default;
-  // The product of the extents; 0 if one is negative; saturates at 2^56, so that bytes() cannot overflow.
-  [[nodiscard]] int64_t elements() const;
-  [[nodiscard]] Bytes bytes() const { return elements() * size_of(dtype); }
 };
 
 enum class Role : uint8_t {
@@ -113,10 +111,6 @@ void drop_dead_ops(Graph& graph);
 
 // The same graph in double precision (every f32 value becomes f64, data converted): for reference runs.
 [[nodiscard]] Graph to_double(const Graph& graph);
-
-// "[2,3]", "f32[2,3]".
-[[nodiscard]] std::string to_text(const Shape& shape);
-[[nodiscard]] std::string to_text(const TensorType& type);
 
 // One line per op, for --dump-after and golden tests.
 [[nodiscard]] std::string to_text(const Graph& graph);

@@ -4,13 +4,13 @@
 
 #include "autodiff/feature_cut.h"
 #include "autodiff/running_statistics.h"
-#include "cost/cost_graph_json.h"
 #include "cost/measure.h"
 #include "cost/read_in_place.h"
 #include "pipeline/pipeline.h"
+#include "problem/cost_graph_json.h"
 #include "rewrite/channel_blocks.h"
+#include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
-#include "rewrite/small_saves.h"
 
 #include <nlohmann/json.hpp>
 
@@ -37,7 +37,7 @@ struct Measuring {
   std::unique_ptr<cost::OpTimer> timer;
 };
 
-Result<Measuring> start_measuring(const MeasureOptions& options, const train::KernelSet& kernels,
+Result<Measuring> start_measuring(const MeasureOptions& options, const host::KernelSet& kernels,
                                   cost::DeviceProfile& device) {
   Measuring measuring;
   if (!options.measure) return measuring;
@@ -52,7 +52,7 @@ Result<Measuring> start_measuring(const MeasureOptions& options, const train::Ke
   return measuring;
 }
 
-rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
+rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
   const pt_back_end* back_end = kernels.back_end();
   if (back_end == nullptr) return {};
   return {.block = back_end->channel_block,
@@ -61,9 +61,9 @@ rewrite::BlockKernels block_kernels(const train::KernelSet& kernels) {
 }
 
 // A tensor begins at a multiple of its elements' size: labels of 64 bits on devices whose words have 32.
-cost::Bytes widest_element(const ir::Graph& graph) {
-  cost::Bytes widest = 1;
-  for (const ir::Value& value : graph.values) widest = std::max<cost::Bytes>(widest, ir::size_of(value.type.dtype));
+problem::Bytes widest_element(const ir::Graph& graph) {
+  problem::Bytes widest = 1;
+  for (const ir::Value& value : graph.values) widest = std::max<problem::Bytes>(widest, ir::size_of(value.type.dtype));
   return widest;
 }
 
@@ -118,8 +118,8 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   // Images in the layout that the device's kernels are fast with; reorders between layouts are ops like all others.
   PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(compiled.kernels,
-                 train::KernelSet::open(device.host ? request.kernels : train::KernelSet::Choice::kPortable,
-                                        request.kernel_threads));
+                 host::KernelSet::open(device.host ? request.kernels : host::KernelSet::Choice::kPortable,
+                                       request.kernel_threads));
   if (request.layouts) {
     compiled.training = rewrite::block_channels(compiled.training, block_kernels(*compiled.kernels));
     compiled.evaluation = rewrite::block_channels(compiled.evaluation, block_kernels(*compiled.kernels));
@@ -148,9 +148,9 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
   if (request.rom) device.rom_bytes = *request.rom;
   const cost::CostGraphOptions options{.params_in = model.params_in,
-                                       .ram = request.options.ram,
+                                       .budget = request.options.question.budget,
                                        .in_rom = cost::read_in_place(programs_of(compiled), device),
-                                       .in_place = request.options.in_place,
+                                       .in_place = request.options.question.freedoms.in_place,
                                        .kernels = compiled.kernels->table(),
                                        .threads = request.kernel_threads,
                                        .timer = measuring.timer.get()};
@@ -162,7 +162,7 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   if (compiled.accumulation) {
     PANTOUM_ASSIGN(compiled.accumulation_cost, cost::build_cost_graph(*compiled.accumulation, device, options));
   }
-  tell("cost", cost::to_json(compiled.training_cost.graph).dump(1));
+  tell("cost", problem::to_json(compiled.training_cost.graph).dump(1));
   return compiled;
 }
 

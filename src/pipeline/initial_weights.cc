@@ -5,9 +5,9 @@
 #include <memory>
 #include <optional>
 
-#include "artifact/match_weights.h"
-#include "artifact/safetensors.h"
 #include "pipeline/pipeline.h"
+#include "weights/match_weights.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -29,9 +29,9 @@ bool has_first_contents(const ir::Value& value) {
 }
 
 struct Given {
-  artifact::SafetensorFile file;
-  std::vector<artifact::WantedWeight> wanted;  // beside the weights of `match`
-  artifact::WeightMatch match;
+  weights::SafetensorFile file;
+  std::vector<weights::WantedWeight> wanted;  // beside the weights of `match`
+  weights::WeightMatch match;
 };
 
 bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
@@ -42,16 +42,16 @@ bool is_kept(const std::string& name, const std::vector<std::string>& globs) {
 Result<std::optional<Given>> open_given(const ir::Graph& training, const InitialWeights& from) {
   if (from.path.empty()) return std::optional<Given>();
   Given given;
-  PANTOUM_ASSIGN(given.file, artifact::open_safetensors(from.path));
+  PANTOUM_ASSIGN(given.file, weights::open_safetensors(from.path));
   for (const ir::Value& value : training.values)
     if (has_first_contents(value) && !is_kept(value.name, from.keep_init))
       given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
-  PANTOUM_ASSIGN(given.match, artifact::match_weights(given.file, given.wanted));
+  PANTOUM_ASSIGN(given.match, weights::match_weights(given.file, given.wanted));
   return std::optional(std::move(given));
 }
 
-artifact::SafetensorSource source_of(const ir::Value& value, const Given* given) {
-  artifact::MatchedWeight found;
+weights::SafetensorSource source_of(const ir::Value& value, const Given* given) {
+  weights::MatchedWeight found;
   if (given != nullptr)
     for (size_t weight = 0; weight < given->wanted.size(); ++weight)
       if (given->wanted[weight].name == value.name) found = given->match.weights[weight];
@@ -61,9 +61,9 @@ artifact::SafetensorSource source_of(const ir::Value& value, const Given* given)
           .shape = value.type.shape,
           .read = [&value, given, found, turned](uint64_t at, std::span<std::byte> piece) -> Result<void> {
             if (found.entry == nullptr) return copy_data(value, at, piece);
-            if (!found.transposed) return artifact::read_tensor(given->file, *found.entry, at, piece);
+            if (!found.transposed) return weights::read_tensor(given->file, *found.entry, at, piece);
             if (turned->empty()) {
-              PANTOUM_ASSIGN(*turned, artifact::read_transposed(given->file, *found.entry));
+              PANTOUM_ASSIGN(*turned, weights::read_transposed(given->file, *found.entry));
             }
             std::memcpy(piece.data(), turned->data() + at, piece.size());
             if (at + piece.size() == turned->size()) turned->clear(), turned->shrink_to_fit();
@@ -76,10 +76,10 @@ artifact::SafetensorSource source_of(const ir::Value& value, const Given* given)
 Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const InitialWeights& from,
                                                        const std::string& path) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
-  std::vector<artifact::SafetensorSource> sources;
+  std::vector<weights::SafetensorSource> sources;
   for (const ir::Value& value : training.values)
     if (has_first_contents(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
-  PANTOUM_TRY(artifact::write_safetensors(path, sources, {}));
+  PANTOUM_TRY(weights::write_safetensors(path, sources, {}));
   return given ? given->match.notes : std::vector<std::string>();
 }
 

@@ -4,28 +4,30 @@
 
 namespace pantoum::pipeline {
 
-Result<report::NextBytes> next_bytes(const plan::Plan& plan, plan::PlanOptions options) {
+Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options) {
   report::NextBytes next;
-  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(plan.graph, {.in_place = options.in_place}));
+  PANTOUM_ASSIGN(
+      const problem::Plan unlimited,
+      plan::unplanned(plan.graph, {.question = {.freedoms = {.in_place = options.question.freedoms.in_place}}}));
   next.unplanned = unlimited.predicted;
-  options.objective = plan.objective;
-  options.deadline = plan.deadline_s;
-  options.most_energy = plan.most_energy_j;
-  plan::Plan last = plan;
+  options.question.objective = plan.question.objective;
+  options.question.deadline = plan.question.deadline;
+  options.question.energy_limit = plan.question.energy_limit;
+  const problem::Bytes budget = plan.question.budget_bytes();
+  problem::Plan last = plan;
   for (const double more : {0.0, 0.01, 0.05, 0.1}) {
-    options.ram =
-        plan.budget_bytes + static_cast<cost::Bytes>(std::floor(more * static_cast<double>(plan.budget_bytes)));
+    options.question.budget = budget + static_cast<problem::Bytes>(std::floor(more * static_cast<double>(budget)));
     options.warm_start = &last;
-    PANTOUM_ASSIGN(plan::Plan better, plan::make_plan(plan.graph, options));
+    PANTOUM_ASSIGN(problem::Plan better, plan::make_plan(plan.graph, options));
     last = std::move(better);
-    next.probes.push_back({.more = more, .ram_bytes = options.ram, .predicted = last.predicted});
+    next.probes.push_back({.more = more, .ram_bytes = options.question.budget_bytes(), .predicted = last.predicted});
   }
-  if (!plan.deadline_s) return next;
-  options.ram = plan.budget_bytes;
-  options.deadline.reset();
+  if (!plan.question.deadline) return next;
+  options.question.budget = budget;
+  options.question.deadline.reset();
   options.warm_start = &plan;
-  PANTOUM_ASSIGN(const plan::Plan late, plan::make_plan(plan.graph, options));
-  next.no_deadline = report::Probe{.ram_bytes = options.ram, .predicted = late.predicted};
+  PANTOUM_ASSIGN(const problem::Plan late, plan::make_plan(plan.graph, options));
+  next.no_deadline = report::Probe{.ram_bytes = options.question.budget_bytes(), .predicted = late.predicted};
   return next;
 }
 

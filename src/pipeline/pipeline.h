@@ -12,11 +12,11 @@
 #include "check/replay.h"
 #include "cost/build_cost_graph.h"
 #include "cost/device.h"
+#include "host/kernel_set.h"
 #include "import/onnx.h"
 #include "ir/graph.h"
-#include "plan/baseline.h"
+#include "plan/baselines/baseline.h"
 #include "plan/planner.h"
-#include "train/kernel_set.h"
 
 namespace pantoum::pipeline {
 
@@ -43,14 +43,14 @@ struct Deadline {  // the earlier one counts
 struct PlanRequest {
   std::string device = "host";
   Deadline deadline;
-  cost::Bytes reserve = 0;          // kept free for stack and application; taken off the budget
-  std::optional<cost::Bytes> rom;   // read in place, for what is frozen; the device's without it
-  plan::PlanOptions options;        // ram is the user's; deadline is filled from above
-  std::string planner = "pantoum";  // or a name of plan::baselines()
+  problem::Bytes reserve = 0;         // kept free for stack and application; taken off the budget
+  std::optional<problem::Bytes> rom;  // read in place, for what is frozen; the device's without it
+  plan::PlanOptions options;          // ram is the user's; deadline is filled from above
+  std::string planner = "pantoum";    // or a name of plan::baselines()
   MeasureOptions measure;
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
   // On the host; other devices have the portable kernels.
-  train::KernelSet::Choice kernels = train::KernelSet::Choice::kAuto;
+  host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;
   bool fuse = true;          // ops that exporters write as several
   bool fuse_updates = true;  // weight gradients with their updates, on devices
   bool layouts = true;       // images in blocks of channels, where the kernels are fast with them
@@ -61,7 +61,7 @@ struct PlanRequest {
 using Dump = std::function<void(const std::string& pass, const std::string& text)>;
 
 struct Compiled {
-  std::shared_ptr<const train::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
+  std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   ir::Graph training, evaluation;
   cost::BuiltCostGraph training_cost, evaluation_cost;
   // With features: what makes them; `training` is the head's step then, and reads them.
@@ -73,11 +73,11 @@ struct Compiled {
 };
 
 struct Planned {
-  plan::Plan training, evaluation;
-  std::optional<plan::Plan> accumulation, features;
+  problem::Plan training, evaluation;
+  std::optional<problem::Plan> accumulation, features;
   check::Found found, evaluation_found;  // the independent replay's figures
   std::optional<check::Found> accumulation_found;
-  cost::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
+  problem::Bytes unplanned_peak_bytes = 0;  // without budget, paging, recomputing; in place used
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };
 
@@ -92,26 +92,26 @@ struct Planned {
 // checker before they are returned. `reuse`, when given, is taken as the training plan if it is of the same structure
 // (E0231 otherwise).
 [[nodiscard]] Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
-                                         const plan::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
+                                         const problem::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
                                          const Dump& dump = {});
 
 // A bare cost graph, the same way.
 struct PlannedGraph {
-  plan::Plan plan;
+  problem::Plan plan;
   check::Found found;
-  cost::Bytes unplanned_peak_bytes = 0;
+  problem::Bytes unplanned_peak_bytes = 0;
   double unplanned_time_s = 0, unplanned_energy_j = 0;
 };
-[[nodiscard]] Result<PlannedGraph> plan_cost_graph(const cost::CostGraph& graph, const PlanRequest& request,
+[[nodiscard]] Result<PlannedGraph> plan_cost_graph(const problem::CostGraph& graph, const PlanRequest& request,
                                                    plan::Infeasible* infeasible = nullptr);
 
 // What a request asks of the planner for this graph: the device's RAM where none is named, the reserve taken off, the
 // deadline in seconds (of `unlimited`, the unplanned step, where it is relative). E0300 nothing is left.
-[[nodiscard]] Result<plan::PlanOptions> planner_options(const cost::CostGraph& graph, const PlanRequest& request,
-                                                        const plan::Plan& unlimited);
+[[nodiscard]] Result<plan::PlanOptions> planner_options(const problem::CostGraph& graph, const PlanRequest& request,
+                                                        const problem::Plan& unlimited);
 
 // The checker has the last word on every plan: E0001 where it rejects one of the planner's.
-[[nodiscard]] Result<check::Found> checked(const cost::CostGraph& graph, const plan::Plan& plan,
+[[nodiscard]] Result<check::Found> checked(const problem::CostGraph& graph, const problem::Plan& plan,
                                            const std::string& what);
 
 // The binary twin of all programs.
@@ -123,7 +123,7 @@ struct InitialWeights {
 };
 
 // Writes the first contents of parameters and buffers: those of the weights where they have them
-// (artifact::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
+// (weights::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
                                                                      const InitialWeights& from,
                                                                      const std::string& path);

@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <chrono>
 
-#include "artifact/plan_json.h"
 #include "base/units.h"
 #include "check/certificate.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
+#include "problem/plan_json.h"
 
 #include <nlohmann/json.hpp>
 
 namespace pantoum::pipeline {
 namespace {
 
-using cost::Bytes;
-using cost::CostGraph;
+using problem::Bytes;
+using problem::CostGraph;
 
 // What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training
 // has more freedom without, but may scatter them so that the evaluation finds no room; packed, both have the rest of
@@ -25,8 +25,8 @@ std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   Bytes top = 0;
   const Bytes align = std::max<Bytes>(1, graph.device.align_bytes);
   for (const bool pinned : {true, false}) {
-    for (const cost::Tensor& tensor : graph.tensors) {
-      if (tensor.start != cost::Home::kRam || tensor.pinned != pinned) continue;
+    for (const problem::Tensor& tensor : graph.tensors) {
+      if (tensor.start != problem::Home::kRam || tensor.pinned != pinned) continue;
       at[tensor.id] = top;
       top += (tensor.bytes + align - 1) / align * align;
     }
@@ -36,7 +36,7 @@ std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
 
 std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int64_t, Bytes>& at) {
   std::map<std::string, Bytes> named;
-  for (const cost::Tensor& tensor : graph.tensors)
+  for (const problem::Tensor& tensor : graph.tensors)
     if (const auto found = at.find(tensor.id); found != at.end()) named[tensor.name] = found->second;
   return named;
 }
@@ -44,24 +44,25 @@ std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int6
 // The offsets that another program inherits from the training step.
 std::map<int64_t, Bytes> inherited(const CostGraph& program, const std::map<std::string, Bytes>& named) {
   std::map<int64_t, Bytes> at;
-  for (const cost::Tensor& tensor : program.tensors) {
-    if (tensor.start != cost::Home::kRam) continue;
+  for (const problem::Tensor& tensor : program.tensors) {
+    if (tensor.start != problem::Home::kRam) continue;
     if (const auto found = named.find(tensor.name); found != named.end()) at[tensor.id] = found->second;
   }
   return at;
 }
 
 // By Pantoum's own planner, or by one of the literature's.
-Result<plan::Plan> make_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
-                             plan::Infeasible* infeasible) {
+Result<problem::Plan> make_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
+                                plan::Infeasible* infeasible) {
   PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({planner}));
   return named.front().plan(graph, options, infeasible);
 }
 
-Result<plan::Plan> training_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
-                                 const plan::Plan* reuse, plan::Infeasible* infeasible) {
+Result<problem::Plan> training_plan(const std::string& planner, const CostGraph& graph,
+                                    const plan::PlanOptions& options, const problem::Plan* reuse,
+                                    plan::Infeasible* infeasible) {
   if (reuse == nullptr) return make_plan(planner, graph, options, infeasible);
-  if (cost::structure_hash(graph) != cost::structure_hash(reuse->graph))
+  if (problem::structure_hash(graph) != problem::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
                 "plan again with the same model, batch, loss, optimizer, frozen parameters and device");
   return *reuse;
@@ -85,21 +86,21 @@ class Patience {
 
 // The evaluation, the step of a micro-batch and the backbone find parameters and batch where training leaves them.
 Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
-                      const Patience& patience, const plan::Plan* reuse, plan::Infeasible* infeasible,
+                      const Patience& patience, const problem::Plan* reuse, plan::Infeasible* infeasible,
                       Planned& planned) {
   options.time_limit = patience.next();
   PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
   std::map<std::string, Bytes> places = by_name(compiled.training_cost.graph, planned.training.initial);
   options.warm_start = nullptr;
-  options.ram = planned.training.budget_bytes;
+  options.question.budget = planned.training.question.budget_bytes();
   if (compiled.accumulation) {
     options.time_limit = patience.next();
     options.fixed_initial = inherited(compiled.accumulation_cost.graph, places);
     PANTOUM_ASSIGN(planned.accumulation, plan::make_plan(compiled.accumulation_cost.graph, options));
   }
   options.time_limit = patience.next();
-  options.deadline.reset();
-  options.most_energy.reset();
+  options.question.deadline.reset();
+  options.question.energy_limit.reset();
   options.fixed_initial = inherited(compiled.evaluation_cost.graph, places);
   PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(compiled.evaluation_cost.graph, options));
   if (!compiled.features) return {};
@@ -111,7 +112,7 @@ Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan
 }
 
 // The checker has the last word on what is proved impossible too.
-Result<void> checked_refusal(const CostGraph& graph, const plan::Certificate& certificate) {
+Result<void> checked_refusal(const CostGraph& graph, const problem::Certificate& certificate) {
   if (const Result<double> proved = check::check_certificate(graph, certificate); !proved)
     return fail("E0001",
                 "the planner proved a least RAM with a certificate that the checker rejects: " + proved.error().message,
@@ -123,7 +124,7 @@ Result<void> checked_refusal(const CostGraph& graph, const plan::Certificate& ce
 // Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan
 // of the smallest budget, so that a budget that was once named is enough.
 Result<void> find_plans(const Compiled& compiled, const std::string& planner, const plan::PlanOptions& options,
-                        const plan::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
+                        const problem::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
   const CostGraph& graph = compiled.training_cost.graph;
   const Patience patience(options.time_limit);
   plan::Infeasible answer;
@@ -137,14 +138,15 @@ Result<void> find_plans(const Compiled& compiled, const std::string& planner, co
     if (again || planner != "pantoum") return again;
     if (options.effort > 0 || !patience.over()) all = std::move(again), answer = std::move(packed_answer);
     plan::PlanOptions nothing = options;
-    nothing.ram = 1;
+    nothing.question.budget = 1;
     nothing.time_limit = patience.next();
     plan::Infeasible least;
-    if (!plan::make_plan(graph, nothing, &least) && least.min_plan && least.min_ram_bytes <= options.ram &&
-        !least.without_limits && plan_all(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
-      planned.training.budget_bytes = options.ram;
-      planned.training.deadline_s = options.deadline;
-      planned.training.most_energy_j = options.most_energy;
+    if (!plan::make_plan(graph, nothing, &least) && least.min_plan &&
+        least.min_ram_bytes <= options.question.budget_bytes() && !least.without_limits &&
+        plan_all(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
+      planned.training.question.budget = options.question.budget_bytes();
+      planned.training.question.deadline = options.question.deadline;
+      planned.training.question.energy_limit = options.question.energy_limit;
       return {};
     }
   }
@@ -155,7 +157,7 @@ Result<void> find_plans(const Compiled& compiled, const std::string& planner, co
 
 }  // namespace
 
-Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, const std::string& what) {
+Result<check::Found> checked(const CostGraph& graph, const problem::Plan& plan, const std::string& what) {
   Result<check::Found> found = check::replay(graph, plan);
   if (!found)
     return fail(
@@ -165,17 +167,18 @@ Result<check::Found> checked(const CostGraph& graph, const plan::Plan& plan, con
 }
 
 Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
-                                          const plan::Plan& unlimited) {
+                                          const problem::Plan& unlimited) {
   plan::PlanOptions options = request.options;
-  if (options.ram <= 0) options.ram = graph.device.ram_bytes;
-  if (request.reserve >= options.ram)
-    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(options.ram)),
-                "--reserve", "give more --ram");
-  options.ram -= request.reserve;
-  if (request.deadline.seconds) options.deadline = request.deadline.seconds;
+  if (!options.question.budget) options.question.budget = graph.device.ram_bytes;
+  Bytes& budget = *options.question.budget;
+  if (request.reserve >= budget)
+    return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(budget)), "--reserve",
+                "give more --ram");
+  budget -= request.reserve;
+  if (request.deadline.seconds) options.question.deadline = request.deadline.seconds;
   if (request.deadline.relative) {
     const double seconds = *request.deadline.relative * unlimited.predicted.time_s;
-    options.deadline = std::min(options.deadline.value_or(seconds), seconds);
+    options.question.deadline = std::min(options.question.deadline.value_or(seconds), seconds);
   }
   return options;
 }
@@ -186,14 +189,16 @@ int64_t batch_of(const Compiled& compiled) {
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
-Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const plan::Plan* reuse,
+Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                            plan::Infeasible* infeasible, const Dump& dump) {
   const CostGraph& graph = compiled.training_cost.graph;
   const CostGraph& evaluation = compiled.evaluation_cost.graph;
   Planned planned;
 
   // What the step takes when nothing is planned: the figure that budgets are compared with.
-  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.options.in_place}));
+  PANTOUM_ASSIGN(
+      const problem::Plan unlimited,
+      plan::unplanned(graph, {.question = {.freedoms = {.in_place = request.options.question.freedoms.in_place}}}));
   planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
   planned.unplanned_time_s = unlimited.predicted.time_s;
   planned.unplanned_energy_j = unlimited.predicted.energy_j;
@@ -201,7 +206,7 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
   PANTOUM_TRY(find_plans(compiled, request.planner, options, reuse, infeasible, planned));
-  if (dump) dump("plan", artifact::to_json(planned.training).dump(1));
+  if (dump) dump("plan", problem::to_json(planned.training).dump(1));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
   PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
   if (planned.features) PANTOUM_TRY(checked(compiled.features_cost.graph, *planned.features, "features"));
@@ -213,13 +218,15 @@ Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request,
 }
 
 Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& request, plan::Infeasible* infeasible) {
-  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.options.in_place}));
+  PANTOUM_ASSIGN(
+      const problem::Plan unlimited,
+      plan::unplanned(graph, {.question = {.freedoms = {.in_place = request.options.question.freedoms.in_place}}}));
   PlannedGraph planned;
   planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
   planned.unplanned_time_s = unlimited.predicted.time_s;
   planned.unplanned_energy_j = unlimited.predicted.energy_j;
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, unlimited));
-  Result<plan::Plan> plan = make_plan(request.planner, graph, options, infeasible);
+  Result<problem::Plan> plan = make_plan(request.planner, graph, options, infeasible);
   if (!plan && infeasible != nullptr && infeasible->ram_certificate)
     PANTOUM_TRY(checked_refusal(graph, *infeasible->ram_certificate));
   PANTOUM_ASSIGN(planned.plan, std::move(plan));

@@ -4,24 +4,24 @@
 
 #include <algorithm>
 
-#include "plan/baseline.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::pipeline {
 namespace {
 
-using cost::CostGraph;
 using plan::Infeasible;
 using plan::PlanOptions;
+using problem::CostGraph;
 
-Result<plan::Plan> paging_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+Result<problem::Plan> paging_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   PlanOptions own = options;
-  own.remat = false;
+  own.question.freedoms.recomputing = false;
   return plan::make_plan(graph, own, infeasible);
 }
 
-Result<plan::Plan> remat_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+Result<problem::Plan> remat_only(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   PlanOptions own = options;
-  own.paging = false;
+  own.question.freedoms.paging = false;
   return plan::make_plan(graph, own, infeasible);
 }
 

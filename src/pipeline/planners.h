@@ -12,7 +12,7 @@ namespace pantoum::pipeline {
 struct NamedPlanner {
   std::string name, source;
   // As plan::make_plan. A planner that proves nothing leaves the plan's bound empty.
-  std::function<Result<plan::Plan>(const cost::CostGraph&, const plan::PlanOptions&, plan::Infeasible*)> plan;
+  std::function<Result<problem::Plan>(const problem::CostGraph&, const plan::PlanOptions&, plan::Infeasible*)> plan;
 };
 
 // All of them: this house's own, its ablations, the literature's.

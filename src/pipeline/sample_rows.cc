@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
+#include "data/batch_loader.h"
 #include "emit/project/samples.h"
-#include "train/batch_loader.h"
 
 namespace pantoum::pipeline {
 namespace {
 
-using train::Conversion;
+using data::Conversion;
 static_assert(static_cast<int>(Conversion::kNone) == PT_ROWS_AS_THEY_ARE &&
               static_cast<int>(Conversion::kNormalizeU8) == PT_ROWS_U8_NORMALIZED &&
               static_cast<int>(Conversion::kNormalizeF32) == PT_ROWS_F32_NORMALIZED &&
@@ -17,15 +17,15 @@ static_assert(static_cast<int>(Conversion::kNone) == PT_ROWS_AS_THEY_ARE &&
               static_cast<int>(Conversion::kU8ToI32) == PT_ROWS_U8_TO_I32 &&
               static_cast<int>(Conversion::kI32ToI64) == PT_ROWS_I32_TO_I64);
 
-Result<emit::SampleRows> rows_of(const artifact::SampleFile& file, Conversion conversion,
-                                 const train::Preparation& preparation, int64_t count) {
-  const auto bytes = static_cast<size_t>(artifact::sample_bytes(file));
+Result<emit::SampleRows> rows_of(const data::SampleFile& file, Conversion conversion,
+                                 const data::Preparation& preparation, int64_t count) {
+  const auto bytes = static_cast<size_t>(data::sample_bytes(file));
   emit::SampleRows rows;
   rows.stored_bytes = static_cast<uint8_t>(ir::size_of(file.dtype()));
   rows.elements = static_cast<uint32_t>(bytes / rows.stored_bytes);
   rows.conversion = static_cast<uint8_t>(conversion);
   if (conversion == Conversion::kNormalizeU8 || conversion == Conversion::kNormalizeF32)
-    for (const train::Normalization& each : preparation.normalization)
+    for (const data::Normalization& each : preparation.normalization)
       rows.planes.insert(rows.planes.end(), {each.mean, each.deviation});
   if (conversion == Conversion::kNormalizeU8 && rows.planes.empty()) rows.planes = {0.0F, 1.0F};
   rows.data.resize(bytes * static_cast<size_t>(count));
@@ -36,26 +36,26 @@ Result<emit::SampleRows> rows_of(const artifact::SampleFile& file, Conversion co
 
 }  // namespace
 
-Result<emit::Samples> sample_rows(const artifact::Dataset& data, const ir::Graph& training,
-                                  const train::Preparation& preparation, int64_t count) {
+Result<emit::Samples> sample_rows(const data::Dataset& data, const ir::Graph& training,
+                                  const data::Preparation& preparation, int64_t count) {
   emit::Samples samples;
   if (data.count() == 0) return samples;
-  std::vector<train::BatchView> batch;
+  std::vector<data::BatchView> batch;
   std::vector<ir::ValueId> values = training.inputs;
   values.insert(values.end(), training.labels.begin(), training.labels.end());
   for (const ir::ValueId id : values) {
     const ir::Value& value = training.value(id);
     batch.push_back({.name = value.name, .dtype = value.type.dtype, .shape = value.type.shape, .data = {}});
   }
-  train::BatchLoader loader(preparation, training.inputs.size(), training.labels.size());
+  data::BatchLoader loader(preparation, training.inputs.size(), training.labels.size());
   PANTOUM_TRY(loader.bind(data, batch));
   const int64_t taken = count == 0 ? data.count() : std::min(count, data.count());
   samples.count = static_cast<uint32_t>(taken);
   for (size_t at = 0; at < values.size(); ++at) {
     const size_t label = at - training.inputs.size();
-    const artifact::SampleFile& file = at < training.inputs.size() ? *data.inputs[at]
-                                       : label == 0                ? *data.labels
-                                                                   : *data.more_labels[label - 1];
+    const data::SampleFile& file = at < training.inputs.size() ? *data.inputs[at]
+                                   : label == 0                ? *data.labels
+                                                               : *data.more_labels[label - 1];
     PANTOUM_ASSIGN(emit::SampleRows rows, rows_of(file, loader.conversions()[at], preparation, taken));
     samples.rows.push_back(std::move(rows));
   }

@@ -3,16 +3,16 @@
 
 #include <cstdint>
 
-#include "artifact/dataset.h"
+#include "data/dataset.h"
+#include "data/preparation.h"
 #include "emit/firmware.h"
 #include "ir/graph.h"
-#include "train/preparation.h"
 
 namespace pantoum::pipeline {
 
 // The first `count` samples (all, where there are fewer; 0: all) for the batch of this graph's step. E0262, E0260 as
 // training has them.
-[[nodiscard]] Result<emit::Samples> sample_rows(const artifact::Dataset& data, const ir::Graph& training,
-                                                const train::Preparation& preparation, int64_t count);
+[[nodiscard]] Result<emit::Samples> sample_rows(const data::Dataset& data, const ir::Graph& training,
+                                                const data::Preparation& preparation, int64_t count);
 
 }  // namespace pantoum::pipeline

@@ -9,24 +9,26 @@
 
 #include "base/units.h"
 #include "check/certificate.h"
-#include "cost/cost_graph_json.h"
 #include "pipeline/sweep_folder.h"
-#include "plan/objective.h"
+#include "problem/cost_graph_json.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::pipeline {
 namespace {
 
-using cost::Bytes;
-using cost::CostGraph;
+using problem::Bytes;
+using problem::CostGraph;
 using report::SweepRow;
 using report::SweepStatus;
 
 Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& request) {
-  PANTOUM_ASSIGN(const plan::Plan unlimited, plan::unplanned(graph, {.in_place = request.plan.options.in_place}));
+  PANTOUM_ASSIGN(const problem::Plan unlimited,
+                 plan::unplanned(
+                     graph, {.question = {.freedoms = {.in_place = request.plan.options.question.freedoms.in_place}}}));
   PlanRequest smallest = request.plan;
-  smallest.options.ram = request.budgets.front();
+  smallest.options.question.budget = request.budgets.front();
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unlimited));
-  const std::string text = cost::to_json(graph).dump();
+  const std::string text = problem::to_json(graph).dump();
   return report::SweepHead{.version = request.version,
                            .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
                            .name = graph.name,
@@ -38,11 +40,11 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
 }
 
 // Gap and status, of the plan's value and bound.
-void conclude(plan::Plan& plan, double gap) {
+void conclude(problem::Plan& plan, double gap) {
   const double value = value_of(plan);
   const std::optional<double> bound = bound_of(plan);
   plan.gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
-  plan.status = plan.gap <= gap ? plan::Status::kOptimal : plan::Status::kFeasible;
+  plan.status = plan.gap <= gap ? problem::Status::kOptimal : problem::Status::kFeasible;
 }
 
 // The curve of one planner, from the smallest budget up.
@@ -77,13 +79,13 @@ class Curve {
       const SweepRow *less = folder_.find(planner_.name, head_.budgets[at - 1]),
                      *more = folder_.find(planner_.name, head_.budgets[at]);
       if (less == nullptr || more == nullptr || !less->has_plan() || !more->has_plan()) continue;
-      PANTOUM_ASSIGN(const plan::Plan from, folder_.plan_of(*more));
-      PANTOUM_ASSIGN(plan::Plan to, folder_.plan_of(*less));
+      PANTOUM_ASSIGN(const problem::Plan from, folder_.plan_of(*more));
+      PANTOUM_ASSIGN(problem::Plan to, folder_.plan_of(*less));
       if ((!from.certificate && from.lines.empty()) || bound_of(from).value_or(0) <= bound_of(to).value_or(0)) continue;
       to.certificate = from.certificate;
       to.lines = from.lines;
       to.bound.any_order = from.bound.any_order;
-      bound_of(to.bound, to.objective) = bound_of(from);
+      bound_of(to.bound, to.question.objective) = bound_of(from);
       if (!check::check_bound(to, value_of(to))) continue;  // it is for another order
       conclude(to, head_.options.gap);
       SweepRow row = *less;
@@ -103,10 +105,10 @@ class Curve {
 
   Result<void> ask(SweepRow& row) {
     plan::PlanOptions options = head_.options;
-    options.ram = row.ram_bytes - head_.reserve;
+    options.question.budget = row.ram_bytes - head_.reserve;
     options.warm_start = last_ ? &*last_ : nullptr;
     plan::Infeasible none;
-    Result<plan::Plan> plan = planner_.plan(graph_, options, &none);
+    Result<problem::Plan> plan = planner_.plan(graph_, options, &none);
     if (!plan && !last_) return refuse(plan.error(), none, row);
     row.carried = last_ && (!plan || value_of(*last_) <= value_of(*plan));
     if (row.carried)
@@ -119,17 +121,17 @@ class Curve {
   }
 
   // The last plan answers this budget too; a bound is that of this budget's own question.
-  void carry(const plan::Plan* fresh, const plan::PlanOptions& options) {
-    last_->budget_bytes = options.ram;
-    last_->bound = fresh ? fresh->bound : plan::Bound{};
+  void carry(const problem::Plan* fresh, const plan::PlanOptions& options) {
+    last_->question.budget = options.question.budget_bytes();
+    last_->bound = fresh ? fresh->bound : problem::Bound{};
     last_->certificate = fresh ? fresh->certificate : std::nullopt;
-    last_->lines = fresh ? fresh->lines : std::vector<plan::Certificate>{};
+    last_->lines = fresh ? fresh->lines : std::vector<problem::Certificate>{};
     conclude(*last_, options.gap);
     last_->solver_seconds = fresh ? fresh->solver_seconds : 0;
   }
 
-  static void describe(SweepRow& row, const plan::Plan& plan) {
-    row.status = plan.status == plan::Status::kOptimal ? SweepStatus::kOptimal : SweepStatus::kFeasible;
+  static void describe(SweepRow& row, const problem::Plan& plan) {
+    row.status = plan.status == problem::Status::kOptimal ? SweepStatus::kOptimal : SweepStatus::kFeasible;
     row.bound = plan.bound;
     row.gap = plan.gap;
     row.seconds = plan.solver_seconds;
@@ -155,8 +157,8 @@ class Curve {
   const report::SweepHead& head_;
   const NamedPlanner& planner_;
   SweepFolder& folder_;
-  std::optional<plan::Plan> last_;  // of the largest budget so far
-  plan::Infeasible none_;           // of the largest budget that was proved infeasible
+  std::optional<problem::Plan> last_;  // of the largest budget so far
+  plan::Infeasible none_;              // of the largest budget that was proved infeasible
 };
 
 // By planner as planners() has them, budgets upward: the same whatever the order of the runs.

@@ -12,9 +12,9 @@
 namespace pantoum::pipeline {
 
 struct SweepRequest {
-  std::string version;               // of the program: another one's rows are not mixed with this one's
-  PlanRequest plan;                  // options.ram is not used
-  std::vector<cost::Bytes> budgets;  // upward, each once
+  std::string version;                  // of the program: another one's rows are not mixed with this one's
+  PlanRequest plan;                     // options.question.budget_bytes() is not used
+  std::vector<problem::Bytes> budgets;  // upward, each once
   std::vector<NamedPlanner> planners;
   std::string folder;
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
@@ -26,6 +26,6 @@ struct SweepRequest {
 // taken as it is; a row whose planning was stopped is not kept. Rows of planners that were asked for earlier are among
 // the answer's. Writes the folder's CSV, JSON and SVG, when stopped too.
 //   errors  E0280, E0281, E0901 of the folder; E0300 nothing is left of a budget; E0001 a plan that the checker rejects
-[[nodiscard]] Result<report::Sweep> run_sweep(const cost::CostGraph& graph, const SweepRequest& request);
+[[nodiscard]] Result<report::Sweep> run_sweep(const problem::CostGraph& graph, const SweepRequest& request);
 
 }  // namespace pantoum::pipeline

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "artifact/plan_json.h"
 #include "base/files.h"
-#include "cost/json_text.h"
+#include "base/json_text.h"
+#include "problem/plan_json.h"
 #include "report/sweep_chart.h"
 
 namespace pantoum::pipeline {
@@ -104,14 +104,14 @@ Result<void> SweepFolder::read_rows(std::string_view text, const report::SweepHe
   return {};
 }
 
-const report::SweepRow* SweepFolder::find(const std::string& planner, cost::Bytes ram) const {
+const report::SweepRow* SweepFolder::find(const std::string& planner, problem::Bytes ram) const {
   for (const report::SweepRow& row : rows_)
     if (row.planner == planner && row.ram_bytes == ram) return &row;
   return nullptr;
 }
 
-Result<void> SweepFolder::add(const report::SweepRow& row, const plan::Plan* plan) {
-  if (plan != nullptr) PANTOUM_TRY(artifact::write_plan(*plan, plan_path(row)));
+Result<void> SweepFolder::add(const report::SweepRow& row, const problem::Plan* plan) {
+  if (plan != nullptr) PANTOUM_TRY(problem::write_plan(*plan, plan_path(row)));
   PANTOUM_TRY(log_->append(report::to_json(row).dump()));
   keep(row);
   return {};
@@ -126,8 +126,8 @@ void SweepFolder::keep(report::SweepRow row) {
   rows_.push_back(std::move(row));
 }
 
-Result<plan::Plan> SweepFolder::plan_of(const report::SweepRow& row) const {
-  return artifact::read_plan(plan_path(row));
+Result<problem::Plan> SweepFolder::plan_of(const report::SweepRow& row) const {
+  return problem::read_plan(plan_path(row));
 }
 
 std::string SweepFolder::plan_path(const report::SweepRow& row) const {
@@ -137,7 +137,7 @@ std::string SweepFolder::plan_path(const report::SweepRow& row) const {
 Result<void> SweepFolder::write_results(const report::Sweep& sweep) const {
   const std::filesystem::path folder(path_);
   PANTOUM_TRY(base::write_file_atomically((folder / "sweep.csv").string(), report::to_csv(sweep)));
-  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.json").string(), cost::json_text(report::to_json(sweep))));
+  PANTOUM_TRY(base::write_file_atomically((folder / "sweep.json").string(), base::json_text(report::to_json(sweep))));
   return base::write_file_atomically((folder / "sweep.svg").string(), report::to_svg(sweep));
 }
 

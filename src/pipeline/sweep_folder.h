@@ -20,10 +20,10 @@ class SweepFolder {
   [[nodiscard]] static Result<SweepFolder> open(const std::string& path, const report::SweepHead& head);
 
   [[nodiscard]] const std::vector<report::SweepRow>& rows() const { return rows_; }
-  [[nodiscard]] const report::SweepRow* find(const std::string& planner, cost::Bytes ram) const;
+  [[nodiscard]] const report::SweepRow* find(const std::string& planner, problem::Bytes ram) const;
   // The plan first, then the row: a row that is there has its plan. In place of an older one of its planner and budget.
-  [[nodiscard]] Result<void> add(const report::SweepRow& row, const plan::Plan* plan);
-  [[nodiscard]] Result<plan::Plan> plan_of(const report::SweepRow& row) const;
+  [[nodiscard]] Result<void> add(const report::SweepRow& row, const problem::Plan* plan);
+  [[nodiscard]] Result<problem::Plan> plan_of(const report::SweepRow& row) const;
   [[nodiscard]] Result<void> write_results(const report::Sweep& sweep) const;
 
  private:

@@ -192,21 +192,21 @@ Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& opti
   PANTOUM_ASSIGN(Boxes boxes, make_boxes(stays, options.align));
   pin_stripes(boxes);
   const Bytes least = least_arena(boxes);
-  if (options.capacity > 0 && least > options.capacity) {
+  if (options.budget && least > *options.budget) {
     shortfall->proved = true;
     return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
-                                     options.capacity));
+                                     *options.budget));
   }
   Attempt attempt{.boxes = boxes, .least = least, .limit = limit, .best = {}, .best_order = {}};
-  if (options.capacity == 0) {
+  if (!options.budget) {
     shrink(attempt);
     return by_stay(stays, boxes, attempt.best);
   }
-  const Outcome outcome = fit(attempt, options.capacity);
+  const Outcome outcome = fit(attempt, *options.budget);
   if (outcome == Outcome::kFound) return by_stay(stays, boxes, attempt.best);
   *shortfall = {outcome == Outcome::kNone, attempt.best.arena};
   return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
-                                   options.capacity));
+                                   *options.budget));
 }
 
 }  // namespace pantoum::place

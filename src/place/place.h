@@ -23,9 +23,9 @@ struct Stay {
 
 struct PlaceOptions {
   Bytes align = 1;
-  Bytes capacity = 0;    // the arena may not be larger; 0: as small as can be found
-  double seconds = 1.0;  // for all of it, kept to 50 ms; ignored when `steps` > 0
-  int64_t steps = 0;     // > 0: nodes of search instead of a clock (reproducible)
+  std::optional<Bytes> budget;  // the arena may not be larger; none: as small as can be found
+  double seconds = 1.0;         // for all of it, kept to 50 ms; ignored when `steps` > 0
+  int64_t steps = 0;            // > 0: nodes of search instead of a clock (reproducible)
 };
 
 // What is known where no offsets were found.
@@ -43,14 +43,14 @@ struct Placement {
 // smaller.
 [[nodiscard]] Bytes load_of(const std::vector<Stay>& stays, Bytes align);
 
-// Offsets within capacity, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
+// Offsets within the budget, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
 // stays collide. First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc
 // (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics; where
 // the time ends before them, what is left is put on top.
 [[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options,
                                       Shortfall* shortfall = nullptr);
 
-// E0312 unless no two stays overlap, groups share offsets, alignment and capacity hold. O(n^2), shares nothing with the
+// E0312 unless no two stays overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with the
 // search.
 [[nodiscard]] Result<void> validate(const std::vector<Stay>& stays, const Placement& placement,
                                     const PlaceOptions& options);

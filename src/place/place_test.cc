@@ -82,9 +82,9 @@ Bytes smallest_arena(const std::vector<Stay>& stays) {
 // The truth for a handful of stays: tries all offsets of the stays from `next` on.
 bool any_offsets_fit(const std::vector<Stay>& stays, Placement& placement, const PlaceOptions& options,
                      size_t next = 0) {
-  placement.arena_bytes = options.capacity;
+  placement.arena_bytes = *options.budget;
   if (next == stays.size()) return true;
-  for (Bytes at = 0; at + stays[next].size <= options.capacity; at += options.align) {
+  for (Bytes at = 0; at + stays[next].size <= *options.budget; at += options.align) {
     if (stays[next].fixed && *stays[next].fixed != at) continue;
     placement.at.resize(next + 1);
     placement.at[next] = at;
@@ -133,8 +133,7 @@ TEST(PlaceStays, PlacesRandomStaysSoThatTheJudgeAgrees) {
     const auto valid = validate(stays, *placement, options);
     ASSERT_TRUE(valid.has_value()) << round << to_text(valid.error());
     EXPECT_GE(placement->arena_bytes, load_of(stays, align)) << round;
-    const PlaceOptions exact{
-        .align = align, .capacity = std::max<Bytes>(1, placement->arena_bytes), .steps = 2'000'000};
+    const PlaceOptions exact{.align = align, .budget = std::max<Bytes>(1, placement->arena_bytes), .steps = 2'000'000};
     Shortfall shortfall;
     const auto again = place(stays, exact, &shortfall);
     ASSERT_TRUE(again.has_value()) << round << (shortfall.proved ? " with a false proof" : " within the steps");
@@ -148,9 +147,9 @@ TEST(PlaceStays, FindsTheSmallestArenaOrProvesThatThereIsNone) {
   for (int round = 0; round < 300; ++round) {
     const auto stays = random_pairs(random);
     const Bytes smallest = smallest_arena(stays);
-    EXPECT_TRUE(place(stays, {.capacity = smallest, .steps = 1'000'000}).has_value()) << round;
+    EXPECT_TRUE(place(stays, {.budget = smallest, .steps = 1'000'000}).has_value()) << round;
     Shortfall shortfall;
-    EXPECT_FALSE(place(stays, {.capacity = smallest - 1, .steps = 1'000'000}, &shortfall).has_value()) << round;
+    EXPECT_FALSE(place(stays, {.budget = smallest - 1, .steps = 1'000'000}, &shortfall).has_value()) << round;
     EXPECT_TRUE(shortfall.proved) << round;
     above_load += smallest > load_of(stays, 1) ? 1 : 0;
   }
@@ -172,7 +171,7 @@ TEST(PlaceStays, FitsWheneverAnyOffsetsDo) {
     }
     if (round % 2 == 0) stays[0].fixed = align * below(4);
     if (round % 4 == 0 && stays[1].group < 0) stays[1].fixed = align * below(4);
-    const PlaceOptions options{.align = align, .capacity = load_of(stays, align) + below(2), .steps = 1'000'000};
+    const PlaceOptions options{.align = align, .budget = load_of(stays, align) + below(2), .steps = 1'000'000};
     Placement truth;
     const bool fits = any_offsets_fit(stays, truth, options);
     Shortfall shortfall;
@@ -184,7 +183,7 @@ TEST(PlaceStays, FitsWheneverAnyOffsetsDo) {
     const auto boxes = make_boxes(stays, align);
     SearchLimit limit{100'000, {}};
     const int32_t reach = round % 3;
-    const bool overfull = boxes && some_window_overfull(*boxes, options.capacity, reach, limit);
+    const bool overfull = boxes && some_window_overfull(*boxes, *options.budget, reach, limit);
     EXPECT_FALSE(fits && overfull) << round;
     windows += overfull ? 1 : 0;
     fitted += fits ? 1 : 0;
@@ -198,7 +197,7 @@ TEST(PlaceStays, FitsWheneverAnyOffsetsDo) {
 TEST(PlaceStays, KeepsFixedAndGroupedStaysTogether) {
   // w is fixed at 8 and updated in place by w', its group; y must go around them.
   const std::vector<Stay> stays = {{0, 5, 8, 1, Bytes{8}}, {5, 9, 8, 1, {}}, {0, 9, 8, -1, {}}, {2, 7, 16, -1, {}}};
-  const auto placement = place(stays, {.align = 8, .capacity = 32});
+  const auto placement = place(stays, {.align = 8, .budget = 32});
   ASSERT_TRUE(placement.has_value());
   EXPECT_EQ(placement->at[0], 8);
   EXPECT_EQ(placement->at[1], 8);
@@ -209,7 +208,7 @@ TEST(PlaceStays, KeepsFixedAndGroupedStaysTogether) {
 TEST(PlaceStays, SearchesAroundFixedStays) {
   // Only one arrangement fits: the small stay below the fixed one, the large one above.
   const std::vector<Stay> stays = {{0, 4, 4, -1, Bytes{3}}, {0, 4, 3, -1, {}}, {0, 4, 9, -1, {}}};
-  const auto placement = place(stays, {.capacity = 16});
+  const auto placement = place(stays, {.budget = 16});
   ASSERT_TRUE(placement.has_value());
   EXPECT_EQ(placement->at, (std::vector<Bytes>{3, 0, 7}));
 }
@@ -217,7 +216,7 @@ TEST(PlaceStays, SearchesAroundFixedStays) {
 TEST(PlaceStays, LetsTheTopmostStayEndUnaligned) {
   const std::vector<Stay> stays = {{0, 1, 5, -1, {}}, {0, 1, 7, -1, {}}};
   EXPECT_EQ(load_of(stays, 4), 13);  // 8 + 5, not 8 + 8
-  const auto placement = place(stays, {.align = 4, .capacity = 13});
+  const auto placement = place(stays, {.align = 4, .budget = 13});
   ASSERT_TRUE(placement.has_value());
   EXPECT_EQ(placement->arena_bytes, 13);
 }
@@ -237,7 +236,7 @@ TEST(PlaceStays, RefusesCollidingFixed) {
 
 TEST(PlaceStays, ProvesThatTheLoadDoesNotFit) {
   Shortfall shortfall;
-  const auto placement = place({{0, 2, 4, -1, {}}, {1, 3, 4, -1, {}}}, {.capacity = 7}, &shortfall);
+  const auto placement = place({{0, 2, 4, -1, {}}, {1, 3, 4, -1, {}}}, {.budget = 7}, &shortfall);
   ASSERT_FALSE(placement.has_value());
   EXPECT_EQ(placement.error().code, "E0310");
   EXPECT_TRUE(shortfall.proved);
@@ -278,7 +277,7 @@ TEST(PlaceStays, SolvesMiniMallocsInstances) {
   for (const char* name : {"A", "B", "C", "D", "E"}) {
     const auto stays = read_csv(folder / (std::string(name) + ".1048576.csv"));
     ASSERT_GT(stays.size(), 100U) << name;
-    const PlaceOptions options{.capacity = 1048576, .steps = 3'000'000};
+    const PlaceOptions options{.budget = 1048576, .steps = 3'000'000};
     const auto placement = place(stays, options);
     ASSERT_TRUE(placement.has_value()) << name;
     EXPECT_TRUE(validate(stays, *placement, options).has_value()) << name;
@@ -293,9 +292,9 @@ TEST(PlaceStays, ProvesThatOneOfTwoHalvesDoesNotFit) {
     auto stays = random_pairs(random);
     const Bytes load = load_of(stays, 1);
     Shortfall alone, together;
-    const bool fits = place(stays, {.capacity = load, .steps = 1'000'000}, &alone).has_value();
+    const bool fits = place(stays, {.budget = load, .steps = 1'000'000}, &alone).has_value();
     for (int stay = 0; stay < 5; ++stay) stays.push_back({20 + stay, 22 + stay, load / 2, -1, {}});
-    EXPECT_EQ(place(stays, {.capacity = load, .steps = 1'000'000}, &together).has_value(), fits) << round;
+    EXPECT_EQ(place(stays, {.budget = load, .steps = 1'000'000}, &together).has_value(), fits) << round;
     EXPECT_EQ(alone.proved, together.proved) << round;
     proved += alone.proved ? 1 : 0;
   }
@@ -317,7 +316,7 @@ TEST(PlaceStays, ProvesByOneMomentThatNothingFits) {
   }
   stays.push_back({100, 101, 60 - load[100], -1, {}});
   Shortfall shortfall;
-  EXPECT_FALSE(place(stays, {.capacity = 77, .steps = 100'000}, &shortfall).has_value());
+  EXPECT_FALSE(place(stays, {.budget = 77, .steps = 100'000}, &shortfall).has_value());
   EXPECT_TRUE(shortfall.proved);
 }
 
@@ -329,12 +328,12 @@ TEST(ValidatePlaces, RefusesWhatBreaksTheContract) {
     const auto valid = validate(stays, placement, options);
     return valid ? "valid" : valid.error().code;
   };
-  EXPECT_EQ(code({{0, 3, 0, 0}, 8}, {}), "E0312");               // overlap
-  EXPECT_EQ(code({{0, 4, 0, 4}, 8}, {}), "E0312");               // a group with two offsets
-  EXPECT_EQ(code({{0, 4, 0, 0}, 7}, {}), "E0312");               // above the arena
-  EXPECT_EQ(code({{0, 4, 0, 0}, 8}, {.capacity = 7}), "E0312");  // above the capacity
-  EXPECT_EQ(code({{0, 4, 0, 0}, 8}, {.align = 8}), "E0312");     // not aligned
-  EXPECT_EQ(code({{0, 4, 0}, 8}, {}), "E0312");                  // one is missing
+  EXPECT_EQ(code({{0, 3, 0, 0}, 8}, {}), "E0312");             // overlap
+  EXPECT_EQ(code({{0, 4, 0, 4}, 8}, {}), "E0312");             // a group with two offsets
+  EXPECT_EQ(code({{0, 4, 0, 0}, 7}, {}), "E0312");             // above the arena
+  EXPECT_EQ(code({{0, 4, 0, 0}, 8}, {.budget = 7}), "E0312");  // above the budget
+  EXPECT_EQ(code({{0, 4, 0, 0}, 8}, {.align = 8}), "E0312");   // not aligned
+  EXPECT_EQ(code({{0, 4, 0}, 8}, {}), "E0312");                // one is missing
 }
 
 }  // namespace

@@ -36,9 +36,9 @@ bool collide(const Stay& a, Bytes at_a, const Stay& b, Bytes at_b) {
 Result<void> validate(const std::vector<Stay>& stays, const Placement& placement, const PlaceOptions& options) {
   if (placement.at.size() != stays.size())
     return fail("E0312", fmt::format("{} stays and {} offsets", stays.size(), placement.at.size()));
-  if (options.capacity > 0 && placement.arena_bytes > options.capacity)
+  if (options.budget && placement.arena_bytes > *options.budget)
     return fail("E0312",
-                fmt::format("the arena has {} bytes, and may have {}", placement.arena_bytes, options.capacity));
+                fmt::format("the arena has {} bytes, and may have {}", placement.arena_bytes, *options.budget));
   std::unordered_map<int32_t, Bytes> offset_of_group;
   for (size_t stay = 0; stay < stays.size(); ++stay) {
     const Bytes at = placement.at[stay];

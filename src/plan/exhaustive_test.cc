@@ -6,14 +6,16 @@
 #include <cmath>
 
 #include "check/certificate.h"
-#include "check/random_case.h"
-#include "check/random_graph.h"
 #include "check/replay.h"
-#include "plan/exhaustive_fixture.h"
-#include "plan/objective.h"
 #include "plan/planner.h"
+#include "problem/objective_values.h"
+#include "testing/exhaustive_plans.h"
+#include "testing/random_case.h"
+#include "testing/random_graph.h"
 
 namespace pantoum::plan {
+
+using problem::Status;
 namespace {
 
 using plan_test::exhaustive_optimum;
@@ -36,7 +38,7 @@ CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; 
 
 // No deadline: does the search know what a plan costs, and not only a lower bound of it?
 bool exact(const CostGraph& graph, Objective objective = Objective::kEnergy) {
-  if (graph.device.pager.mode != cost::PagerMode::kAsync) return true;
+  if (graph.device.pager.mode != problem::PagerMode::kAsync) return true;
   return objective == Objective::kEnergy && graph.device.idle_w == 0;
 }
 
@@ -55,7 +57,7 @@ std::vector<Bytes> budgets_of(const CostGraph& graph) {
 }
 
 std::string told(uint64_t seed, const PlanOptions& options) {
-  return "seed " + std::to_string(seed) + ", " + std::to_string(options.ram) + " bytes";
+  return "seed " + std::to_string(seed) + ", " + std::to_string(options.question.budget_bytes()) + " bytes";
 }
 
 struct Tally {
@@ -79,13 +81,13 @@ void report(const Tally& tally) {
 
 // One question, asked of the planner and of the search.
 std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions options, Tally& tally) {
-  ExhaustiveOptions rules{.paging = options.paging,
-                          .remat = options.remat,
-                          .in_place = options.in_place,
-                          .objective = options.objective,
-                          .deadline = options.deadline,
-                          .most_energy = options.most_energy};
-  const std::optional<double> optimum = exhaustive_optimum(graph, options.ram, rules);
+  ExhaustiveOptions rules{.paging = options.question.freedoms.paging,
+                          .remat = options.question.freedoms.recomputing,
+                          .in_place = options.question.freedoms.in_place,
+                          .objective = options.question.objective,
+                          .deadline = options.question.deadline,
+                          .most_energy = options.question.energy_limit};
+  const std::optional<double> optimum = exhaustive_optimum(graph, options.question.budget_bytes(), rules);
   if (!optimum) return std::nullopt;
   ++tally.asked;
   Infeasible why;
@@ -93,7 +95,7 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
   if (!plan) {
     if (plan.error().code == "E0301") {
       EXPECT_TRUE(std::isinf(*optimum)) << to_text(plan.error());
-      EXPECT_LT(options.ram, why.min_ram_bound_bytes);
+      EXPECT_LT(options.question.budget_bytes(), why.min_ram_bound_bytes);
       tally.refused += 1;
     } else {
       EXPECT_EQ(plan.error().code, "E0302") << to_text(plan.error());
@@ -102,22 +104,22 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
     return std::nullopt;
   }
   ++tally.planned;
-  const auto found = check::replay(graph, *plan, {.ram_bytes = options.ram, .deadline_s = options.deadline});
+  const auto found = check::replay(graph, *plan, options.question);
   EXPECT_TRUE(found) << to_text(found.error());
   EXPECT_GE(value_of(*plan), *optimum * (1 - kRounding)) << "the search misses plans";
   if (const auto bound = bound_of(*plan)) {  // what transfers in flight cost by their time is above the envelope
-    const double least = exact(graph, options.objective) ? *optimum : value_of(*plan);
+    const double least = exact(graph, options.question.objective) ? *optimum : value_of(*plan);
     EXPECT_LE(*bound, least * (1 + kRounding)) << "not a bound";
   }
   if (plan->certificate) {
     const auto proved = check::check_bound(*plan, value_of(*plan));
     EXPECT_TRUE(proved) << to_text(proved.error());
   }
-  if (plan->status == Status::kOptimal && exact(graph, options.objective)) {
+  if (plan->status == Status::kOptimal && exact(graph, options.question.objective)) {
     EXPECT_LE(value_of(*plan) * (1 - options.gap), *optimum * (1 + kRounding)) << "not optimal";
   }
   tally.optimal += plan->status == Status::kOptimal ? 1 : 0;
-  if (exact(graph, options.objective)) {
+  if (exact(graph, options.question.objective)) {
     ++tally.known;
     tally.equal += value_of(*plan) <= *optimum * (1 + 1e-6) ? 1 : 0;
   }
@@ -127,7 +129,7 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
 // A plan that says nothing of itself, and has all the RAM that it wants.
 Result<check::Found> replayed(const CostGraph& graph, Plan plan) {
   plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
-  return check::replay(graph, plan, {.ram_bytes = Bytes{1} << 40});
+  return check::replay(graph, plan, {.budget = Bytes{1} << 40});
 }
 
 TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
@@ -169,7 +171,7 @@ const std::vector<Question>& questions() {
 }
 
 PlanOptions options_for(Bytes ram) {
-  return {.ram = ram, .reorder = false, .effort = 1, .threads = 1};
+  return {.question = {.budget = ram, .freedoms = {.reordering = false}}, .effort = 1, .threads = 1};
 }
 
 TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
@@ -194,7 +196,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
     if (seed % 3 != 0) continue;
     for (const Bytes ram : budgets) {
       PlanOptions options = options_for(ram);
-      options.objective = Objective::kTime;
+      options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
       const auto plan = hold_against_search(graph, options, tally);
       const auto energy = exhaustive_optimum(graph, ram);
@@ -218,7 +220,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
       if (!soonest || std::isinf(*soonest)) continue;
       for (const double slack : {0.95, 1.01, 1.3}) {
         PlanOptions options = options_for(ram);
-        options.deadline = *soonest * slack;
+        options.question.deadline = *soonest * slack;
         SCOPED_TRACE(told(seed, options) + ", " + std::to_string(slack) + " of the least time");
         const auto plan = hold_against_search(graph, options, tally);
         if (plan && plan->bound.time_s) {
@@ -240,7 +242,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
     if (seed % 3 != 2) continue;
     for (const Bytes ram : budgets) {
       PlanOptions options = options_for(ram);
-      options.objective = Objective::kEdp;
+      options.question.objective = Objective::kEdp;
       SCOPED_TRACE(told(seed, options));
       const auto plan = hold_against_search(graph, options, tally);
       if (!plan) continue;
@@ -275,12 +277,12 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
       for (const double slack : {0.95, 1.001, 1.1}) {
         for (const Objective objective : {Objective::kTime, Objective::kEdp}) {
           PlanOptions options = options_for(ram);
-          options.objective = objective;
-          options.most_energy = *cheapest * slack;
+          options.question.objective = objective;
+          options.question.energy_limit = *cheapest * slack;
           SCOPED_TRACE(told(seed, options) + ", " + std::to_string(slack) + " of the least energy");
           const auto plan = hold_against_search(graph, options, tally);
           if (!plan) continue;
-          EXPECT_LE(plan->predicted.energy_j, *options.most_energy);
+          EXPECT_LE(plan->predicted.energy_j, *options.question.energy_limit);
           const auto proved = check::check_bound(*plan, value_of(*plan));
           EXPECT_TRUE(proved || proved.error().message == "the plan has none") << to_text(proved.error());
         }
@@ -299,16 +301,16 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
 TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
   int known = 0, equal = 0, moving = 0;
   for (const auto& [seed, given, budgets] : questions()) {
-    if (seed % 2 != 0 || given.device.pager.mode == cost::PagerMode::kNone) continue;
+    if (seed % 2 != 0 || given.device.pager.mode == problem::PagerMode::kNone) continue;
     CostGraph graph = given;
     graph.device.idle_w = 0;
     graph.device.pager.block_bytes = 1;
     graph.device.pager.in = graph.device.pager.out = {.latency_s = 0, .bytes_per_s = 1e30, .w = 1e30};
-    for (cost::Op& op : graph.ops)
-      for (cost::Choice& choice : op.choices) choice.energy_j = 0;
+    for (problem::Op& op : graph.ops)
+      for (problem::Choice& choice : op.choices) choice.energy_j = 0;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
       PlanOptions options = options_for(ram);
-      options.objective = Objective::kTime;
+      options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
       const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
       const Result<Plan> plan = make_plan(graph, options);
@@ -334,20 +336,20 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
     if (seed % 2 != 0) continue;
     for (const bool paging : {false, true}) {
       PlanOptions options = options_for(budgets[0] * 3 / 4);
-      options.paging = paging;
+      options.question.freedoms.paging = paging;
       const auto soonest = exhaustive_optimum(graph, Bytes{1} << 40, {.objective = Objective::kTime});
-      if (options.ram <= 0 || !soonest || std::isinf(*soonest)) continue;
-      if (paging) options.deadline = *soonest * 1.02;
+      if (options.question.budget_bytes() <= 0 || !soonest || std::isinf(*soonest)) continue;
+      if (paging) options.question.deadline = *soonest * 1.02;
       SCOPED_TRACE(told(seed, options));
       Infeasible why;
       if (make_plan(graph, options, &why) || why.min_ram_bound_bytes <= 1) continue;
       if (paging && !exact(graph, Objective::kTime)) {  // the search knows no transfer's time
-        options.ram = why.min_ram_bound_bytes - 1;
+        options.question.budget = why.min_ram_bound_bytes - 1;
         options.without.add(Switch::kFlowCuts);
-        EXPECT_FALSE(make_plan(graph, options)) << options.ram << " bytes do: " << why.why;
+        EXPECT_FALSE(make_plan(graph, options)) << options.question.budget_bytes() << " bytes do: " << why.why;
       } else {
-        const auto below =
-            exhaustive_optimum(graph, why.min_ram_bound_bytes - 1, {.paging = paging, .deadline = options.deadline});
+        const auto below = exhaustive_optimum(graph, why.min_ram_bound_bytes - 1,
+                                              {.paging = paging, .deadline = options.question.deadline});
         EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;
       }
       if (!why.ram_certificate) continue;
@@ -367,9 +369,9 @@ TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
     if (seed % 4 != 0) continue;
     for (const int without : {0, 1, 2}) {
       PlanOptions options = options_for(budgets[1 + seed / 4 % 2]);
-      options.paging = without != 0;
-      options.remat = without != 1;
-      options.in_place = without != 2;
+      options.question.freedoms.paging = without != 0;
+      options.question.freedoms.recomputing = without != 1;
+      options.question.freedoms.in_place = without != 2;
       SCOPED_TRACE(told(seed, options) + ", without feature " + std::to_string(without));
       (void)hold_against_search(graph, options, tally);
     }
@@ -392,10 +394,10 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
     for (const Bytes ram : {budgets[0], budgets[1]}) {
       PlanOptions options = options_for(ram);
       options.without.add(GetParam().rule);
-      if ((seed / all_switches().size()) % 3 == 1) options.objective = Objective::kTime;
+      if ((seed / all_switches().size()) % 3 == 1) options.question.objective = Objective::kTime;
       if ((seed / all_switches().size()) % 3 == 2 && exact(graph, Objective::kTime)) {
         const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
-        if (soonest && std::isfinite(*soonest)) options.deadline = *soonest * 1.1;
+        if (soonest && std::isfinite(*soonest)) options.question.deadline = *soonest * 1.1;
       }
       SCOPED_TRACE(told(seed, options));
       (void)hold_against_search(graph, options, tally);
@@ -420,7 +422,7 @@ TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
     std::optional<Plan> last;
     for (const Bytes ram : budgets) {
       PlanOptions options = options_for(ram);
-      options.objective = objective;
+      options.question.objective = objective;
       if (last) options.warm_start = &*last;
       SCOPED_TRACE(told(seed, options));
       Result<Plan> plan = make_plan(graph, options);
@@ -446,9 +448,9 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
     if (seed % 4 != 3) continue;
     for (const Bytes ram : {budgets[0] * 3 / 4, budgets[1]}) {
       PlanOptions options = options_for(std::max<Bytes>(1, ram));
-      options.reorder = true;
+      options.question.freedoms.reordering = true;
       SCOPED_TRACE(told(seed, options));
-      const auto optimum = exhaustive_optimum(graph, options.ram, {.reorder = true});
+      const auto optimum = exhaustive_optimum(graph, options.question.budget_bytes(), {.reorder = true});
       if (!optimum) continue;
       Infeasible why;
       const Result<Plan> plan = make_plan(graph, options, &why);
@@ -486,7 +488,7 @@ TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
     std::sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.arena_bytes < b.arena_bytes; });
     for (const bool hurry : {false, true}) {
       PlanOptions options = options_for(plans[plans.size() / 2].arena_bytes);
-      if (hurry) options.deadline = plans[plans.size() / 2].time_s;
+      if (hurry) options.question.deadline = plans[plans.size() / 2].time_s;
       SCOPED_TRACE(told(seed, options) + (hurry ? ", in a hurry" : ""));
       Infeasible why;
       const Result<Plan> plan = make_plan(graph, options, &why);
@@ -500,7 +502,9 @@ TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
         EXPECT_LE(bound_of(*plan).value_or(0), value_of(*other) * (1 + kRounding));
       }
       for (const check::Found& random : plans) {
-        if (random.arena_bytes > options.ram || random.time_s > options.deadline.value_or(random.time_s)) continue;
+        if (random.arena_bytes > options.question.budget_bytes() ||
+            random.time_s > options.question.deadline.value_or(random.time_s))
+          continue;
         ++compared;
         EXPECT_LE(plan->bound.energy_j.value_or(0), random.energy_j * (1 + kRounding));
         EXPECT_LE(plan->bound.time_s.value_or(0), random.time_s * (1 + kRounding));

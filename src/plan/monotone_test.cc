@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "check/random_graph.h"
 #include "check/replay.h"
 #include "plan/planner.h"
+#include "testing/random_graph.h"
 
 namespace pantoum::plan {
 namespace {
@@ -30,9 +30,9 @@ std::string name_of(Pager pager) {
 // With choices, outputs in place, several outputs, parameters and their updates.
 CostGraph graph_of(uint64_t seed, Pager pager) {
   CostGraph graph = check::random_cost_graph(seed, {.least_ops = 2, .most_ops = 9, .pager = pager != Pager::kNone});
-  cost::Pager& own = graph.device.pager;
-  if (pager == Pager::kNone || own.mode == cost::PagerMode::kNone) return graph;
-  own.mode = pager == Pager::kSync ? cost::PagerMode::kSync : cost::PagerMode::kAsync;
+  problem::Pager& own = graph.device.pager;
+  if (pager == Pager::kNone || own.mode == problem::PagerMode::kNone) return graph;
+  own.mode = pager == Pager::kSync ? problem::PagerMode::kSync : problem::PagerMode::kAsync;
   own.full_duplex = pager == Pager::kFullDuplex;
   return graph;
 }
@@ -53,21 +53,22 @@ struct Asked {
 };
 
 double value_of(const Plan& plan) {
-  return plan.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
+  return plan.question.objective == Objective::kEnergy ? plan.predicted.energy_j : plan.predicted.time_s;
 }
 double bound_of(const Plan& plan) {
-  return plan.objective == Objective::kEnergy ? plan.bound.energy_j.value_or(0) : plan.bound.time_s.value_or(0);
+  return plan.question.objective == Objective::kEnergy ? plan.bound.energy_j.value_or(0)
+                                                       : plan.bound.time_s.value_or(0);
 }
 
 class Monotone : public ::testing::TestWithParam<Pager> {
  protected:
   PlanOptions options_of(uint64_t seed, const Question& question) {
-    PlanOptions options{.ram = question.ram,
-                        .objective = seed % 3 == 0 ? Objective::kTime : Objective::kEnergy,
-                        .reorder = false,
+    PlanOptions options{.question = {.budget = question.ram,
+                                     .objective = seed % 3 == 0 ? Objective::kTime : Objective::kEnergy,
+                                     .freedoms = {.reordering = false}},
                         .effort = 1,
                         .threads = 1};
-    if (question.slack > 0) options.deadline = question.slack * whole_.predicted.time_s;
+    if (question.slack > 0) options.question.deadline = question.slack * whole_.predicted.time_s;
     return options;
   }
 
@@ -108,13 +109,13 @@ TEST_P(Monotone, AcrossBudgetsAndDeadlines) {
         const Result<Plan> plan = make_plan(graph, options);
         ASSERT_TRUE(plan) << "a plan for less is a plan for more";
         EXPECT_LE(value_of(*plan), value_of(less.plan) * kRounding);
-        EXPECT_TRUE(check::replay(graph, *plan, {.ram_bytes = options.ram, .deadline_s = options.deadline}));
+        EXPECT_TRUE(check::replay(graph, *plan, options.question));
       }
     if (asked.empty()) continue;
-    for (const cost::Op& op : graph.ops) {
+    for (const problem::Op& op : graph.ops) {
       several_choices += op.choices.size() > 1 ? 1 : 0;
       several_outputs += op.outputs.size() > 1 ? 1 : 0;
-      for (const cost::Choice& choice : op.choices) in_place += choice.overwrites.empty() ? 0 : 1;
+      for (const problem::Choice& choice : op.choices) in_place += choice.overwrites.empty() ? 0 : 1;
     }
   }
   RecordProperty("pairs", pairs);

@@ -3,13 +3,13 @@
 #include <limits>
 #include <utility>
 
-#include "plan/bound.h"
-#include "plan/conclude.h"
-#include "plan/inquest.h"
-#include "plan/objective.h"
-#include "plan/order.h"
-#include "plan/refusal.h"
+#include "plan/bound/bounds.h"
+#include "plan/finalize.h"
+#include "plan/infeasibility_report.h"
+#include "plan/infeasibility_search.h"
+#include "plan/simulate/order.h"
 #include "plan/solver.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
@@ -17,22 +17,23 @@ namespace {
 // The graph with its updates behind the readers of what they update, unless another order was asked to be kept.
 CostGraph reordered(const CostGraph& graph, const PlanOptions& options) {
   CostGraph ordered = graph;
-  if (options.reorder) ordered.order = updates_last(graph);
+  if (options.question.freedoms.reordering) ordered.order = updates_last(graph);
   return ordered;
 }
 
 }  // namespace
 
 Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
-  if (options.ram <= 0)
+  if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   const Solver::Clock::time_point begin = Solver::Clock::now();
   const CostGraph ordered = reordered(graph, options);
   Solver solver(ordered, options);
   const WorkingSet least = least_ram(solver.model());
   const Bounds bounds = solver.bounds();
-  const bool hopeless = options.ram < least.bytes || (options.deadline && bounds.time > *options.deadline) ||
-                        (options.most_energy && bounds.energy > *options.most_energy);
+  const bool hopeless = options.question.budget_bytes() < least.bytes ||
+                        (options.question.deadline && bounds.time > *options.question.deadline) ||
+                        (options.question.energy_limit && bounds.energy > *options.question.energy_limit);
   std::optional<Plan> best;
   if (!hopeless) best = solver.solve_and_prove();
   keep_better_warm_start(best, graph, options);
@@ -45,9 +46,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
       if (infeasible != nullptr) *infeasible = std::move(known);
       return tl::make_unexpected(std::move(error));
     }
-    best->budget_bytes = options.ram;
-    best->deadline_s = options.deadline;
-    best->most_energy_j = options.most_energy;
+    best->question = options.question;
   }
   solver.prove_for(value_of(*best));
   conclude(*best, graph, solver, options);
@@ -56,7 +55,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
 
 Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
   PlanOptions all = options;
-  all.ram = std::numeric_limits<Bytes>::max() / 4;
+  all.question.budget.reset();
   all.effort = 1;
   all.warm_start = nullptr;
   const CostGraph ordered = reordered(graph, all);
@@ -65,7 +64,7 @@ Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
   if (!plan)
     return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name,
                 "check 'end', 'next' and 'recompute' in the cost graph");
-  plan->budget_bytes = plan->predicted.arena_bytes;
+  plan->question.budget = plan->predicted.arena_bytes;
   conclude(*plan, graph, solver, all);
   return std::move(*plan);
 }

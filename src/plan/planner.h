@@ -7,36 +7,18 @@
 #include <stop_token>
 #include <string>
 
-#include "plan/plan.h"
-#include "plan/switches.h"
+#include "plan/simulate/plan_options.h"
+#include "problem/plan.h"
 
 namespace pantoum::plan {
 
-struct Progress {
-  Seconds elapsed = 0;
-  double best = 0;   // objective value of the best plan so far; infinity before the first
-  double bound = 0;  // proved lower bound
-};
-
-struct PlanOptions {
-  Bytes ram = 0;                             // 0 is an error (E0300)
-  std::optional<Seconds> deadline;           // on the makespan
-  std::optional<Joules> most_energy;         // on a step's energy
-  Objective objective = Objective::kEnergy;  // kTime: then fewest bytes transferred
-  bool paging = true, remat = true, in_place = true;
-  bool allow_numerics_change = false;
-  bool reorder = true;
-  Without without;                   // rules of bounds and search that are switched off
-  double gap = 1e-4;                 // stop when proved within
-  Seconds time_limit = 60;           // honoured to within 200 ms
-  int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine
-  int threads = 0;                   // 0: all
-  const Plan* warm_start = nullptr;  // a plan of the same graph; the answer is never worse than it where it fits
-  std::map<int64_t, Bytes>
-      fixed_initial;     // tensors whose arena offset is given (a second program that shares the arena)
-  std::stop_token stop;  // asks for the best so far
-  std::function<void(const Progress&)> progress;
-};
+using problem::Bytes;
+using problem::Certificate;
+using problem::CostGraph;
+using problem::Joules;
+using problem::Objective;
+using problem::Plan;
+using problem::Seconds;
 
 // Carried by E0301's notes too: the smallest budget for which a plan is known, and one below which none exists.
 struct Infeasible {

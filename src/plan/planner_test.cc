@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cmath>
 
-#include "check/random_graph.h"
 #include "check/replay.h"
+#include "testing/random_graph.h"
 
 namespace pantoum::plan {
+
+using problem::Do;
 namespace {
 
 // A residual net of `blocks`: forward ops whose outputs the backward reads, sizes in bytes, unit costs.
@@ -17,14 +19,14 @@ CostGraph residual(int blocks) {
   graph.name = "residual";
   graph.device.name = "test";
   graph.device.ram_bytes = 1 << 20;
-  graph.device.pager = {.mode = cost::PagerMode::kAsync,
+  graph.device.pager = {.mode = problem::PagerMode::kAsync,
                         .in = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5},
                         .out = {.latency_s = 0.1, .bytes_per_s = 1000, .w = 0.5}};
   const auto add = [&](const std::string& name, std::vector<int64_t> inputs, Bytes bytes, double cost) {
     const auto id = static_cast<int64_t>(graph.ops.size());
     graph.tensors.push_back({.id = id, .name = name, .bytes = bytes});
-    cost::Op op{.id = id, .name = name, .inputs = std::move(inputs), .outputs = {id}};
-    cost::Choice choice{.time_s = cost, .energy_j = cost};
+    problem::Op op{.id = id, .name = name, .inputs = std::move(inputs), .outputs = {id}};
+    problem::Choice choice{.time_s = cost, .energy_j = cost};
     for (size_t position = 0; position < op.inputs.size(); ++position)
       choice.reads.push_back(static_cast<int>(position));
     choice.writes = {0};
@@ -46,16 +48,16 @@ CostGraph residual(int blocks) {
 }
 
 void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& options) {
-  const auto found = check::replay(graph, plan, {.ram_bytes = options.ram, .deadline_s = options.deadline});
+  const auto found = check::replay(graph, plan, options.question);
   ASSERT_TRUE(found) << to_text(found.error());
-  EXPECT_LE(found->arena_bytes, options.ram);
+  EXPECT_LE(found->arena_bytes, options.question.budget_bytes());
   if (plan.bound.energy_j) {
     EXPECT_LE(*plan.bound.energy_j, found->energy_j * (1 + 1e-9));
   }
   if (plan.bound.time_s) {
     EXPECT_LE(*plan.bound.time_s, found->time_s * (1 + 1e-9));
   }
-  if (!options.remat) {
+  if (!options.question.freedoms.recomputing) {
     EXPECT_EQ(found->counts.recompute, 0);
   }
 }
@@ -76,12 +78,12 @@ TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
     if (!whole) continue;
     for (const int percent : {100, 75, 50}) {
       for (const int switches : {0, 1, 2, 3}) {
-        PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100),
-                            .paging = switches != 1,
-                            .remat = switches != 2,
+        PlanOptions options{.question = {.budget = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100),
+                                         .freedoms = {.paging = switches != 1, .recomputing = switches != 2}},
                             .time_limit = 5,
                             .effort = 1};
-        if (switches == 3) options.objective = Objective::kTime, options.deadline = whole->predicted.time_s * 1.5;
+        if (switches == 3)
+          options.question.objective = Objective::kTime, options.question.deadline = whole->predicted.time_s * 1.5;
         Infeasible why;
         const auto plan = make_plan(graph, options, &why);
         SCOPED_TRACE("seed " + std::to_string(seed) + " percent " + std::to_string(percent) + " switches " +
@@ -93,7 +95,7 @@ TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
           ++refused;
           EXPECT_TRUE(plan.error().code == "E0301" || plan.error().code == "E0302") << to_text(plan.error());
           if (plan.error().code == "E0301") {
-            EXPECT_LT(options.ram, why.min_ram_bound_bytes);
+            EXPECT_LT(options.question.budget_bytes(), why.min_ram_bound_bytes);
           }
           if (why.min_plan && !why.without_limits) {
             EXPECT_LE(why.min_ram_bound_bytes, why.min_ram_bytes);
@@ -111,7 +113,7 @@ TEST(MakePlan, NeverGetsWorseWithMoreRam) {
   const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
   std::optional<Plan> last;
   for (int step = 0; step < 20; ++step) {
-    PlanOptions options{.ram = peak * (40 + 3 * step) / 100, .effort = 2};
+    PlanOptions options{.question = {.budget = peak * (40 + 3 * step) / 100}, .effort = 2};
     if (last) options.warm_start = &*last;
     auto plan = make_plan(graph, options);
     ASSERT_TRUE(plan) << to_text(plan.error());
@@ -130,11 +132,11 @@ TEST(MakePlan, IsNoWorseThanItsOwnAblations) {
     const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
     for (const int percent : {80, 60, 45}) {
       SCOPED_TRACE(std::to_string(blocks) + " blocks, percent " + std::to_string(percent));
-      PlanOptions options{.ram = peak * percent / 100, .effort = 20};
+      PlanOptions options{.question = {.budget = peak * percent / 100}, .effort = 20};
       const auto both = make_plan(graph, options);
-      options.paging = false;
+      options.question.freedoms.paging = false;
       const auto recomputing = make_plan(graph, options);
-      options.paging = true, options.remat = false;
+      options.question.freedoms.paging = true, options.question.freedoms.recomputing = false;
       const auto paging = make_plan(graph, options);
       ASSERT_TRUE(both);
       if (recomputing) {
@@ -153,13 +155,14 @@ TEST(MakePlan, IsNoSlowerForItsTimeThanForItsEnergy) {
   for (uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 10, .most_ops = 30});
     const auto whole = unplanned(graph);
-    if (!whole || graph.device.pager.mode != cost::PagerMode::kAsync) continue;
+    if (!whole || graph.device.pager.mode != problem::PagerMode::kAsync) continue;
     for (const int percent : {80, 60}) {
       SCOPED_TRACE("seed " + std::to_string(seed) + ", percent " + std::to_string(percent));
-      PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100), .effort = 10};
+      PlanOptions options{.question = {.budget = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100)},
+                          .effort = 10};
       const auto cheap = make_plan(graph, options);
       if (!cheap) continue;
-      options.objective = Objective::kTime;
+      options.question.objective = Objective::kTime;
       const auto fast = make_plan(graph, options);
       ASSERT_TRUE(fast) << to_text(fast.error());
       expect_valid(graph, *fast, options);
@@ -174,14 +177,15 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
   CostGraph graph = residual(std::min(10, kMostBlocks)), fast = graph, lean = graph;
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     if (!graph.ops[op].name.starts_with("g")) continue;
-    cost::Choice with = graph.ops[op].choices.front(), without = with;
+    problem::Choice with = graph.ops[op].choices.front(), without = with;
     with.workspace_bytes = 600;
     without.time_s *= 1.01, without.energy_j *= 1.01;
     fast.ops[op].choices = {with};
     lean.ops[op].choices = {without};
     graph.ops[op].choices = {with, without};
   }
-  const PlanOptions options{.ram = unplanned(lean).value().predicted.peak_bytes * 7 / 10, .effort = 50};
+  const PlanOptions options{.question = {.budget = unplanned(lean).value().predicted.peak_bytes * 7 / 10},
+                            .effort = 50};
   const auto chosen = make_plan(graph, options), all_fast = make_plan(fast, options),
              all_lean = make_plan(lean, options);
   ASSERT_TRUE(chosen && all_fast && all_lean);
@@ -192,7 +196,8 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
 
 TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
   const CostGraph graph = residual(8);
-  PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2, .effort = 5, .threads = 1};
+  PlanOptions options{
+      .question = {.budget = unplanned(graph).value().predicted.peak_bytes / 2}, .effort = 5, .threads = 1};
   const Plan one = make_plan(graph, options).value();
   options.threads = 4;
   const Plan four = make_plan(graph, options).value();
@@ -206,10 +211,10 @@ TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
 
 TEST(MakePlan, GivesTheSamePlanForEnergyTimesTimeAtAnyNumberOfThreads) {
   const CostGraph graph = residual(6);
-  PlanOptions options{.ram = unplanned(graph).value().predicted.peak_bytes / 2,
-                      .objective = Objective::kEdp,
-                      .effort = 2,
-                      .threads = 1};
+  PlanOptions options{
+      .question = {.budget = unplanned(graph).value().predicted.peak_bytes / 2, .objective = Objective::kEdp},
+      .effort = 2,
+      .threads = 1};
   const Plan one = make_plan(graph, options).value();
   expect_valid(graph, one, options);
   options.threads = 3;
@@ -226,9 +231,9 @@ TEST(MakePlan, GivesTheSamePlanForEnergyTimesTimeAtAnyNumberOfThreads) {
 TEST(MakePlan, TellsWhatLimitsCanBeMet) {
   const CostGraph graph = residual(4);
   const Plan whole = unplanned(graph).value();
-  PlanOptions options{.ram = whole.predicted.peak_bytes, .effort = 1};
-  options.deadline = whole.predicted.time_s / 2;
-  options.most_energy = whole.predicted.energy_j / 2;
+  PlanOptions options{.question = {.budget = whole.predicted.peak_bytes}, .effort = 1};
+  options.question.deadline = whole.predicted.time_s / 2;
+  options.question.energy_limit = whole.predicted.energy_j / 2;
   Infeasible why;
   const auto plan = make_plan(graph, options, &why);
   ASSERT_FALSE(plan);
@@ -238,7 +243,7 @@ TEST(MakePlan, TellsWhatLimitsCanBeMet) {
   EXPECT_NEAR(why.time_s->known.value(), whole.predicted.time_s, 1e-6);
   EXPECT_NEAR(why.time_s->proved, whole.predicted.time_s, 1e-6);
   EXPECT_NEAR(why.energy_j->proved, whole.predicted.energy_j, 1e-6);
-  EXPECT_GT(why.min_ram_bound_bytes, options.ram) << "no RAM up to the one asked for is enough";
+  EXPECT_GT(why.min_ram_bound_bytes, options.question.budget_bytes()) << "no RAM up to the one asked for is enough";
 }
 
 TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
@@ -246,8 +251,10 @@ TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
   graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 20;  // no transfer hides behind an op
   const Plan whole = unplanned(graph).value();
   for (const bool paging : {true, false}) {
-    PlanOptions options{.ram = whole.predicted.peak_bytes / 20, .paging = paging, .time_limit = 0.5, .threads = 2};
-    options.deadline = whole.predicted.time_s * 1.001;
+    PlanOptions options{.question = {.budget = whole.predicted.peak_bytes / 20, .freedoms = {.paging = paging}},
+                        .time_limit = 0.5,
+                        .threads = 2};
+    options.question.deadline = whole.predicted.time_s * 1.001;
     const auto begin = std::chrono::steady_clock::now();
     const auto plan = make_plan(graph, options);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -259,26 +266,26 @@ TEST(MakePlan, KeepsToTheTimeLimitWhereThereIsNoPlan) {
 TEST(MakePlan, TellsTheSmallestRamWhenInfeasible) {
   const CostGraph graph = residual(4);
   Infeasible why;
-  const auto plan = make_plan(graph, {.ram = 50, .effort = 1}, &why);
+  const auto plan = make_plan(graph, {.question = {.budget = 50}, .effort = 1}, &why);
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, "E0301");
   ASSERT_TRUE(why.min_plan);
-  expect_valid(graph, *why.min_plan, {.ram = why.min_ram_bytes});
+  expect_valid(graph, *why.min_plan, {.question = {.budget = why.min_ram_bytes}});
   EXPECT_LE(why.min_ram_bound_bytes, why.min_ram_bytes);
-  EXPECT_TRUE(make_plan(graph, {.ram = why.min_ram_bytes, .effort = 1}));
+  EXPECT_TRUE(make_plan(graph, {.question = {.budget = why.min_ram_bytes}, .effort = 1}));
 }
 
 // Ops with one choice each that reads and writes all.
-cost::Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output,
-                  std::vector<std::pair<int, int>> overwrites) {
-  cost::Choice choice{.time_s = 1, .energy_j = 1, .overwrites = std::move(overwrites), .writes = {0}};
+problem::Op plain_op(int64_t id, std::vector<int64_t> inputs, int64_t output,
+                     std::vector<std::pair<int, int>> overwrites) {
+  problem::Choice choice{.time_s = 1, .energy_j = 1, .overwrites = std::move(overwrites), .writes = {0}};
   for (size_t position = 0; position < inputs.size(); ++position) choice.reads.push_back(static_cast<int>(position));
   return {.id = id, .inputs = std::move(inputs), .outputs = {output}, .choices = {choice}};
 }
 
 TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
   CostGraph graph;
-  graph.tensors = {{.id = 0, .bytes = 100, .start = cost::Home::kRam}, {.id = 1, .bytes = 40}};
+  graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam}, {.id = 1, .bytes = 40}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}})};
   graph.order = {0};
   const Plan inside{.budget_bytes = 100,
@@ -286,14 +293,14 @@ TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
                     .instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}}},
                     .predicted = {.peak_bytes = 100, .arena_bytes = 100, .time_s = 1, .energy_j = 1}};
   ASSERT_TRUE(check::replay(graph, inside));
-  const auto plan = make_plan(graph, {.ram = 100, .effort = 1});
+  const auto plan = make_plan(graph, {.question = {.budget = 100}, .effort = 1});
   EXPECT_TRUE(plan || plan.error().code != "E0301") << to_text(plan.error());
 }
 
 TEST(MakePlan, DoesNotProveAwayAPinnedTensorThatItsSuccessorReplaced) {
   CostGraph graph;
-  graph.device.pager.mode = cost::PagerMode::kAsync;
-  graph.tensors = {{.id = 0, .bytes = 100, .start = cost::Home::kRam, .pinned = true, .next = 1},
+  graph.device.pager.mode = problem::PagerMode::kAsync;
+  graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam, .pinned = true, .next = 1},
                    {.id = 1, .bytes = 100},
                    {.id = 2, .bytes = 100}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}}), plain_op(1, {}, 2, {})};
@@ -309,12 +316,12 @@ TEST(MakePlan, DoesNotProveAwayAPinnedTensorThatItsSuccessorReplaced) {
                   .predicted = {.peak_bytes = 100, .arena_bytes = 100, .time_s = std::nan(""), .energy_j = 2}};
   const auto found = check::replay(graph, away);
   ASSERT_TRUE(found) << to_text(found.error());
-  const auto plan = make_plan(graph, {.ram = 100, .effort = 1});
+  const auto plan = make_plan(graph, {.question = {.budget = 100}, .effort = 1});
   EXPECT_TRUE(plan || plan.error().code != "E0301") << to_text(plan.error());
 }
 
 TEST(MakePlan, RefusesABudgetOfNothing) {
-  EXPECT_EQ(make_plan(residual(1), {.ram = 0}).error().code, "E0300");
+  EXPECT_EQ(make_plan(residual(1), {.question = {.budget = 0}}).error().code, "E0300");
 }
 
 TEST(Unplanned, KeepsEverythingAndComputesItOnce) {
@@ -329,12 +336,12 @@ TEST(Unplanned, KeepsEverythingAndComputesItOnce) {
 // Recomputing alone is in time here; paging alone would not be.
 TEST(MakePlan, MeetsDeadlinesThatPagingAloneMisses) {
   const CostGraph graph = residual(6);
-  const Result<Plan> free = make_plan(graph, {.ram = 1100, .effort = 20});
+  const Result<Plan> free = make_plan(graph, {.question = {.budget = 1100}, .effort = 20});
   ASSERT_TRUE(free) << to_text(free.error());
   Seconds work = 0;
-  for (const cost::Op& op : graph.ops) work += op.choices.front().time_s;
+  for (const problem::Op& op : graph.ops) work += op.choices.front().time_s;
   for (const double factor : {1.2, 1.4, 1.7}) {
-    const PlanOptions options{.ram = 1100, .deadline = factor * work, .effort = 20};
+    const PlanOptions options{.question = {.budget = 1100, .deadline = factor * work}, .effort = 20};
     const Result<Plan> plan = make_plan(graph, options);
     ASSERT_TRUE(plan) << factor << ": " << to_text(plan.error());
     expect_valid(graph, *plan, options);

@@ -5,10 +5,10 @@
 #include <thread>
 #include <utility>
 
-#include "plan/chains.h"
-#include "plan/lp_start.h"
-#include "plan/objective.h"
-#include "plan/realize.h"
+#include "plan/realize/realize.h"
+#include "plan/search/lp_rounding.h"
+#include "plan/search/parallel_annealing.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
@@ -29,7 +29,7 @@ constexpr Bytes kRoomPart = 50;
 
 void forbid_recomputing(Model& model) {
   for (TensorModel& tensor : model.tensors)
-    if (tensor.start != cost::Home::kAux) tensor.can_drop = false;
+    if (tensor.start != problem::Home::kAux) tensor.can_drop = false;
 }
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
@@ -44,10 +44,11 @@ Solver::Solver(const CostGraph& graph, const PlanOptions& options, Until until)
       begin_(Clock::now()),
       until_(until),
       model_(make_model(graph_, options_)),
-      bounds_(lower_bounds(model_, options.ram, options.paging, options.remat)),
-      proof_(model_, options_, options.objective == Objective::kEnergy ? bounds_.energy : bounds_.time),
+      bounds_(lower_bounds(model_, options.question.budget_bytes(), options.question.freedoms.paging,
+                           options.question.freedoms.recomputing)),
+      proof_(model_, options_, options.question.objective == Objective::kEnergy ? bounds_.energy : bounds_.time),
       product_(model_, options_, bounds_) {
-  if (!options_.remat) forbid_recomputing(model_);
+  if (!options_.question.freedoms.recomputing) forbid_recomputing(model_);
 }
 
 std::optional<Plan> Solver::solve_and_prove() {
@@ -66,16 +67,14 @@ void Solver::prove_for(double value) {
 }
 
 std::optional<Plan> Solver::solve() {
-  Limit limit{.ram = options_.ram,
-              .deadline = options_.deadline.value_or(0),
-              .most_energy = options_.most_energy.value_or(0) * kMostShare,
-              .objective = options_.objective};
-  const Policy keep = keep_all(model_, first_choices(model_, options_.objective));
+  Limit limit{.question = options_.question};
+  if (limit.question.energy_limit) *limit.question.energy_limit *= kMostShare;
+  const Policy keep = keep_all(model_, first_choices(model_, options_.question.objective));
   SearchResult found = greedy(model_, limit, keep, limits(0));
   if (!(found.policy == keep) || !found.outcome.fits()) lean_reads(limit, keep.choices, found);
   lean_choices(limit, found);
   std::vector<SearchResult> starts;
-  if (options_.objective != Objective::kEnergy) {
+  if (options_.question.objective != Objective::kEnergy) {
     starts.push_back(cheapest(limit));
     const Policy hoisted = hoist(model_, limit, starts.front().policy, limits(0));
     starts.push_back({hoisted, Simulator(model_, limit).reset(hoisted)});
@@ -89,41 +88,44 @@ std::optional<Plan> Solver::solve() {
     found = best_chain(limit, found);
     if (!found.outcome.fits() && attempt > 0) break;
     if (found.outcome.fits()) value_ = std::min(value_.load(), found.outcome.value);
-    if (options_.objective == Objective::kTime && found.outcome.fits()) found = with_fewest_transfers(limit, found);
-    std::optional<Plan> plan = realize(limit, found);
+    if (options_.question.objective == Objective::kTime && found.outcome.fits())
+      found = with_fewest_transfers(limit, found);
+    std::optional<Plan> plan = realize(limit, found, options_.question.budget);
     const bool waits = plan && value_of(*plan) > found.outcome.value * (1 + kMostLost) && model_.uses(Switch::kRoomier);
     const Bytes excess = excess_;
     const Seconds late = late_;
     keep_better(best, std::move(plan));
     if (waits && ++losses <= kMostLosses) {  // for bytes that are being written out: plan again with more room for them
       if (out_of_time()) break;
-      limit.ram -= options_.ram / kRoomPart;
+      limit.question.budget = limit.question.budget_bytes() - options_.question.budget_bytes() / kRoomPart;
       found = greedy(model_, limit, start.policy, limits(0));
       continue;
     }
     if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time() && attempt > 1)) break;
-    const bool earlier = late > 0 && model_.uses(Switch::kEarlier);
+    const bool earlier = late > 0 && limit.question.deadline && model_.uses(Switch::kEarlier);
     if (excess <= 0 && !earlier) break;
-    if (excess > 0) limit.ram -= std::max(excess, options_.ram / 400);    // plan again: the offsets did not fit
-    if (earlier) limit.deadline -= std::max(late, limit.deadline / 400);  // or cost time
-    if (limit.ram <= 0 || (earlier && limit.deadline <= 0)) break;
+    // Plan again, with less RAM where the offsets did not fit, and for an earlier end where they cost time.
+    if (excess > 0)
+      limit.question.budget = limit.question.budget_bytes() - std::max(excess, options_.question.budget_bytes() / 400);
+    if (earlier) *limit.question.deadline -= std::max(late, *limit.question.deadline / 400);
+    if (limit.question.budget_bytes() <= 0 || (earlier && *limit.question.deadline <= 0)) break;
     found = greedy(model_, limit, found.policy, limits(0));
   }
   if (!best || losses > 0)
-    for (const SearchResult& each : starts) keep_better(best, realize(limit, each));
+    for (const SearchResult& each : starts) keep_better(best, realize(limit, each, options_.question.budget));
   return best;
 }
 
 std::optional<Plan> Solver::keep_everything() {
-  const Limit limit{.ram = std::numeric_limits<Bytes>::max() / 4, .objective = options_.objective};
-  return realize(limit, greedy(model_, limit, keep_all(model_, first_choices(model_, options_.objective)), limits(0)),
-                 0);
+  const Limit limit{.question = {.objective = options_.question.objective}};
+  const Policy keep = keep_all(model_, first_choices(model_, options_.question.objective));
+  return realize(limit, greedy(model_, limit, keep, limits(0)), {});
 }
 
 Bounds Solver::bounds() const {
   if (by_product()) return product_.least();
   Bounds proved = bounds_;
-  (options_.objective == Objective::kEnergy ? proved.energy : proved.time) = bound();
+  (options_.question.objective == Objective::kEnergy ? proved.energy : proved.time) = bound();
   return proved;
 }
 
@@ -157,7 +159,7 @@ void Solver::prove() {
 
 void Solver::take_up(const Relaxation& relaxation, const std::vector<double>& point) {
   if (options_.effort > 0) return;  // when a solution comes is a matter of the clock
-  Policy near = policy_near(relaxation, point, first_choices(model_, options_.objective));
+  Policy near = policy_near(relaxation, point, first_choices(model_, options_.question.objective));
   const std::lock_guard lock(near_mutex_);
   near_solution_ = std::move(near);
 }
@@ -174,7 +176,7 @@ double Solver::seconds_left() const {
 bool Solver::out_of_time() const {
   if (options_.stop.stop_requested() || (until_ && Clock::now() >= *until_)) return true;
   if (options_.effort > 0) return false;
-  const bool times = model_.async && (options_.objective != Objective::kEnergy || model_.idle_w > 0);
+  const bool times = model_.async && (options_.question.objective != Objective::kEnergy || model_.idle_w > 0);
   const double share = !std::isfinite(value_.load()) ? kHopeShare : first_ && times ? kFirstShare : 1 - kPlacementShare;
   return elapsed() > options_.time_limit * share - 0.05;
 }
@@ -202,7 +204,7 @@ void Solver::lean_choices(const Limit& limit, SearchResult& found) {
   Simulator simulator(model_, limit);
   simulator.reset(found.policy);
   for (size_t op = 0; op < model_.ops.size(); ++op) {
-    if (simulator.peak(model_.ops[op].stage) <= limit.ram) continue;
+    if (simulator.peak(model_.ops[op].stage) <= limit.question.budget_bytes()) continue;
     for (int32_t choice = 0; choice < static_cast<int32_t>(model_.ops[op].choices.size()); ++choice) {
       if (choice == simulator.policy().choices[op]) continue;
       const Outcome before = simulator.outcome(), after = simulator.propose_choice(static_cast<int32_t>(op), choice);
@@ -259,8 +261,8 @@ SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const 
 // page-ins moved ahead, is often the better start.
 SearchResult Solver::cheapest(const Limit& limit) {
   Limit cheap = limit;
-  cheap.objective = Objective::kEnergy;
-  cheap.deadline = 0;
+  cheap.question.objective = Objective::kEnergy;
+  cheap.question.deadline.reset();
   SearchResult from = greedy(model_, cheap, keep_all(model_, first_choices(model_, Objective::kEnergy)), limits(0));
   lean_choices(cheap, from);
   SearchResult found = aside(cheap, from, [this](double improved_at) {
@@ -274,7 +276,7 @@ SearchResult Solver::cheapest(const Limit& limit) {
 // Among the plans that are as fast, one that moves fewer bytes.
 SearchResult Solver::with_fewest_transfers(const Limit& limit, const SearchResult& fast) {
   Limit own = limit;
-  own.deadline = fast.outcome.time * (1 + 1e-12);
+  own.question.deadline = fast.outcome.time * (1 + 1e-12);
   own.fewest = true;
   const SearchResult start{fast.policy, Simulator(model_, own).reset(fast.policy)};
   if (!start.outcome.fits() || start.outcome.value <= 0) return fast;
@@ -299,16 +301,16 @@ void Solver::report(double best) {
 
 // Offsets, exact figures, storage; nothing when the offsets do not fit (`excess_` says by how much) or the deadline
 // is missed.
-std::optional<Plan> Solver::realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> capacity) {
+std::optional<Plan> Solver::realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> budget) {
   excess_ = 0, late_ = 0;
   if (!found.outcome.fits()) return std::nullopt;
   const Policy hoisted = hoist(model_, limit, found.policy, limits(0));
-  std::optional<Plan> plan = place_policy(limit, hoisted, capacity);
-  if (!plan && !(hoisted == found.policy)) plan = place_policy(limit, found.policy, capacity);
+  std::optional<Plan> plan = place_policy(limit, hoisted, budget);
+  if (!plan && !(hoisted == found.policy)) plan = place_policy(limit, found.policy, budget);
   return plan;
 }
 
-std::optional<Plan> Solver::place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> capacity) {
+std::optional<Plan> Solver::place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> budget) {
   Simulator simulator(model_, limit);
   simulator.reset(policy);
   PlanOptions placing = options_;
@@ -316,7 +318,7 @@ std::optional<Plan> Solver::place_policy(const Limit& limit, const Policy& polic
     placing.effort = 0;
     placing.time_limit = std::max(0.0, std::chrono::duration<double>(*until_ - Clock::now()).count());
   }
-  Realized realized = plan::realize(graph_, model_, simulator.events(), placing, capacity.value_or(options_.ram));
+  Realized realized = plan::realize(graph_, model_, simulator.events(), placing, budget);
   excess_ = realized.excess;
   late_ = realized.late;
   return std::move(realized.plan);

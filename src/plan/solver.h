@@ -9,10 +9,10 @@
 #include <optional>
 #include <vector>
 
-#include "plan/bound_search.h"
-#include "plan/edp_bound.h"
+#include "plan/bound/bound_search.h"
+#include "plan/bound/edp_bound.h"
 #include "plan/planner.h"
-#include "plan/search.h"
+#include "plan/search/search.h"
 
 namespace pantoum::plan {
 
@@ -45,7 +45,7 @@ class Solver {
   [[nodiscard]] Seconds elapsed() const;
 
  private:
-  [[nodiscard]] bool by_product() const { return options_.objective == Objective::kEdp; }
+  [[nodiscard]] bool by_product() const { return options_.question.objective == Objective::kEdp; }
   void prove();
   void take_up(const Relaxation& relaxation, const std::vector<double>& point);
 
@@ -64,9 +64,8 @@ class Solver {
   [[nodiscard]] bool stagnant(Seconds improved_at) const;
   void report(double best);
 
-  std::optional<Plan> realize(const Limit& limit, const SearchResult& found,
-                              std::optional<Bytes> capacity = std::nullopt);
-  std::optional<Plan> place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> capacity);
+  std::optional<Plan> realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> budget);
+  std::optional<Plan> place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> budget);
 
   const CostGraph& graph_;
   PlanOptions options_;

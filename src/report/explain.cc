@@ -5,23 +5,23 @@
 #include <unordered_map>
 #include <utility>
 
-#include "plan/objective.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::report {
 namespace {
 
 constexpr double kWorth = 1e-9;  // a relative saving below this is rounding
 
-double value_of(const plan::Plan& plan, const plan::Predicted& predicted) {
-  return plan::value_of(plan.objective, predicted);
+double value_of(const problem::Plan& plan, const problem::Predicted& predicted) {
+  return value_of(plan.question.objective, predicted);
 }
 
-bool cheaper(const plan::Plan& plan, const plan::Predicted& other) {
+bool cheaper(const problem::Plan& plan, const problem::Predicted& other) {
   const double own = value_of(plan, plan.predicted);
   return value_of(plan, other) < own - kWorth * own;
 }
 
-size_t peak_of(const plan::Plan& plan) {
+size_t peak_of(const problem::Plan& plan) {
   const std::vector<TracePoint> trace = trace_memory(plan);
   const auto top = std::max_element(trace.begin(), trace.end(),
                                     [](const TracePoint& a, const TracePoint& b) { return a.ram_bytes < b.ram_bytes; });
@@ -29,14 +29,14 @@ size_t peak_of(const plan::Plan& plan) {
 }
 
 // Ops that run more than once, and what all computes cost.
-std::vector<ComputedAgain> computed_again(const plan::Plan& plan, Energy& energy) {
-  std::unordered_map<int64_t, const cost::Op*> ops;
-  for (const cost::Op& op : plan.graph.ops) ops[op.id] = &op;
+std::vector<ComputedAgain> computed_again(const problem::Plan& plan, Energy& energy) {
+  std::unordered_map<int64_t, const problem::Op*> ops;
+  for (const problem::Op& op : plan.graph.ops) ops[op.id] = &op;
   std::unordered_map<int64_t, bool> computed;
   std::map<int64_t, ComputedAgain> again;
-  for (const plan::Instruction& step : plan.instructions) {
-    if (step.what != plan::Do::kCompute) continue;
-    const cost::Choice& choice = ops.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
+  for (const problem::Instruction& step : plan.instructions) {
+    if (step.what != problem::Do::kCompute) continue;
+    const problem::Choice& choice = ops.at(step.subject)->choices.at(static_cast<size_t>(step.choice));
     if (!std::exchange(computed[step.subject], true)) {
       energy.first_j += choice.energy_j;
       continue;
@@ -85,7 +85,7 @@ bool Explanation::deadline_binds() const {
   return next.no_deadline && cheaper(plan, next.no_deadline->predicted);
 }
 
-Explanation explain(const plan::Plan& plan, const check::Found& found, const std::vector<check::Span>& spans,
+Explanation explain(const problem::Plan& plan, const check::Found& found, const std::vector<check::Span>& spans,
                     NextBytes next) {
   Explanation why{.plan = plan, .found = found, .timeline = timeline_of(plan, spans), .next = std::move(next)};
   if (!plan.instructions.empty()) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "check/replay.h"
-#include "plan/plan.h"
+#include "problem/plan.h"
 #include "report/memory_trace.h"
 #include "report/timeline.h"
 
@@ -16,14 +16,14 @@ namespace pantoum::report {
 
 struct Probe {      // the same question, planned again
   double more = 0;  // 0.05: 5% more RAM
-  cost::Bytes ram_bytes = 0;
-  plan::Predicted predicted;
+  problem::Bytes ram_bytes = 0;
+  problem::Predicted predicted;
 };
 
 struct NextBytes {
   std::vector<Probe> probes;         // more RAM; the first is the plan's own: what more search alone gives
   std::optional<Probe> no_deadline;  // of a plan that has one
-  plan::Predicted unplanned;         // everything kept
+  problem::Predicted unplanned;      // everything kept
 };
 
 struct ComputedAgain {
@@ -34,7 +34,7 @@ struct ComputedAgain {
 struct Paged {
   int64_t tensor = 0;
   int64_t outs = 0, ins = 0;
-  cost::Bytes bytes = 0;  // of the tensor
+  problem::Bytes bytes = 0;  // of the tensor
   double seconds = 0, hidden_s = 0, stall_s = 0, energy_j = 0;
 };
 
@@ -43,7 +43,7 @@ struct Energy {  // the step's, in parts
 };
 
 struct Explanation {
-  const plan::Plan& plan;
+  const problem::Plan& plan;
   check::Found found;
   size_t peak_instruction = 0;
   std::vector<Resident> at_peak;  // largest first
@@ -57,7 +57,7 @@ struct Explanation {
 };
 
 // The plan has passed the checker, whose figures and spans these are. `plan` outlives the answer.
-[[nodiscard]] Explanation explain(const plan::Plan& plan, const check::Found& found,
+[[nodiscard]] Explanation explain(const problem::Plan& plan, const check::Found& found,
                                   const std::vector<check::Span>& spans, NextBytes next);
 
 // The dearest of everything, for people.

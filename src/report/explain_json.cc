@@ -1,6 +1,6 @@
 #include <nlohmann/json.hpp>
 
-#include "plan/objective.h"
+#include "problem/objective_values.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -10,7 +10,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json binds(const Explanation& why, const Names& names) {
-  const plan::Plan& plan = why.plan;
+  const problem::Plan& plan = why.plan;
   Json list = Json::array();
   if (why.ram_binds() && !plan.instructions.empty())
     list.push_back({{"what", "ram"},
@@ -18,10 +18,10 @@ Json binds(const Explanation& why, const Names& names) {
                     {"does", names.of(plan.instructions[why.peak_instruction])},
                     {"peak_bytes", why.found.peak_bytes},
                     {"arena_bytes", why.found.arena_bytes},
-                    {"budget_bytes", plan.budget_bytes}});
+                    {"budget_bytes", plan.question.budget_bytes()}});
   if (why.deadline_binds())
     list.push_back({{"what", "deadline"},
-                    {"deadline_s", *plan.deadline_s},
+                    {"deadline_s", *plan.question.deadline},
                     {"time_s", why.found.time_s},
                     {"without",
                      {{"energy_j", why.next.no_deadline->predicted.energy_j},
@@ -93,7 +93,7 @@ Json paged(const Explanation& why, const Names& names) {
 
 Json next(const Explanation& why) {
   Json list = Json::array();
-  const plan::Predicted& own = why.plan.predicted;
+  const problem::Predicted& own = why.plan.predicted;
   for (const Probe& probe : why.next.probes)
     list.push_back({{"more", probe.more},
                     {"ram_bytes", probe.ram_bytes},
@@ -111,7 +111,7 @@ Json to_json(const Explanation& why) {
   return {
       {"name", why.plan.graph.name},
       {"device", why.plan.graph.device.name},
-      {"objective", plan::name_of(why.plan.objective)},
+      {"objective", name_of(why.plan.question.objective)},
       {"energy_source", "modelled"},
       {"binds", binds(why, names)},
       {"peak",

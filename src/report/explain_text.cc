@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "plan/objective.h"
+#include "problem/objective_values.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -41,15 +41,16 @@ class Section {
 
 std::string binds(const Explanation& why, const Names& names) {
   Section section("binds");
-  const plan::Plan& plan = why.plan;
+  const problem::Plan& plan = why.plan;
   if (why.ram_binds() && !plan.instructions.empty())
     section.line(fmt::format("RAM: peak {}, arena {} of {}, at instruction {} of {}, {}",
                              show_bytes(why.found.peak_bytes), show_bytes(why.found.arena_bytes),
-                             show_bytes(plan.budget_bytes), why.peak_instruction, plan.instructions.size(),
+                             show_bytes(plan.question.budget_bytes()), why.peak_instruction, plan.instructions.size(),
                              names.of(plan.instructions[why.peak_instruction])));
   if (why.deadline_binds())
     section.line(fmt::format("the deadline: {} of {}; without it {} in {}", show_seconds(why.found.time_s),
-                             show_seconds(*plan.deadline_s), show_joules(why.next.no_deadline->predicted.energy_j),
+                             show_seconds(*plan.question.deadline),
+                             show_joules(why.next.no_deadline->predicted.energy_j),
                              show_seconds(why.next.no_deadline->predicted.time_s)));
   if (section.text().empty()) section.line("nothing: with all the RAM in the world the step would cost the same");
   return section.text();
@@ -131,16 +132,15 @@ std::string stalls(const Explanation& why, const Names& names) {
 
 std::string next(const Explanation& why) {
   Section section("next bytes");
-  const auto saved = [&](const plan::Predicted& other) {
-    const plan::Objective objective = why.plan.objective;
-    return plan::show_value(objective,
-                            plan::value_of(objective, why.plan.predicted) - plan::value_of(objective, other));
+  const auto saved = [&](const problem::Predicted& other) {
+    const problem::Objective objective = why.plan.question.objective;
+    return show_value(objective, value_of(objective, why.plan.predicted) - value_of(objective, other));
   };
   for (const Probe& probe : why.next.probes)
-    section.line(probe.more == 0
-                     ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))
-                     : fmt::format("+{:.0f}% ({}) saves {}", probe.more * 100,
-                                   show_bytes(probe.ram_bytes - why.plan.budget_bytes), saved(probe.predicted)));
+    section.line(probe.more == 0 ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))
+                                 : fmt::format("+{:.0f}% ({}) saves {}", probe.more * 100,
+                                               show_bytes(probe.ram_bytes - why.plan.question.budget_bytes()),
+                                               saved(probe.predicted)));
   section.line(fmt::format("everything kept ({}) saves {}", show_bytes(why.next.unplanned.peak_bytes),
                            saved(why.next.unplanned)));
   return section.text();

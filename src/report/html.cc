@@ -25,9 +25,9 @@ std::string row(const std::string& what, const std::string& value) {
   return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape(what), escape(value));
 }
 
-std::string facts(const plan::Plan& plan, const check::Found& found) {
+std::string facts(const problem::Plan& plan, const check::Found& found) {
   std::string text = "<table>\n";
-  text += row("budget", base::show_bytes(plan.budget_bytes));
+  text += row("budget", base::show_bytes(plan.question.budget_bytes()));
   text += row("arena", base::show_bytes(found.arena_bytes));
   text += row("peak", base::show_bytes(found.peak_bytes));
   text += row("time of a step (modelled)", base::show_seconds(found.time_s));
@@ -41,12 +41,12 @@ std::string facts(const plan::Plan& plan, const check::Found& found) {
   return text + "</table>\n";
 }
 
-Chart memory_chart(const plan::Plan& plan, const std::vector<TracePoint>& trace) {
+Chart memory_chart(const problem::Plan& plan, const std::vector<TracePoint>& trace) {
   Series ram{.label = "RAM", .colour = "#2266aa", .shape = Shape::kArea};
   Series budget{.label = "budget", .colour = "#bb2222"};
   for (size_t at = 0; at < trace.size(); ++at)
     ram.points.push_back({static_cast<double>(at), static_cast<double>(trace[at].ram_bytes) / kMiB});
-  const double line = static_cast<double>(plan.budget_bytes) / kMiB;
+  const double line = static_cast<double>(plan.question.budget_bytes()) / kMiB;
   budget.points = {{0, line}, {static_cast<double>(std::max<size_t>(1, trace.size() - 1)), line}};
   return {.title = "RAM over the instructions of one step",
           .x_label = "instruction",
@@ -55,11 +55,12 @@ Chart memory_chart(const plan::Plan& plan, const std::vector<TracePoint>& trace)
 }
 
 // A dot per instruction: the op or tensor it concerns, by its place in the first computation's order.
-Chart schedule_chart(const plan::Plan& plan, const std::vector<TracePoint>& trace) {
+Chart schedule_chart(const problem::Plan& plan, const std::vector<TracePoint>& trace) {
   std::unordered_map<int64_t, double> rank, producer;
   for (const TracePoint& point : trace)
-    if (point.what == plan::Do::kCompute && !point.again) rank.emplace(point.subject, static_cast<double>(rank.size()));
-  for (const cost::Op& op : plan.graph.ops)
+    if (point.what == problem::Do::kCompute && !point.again)
+      rank.emplace(point.subject, static_cast<double>(rank.size()));
+  for (const problem::Op& op : plan.graph.ops)
     for (int64_t output : op.outputs) producer[output] = rank.contains(op.id) ? rank[op.id] : 0;
   Series first{.label = "computed", .colour = "#2266aa", .shape = Shape::kDots},
       again{.label = "again", .colour = "#dd8800", .shape = Shape::kDots};
@@ -68,9 +69,9 @@ Chart schedule_chart(const plan::Plan& plan, const std::vector<TracePoint>& trac
   for (size_t at = 0; at < trace.size(); ++at) {
     const TracePoint& point = trace[at];
     const double x = static_cast<double>(at);
-    if (point.what == plan::Do::kCompute) (point.again ? again : first).points.push_back({x, rank[point.subject]});
-    if (point.what == plan::Do::kPageOut) out.points.push_back({x, producer[point.subject]});
-    if (point.what == plan::Do::kPageIn) in.points.push_back({x, producer[point.subject]});
+    if (point.what == problem::Do::kCompute) (point.again ? again : first).points.push_back({x, rank[point.subject]});
+    if (point.what == problem::Do::kPageOut) out.points.push_back({x, producer[point.subject]});
+    if (point.what == problem::Do::kPageIn) in.points.push_back({x, producer[point.subject]});
   }
   return {.title = "Schedule: what returns, and when",
           .x_label = "instruction",
@@ -79,12 +80,12 @@ Chart schedule_chart(const plan::Plan& plan, const std::vector<TracePoint>& trac
 }
 
 // The largest tensors of the step.
-std::string largest(const plan::Plan& plan) {
-  std::vector<const cost::Tensor*> tensors;
-  for (const cost::Tensor& tensor : plan.graph.tensors) tensors.push_back(&tensor);
+std::string largest(const problem::Plan& plan) {
+  std::vector<const problem::Tensor*> tensors;
+  for (const problem::Tensor& tensor : plan.graph.tensors) tensors.push_back(&tensor);
   const size_t count = std::min<size_t>(12, tensors.size());
   std::partial_sort(tensors.begin(), tensors.begin() + static_cast<long>(count), tensors.end(),
-                    [](const cost::Tensor* a, const cost::Tensor* b) {
+                    [](const problem::Tensor* a, const problem::Tensor* b) {
                       return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
                     });
   std::string text = "<h2>Largest tensors</h2>\n<table>\n";
@@ -123,7 +124,7 @@ Result<std::string> run_section(std::string_view log) {
 
 }  // namespace
 
-Result<std::string> to_html(const plan::Plan& plan, const check::Found& found, std::string_view run_log) {
+Result<std::string> to_html(const problem::Plan& plan, const check::Found& found, std::string_view run_log) {
   const std::vector<TracePoint> trace = trace_memory(plan);
   PANTOUM_ASSIGN(const std::string run, run_section(run_log));
   std::string page =

@@ -6,27 +6,27 @@
 #include <string>
 #include <unordered_map>
 
-#include "plan/plan.h"
+#include "problem/plan.h"
 #include "report/memory_trace.h"
 
 namespace pantoum::report {
 
 class Names {
  public:
-  explicit Names(const cost::CostGraph& graph) {
-    for (const cost::Tensor& tensor : graph.tensors) tensors_[tensor.id] = tensor.name;
-    for (const cost::Op& op : graph.ops) ops_[op.id] = op.name;
+  explicit Names(const problem::CostGraph& graph) {
+    for (const problem::Tensor& tensor : graph.tensors) tensors_[tensor.id] = tensor.name;
+    for (const problem::Op& op : graph.ops) ops_[op.id] = op.name;
   }
   [[nodiscard]] std::string tensor(int64_t id) const { return named(tensors_, id, "tensor"); }
   [[nodiscard]] std::string op(int64_t id) const { return named(ops_, id, "op"); }
   // "page_in x": what an instruction does.
-  [[nodiscard]] std::string of(const plan::Instruction& step) const {
+  [[nodiscard]] std::string of(const problem::Instruction& step) const {
     switch (step.what) {
-      case plan::Do::kCompute:
+      case problem::Do::kCompute:
         return "compute " + op(step.subject);
-      case plan::Do::kPageOut:
+      case problem::Do::kPageOut:
         return "page_out " + tensor(step.subject);
-      case plan::Do::kPageIn:
+      case problem::Do::kPageIn:
         return "page_in " + tensor(step.subject);
       default:
         return "free " + tensor(step.subject);

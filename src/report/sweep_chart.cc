@@ -19,7 +19,7 @@ struct Unit {
 };
 
 Unit unit_of(const Sweep& sweep) {
-  cost::Bytes largest = 0;
+  problem::Bytes largest = 0;
   for (const SweepRow& row : sweep.rows) largest = std::max(largest, row.ram_bytes);
   if (largest >= 4 << 20) return {"MiB", 1 << 20};
   return {"KiB", 1 << 10};

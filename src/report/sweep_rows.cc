@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "plan/objective.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::report {
 namespace {
@@ -82,7 +82,7 @@ std::string overhead(double value, double unplanned) {
   return unplanned > 0 ? fmt::format("{:+.2f}%", 100 * (value - unplanned) / unplanned) : "";
 }
 
-std::string line_of(const SweepRow& row, const plan::Predicted& unplanned) {
+std::string line_of(const SweepRow& row, const problem::Predicted& unplanned) {
   std::string text =
       fmt::format("{:<20} {:>10}  {:<14}", row.planner, base::show_bytes(row.ram_bytes), name_of(row.status));
   if (!row.has_plan()) {
@@ -112,14 +112,14 @@ Json to_json(const SweepHead& head) {
           {"question", head.question},
           {"name", head.name},
           {"device", head.device},
-          {"objective", plan::name_of(options.objective)},
-          {"deadline_s", or_null(options.deadline)},
-          {"most_energy_j", or_null(options.most_energy)},
+          {"objective", name_of(options.question.objective)},
+          {"deadline_s", or_null(options.question.deadline)},
+          {"most_energy_j", or_null(options.question.energy_limit)},
           {"reserve_bytes", head.reserve},
-          {"paging", options.paging},
-          {"remat", options.remat},
-          {"in_place", options.in_place},
-          {"reorder", options.reorder},
+          {"paging", options.question.freedoms.paging},
+          {"remat", options.question.freedoms.recomputing},
+          {"in_place", options.question.freedoms.in_place},
+          {"reorder", options.question.freedoms.reordering},
           {"without", names_of(options.without)},
           {"gap", options.gap},
           {"time_limit_s", options.time_limit},
@@ -178,7 +178,7 @@ std::string to_csv(const Sweep& sweep) {
 }
 
 std::string to_text(const Sweep& sweep) {
-  const plan::Predicted& all = sweep.head.unplanned;
+  const problem::Predicted& all = sweep.head.unplanned;
   std::string text = fmt::format("unplanned: {}, {}, {} a step (modelled)\n", base::show_bytes(all.peak_bytes),
                                  base::show_joules(all.energy_j), base::show_seconds(all.time_s));
   for (const SweepRow& row : sweep.rows) text += line_of(row, all);

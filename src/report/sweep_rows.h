@@ -16,10 +16,10 @@ struct SweepHead {
   std::string version;   // of the program
   std::string question;  // a hash of the cost graph
   std::string name, device;
-  plan::PlanOptions options;  // ram is not used
-  cost::Bytes reserve = 0;    // taken off every budget
-  std::vector<cost::Bytes> budgets;
-  plan::Predicted unplanned;
+  plan::PlanOptions options;   // ram is not used
+  problem::Bytes reserve = 0;  // taken off every budget
+  std::vector<problem::Bytes> budgets;
+  problem::Predicted unplanned;
 };
 
 enum class SweepStatus {
@@ -32,10 +32,10 @@ enum class SweepStatus {
 
 struct SweepRow {
   std::string planner;
-  cost::Bytes ram_bytes = 0;
+  problem::Bytes ram_bytes = 0;
   SweepStatus status = SweepStatus::kFeasible;
   check::Found found;  // of the plan, as replayed
-  plan::Bound bound;
+  problem::Bound bound;
   double gap = 1;         // of the objective; 1 without a bound
   double seconds = 0;     // planning; 0 with a fixed effort
   bool carried = false;   // the plan of a smaller budget, which nothing found here beats

@@ -7,12 +7,12 @@ namespace pantoum::report {
 namespace {
 
 using check::Span;
-using plan::Do;
+using problem::Do;
 
 class Reader {
  public:
-  Reader(const plan::Plan& plan, const std::vector<Span>& spans) : plan_(plan), spans_(spans) {
-    for (const cost::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
+  Reader(const problem::Plan& plan, const std::vector<Span>& spans) : plan_(plan), spans_(spans) {
+    for (const problem::Tensor& tensor : plan.graph.tensors) bytes_[tensor.id] = tensor.bytes;
   }
 
   Timeline read() {
@@ -31,7 +31,7 @@ class Reader {
   }
 
  private:
-  [[nodiscard]] bool blocks() const { return plan_.graph.device.pager.mode == cost::PagerMode::kSync; }
+  [[nodiscard]] bool blocks() const { return plan_.graph.device.pager.mode == problem::PagerMode::kSync; }
 
   void compute(size_t at) {
     const Span& span = spans_[at];
@@ -41,14 +41,14 @@ class Reader {
   }
 
   void transfer(size_t at) {
-    const cost::Pager& pager = plan_.graph.device.pager;
-    const plan::Instruction& step = plan_.instructions[at];
+    const problem::Pager& pager = plan_.graph.device.pager;
+    const problem::Instruction& step = plan_.instructions[at];
     const bool out = step.what == Do::kPageOut;
     const Span& span = spans_[at];
-    const cost::Link& link = out ? pager.out : pager.in;
+    const problem::Link& link = out ? pager.out : pager.in;
     Transfer one{.instruction = at, .tensor = step.subject, .out = out, .bytes = bytes_.at(step.subject)};
     one.issue_s = span.issue_s, one.begin_s = span.begin_s, one.end_s = span.end_s;
-    one.energy_j = cost::transfer_seconds(pager, link, one.bytes) * link.w;
+    one.energy_j = problem::transfer_seconds(pager, link, one.bytes) * link.w;
     ending_at_[span.end_s] = timeline_.transfers.size();
     timeline_.transfers.push_back(std::move(one));
     if (blocks()) blame(span.end_s, span.end_s - span.issue_s);
@@ -74,9 +74,9 @@ class Reader {
     }
   }
 
-  const plan::Plan& plan_;
+  const problem::Plan& plan_;
   const std::vector<Span>& spans_;
-  std::unordered_map<int64_t, cost::Bytes> bytes_;
+  std::unordered_map<int64_t, problem::Bytes> bytes_;
   std::unordered_map<double, size_t> ending_at_;  // second -> transfer
   std::vector<size_t> computes_;                  // instructions
   Timeline timeline_;
@@ -84,7 +84,7 @@ class Reader {
 
 }  // namespace
 
-Timeline timeline_of(const plan::Plan& plan, const std::vector<Span>& spans) {
+Timeline timeline_of(const problem::Plan& plan, const std::vector<Span>& spans) {
   return Reader(plan, spans).read();
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "check/replay.h"
-#include "plan/plan.h"
+#include "problem/plan.h"
 
 namespace pantoum::report {
 
@@ -23,7 +23,7 @@ struct Transfer {
   size_t instruction = 0;
   int64_t tensor = 0;
   bool out = false;
-  cost::Bytes bytes = 0;
+  problem::Bytes bytes = 0;
   double issue_s = 0, begin_s = 0, end_s = 0, energy_j = 0;
   std::vector<Overlap> computes;  // in order
   double hidden_s = 0;            // the sum of them
@@ -37,6 +37,6 @@ struct Timeline {
 };
 
 // `spans` are the checker's, of a plan that has passed. Cost: linear in instructions and overlaps.
-[[nodiscard]] Timeline timeline_of(const plan::Plan& plan, const std::vector<check::Span>& spans);
+[[nodiscard]] Timeline timeline_of(const problem::Plan& plan, const std::vector<check::Span>& spans);
 
 }  // namespace pantoum::report

@@ -7,18 +7,18 @@
 namespace pantoum::report {
 namespace {
 
-using plan::Do;
+using problem::Do;
 
 // Three ops of a second each; every tensor crosses the channel in a second.
 //
 //   engine   |  a  |  b  |.....|  c  |.....
 //   channel        |out x|in x |     |out z|
-plan::Plan three_ops() {
-  plan::Plan plan{.budget_bytes = 100};
-  plan.graph.device.pager = {.mode = cost::PagerMode::kAsync, .in = {.bytes_per_s = 10}, .out = {.bytes_per_s = 10}};
+problem::Plan three_ops() {
+  problem::Plan plan{.budget_bytes = 100};
+  plan.graph.device.pager = {.mode = problem::PagerMode::kAsync, .in = {.bytes_per_s = 10}, .out = {.bytes_per_s = 10}};
   for (int64_t tensor = 0; tensor < 3; ++tensor) plan.graph.tensors.push_back({.id = tensor, .bytes = 10});
-  plan.graph.tensors[2].end = cost::Home::kAux;
-  const cost::Choice second{.time_s = 1, .writes = {0}};
+  plan.graph.tensors[2].end = problem::Home::kAux;
+  const problem::Choice second{.time_s = 1, .writes = {0}};
   plan.graph.ops = {{.id = 0, .outputs = {0}, .choices = {second}},
                     {.id = 1, .outputs = {1}, .choices = {second}},
                     {.id = 2, .inputs = {0}, .outputs = {2}, .choices = {second}}};
@@ -35,9 +35,9 @@ plan::Plan three_ops() {
   return plan;
 }
 
-Timeline timeline(const plan::Plan& plan) {
+Timeline timeline(const problem::Plan& plan) {
   std::vector<check::Span> spans;
-  const auto found = check::replay(plan.graph, plan, {}, &spans);
+  const auto found = check::replay(plan.graph, plan, plan.question, &spans);
   EXPECT_TRUE(found) << found.error().message;
   const Timeline timeline = timeline_of(plan, spans);
   EXPECT_DOUBLE_EQ(timeline.compute_s + timeline.stall_s, found->time_s);
@@ -59,8 +59,8 @@ TEST(Timeline, TellsWhatHidesATransferAndWhatWaitsForIt) {
 }
 
 TEST(Timeline, HidesNothingBehindAPagerThatBlocks) {
-  plan::Plan plan = three_ops();
-  plan.graph.device.pager.mode = cost::PagerMode::kSync;
+  problem::Plan plan = three_ops();
+  plan.graph.device.pager.mode = problem::PagerMode::kSync;
   const Timeline found = timeline(plan);
   for (const Transfer& one : found.transfers) {
     EXPECT_DOUBLE_EQ(one.stall_s, 1);

@@ -10,8 +10,8 @@
 
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
-#include "ir/evaluate.h"
 #include "kernels/portable/layout.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::rewrite {
 namespace {

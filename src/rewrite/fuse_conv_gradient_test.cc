@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
-#include "autodiff/gradient_cases.h"
-#include "ir/evaluate.h"
+#include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
-#include "rewrite/small_saves.h"
+#include "testing/evaluate.h"
+#include "testing/gradient_cases.h"
 
 namespace pantoum::rewrite {
 namespace {

@@ -4,10 +4,10 @@
 
 #include <random>
 
-#include "autodiff/gradient_cases.h"
-#include "ir/evaluate.h"
 #include "ir/op_registry.h"
 #include "rewrite/fusions.h"
+#include "testing/evaluate.h"
+#include "testing/gradient_cases.h"
 
 namespace pantoum::rewrite {
 namespace {

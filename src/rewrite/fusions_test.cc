@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "ir/builder.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 
 namespace pantoum::rewrite {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "runtime/plan_fixture.h"
+#include "testing/binary_plans.h"
 
 namespace pantoum::runtime_test {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "runtime/op_cases.h"
-#include "runtime/plan_fixture.h"
+#include "testing/binary_plans.h"
+#include "testing/op_cases.h"
 
 namespace pantoum::runtime_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "runtime/plan_bytes.h"
-#include "runtime/plan_fixture.h"
+#include "testing/binary_plans.h"
 
 namespace pantoum::runtime_test {
 namespace {

@@ -23,9 +23,9 @@ class Lock {
   pthread_mutex_t& mutex_;
 };
 
-std::vector<uint64_t> bytes_of(std::span<const BatchView> tensors) {
+std::vector<uint64_t> bytes_of(std::span<const data::BatchView> tensors) {
   std::vector<uint64_t> bytes;
-  for (const BatchView& tensor : tensors) bytes.push_back(tensor.data.size());
+  for (const data::BatchView& tensor : tensors) bytes.push_back(tensor.data.size());
   return bytes;
 }
 
@@ -37,12 +37,12 @@ uint64_t queue_bytes(std::span<const uint64_t> tensor_bytes, int64_t depth) {
   return round_up(batch * static_cast<uint64_t>(depth), kPage);
 }
 
-BatchQueue::BatchQueue(std::vector<BatchView> tensors, int64_t depth)
+BatchQueue::BatchQueue(std::vector<data::BatchView> tensors, int64_t depth)
     : tensors_(std::move(tensors)),
       depth_(static_cast<uint64_t>(depth)),
       bytes_(queue_bytes(bytes_of(tensors_), depth)) {}
 
-Result<std::unique_ptr<BatchQueue>> BatchQueue::create(std::vector<BatchView> tensors, int64_t depth) {
+Result<std::unique_ptr<BatchQueue>> BatchQueue::create(std::vector<data::BatchView> tensors, int64_t depth) {
   std::unique_ptr<BatchQueue> queue(new BatchQueue(std::move(tensors), depth));
   queue->slots_.reserve(queue->tensors_.size() * queue->depth_);
   if (!queue->thread_.start(&BatchQueue::run, queue.get()))
@@ -61,10 +61,10 @@ BatchQueue::~BatchQueue() {
 }
 
 Result<void> BatchQueue::map() {
-  PANTOUM_ASSIGN(memory_, Arena::map(bytes_, kPage));
+  PANTOUM_ASSIGN(memory_, host::Arena::map(bytes_, kPage));
   auto* next = static_cast<std::byte*>(memory_.data());
   for (uint64_t batch = 0; batch < depth_; ++batch) {
-    for (BatchView tensor : tensors_) {
+    for (data::BatchView tensor : tensors_) {
       tensor.data = std::span(next, tensor.data.size());
       next += round_up(tensor.data.size(), kAlign);
       slots_.push_back(tensor);
@@ -73,11 +73,11 @@ Result<void> BatchQueue::map() {
   return {};
 }
 
-std::span<const BatchView> BatchQueue::slot(uint64_t step) const {
+std::span<const data::BatchView> BatchQueue::slot(uint64_t step) const {
   return std::span(slots_).subspan(step % depth_ * tensors_.size(), tensors_.size());
 }
 
-void BatchQueue::begin(const BatchProducer& producer, uint64_t first, uint64_t last) {
+void BatchQueue::begin(const data::BatchProducer& producer, uint64_t first, uint64_t last) {
   end();
   const Lock lock(mutex_);
   producer_ = &producer;
@@ -109,7 +109,7 @@ void BatchQueue::fill_until_quit() {
       continue;
     }
     is_filling_ = true;
-    const BatchProducer& producer = *producer_;
+    const data::BatchProducer& producer = *producer_;
     const uint64_t step = next_to_fill_;
     pthread_mutex_unlock(&mutex_);
     Result<void> filled = producer(step, slot(step));
@@ -125,7 +125,7 @@ void BatchQueue::fill_until_quit() {
   pthread_mutex_unlock(&mutex_);
 }
 
-Result<void> BatchQueue::take(std::span<const BatchView> into) {
+Result<void> BatchQueue::take(std::span<const data::BatchView> into) {
   uint64_t step = 0;
   {
     const Lock lock(mutex_);
@@ -134,7 +134,7 @@ Result<void> BatchQueue::take(std::span<const BatchView> into) {
     while (next_to_fill_ == step && !error_) pthread_cond_wait(&changed_, &mutex_);
     if (next_to_fill_ == step) return Failure(*error_);
   }
-  const std::span<const BatchView> from = slot(step);
+  const std::span<const data::BatchView> from = slot(step);
   for (size_t tensor = 0; tensor < from.size(); ++tensor)
     std::memcpy(into[tensor].data.data(), from[tensor].data.data(), from[tensor].data.size());
   const Lock lock(mutex_);

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "train/batch.h"
-#include "train/engine.h"
-#include "train/warm_thread.h"
+#include "data/batch.h"
+#include "host/engine.h"
+#include "host/prefaulted_thread.h"
 
 namespace pantoum::train {
 
@@ -22,7 +22,7 @@ class BatchQueue {
  public:
   // The thread exists and sleeps; no bytes yet. `tensors`: as a batch has them; names and shapes outlive the queue.
   // E0905 the system gives no thread.
-  [[nodiscard]] static Result<std::unique_ptr<BatchQueue>> create(std::vector<BatchView> tensors, int64_t depth);
+  [[nodiscard]] static Result<std::unique_ptr<BatchQueue>> create(std::vector<data::BatchView> tensors, int64_t depth);
   ~BatchQueue();
   BatchQueue(const BatchQueue&) = delete;
   BatchQueue& operator=(const BatchQueue&) = delete;
@@ -32,29 +32,29 @@ class BatchQueue {
   [[nodiscard]] uint64_t bytes() const { return bytes_; }
 
   // Begins to fill the batches of steps [first, last]; whatever was begun before has ended. The producer outlives it.
-  void begin(const BatchProducer& producer, uint64_t first, uint64_t last);
+  void begin(const data::BatchProducer& producer, uint64_t first, uint64_t last);
   // Copies the next batch into `into`, and waits for it if it must: `first`, then the step after, and so on. The
   // producer's error, at its step. Allocates nothing on success.
-  [[nodiscard]] Result<void> take(std::span<const BatchView> into);
+  [[nodiscard]] Result<void> take(std::span<const data::BatchView> into);
   // Returns when the producer is not called any more.
   void end();
 
  private:
-  BatchQueue(std::vector<BatchView> tensors, int64_t depth);
+  BatchQueue(std::vector<data::BatchView> tensors, int64_t depth);
   static void run(void* self);
   void fill_until_quit();
   [[nodiscard]] bool may_fill() const;
-  [[nodiscard]] std::span<const BatchView> slot(uint64_t step) const;
+  [[nodiscard]] std::span<const data::BatchView> slot(uint64_t step) const;
 
-  std::vector<BatchView> tensors_, slots_;  // slots_: depth times the tensors
+  std::vector<data::BatchView> tensors_, slots_;  // slots_: depth times the tensors
   uint64_t depth_, bytes_;
-  Arena memory_;
-  WarmThread thread_;
+  host::Arena memory_;
+  host::WarmThread thread_;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;
   // Guarded by mutex_.
-  const BatchProducer* producer_ = nullptr;  // null: nothing is being filled
+  const data::BatchProducer* producer_ = nullptr;  // null: nothing is being filled
   uint64_t next_to_fill_ = 1, next_to_take_ = 1, last_ = 0;
   bool is_filling_ = false, quit_ = false;
   std::optional<Error> error_;  // of step next_to_fill_

@@ -12,13 +12,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const ir::Shape kShape{2, 3};
+const base::Shape kShape{2, 3};
 
 // A batch of two tensors, of 24 and 16 bytes.
 struct Tensors {
   std::vector<std::byte> first = std::vector<std::byte>(24), second = std::vector<std::byte>(16);
-  std::vector<BatchView> views() {
-    return {{"x", ir::DType::kF32, kShape, first}, {"label", ir::DType::kI64, std::span(kShape).first(1), second}};
+  std::vector<data::BatchView> views() {
+    return {{"x", base::DType::kF32, kShape, first}, {"label", base::DType::kI64, std::span(kShape).first(1), second}};
   }
 };
 
@@ -30,15 +30,16 @@ std::unique_ptr<BatchQueue> queue(int64_t depth) {
 }
 
 // Every byte tells the step.
-Result<void> mark(uint64_t step, std::span<const BatchView> batch) {
-  for (const BatchView& tensor : batch) std::memset(tensor.data.data(), static_cast<int>(step), tensor.data.size());
+Result<void> mark(uint64_t step, std::span<const data::BatchView> batch) {
+  for (const data::BatchView& tensor : batch)
+    std::memset(tensor.data.data(), static_cast<int>(step), tensor.data.size());
   return {};
 }
 
 TEST(BatchQueue, GivesEveryBatchInTheOrderOfSteps) {
   for (const int64_t depth : {1, 2, 5}) {
     const auto batches = queue(depth);
-    const BatchProducer produce = mark;
+    const data::BatchProducer produce = mark;
     batches->begin(produce, 7, 200);
     Tensors tensors;
     for (uint64_t step = 7; step <= 200; ++step) {
@@ -53,7 +54,7 @@ TEST(BatchQueue, GivesEveryBatchInTheOrderOfSteps) {
 TEST(BatchQueue, IsFilledAheadButNoFurtherThanItsDepth) {
   const auto batches = queue(3);
   std::atomic<uint64_t> made{0};
-  const BatchProducer produce = [&](uint64_t step, std::span<const BatchView> batch) {
+  const data::BatchProducer produce = [&](uint64_t step, std::span<const data::BatchView> batch) {
     made = step;
     return mark(step, batch);
   };
@@ -71,7 +72,7 @@ TEST(BatchQueue, IsFilledAheadButNoFurtherThanItsDepth) {
 
 TEST(BatchQueue, TheProducersErrorComesAtItsStep) {
   const auto batches = queue(4);
-  const BatchProducer produce = [](uint64_t step, std::span<const BatchView> batch) -> Result<void> {
+  const data::BatchProducer produce = [](uint64_t step, std::span<const data::BatchView> batch) -> Result<void> {
     if (step == 3) return fail("E0260", "the third");
     return mark(step, batch);
   };
@@ -81,7 +82,7 @@ TEST(BatchQueue, TheProducersErrorComesAtItsStep) {
   EXPECT_TRUE(batches->take(tensors.views()));
   EXPECT_EQ(batches->take(tensors.views()).error().message, "the third");
   EXPECT_EQ(batches->take(tensors.views()).error().message, "the third");
-  const BatchProducer well = mark;
+  const data::BatchProducer well = mark;
   batches->begin(well, 3, 10);
   EXPECT_TRUE(batches->take(tensors.views()));
   batches->end();
@@ -91,7 +92,7 @@ TEST(BatchQueue, CallsNoProducerAfterItsEnd) {
   const auto batches = queue(2);
   for (int round = 0; round < 50; ++round) {
     auto alive = std::make_unique<std::atomic<bool>>(true);
-    const BatchProducer produce = [&alive](uint64_t step, std::span<const BatchView> batch) {
+    const data::BatchProducer produce = [&alive](uint64_t step, std::span<const data::BatchView> batch) {
       EXPECT_TRUE(*alive);
       return mark(step, batch);
     };

@@ -11,13 +11,13 @@ namespace {
 
 constexpr size_t kMaxNotes = 20;
 
-std::string describe(ir::DType dtype, const std::vector<int64_t>& shape) {
-  return fmt::format("{} [{}]", ir::name_of(dtype), fmt::join(shape, ", "));
+std::string describe(base::DType dtype, const std::vector<int64_t>& shape) {
+  return fmt::format("{} [{}]", base::name_of(dtype), fmt::join(shape, ", "));
 }
 
-void check_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, bool required,
+void check_tensor(const weights::SafetensorFile& file, const PlanTensor& tensor, bool required,
                   std::vector<std::string>& problems) {
-  const artifact::SafetensorEntry* entry = file.find(tensor.name);
+  const weights::SafetensorEntry* entry = file.find(tensor.name);
   if (entry == nullptr) {
     if (required)
       problems.push_back(fmt::format("'{}' {} is missing", tensor.name, describe(tensor.dtype, tensor.shape)));
@@ -27,19 +27,19 @@ void check_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor
   }
 }
 
-Result<void> load_tensor(const artifact::SafetensorFile& file, const PlanTensor& tensor, Engine& engine,
+Result<void> load_tensor(const weights::SafetensorFile& file, const PlanTensor& tensor, host::Engine& engine,
                          std::span<std::byte> piece) {
-  const artifact::SafetensorEntry* entry = file.find(tensor.name);
+  const weights::SafetensorEntry* entry = file.find(tensor.name);
   if (entry == nullptr) std::fill(piece.begin(), piece.end(), std::byte{0});
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
     const auto part = piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)));
-    if (entry != nullptr) PANTOUM_TRY(artifact::read_tensor(file, *entry, at, part));
+    if (entry != nullptr) PANTOUM_TRY(weights::read_tensor(file, *entry, at, part));
     PANTOUM_TRY(engine.write(tensor.index, at, part));
   }
   return {};
 }
 
-artifact::SafetensorSource source_of(const PlanTensor& tensor, Engine& engine) {
+weights::SafetensorSource source_of(const PlanTensor& tensor, host::Engine& engine) {
   return {tensor.name, tensor.dtype, tensor.shape,
           [&engine, index = tensor.index](uint64_t at, std::span<std::byte> piece) {
             return engine.read(index, at, piece);
@@ -47,7 +47,7 @@ artifact::SafetensorSource source_of(const PlanTensor& tensor, Engine& engine) {
 }
 
 template <class Number>
-bool parse(const artifact::SafetensorFile& file, const std::string& key, Number& number) {
+bool parse(const weights::SafetensorFile& file, const std::string& key, Number& number) {
   const auto found = file.metadata.find(key);
   if (found == file.metadata.end()) return false;
   const std::string& text = found->second;
@@ -63,7 +63,7 @@ Result<Schedule> read_schedule(const std::string& text, const std::string& path)
 
 }  // namespace
 
-Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table, bool states_too,
+Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
                            const char* code) {
   std::vector<std::string> problems;
   for (const PlanTensor& tensor : table.weights) check_tensor(file, tensor, true, problems);
@@ -80,14 +80,14 @@ Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTab
               file.path, "give weights of this very model", std::move(problems));
 }
 
-Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
+Result<void> load_tensors(const weights::SafetensorFile& file, const TensorTable& table, host::Engine& engine,
                           std::span<std::byte> piece) {
   for (const PlanTensor& tensor : table.weights) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   for (const PlanTensor& tensor : table.states) PANTOUM_TRY(load_tensor(file, tensor, engine, piece));
   return clear_sums(table, engine, piece);
 }
 
-Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std::byte> piece) {
+Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece) {
   std::fill(piece.begin(), piece.end(), std::byte{0});
   for (const PlanTensor& tensor : table.sums)
     for (uint64_t at = 0; at < tensor.bytes; at += piece.size())
@@ -96,16 +96,16 @@ Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std:
   return {};
 }
 
-Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine,
+Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
                              const Progress& progress) {
-  std::vector<artifact::SafetensorSource> sources;
+  std::vector<weights::SafetensorSource> sources;
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
   const int64_t per_step = progress.batch * progress.micro_batches;
   const int64_t per_epoch = per_step > 0 ? progress.samples / per_step : 0;
   const uint64_t steps_per_epoch = static_cast<uint64_t>(std::max<int64_t>(per_epoch, 1));
-  return artifact::write_safetensors(
+  return weights::write_safetensors(
       path, sources,
       {{"step", std::to_string(progress.step)},
        {"seed", std::to_string(progress.seed)},
@@ -123,7 +123,7 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
        {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
 }
 
-Result<Progress> read_progress(const artifact::SafetensorFile& file) {
+Result<Progress> read_progress(const weights::SafetensorFile& file) {
   Progress progress;
   const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) &&
                      parse(file, "lr", progress.lr) && parse(file, "batch", progress.batch) &&

@@ -5,12 +5,12 @@
 #include <span>
 #include <string>
 
-#include "artifact/safetensors.h"
+#include "host/engine.h"
 #include "pantoum/result.h"
-#include "train/engine.h"
 #include "train/schedule.h"
 #include "train/tensor_table.h"
 #include "train/trainer.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::train {
 
@@ -28,22 +28,22 @@ struct Progress {
 
 // `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every
 // state) is in the file; states that are there must fit in any case.
-[[nodiscard]] Result<void> check_tensors(const artifact::SafetensorFile& file, const TensorTable& table,
-                                         bool states_too, const char* code);
+[[nodiscard]] Result<void> check_tensors(const weights::SafetensorFile& file, const TensorTable& table, bool states_too,
+                                         const char* code);
 
 // Copies checked tensors into the session; states that the file lacks become zeros, as sums do. `piece`: the buffer
 // between. E0241, E0903.
-[[nodiscard]] Result<void> load_tensors(const artifact::SafetensorFile& file, const TensorTable& table, Engine& engine,
-                                        std::span<std::byte> piece);
+[[nodiscard]] Result<void> load_tensors(const weights::SafetensorFile& file, const TensorTable& table,
+                                        host::Engine& engine, std::span<std::byte> piece);
 
 // Makes the sums of gradients zero. E0903.
-[[nodiscard]] Result<void> clear_sums(const TensorTable& table, Engine& engine, std::span<std::byte> piece);
+[[nodiscard]] Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece);
 
 // Atomic. E0901, E0903.
-[[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, Engine& engine,
+[[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
                                            const Progress& progress);
 
 // E0243 where the metadata are missing or damaged.
-[[nodiscard]] Result<Progress> read_progress(const artifact::SafetensorFile& file);
+[[nodiscard]] Result<Progress> read_progress(const weights::SafetensorFile& file);
 
 }  // namespace pantoum::train

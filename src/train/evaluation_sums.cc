@@ -5,7 +5,7 @@
 namespace pantoum::train {
 
 // Bytes of ones: -1 in every integer type, and labels below 0 are ignored.
-void mask_labels(const TensorTable& table, std::span<const BatchView> labels, int64_t row) {
+void mask_labels(const TensorTable& table, std::span<const data::BatchView> labels, int64_t row) {
   for (size_t term = 0; term < labels.size(); ++term) {
     if (!table.terms[term].correct) continue;
     const std::span<std::byte> bytes = labels[term].row(row);

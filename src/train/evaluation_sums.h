@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "train/batch.h"
+#include "data/batch.h"
 #include "train/tensor_table.h"
 #include "train/trainer.h"
 
@@ -34,7 +34,7 @@ struct TermSums {
 using EvaluationSums = std::array<TermSums, kMaxLosses>;
 
 // Makes the labels of a row such that no loss counts it, where labels are classes.
-void mask_labels(const TensorTable& table, std::span<const BatchView> labels, int64_t row);
+void mask_labels(const TensorTable& table, std::span<const data::BatchView> labels, int64_t row);
 
 [[nodiscard]] Evaluation evaluation_of(const EvaluationSums& sums, const TensorTable& table, int64_t samples);
 

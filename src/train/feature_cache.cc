@@ -24,26 +24,26 @@ bool move_all(std::span<std::byte> data, uint64_t at, Move move) {
 }
 
 // Somebody else's samples.
-class Forwarded final : public artifact::SampleFile {
+class Forwarded final : public data::SampleFile {
  public:
-  explicit Forwarded(const artifact::SampleFile& of) : of_(of) {}
+  explicit Forwarded(const data::SampleFile& of) : of_(of) {}
   int64_t count() const override { return of_.count(); }
-  const ir::Shape& sample_shape() const override { return of_.sample_shape(); }
-  ir::DType dtype() const override { return of_.dtype(); }
+  const base::Shape& sample_shape() const override { return of_.sample_shape(); }
+  base::DType dtype() const override { return of_.dtype(); }
   Result<void> read(int64_t index, std::span<std::byte> out) const override { return of_.read(index, out); }
 
  private:
-  const artifact::SampleFile& of_;
+  const data::SampleFile& of_;
 };
 
 }  // namespace
 
-class FeatureSamples final : public artifact::SampleFile {
+class FeatureSamples final : public data::SampleFile {
  public:
   FeatureSamples(std::shared_ptr<const FeatureCache> cache, size_t field) : cache_(std::move(cache)), field_(field) {}
   int64_t count() const override { return cache_->count_; }
-  const ir::Shape& sample_shape() const override { return field().shape; }
-  ir::DType dtype() const override { return field().dtype; }
+  const base::Shape& sample_shape() const override { return field().shape; }
+  base::DType dtype() const override { return field().dtype; }
 
   Result<void> read(int64_t index, std::span<std::byte> out) const override {
     if (index < 0 || index >= count() || out.size() != field().bytes)
@@ -61,9 +61,9 @@ class FeatureSamples final : public artifact::SampleFile {
 };
 
 Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& folder, int64_t count,
-                                                           std::span<const BatchView> tensors) {
+                                                           std::span<const data::BatchView> tensors) {
   auto cache = std::make_shared<FeatureCache>();
-  for (const BatchView& tensor : tensors) {
+  for (const data::BatchView& tensor : tensors) {
     cache->fields_.push_back({.dtype = tensor.dtype,
                               .shape = {tensor.shape.begin() + 1, tensor.shape.end()},
                               .at = cache->stride_,
@@ -71,11 +71,11 @@ Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& fo
     cache->stride_ += tensor.row_bytes();
   }
   cache->count_ = count;
-  PANTOUM_ASSIGN(cache->file_, make_page_file(folder, static_cast<uint64_t>(count) * cache->stride_, false));
+  PANTOUM_ASSIGN(cache->file_, host::make_page_file(folder, static_cast<uint64_t>(count) * cache->stride_, false));
   return cache;
 }
 
-Result<void> FeatureCache::put(int64_t index, size_t field, const BatchView& tensor, int64_t row) const {
+Result<void> FeatureCache::put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row) const {
   const int fd = file_.buffered.get();
   const auto write = [fd](void* data, size_t bytes, off_t at) { return ::pwrite(fd, data, bytes, at); };
   if (move_all(tensor.row(row), static_cast<uint64_t>(index) * stride_ + fields_[field].at, write)) return {};
@@ -83,9 +83,8 @@ Result<void> FeatureCache::put(int64_t index, size_t field, const BatchView& ten
               "free space, name another folder with --page-file, or leave --feature-cache out");
 }
 
-artifact::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache,
-                                           const artifact::Dataset& data) {
-  artifact::Dataset made{.format = "features"};
+data::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache, const data::Dataset& data) {
+  data::Dataset made{.format = "features"};
   for (size_t field = 0; field < cache->fields_.size(); ++field)
     made.inputs.push_back(std::make_unique<FeatureSamples>(cache, field));
   made.labels = std::make_unique<Forwarded>(*data.labels);

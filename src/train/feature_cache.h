@@ -5,9 +5,9 @@
 #include <span>
 #include <string>
 
-#include "artifact/dataset.h"
-#include "train/batch.h"
-#include "train/page_file.h"
+#include "data/batch.h"
+#include "data/dataset.h"
+#include "host/page_file.h"
 
 namespace pantoum::train {
 
@@ -16,23 +16,23 @@ class FeatureCache {
  public:
   // The file is made and allocated in full: in `folder`, or where page files are ("" ). E0902.
   [[nodiscard]] static Result<std::shared_ptr<FeatureCache>> create(const std::string& folder, int64_t count,
-                                                                    std::span<const BatchView> tensors);
+                                                                    std::span<const data::BatchView> tensors);
 
   // Keeps row `row` of the tensor as feature `field` of sample `index`. No allocation. E0901.
-  [[nodiscard]] Result<void> put(int64_t index, size_t field, const BatchView& tensor, int64_t row) const;
+  [[nodiscard]] Result<void> put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row) const;
 
   // The cache as a data set with the labels of `data`, which outlives it.
-  [[nodiscard]] static artifact::Dataset as_dataset(const std::shared_ptr<const FeatureCache>& cache,
-                                                    const artifact::Dataset& data);
+  [[nodiscard]] static data::Dataset as_dataset(const std::shared_ptr<const FeatureCache>& cache,
+                                                const data::Dataset& data);
 
  private:
   friend class FeatureSamples;
   struct Field {
-    ir::DType dtype;
-    ir::Shape shape;  // of a sample
+    base::DType dtype;
+    base::Shape shape;  // of a sample
     uint64_t at = 0, bytes = 0;
   };
-  PageFile file_;
+  host::PageFile file_;
   std::vector<Field> fields_;
   uint64_t stride_ = 0;
   int64_t count_ = 0;

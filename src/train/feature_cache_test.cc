@@ -4,19 +4,20 @@
 
 #include <cstring>
 
-#include "train/tiny_plan_fixture.h"
+#include "testing/tiny_plan.h"
 
 namespace pantoum::train {
 namespace {
 
-const ir::Shape kFirst{2, 3}, kSecond{2};
+const base::Shape kFirst{2, 3}, kSecond{2};
 
 TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
-  const artifact::Dataset data = tiny_data(5);
+  const data::Dataset data = tiny_data(5);
   std::vector<float> first(6);
   std::vector<int64_t> second(2);
-  const std::vector<BatchView> batch{{"a", ir::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))},
-                                     {"b", ir::DType::kI64, kSecond, std::as_writable_bytes(std::span(second))}};
+  const std::vector<data::BatchView> batch{
+      {"a", base::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))},
+      {"b", base::DType::kI64, kSecond, std::as_writable_bytes(std::span(second))}};
   const auto cache = FeatureCache::create("/tmp", 5, batch);
   ASSERT_TRUE(cache) << to_text(cache.error());
   for (int64_t index = 4; index >= 0; --index) {  // in any order
@@ -24,10 +25,10 @@ TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
     second[1] = 100 + index;
     for (const size_t field : {0U, 1U}) ASSERT_TRUE((*cache)->put(index, field, batch[field], 1));
   }
-  const artifact::Dataset kept = FeatureCache::as_dataset(*cache, data);
+  const data::Dataset kept = FeatureCache::as_dataset(*cache, data);
   ASSERT_EQ(kept.inputs.size(), 2U);
   EXPECT_EQ(kept.count(), 5);
-  EXPECT_EQ(kept.inputs[0]->sample_shape(), ir::Shape{3});
+  EXPECT_EQ(kept.inputs[0]->sample_shape(), base::Shape{3});
   for (int64_t index = 0; index < 5; ++index) {
     std::vector<float> row(3);
     int64_t number = 0;
@@ -48,7 +49,7 @@ TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
 
 TEST(FeatureCache, AFolderThatIsNotThereIsTold) {
   std::vector<float> row(2);
-  const std::vector<BatchView> batch{{"a", ir::DType::kF32, kSecond, std::as_writable_bytes(std::span(row))}};
+  const std::vector<data::BatchView> batch{{"a", base::DType::kF32, kSecond, std::as_writable_bytes(std::span(row))}};
   const auto cache = FeatureCache::create("/no/such/folder", 5, batch);
   ASSERT_FALSE(cache);
   EXPECT_EQ(cache.error().code, "E0902");

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <cstdlib>
 
+#include "testing/tiny_plan.h"
 #include "train/run_loop.h"
-#include "train/tiny_plan_fixture.h"
 
 namespace {
 [[maybe_unused]] std::atomic<long> g_allocations{0};  // by any thread, through malloc and its kin or operator new
@@ -84,7 +84,7 @@ TEST_F(Contract, StepAndEvaluateAllocateNothing) {
 }
 
 TEST_F(Contract, TheQueueTakesItsBytesAndNoMore) {
-  const artifact::TrainTest data{tiny_data(300), {}};
+  const data::TrainTest data{tiny_data(300), {}};
   std::vector<uint32_t> indices(300, 1);
   const auto trained = trainer({.batch = 64}, 7, {}, 32);
   ASSERT_TRUE(run_training(*trained, data, {.epochs = 3, .indices = indices}));
@@ -94,7 +94,7 @@ TEST_F(Contract, TheQueueTakesItsBytesAndNoMore) {
 }
 
 TEST_F(Contract, RamGrowsByTheArenaAndLessThanOneMebibyte) {
-  const artifact::TrainTest data{tiny_data(300), tiny_data(50)};
+  const data::TrainTest data{tiny_data(300), tiny_data(50)};
   std::vector<uint32_t> indices(300, 1);
   for (const bool in_storage : {false, true}) {
     const auto trained = trainer({.in_storage = in_storage, .ballast = 8 << 20});

@@ -184,7 +184,7 @@ Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, cons
   return Run(trainer, data, options).go();
 }
 
-Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data, const RunOptions& options) {
+Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options) {
   const int64_t count = data.train.count(), batch = trainer.batch();
   if (count < batch)
     return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", count, batch), {},
@@ -197,7 +197,7 @@ Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& dat
     own_indices.resize(static_cast<size_t>(count));
     indices = own_indices;
   }
-  PANTOUM_ASSIGN(BatchProducer produce, trainer.epochs_of(data.train, indices));
+  PANTOUM_ASSIGN(data::BatchProducer produce, trainer.epochs_of(data.train, indices));
   return run_training(trainer,
                       {.produce = std::move(produce),
                        .steps_per_epoch = static_cast<uint64_t>(count / batch),

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <string>
 
-#include "artifact/dataset.h"
+#include "data/dataset.h"
 #include "pantoum/result.h"
 #include "train/trainer.h"
 
@@ -40,10 +40,10 @@ struct JudgeOptions {
 
 // Batches that a function makes, in place of a data set.
 struct ProducedData {
-  BatchProducer produce;
+  data::BatchProducer produce;
   uint64_t steps_per_epoch = 0;
-  const artifact::Dataset* test = nullptr;  // outlives the run; null: no evaluation
-  int64_t samples = 0;                      // of an epoch, for checkpoints; 0: those of its steps
+  const data::Dataset* test = nullptr;  // outlives the run; null: no evaluation
+  int64_t samples = 0;                  // of an epoch, for checkpoints; 0: those of its steps
 };
 
 struct RunOptions {
@@ -76,8 +76,7 @@ struct RunSummary {
 // epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so
 // that a run that is killed at any time and resumed ends with the parameters of the run that was not. Errors of step()
 // carry the last checkpoint in their notes. E0262 fewer samples than a batch, or more than 2^32; nothing to judge by.
-[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const artifact::TrainTest& data,
-                                              const RunOptions& options);
+[[nodiscard]] Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options);
 
 // The same on batches that a function makes; a resumed run equals the one that was not if they follow from the step.
 // E0120 an epoch of no steps.

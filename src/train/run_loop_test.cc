@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "base/files.h"
-#include "train/tiny_plan_fixture.h"
+#include "testing/tiny_plan.h"
 
 namespace pantoum::train {
 namespace {
@@ -17,9 +17,7 @@ using ::testing::HasSubstr;
 
 class RunTraining : public TrainFolder {
  protected:
-  static artifact::TrainTest data(size_t train = 30, size_t test = 10) {
-    return {tiny_data(train, 1), tiny_data(test, 2)};
-  }
+  static data::TrainTest data(size_t train = 30, size_t test = 10) { return {tiny_data(train, 1), tiny_data(test, 2)}; }
 };
 
 TEST_F(RunTraining, RunsEveryEpochAndLearns) {
@@ -89,13 +87,13 @@ TEST_F(RunTraining, BatchesMadeAheadChangeNothing) {
 }
 
 TEST_F(RunTraining, AFunctionMayMakeTheBatches) {
-  const artifact::TrainTest all = data();
+  const data::TrainTest all = data();
   std::vector<uint32_t> indices(30);
   for (const int64_t prefetch : {0, 2}) {
     const auto by_data = trainer(), by_function = trainer({}, 7, {}, prefetch);
     ASSERT_TRUE(run_training(*by_data, all, {.epochs = 2}));
-    const BatchProducer batches = *by_data->epochs_of(all.train, indices);
-    const BatchProducer produce = [&](uint64_t step, std::span<const BatchView> batch) -> Result<void> {
+    const data::BatchProducer batches = *by_data->epochs_of(all.train, indices);
+    const data::BatchProducer produce = [&](uint64_t step, std::span<const data::BatchView> batch) -> Result<void> {
       EXPECT_EQ(batch.size(), 2U);
       EXPECT_EQ(batch[0].name, "x");
       EXPECT_EQ(batch[0].data.size(), 4U * 2 * 3 * sizeof(float));
@@ -116,8 +114,8 @@ TEST_F(RunTraining, AFunctionMayMakeTheBatches) {
 TEST_F(RunTraining, AProducersErrorEndsTheRunAtItsStep) {
   for (const int64_t prefetch : {0, 3}) {
     const auto trained = trainer({}, 7, {}, prefetch);
-    const BatchProducer produce = [](uint64_t step, std::span<const BatchView> batch) -> Result<void> {
-      for (const BatchView& tensor : batch) std::memset(tensor.data.data(), 0, tensor.data.size());
+    const data::BatchProducer produce = [](uint64_t step, std::span<const data::BatchView> batch) -> Result<void> {
+      for (const data::BatchView& tensor : batch) std::memset(tensor.data.data(), 0, tensor.data.size());
       return step < 5 ? Result<void>() : fail("E0260", "no more");
     };
     const auto summary = run_training(*trained, {.produce = produce, .steps_per_epoch = 9}, {});
@@ -165,7 +163,7 @@ TEST_F(RunTraining, KeepsTheBestAndEndsWhenNothingBecomesBetter) {
     ASSERT_TRUE(summary) << to_text(summary.error());
     EXPECT_TRUE(summary->stopped_early);
     EXPECT_EQ(summary->steps, 4 * 7U) << "the first epoch and three that are not better";
-    EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), "7");
+    EXPECT_EQ(weights::open_safetensors(path("best"))->metadata.at("step"), "7");
     EXPECT_EQ(trained->standing().stale, 3U);
   }
 }
@@ -180,7 +178,7 @@ TEST_F(RunTraining, KeepsEveryEpochThatIsBetter) {
                               EXPECT_EQ(event.best, better);
                               if (better) least = event.evaluation->loss, best = event.step;
                             }}));
-  EXPECT_EQ(artifact::open_safetensors(path("best"))->metadata.at("step"), std::to_string(best));
+  EXPECT_EQ(weights::open_safetensors(path("best"))->metadata.at("step"), std::to_string(best));
   EXPECT_EQ(trained->standing().best, least);
 }
 
@@ -200,10 +198,10 @@ TEST_F(RunTraining, OutOfTimeItEvaluatesAndKeepsACheckpoint) {
 }
 
 TEST_F(RunTraining, AnErrorNamesTheLastCheckpointAndLeavesItAlone) {
-  artifact::TrainTest bad = data(8, 0);
+  data::TrainTest bad = data(8, 0);
   std::vector<float> pixels(48, 1.0F);
   pixels[47] = std::nanf("");
-  bad.train.inputs[0] = samples(ir::DType::kF32, {2, 3}, pixels);
+  bad.train.inputs[0] = samples(base::DType::kF32, {2, 3}, pixels);
   bool seen = false;
   for (uint64_t seed = 0; seed < 40 && !seen; ++seed) {  // until the bad sample is in the second batch
     const auto summary = run_training(*trainer({}, seed), bad, {.checkpoint_every = 1, .checkpoint = path("point")});
@@ -212,7 +210,7 @@ TEST_F(RunTraining, AnErrorNamesTheLastCheckpointAndLeavesItAlone) {
     if (!std::filesystem::exists(path("point"))) continue;
     seen = true;
     EXPECT_THAT(to_text(summary.error()), HasSubstr("last checkpoint: " + path("point")));
-    EXPECT_EQ(artifact::open_safetensors(path("point"))->metadata.at("step"), "1");
+    EXPECT_EQ(weights::open_safetensors(path("point"))->metadata.at("step"), "1");
   }
   EXPECT_TRUE(seen);
 }
@@ -224,8 +222,7 @@ TEST_F(RunTraining, ACheckpointThatCannotBeWrittenIsAnError) {
 }
 
 // In a child: trains from the last checkpoint on, if there is one, and saves the end.
-void train_in_child(Trainer& trainer, const artifact::TrainTest& data, const std::string& point,
-                    const std::string& end) {
+void train_in_child(Trainer& trainer, const data::TrainTest& data, const std::string& point, const std::string& end) {
   if (std::filesystem::exists(point) && !trainer.resume(point)) ::_exit(2);
   const timespec nap{0, 200'000};  // so that the run lasts long enough to be killed in its midst
   const auto slow = [&nap](const RunProgress&) { ::nanosleep(&nap, nullptr); };
@@ -237,7 +234,7 @@ void train_in_child(Trainer& trainer, const artifact::TrainTest& data, const std
 }
 
 TEST_F(RunTraining, KilledAtAnyTimeAndResumedItEndsTheSame) {
-  const artifact::TrainTest all = data(30, 0);
+  const data::TrainTest all = data(30, 0);
   auto whole = trainer();
   ASSERT_TRUE(run_training(*whole, all, {.epochs = 20}));
   ASSERT_TRUE(whole->save(path("whole")));

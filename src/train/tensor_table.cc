@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kHelp = "plan the model again with this release";
 
 PlanTensor describe(uint32_t index, const pt_tensor_info& info) {
-  PlanTensor tensor{index, info.name, static_cast<ir::DType>(info.dtype), {}, info.payload};
+  PlanTensor tensor{index, info.name, static_cast<base::DType>(info.dtype), {}, info.payload};
   tensor.shape.assign(info.dims, info.dims + std::min<int>(info.rank, PT_MAX_RANK));
   return tensor;
 }
@@ -35,7 +35,7 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
 
 class TableMaker {
  public:
-  TableMaker(const InputNames& names, const artifact::SafetensorFile& weights)
+  TableMaker(const InputNames& names, const weights::SafetensorFile& weights)
       : input_names_(names.inputs), feature_names_(names.features), weights_(weights) {}
 
   Result<TensorTable> make(const pt_plan& plan) {
@@ -52,7 +52,7 @@ class TableMaker {
 
  private:
   const std::vector<std::string>&input_names_, &feature_names_;
-  const artifact::SafetensorFile& weights_;
+  const weights::SafetensorFile& weights_;
   TensorTable table_;
 
   Result<void> find_programs(const pt_plan& plan) {
@@ -116,7 +116,7 @@ class TableMaker {
   }
 
   void result(const Named& entry) {
-    if (!entry.in_ram || entry.tensor.dtype != ir::DType::kF32) return;
+    if (!entry.in_ram || entry.tensor.dtype != base::DType::kF32) return;
     if (entry.tensor.name == "loss" && entry.tensor.bytes == 4) table_.loss = entry.tensor;
     if (entry.tensor.name == "accumulate.loss" && entry.tensor.bytes == 4) table_.accumulate_loss = entry.tensor;
     for (LossTensors& term : table_.terms) {
@@ -163,7 +163,7 @@ class TableMaker {
 }  // namespace
 
 Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
-                                      const artifact::SafetensorFile& weights) {
+                                      const weights::SafetensorFile& weights) {
   return TableMaker(names, weights).make(plan);
 }
 

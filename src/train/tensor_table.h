@@ -17,23 +17,23 @@
 #include <string>
 #include <vector>
 
-#include "artifact/safetensors.h"
-#include "ir/dtype.h"
+#include "base/dtype.h"
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::train {
 
 struct PlanTensor {
   uint32_t index = 0;  // in the plan
   std::string name;
-  ir::DType dtype = ir::DType::kF32;
-  ir::Shape shape;
+  base::DType dtype = base::DType::kF32;
+  base::Shape shape;
   uint64_t bytes = 0;  // payload
 
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
-  [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(ir::size_of(dtype)); }
+  [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(base::size_of(dtype)); }
 };
 
 // One loss: its targets, and where the evaluation tells what it measures (f32).
@@ -66,6 +66,6 @@ struct InputNames {
 
 // E0253 with what the plan lacks for training (program "train", tensors "label" and "loss", an input, features).
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
-                                                    const artifact::SafetensorFile& weights);
+                                                    const weights::SafetensorFile& weights);
 
 }  // namespace pantoum::train

@@ -7,15 +7,15 @@
 #include <cstring>
 #include <utility>
 
-#include "train/batch_loader.h"
+#include "data/batch_loader.h"
+#include "data/epoch_batches.h"
+#include "host/engine.h"
+#include "host/memory_meter.h"
+#include "host/status_error.h"
 #include "train/batch_queue.h"
 #include "train/checkpoint.h"
-#include "train/engine.h"
-#include "train/epoch_batches.h"
 #include "train/evaluation_sums.h"
 #include "train/feature_cache.h"
-#include "train/memory_meter.h"
-#include "train/status_error.h"
 #include "train/tensor_table.h"
 
 namespace pantoum::train {
@@ -25,7 +25,7 @@ constexpr size_t kPieceBytes = 1 << 16;
 
 class PlanTrainer final : public Trainer {
  public:
-  PlanTrainer(std::unique_ptr<Engine> engine, TensorTable table, const TrainerOptions& options)
+  PlanTrainer(std::unique_ptr<host::Engine> engine, TensorTable table, const TrainerOptions& options)
       : engine_(std::move(engine)),
         table_(std::move(table)),
         progress_{.seed = options.seed,
@@ -50,7 +50,7 @@ class PlanTrainer final : public Trainer {
   PlanTrainer& operator=(const PlanTrainer&) = delete;
 
   // Maps the arena and fills it.
-  Result<void> start(const artifact::SafetensorFile& weights, int64_t prefetch) {
+  Result<void> start(const weights::SafetensorFile& weights, int64_t prefetch) {
     if (prefetch > 0) {
       PANTOUM_ASSIGN(queue_, BatchQueue::create(batch_, prefetch));
     }
@@ -62,7 +62,7 @@ class PlanTrainer final : public Trainer {
     return queue_ ? queue_->map() : Result<void>{};
   }
 
-  void feed(BatchProducer producer, uint64_t last, int64_t samples) override {
+  void feed(data::BatchProducer producer, uint64_t last, int64_t samples) override {
     end_feed();
     producer_ = std::move(producer);
     progress_.samples = samples;
@@ -81,13 +81,13 @@ class PlanTrainer final : public Trainer {
     });
   }
 
-  Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) override {
-    auto loader = std::make_shared<BatchLoader>(step_preparation(), step_inputs().size(), table_.terms.size());
+  Result<data::BatchProducer> epochs_of(const data::Dataset& data, std::span<uint32_t> indices) override {
+    auto loader = std::make_shared<data::BatchLoader>(step_preparation(), step_inputs().size(), table_.terms.size());
     PANTOUM_TRY(loader->bind(data, batch_));
-    return epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
+    return data::epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
   }
 
-  Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) override {
+  Result<StepStats> step(const data::Dataset& data, std::span<const uint32_t> indices) override {
     PANTOUM_TRY(step_loader_.bind(data, batch_));
     if (indices.size() != static_cast<size_t>(batch()))
       return fail("E0001", fmt::format("internal: {} indices for a batch of {}", indices.size(), batch()));
@@ -100,14 +100,14 @@ class PlanTrainer final : public Trainer {
     });
   }
 
-  Result<artifact::Dataset> make_features(const artifact::Dataset& data, const std::string& folder,
-                                          std::stop_token stop) override;
-  Result<Evaluation> evaluate(const artifact::Dataset& data) override;
+  Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
+                                      std::stop_token stop) override;
+  Result<Evaluation> evaluate(const data::Dataset& data) override;
 
   Result<void> save(const std::string& path) override { return save_checkpoint(path, table_, *engine_, progress_); }
 
   Result<void> resume(const std::string& path) override {
-    PANTOUM_ASSIGN(const artifact::SafetensorFile file, artifact::open_safetensors(path));
+    PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     if (progress.plan_hash != progress_.plan_hash)
       return fail("E0243", "the resume point is of another model", path,
@@ -139,10 +139,10 @@ class PlanTrainer final : public Trainer {
 
   Usage usage() const override {
     const pt_counters counters = engine_->counters();
-    const FilePager* pager = engine_->pager();
+    const host::FilePager* pager = engine_->pager();
     return {.arena_bytes = engine_->plan().arena_bytes,
             .rss_before_arena = engine_->rss_before_arena(),
-            .high_water = read_resident_set().peak_bytes,
+            .high_water = host::read_resident_set().peak_bytes,
             .queue_bytes = queue_ ? queue_->bytes() : 0,
             .back_end_bytes = engine_->back_end_bytes(),
             .bytes_paged_in = counters.bytes_paged_in,
@@ -152,26 +152,26 @@ class PlanTrainer final : public Trainer {
   }
 
  private:
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
   Progress progress_;
-  Preparation preparation_;
+  data::Preparation preparation_;
   std::vector<std::byte> piece_;
   // In the arena: the inputs, then the labels of each loss. What a step reads, and what the model reads.
-  std::vector<BatchView> batch_, model_batch_;
-  BatchLoader loader_, step_loader_;  // of the model's batches, of a step's
-  BatchProducer producer_;
+  std::vector<data::BatchView> batch_, model_batch_;
+  data::BatchLoader loader_, step_loader_;  // of the model's batches, of a step's
+  data::BatchProducer producer_;
   std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
   uint64_t total_steps_ = 0;
 
   // The bytes come with the arena.
-  static BatchView view_of(const PlanTensor& tensor) {
+  static data::BatchView view_of(const PlanTensor& tensor) {
     return {tensor.name, tensor.dtype, tensor.shape, std::span(static_cast<std::byte*>(nullptr), tensor.bytes)};
   }
   std::span<std::byte> bytes_of(const PlanTensor& tensor) {
     return std::span(engine_->data(tensor.index), tensor.bytes);
   }
-  void attach(std::vector<BatchView>& batch, const std::vector<PlanTensor>& inputs) {
+  void attach(std::vector<data::BatchView>& batch, const std::vector<PlanTensor>& inputs) {
     for (size_t input = 0; input < inputs.size(); ++input) batch[input].data = bytes_of(inputs[input]);
     for (size_t term = 0; term < table_.terms.size(); ++term)
       batch[inputs.size() + term].data = bytes_of(table_.terms[term].label);
@@ -185,7 +185,9 @@ class PlanTrainer final : public Trainer {
                        [&](const PlanTensor& input) { return input.index == tensor.index; });
   }
   // Features are as the backbone made them.
-  [[nodiscard]] Preparation step_preparation() const { return table_.features.empty() ? preparation_ : Preparation{}; }
+  [[nodiscard]] data::Preparation step_preparation() const {
+    return table_.features.empty() ? preparation_ : data::Preparation{};
+  }
 
   Result<void> load(int64_t index, int64_t row) { return loader_.load(index, model_batch_, row); }
 
@@ -219,7 +221,7 @@ class PlanTrainer final : public Trainer {
       PANTOUM_TRY(fetch(batch));
       const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
                                             {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
-      if (status != PT_OK) return status_failure(status, "step " + std::to_string(progress_.step + 1));
+      if (status != PT_OK) return host::status_failure(status, "step " + std::to_string(progress_.step + 1));
       sum += scalar(last ? *table_.loss : *table_.accumulate_loss, 0);
     }
     return sum / static_cast<double>(count);
@@ -244,11 +246,11 @@ class PlanTrainer final : public Trainer {
   Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
 
-Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& data, const std::string& folder,
-                                                     std::stop_token stop) {
+Result<data::Dataset> PlanTrainer::make_features(const data::Dataset& data, const std::string& folder,
+                                                 std::stop_token stop) {
   if (table_.features.empty()) return fail("E0105", "the plan holds no program 'features'", {}, "plan the model again");
   PANTOUM_TRY(loader_.bind(data, model_batch_));
-  std::vector<BatchView> made;  // the types that a step reads, where the program leaves them
+  std::vector<data::BatchView> made;  // the types that a step reads, where the program leaves them
   for (size_t feature = 0; feature < table_.features.size(); ++feature) {
     made.push_back(view_of(table_.features[feature]));
     made.back().data = bytes_of(table_.made_features[feature]);
@@ -267,7 +269,7 @@ Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& da
     for (int64_t row = 0; row < table_.batch; ++row) PANTOUM_TRY(load(row < real ? begin + row : begin, row));
     PANTOUM_TRY(keep(true, begin, real));
     const pt_status status = engine_->run(*table_.features_program, {0, progress_.seed, 0});
-    if (status != PT_OK) return status_failure(status, "making features");
+    if (status != PT_OK) return host::status_failure(status, "making features");
     PANTOUM_TRY(keep(false, begin, real));
   }
   return FeatureCache::as_dataset(cache, data);
@@ -275,7 +277,7 @@ Result<artifact::Dataset> PlanTrainer::make_features(const artifact::Dataset& da
 
 Result<void> PlanTrainer::run_eval() {
   const pt_status status = engine_->run(*table_.eval_program, {progress_.step, progress_.seed, progress_.lr});
-  if (status != PT_OK) return status_failure(status, "evaluation");
+  if (status != PT_OK) return host::status_failure(status, "evaluation");
   return {};
 }
 
@@ -319,7 +321,7 @@ Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, Evaluation
   return take_off_padding(static_cast<double>(table_.batch - real), sums);
 }
 
-Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
+Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data) {
   const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
   if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
@@ -341,12 +343,13 @@ Result<Evaluation> PlanTrainer::evaluate(const artifact::Dataset& data) {
 
 Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, const std::string& weights,
                                                  const TrainerOptions& options) {
-  PANTOUM_ASSIGN(const artifact::SafetensorFile file, artifact::open_safetensors(weights));
-  PANTOUM_ASSIGN(std::unique_ptr<Engine> engine, Engine::open(std::move(plan), {.page_file = options.page_file,
-                                                                                .threads = options.threads,
-                                                                                .direct_io = options.direct_io,
-                                                                                .kernels = options.kernels,
-                                                                                .pool = options.pool}));
+  PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(weights));
+  PANTOUM_ASSIGN(std::unique_ptr<host::Engine> engine,
+                 host::Engine::open(std::move(plan), {.page_file = options.page_file,
+                                                      .threads = options.threads,
+                                                      .direct_io = options.direct_io,
+                                                      .kernels = options.kernels,
+                                                      .pool = options.pool}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
   if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))

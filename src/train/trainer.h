@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
-#include "artifact/dataset.h"
-#include "artifact/safetensors.h"
+#include "data/batch.h"
+#include "data/dataset.h"
+#include "data/preparation.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
-#include "train/batch.h"
-#include "train/preparation.h"
 #include "train/schedule.h"
+#include "weights/safetensors.h"
 
 namespace pantoum::train {
 
@@ -38,7 +38,7 @@ struct TrainerOptions {
   // Inputs of the plan's step that its program "features" makes of the model's inputs; empty: it has none.
   std::vector<std::string> features = {};
   int64_t prefetch = 0;  // batches that a feed makes ahead of their steps, beside the arena (batch_queue.h)
-  Preparation preparation;
+  data::Preparation preparation;
 };
 
 enum { kMaxLosses = 8 };
@@ -95,31 +95,32 @@ class Trainer {
 
   // Batches for the steps that follow, up to step `last`: made by `producer`, as many ahead as options.prefetch says.
   // It is called no more after end_feed(), a new feed, or the trainer's end. `samples`: of an epoch, for checkpoints.
-  virtual void feed(BatchProducer producer, uint64_t last, int64_t samples) = 0;
+  virtual void feed(data::BatchProducer producer, uint64_t last, int64_t samples) = 0;
   virtual void end_feed() = 0;
   // One step on the feed's next batches; what the producer refuses, and the errors of the other step().
   [[nodiscard]] virtual Result<StepStats> step() = 0;
   // A producer of epochs over `data`: whole batches, shuffled by (seed, epoch), augmented. `data` and `indices` (as
   // many as samples: room for an epoch's order) outlive it. Ask after a resume, which may change the seed. E0262 as
   // step().
-  [[nodiscard]] virtual Result<BatchProducer> epochs_of(const artifact::Dataset& data, std::span<uint32_t> indices) = 0;
+  [[nodiscard]] virtual Result<data::BatchProducer> epochs_of(const data::Dataset& data,
+                                                              std::span<uint32_t> indices) = 0;
 
   // Runs the frozen backbone once on every sample of `data` and keeps what it gives, for steps on that in place of
   // `data`, which outlives it. The file is made in `folder` ("": where page files are); it goes with the data set.
   // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902 the file; E0999 `stop`.
-  [[nodiscard]] virtual Result<artifact::Dataset> make_features(const artifact::Dataset& data,
-                                                                const std::string& folder, std::stop_token stop) = 0;
+  [[nodiscard]] virtual Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
+                                                            std::stop_token stop) = 0;
 
   // One step on samples chosen by `indices` (batch() of them), not augmented. With micro-batches, all but the last add
   // their gradients up, and the loss is the mean of theirs; each has dropout masks of its own. E0260 a sample cannot be
   // read; E0262 data do not fit the model's inputs, or a label is out of range; E0903 paging failed; E0701 the loss is
   // not finite (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of
   // a label, every later call fails.
-  [[nodiscard]] virtual Result<StepStats> step(const artifact::Dataset& data, std::span<const uint32_t> indices) = 0;
+  [[nodiscard]] virtual Result<StepStats> step(const data::Dataset& data, std::span<const uint32_t> indices) = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
   // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
-  [[nodiscard]] virtual Result<Evaluation> evaluate(const artifact::Dataset& data) = 0;
+  [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data) = 0;
   // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, standing, plan_hash, batch,
   // samples, epoch, position.
   // Atomic; memory: the header and 64 KiB. E0901, E0903.
@@ -137,8 +138,5 @@ class Trainer {
   [[nodiscard]] virtual Standing standing() const = 0;
   virtual void set_standing(const Standing& standing) = 0;
 };
-
-// The order of samples in an epoch: a permutation by (seed, epoch), the same on every machine. Writes `count` indices.
-void shuffle_epoch(uint64_t seed, uint64_t epoch, std::span<uint32_t> indices);
 
 }  // namespace pantoum::train

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/files.h"
-#include "train/tiny_plan_fixture.h"
+#include "testing/tiny_plan.h"
 
 namespace pantoum::train {
 namespace {
@@ -26,7 +26,7 @@ std::vector<float> floats(const std::string& bytes) {
 struct Reference {
   std::vector<double> w, b, vw = std::vector<double>(18), vb = std::vector<double>(3);
 
-  double step(const artifact::Dataset& data, const std::vector<uint32_t>& indices, double lr) {
+  double step(const data::Dataset& data, const std::vector<uint32_t>& indices, double lr) {
     std::vector<double> dw(18), db(3);
     double loss = 0;
     const auto batch = static_cast<double>(indices.size());
@@ -98,7 +98,7 @@ TEST_F(TrainerTest, MicroBatchesMakeTheStepOfTheWholeBatch) {
   ASSERT_TRUE(whole->save(path("whole")) && parts->save(path("parts")));
   const auto a = floats(tensor("whole", "w")), b = floats(tensor("parts", "w"));
   for (size_t at = 0; at < a.size(); ++at) EXPECT_NEAR(a[at], b[at], 1e-6);
-  EXPECT_EQ(artifact::open_safetensors(path("parts"))->find("accumulated.w"), nullptr) << "zero between steps";
+  EXPECT_EQ(weights::open_safetensors(path("parts"))->find("accumulated.w"), nullptr) << "zero between steps";
 }
 
 TEST_F(TrainerTest, AStepThatFailsBetweenMicroBatchesLeavesNothingBehind) {
@@ -153,11 +153,11 @@ TEST_F(TrainerTest, EvaluatesEverySampleOnceWhateverTheBatch) {
   }
 }
 
-artifact::Dataset target_data(size_t count) {
-  artifact::Dataset data = tiny_data(count);
+data::Dataset target_data(size_t count) {
+  data::Dataset data = tiny_data(count);
   std::vector<float> targets;
   for (size_t at = 0; at < 3 * count; ++at) targets.push_back(static_cast<float>(at % 7) - 3.0F);
-  data.labels = samples(ir::DType::kF32, {3}, targets);
+  data.labels = samples(base::DType::kF32, {3}, targets);
   return data;
 }
 
@@ -191,8 +191,8 @@ TEST_F(TrainerTest, NormalizesStoredBytes) {
     for (const std::byte pixel : x)
       normalized.push_back((static_cast<float>(std::to_integer<int>(pixel)) / 255.0F - 0.5F) / 0.25F);
   }
-  artifact::Dataset floats_data = tiny_data(4);
-  floats_data.inputs[0] = samples(ir::DType::kF32, {1, 2, 3}, normalized);
+  data::Dataset floats_data = tiny_data(4);
+  floats_data.inputs[0] = samples(base::DType::kF32, {1, 2, 3}, normalized);
   const std::vector<uint32_t> indices{3, 1, 0, 2};
   const auto from_bytes = trainer({}, 7, {.normalization = {{0.5F, 0.25F}}}), from_floats = trainer();
   const auto stats = from_floats->step(floats_data, indices);
@@ -202,7 +202,7 @@ TEST_F(TrainerTest, NormalizesStoredBytes) {
 
 TEST_F(TrainerTest, TakesLabelsOfEveryIntegerType) {
   const std::vector<uint32_t> indices{0, 1, 2, 3};
-  artifact::Dataset narrow = tiny_data(4), middle = tiny_data(4), wide = tiny_data(4);
+  data::Dataset narrow = tiny_data(4), middle = tiny_data(4), wide = tiny_data(4);
   std::vector<int32_t> as_i32;
   std::vector<int64_t> as_i64;
   for (int64_t sample = 0; sample < 4; ++sample) {
@@ -211,8 +211,8 @@ TEST_F(TrainerTest, TakesLabelsOfEveryIntegerType) {
     as_i32.push_back(std::to_integer<int32_t>(label));
     as_i64.push_back(std::to_integer<int64_t>(label));
   }
-  middle.labels = samples(ir::DType::kI32, {}, as_i32);
-  wide.labels = samples(ir::DType::kI64, {1}, as_i64);
+  middle.labels = samples(base::DType::kI32, {}, as_i32);
+  wide.labels = samples(base::DType::kI64, {1}, as_i64);
   const double loss = trainer()->step(narrow, indices)->loss;
   EXPECT_EQ(trainer()->step(middle, indices)->loss, loss);
   EXPECT_EQ(trainer()->step(wide, indices)->loss, loss);
@@ -221,13 +221,13 @@ TEST_F(TrainerTest, TakesLabelsOfEveryIntegerType) {
 TEST_F(TrainerTest, RefusesDataThatDoNotFit) {
   const auto trained = trainer();
   const std::vector<uint32_t> indices{0, 1, 2, 3};
-  artifact::Dataset other_shape = tiny_data(4), other_type = tiny_data(4), two_inputs = tiny_data(4),
-                    fewer_labels = tiny_data(4);
-  other_shape.inputs[0] = samples(ir::DType::kU8, {3, 2}, std::vector<uint8_t>(24));
-  other_type.inputs[0] = samples(ir::DType::kI64, {2, 3}, std::vector<int64_t>(24));
-  two_inputs.inputs.push_back(samples(ir::DType::kU8, {2, 3}, std::vector<uint8_t>(24)));
-  fewer_labels.labels = samples(ir::DType::kU8, {}, std::vector<uint8_t>(3));
-  for (const artifact::Dataset* data : {&other_shape, &other_type, &two_inputs, &fewer_labels}) {
+  data::Dataset other_shape = tiny_data(4), other_type = tiny_data(4), two_inputs = tiny_data(4),
+                fewer_labels = tiny_data(4);
+  other_shape.inputs[0] = samples(base::DType::kU8, {3, 2}, std::vector<uint8_t>(24));
+  other_type.inputs[0] = samples(base::DType::kI64, {2, 3}, std::vector<int64_t>(24));
+  two_inputs.inputs.push_back(samples(base::DType::kU8, {2, 3}, std::vector<uint8_t>(24)));
+  fewer_labels.labels = samples(base::DType::kU8, {}, std::vector<uint8_t>(3));
+  for (const data::Dataset* data : {&other_shape, &other_type, &two_inputs, &fewer_labels}) {
     const auto stats = trained->step(*data, indices);
     ASSERT_FALSE(stats);
     EXPECT_EQ(stats.error().code, "E0262");
@@ -241,8 +241,8 @@ TEST_F(TrainerTest, RefusesDataThatDoNotFit) {
 }
 
 TEST_F(TrainerTest, RefusesALabelThatIsNoClass) {
-  artifact::Dataset data = tiny_data(4);
-  data.labels = samples(ir::DType::kU8, {}, std::vector<uint8_t>{0, 1, 2, 3});
+  data::Dataset data = tiny_data(4);
+  data.labels = samples(base::DType::kU8, {}, std::vector<uint8_t>{0, 1, 2, 3});
   const std::vector<uint32_t> indices{0, 1, 2, 3};
   const auto stats = trainer()->step(data, indices);
   ASSERT_FALSE(stats);
@@ -250,10 +250,10 @@ TEST_F(TrainerTest, RefusesALabelThatIsNoClass) {
 }
 
 TEST_F(TrainerTest, TellsThatTheLossIsNoLongerFinite) {
-  artifact::Dataset data = tiny_data(4);
+  data::Dataset data = tiny_data(4);
   std::vector<float> pixels(24, 1.0F);
   pixels[5] = std::numeric_limits<float>::quiet_NaN();
-  data.inputs[0] = samples(ir::DType::kF32, {2, 3}, pixels);
+  data.inputs[0] = samples(base::DType::kF32, {2, 3}, pixels);
   const std::vector<uint32_t> indices{0, 1, 2, 3};
   const auto stats = trainer()->step(data, indices);
   ASSERT_FALSE(stats);
@@ -263,7 +263,7 @@ TEST_F(TrainerTest, TellsThatTheLossIsNoLongerFinite) {
 }
 
 TEST_F(TrainerTest, ListsAllWeightsThatDoNotFit) {
-  ASSERT_TRUE(artifact::write_safetensors(
+  ASSERT_TRUE(weights::write_safetensors(
       path("weights"), {source("w", {3, 6}, std::vector<float>(18)), source("optim.momentum.b", {1}, {0})}, {}));
   const auto made = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.threads = 1, .inputs = {"x"}});
   ASSERT_FALSE(made);
@@ -328,7 +328,7 @@ TEST_F(TrainerTest, RefusesForeignResumePointsAndStaysAsItWas) {
   auto other = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.threads = 1, .plan_hash = "other"});
   ASSERT_TRUE((*other)->save(path("other")));
   EXPECT_EQ(trained->resume(path("other")).error().code, "E0243");
-  ASSERT_TRUE(artifact::write_safetensors(
+  ASSERT_TRUE(weights::write_safetensors(
       path("few"), {source("w", {6, 3}, std::vector<float>(18))},
       {{"step", "1"}, {"seed", "1"}, {"lr", "0.1"}, {"batch", "4"}, {"samples", "4"}, {"plan_hash", "tiny"}}));
   const auto few = trained->resume(path("few"));

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "artifact/plan_json.h"
+#include "base/json_text.h"
 #include "check/certificate.h"
 #include "check/replay.h"
-#include "cost/json_text.h"
+#include "problem/plan_json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto plan = pantoum::artifact::parse_plan({reinterpret_cast<const char*>(data), size}, "fuzz");
+  const auto plan = pantoum::problem::parse_plan({reinterpret_cast<const char*>(data), size}, "fuzz");
   if (!plan) {
     if (plan.error().message.empty()) std::abort();
     return 0;
@@ -22,9 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (bound && !(*bound >= 0)) std::abort();
   }
   if (plan->certificate) (void)pantoum::check::check_certificate(plan->graph, *plan->certificate);
-  const std::string text = pantoum::cost::json_text(pantoum::artifact::to_json(*plan));
-  const auto again = pantoum::artifact::parse_plan(text, "again");
-  if (!again || pantoum::cost::json_text(pantoum::artifact::to_json(*again)) != text) std::abort();
+  const std::string text = pantoum::base::json_text(pantoum::artifact::to_json(*plan));
+  const auto again = pantoum::problem::parse_plan(text, "again");
+  if (!again || pantoum::base::json_text(pantoum::artifact::to_json(*again)) != text) std::abort();
   if (pantoum::check::replay(again->graph, *again).has_value() != found.has_value()) std::abort();
   return 0;
 }

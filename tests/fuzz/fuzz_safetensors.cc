@@ -2,10 +2,10 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "artifact/safetensors.h"
+#include "weights/safetensors.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto file = pantoum::artifact::parse_safetensors_header(data, size, size, "fuzz");
+  const auto file = pantoum::weights::parse_safetensors_header(data, size, size, "fuzz");
   if (!file) return 0;
   uint64_t next = file->tensors.empty() ? size : file->tensors.front().at;
   for (const auto& entry : file->tensors) {

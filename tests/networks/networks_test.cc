@@ -10,7 +10,7 @@
 
 #include "autodiff/autodiff.h"
 #include "import/onnx.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 #include "values/generator.h"
 
 namespace pantoum {

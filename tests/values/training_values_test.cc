@@ -12,7 +12,7 @@
 #include "autodiff/update.h"
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
-#include "ir/evaluate.h"
+#include "testing/evaluate.h"
 #include "train/schedule.h"
 
 namespace pantoum {

@@ -1,6 +1,6 @@
 #include <array>
 
-#include "plan/baseline.h"
+#include "plan/baselines/baseline.h"
 #include "plan/baselines/capuchin.h"
 #include "plan/baselines/checkmate.h"
 #include "plan/baselines/chen.h"

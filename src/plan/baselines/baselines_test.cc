@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "check/random_graph.h"
 #include "check/replay.h"
-#include "plan/baseline.h"
-#include "plan/baselines/sample_graphs.h"
+#include "plan/baselines/baseline.h"
+#include "testing/random_graph.h"
+#include "testing/sample_graphs.h"
 
 namespace pantoum::plan {
 namespace {
@@ -27,10 +27,10 @@ bool solves_a_program(const std::string& name) {
 }
 
 void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& options) {
-  const auto found = check::replay(graph, plan, {.ram_bytes = options.ram, .deadline_s = options.deadline});
+  const auto found = check::replay(graph, plan, options.question);
   ASSERT_TRUE(found) << to_text(found.error());
-  EXPECT_LE(found->arena_bytes, options.ram);
-  if (!options.remat) {
+  EXPECT_LE(found->arena_bytes, options.question.budget_bytes());
+  if (!options.question.freedoms.recomputing) {
     EXPECT_EQ(found->counts.recompute, 0);
   }
 }
@@ -40,7 +40,7 @@ Bytes peak_of_all(const CostGraph& graph) {
 }
 
 double energy(const std::string& name, const CostGraph& graph, Bytes ram) {
-  const PlanOptions options{.ram = ram, .time_limit = 30};
+  const PlanOptions options{.question = {.budget = ram}, .time_limit = 30};
   const auto plan = named(name).plan(graph, options);
   if (!plan) return std::numeric_limits<double>::infinity();
   expect_valid(graph, *plan, options);
@@ -64,11 +64,11 @@ TEST(Baselines, GivePlansThatTheCheckerAcceptsForRandomGraphs) {
     for (const Baseline& baseline : baselines()) {
       if (solves_a_program(baseline.name) && (seed % 8 != 0 || graph.ops.size() > 8)) continue;
       for (const int percent : {100, 60}) {
-        PlanOptions options{.ram = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100),
-                            .paging = seed % 5 != 0,
-                            .remat = seed % 7 != 0,
+        PlanOptions options{.question = {.budget = std::max<Bytes>(1, whole->predicted.arena_bytes * percent / 100),
+                                         .freedoms = {.paging = seed % 5 != 0, .recomputing = seed % 7 != 0}},
                             .time_limit = 2};
-        if (seed % 11 == 0) options.objective = Objective::kTime, options.deadline = whole->predicted.time_s * 1.5;
+        if (seed % 11 == 0)
+          options.question.objective = Objective::kTime, options.question.deadline = whole->predicted.time_s * 1.5;
         SCOPED_TRACE(std::string(baseline.name) + ", seed " + std::to_string(seed) + ", percent " +
                      std::to_string(percent));
         const auto plan = baseline.plan(graph, options);
@@ -93,7 +93,7 @@ TEST(Baselines, PlanChainsAndResidualNets) {
       for (const int percent : {100, 70, 50}) {
         if (solves_a_program(baseline.name) && percent != 70) continue;
         SCOPED_TRACE(std::string(baseline.name) + " " + std::to_string(percent));
-        const PlanOptions options{.ram = whole * percent / 100, .time_limit = 5};
+        const PlanOptions options{.question = {.budget = whole * percent / 100}, .time_limit = 5};
         const auto plan = baseline.plan(graph, options);
         if (plan)
           expect_valid(graph, *plan, options);
@@ -109,14 +109,14 @@ TEST(Baselines, PlanChainsAndResidualNets) {
 
 TEST(Baselines, RefuseABudgetOfNothing) {
   for (const Baseline& baseline : baselines())
-    EXPECT_EQ(baseline.plan(sample_chain(4), {.ram = 0}).error().code, "E0300") << baseline.name;
+    EXPECT_EQ(baseline.plan(sample_chain(4), {.question = {.budget = 0}}).error().code, "E0300") << baseline.name;
 }
 
 TEST(Keep, NeedsTheUnplannedPeak) {
   const CostGraph graph = sample_residual(3);
   const Bytes whole = peak_of_all(graph);
-  EXPECT_TRUE(named("keep").plan(graph, {.ram = whole}));
-  EXPECT_EQ(named("keep").plan(graph, {.ram = whole - 1}).error().code, "E0302");
+  EXPECT_TRUE(named("keep").plan(graph, {.question = {.budget = whole}}));
+  EXPECT_EQ(named("keep").plan(graph, {.question = {.budget = whole - 1}}).error().code, "E0302");
 }
 
 TEST(Heuristics, SaveRamOnAChain) {
@@ -130,7 +130,7 @@ TEST(Heuristics, SaveRamOnAChain) {
 TEST(ChainsOnly, RefuseAResidualNet) {
   const CostGraph graph = sample_residual(3);
   for (const char* name : {"griewank", "pofo"}) {
-    const auto plan = named(name).plan(graph, {.ram = 1 << 20});
+    const auto plan = named(name).plan(graph, {.question = {.budget = 1 << 20}});
     ASSERT_FALSE(plan) << name;
     EXPECT_EQ(plan.error().code, "E0304");
     EXPECT_NE(plan.error().message.find("no chain"), std::string::npos) << plan.error().message;
@@ -140,7 +140,7 @@ TEST(ChainsOnly, RefuseAResidualNet) {
 TEST(Programs, RefuseWhatIsTooLarge) {
   const CostGraph graph = sample_chain(80);
   for (const char* name : {"checkmate", "checkmate-lp", "poet", "port"}) {
-    const auto plan = named(name).plan(graph, {.ram = 1 << 20});
+    const auto plan = named(name).plan(graph, {.question = {.budget = 1 << 20}});
     ASSERT_FALSE(plan) << name;
     EXPECT_EQ(plan.error().code, "E0304");
     EXPECT_NE(plan.error().message.find("too large for its program"), std::string::npos) << plan.error().message;
@@ -168,11 +168,11 @@ TEST(Port, MovesNothingThatItsComputesDoNotCover) {
   CostGraph graph = sample_chain(5);
   graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 1;  // a tensor takes 100 s, a stage 3
   const Bytes ram = peak_of_all(graph) * 8 / 10;
-  const auto plan = named("port").plan(graph, {.ram = ram, .time_limit = 30});
+  const auto plan = named("port").plan(graph, {.question = {.budget = ram}, .time_limit = 30});
   ASSERT_TRUE(plan) << to_text(plan.error());
   EXPECT_EQ(check::replay(graph, *plan)->counts.page_out, 0);
   graph.device.pager.in.bytes_per_s = graph.device.pager.out.bytes_per_s = 1000;  // now transfers are free
-  const auto moving = named("port").plan(graph, {.ram = ram, .time_limit = 30});
+  const auto moving = named("port").plan(graph, {.question = {.budget = ram}, .time_limit = 30});
   ASSERT_TRUE(moving) << to_text(moving.error());
   EXPECT_EQ(check::replay(graph, *moving)->counts.recompute, 0);
 }
@@ -194,8 +194,8 @@ TEST(Pofo, IsNeverWorseThanRevolveOnAChain) {
 TEST(Poet, SaysWhatItsMemoryRowLeavesOut) {
   CostGraph graph = sample_chain(4);
   const Bytes ram = peak_of_all(graph);
-  for (cost::Op& op : graph.ops) op.choices.front().workspace_bytes = ram;
-  const auto plan = named("poet").plan(graph, {.ram = ram, .time_limit = 30});
+  for (problem::Op& op : graph.ops) op.choices.front().workspace_bytes = ram;
+  const auto plan = named("poet").plan(graph, {.question = {.budget = ram}, .time_limit = 30});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code, "E0302");
   ASSERT_FALSE(plan.error().notes.empty());

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/search.h"
+#include "plan/search/search.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -21,7 +21,8 @@ class Chooser {
   explicit Chooser(const Question& question)
       : question_(question),
         model_(question.model),
-        simulator_(model_, {.ram = question.options.ram, .objective = question.options.objective}) {
+        simulator_(model_, {.question = {.budget = question.options.question.budget_bytes(),
+                                         .objective = question.options.question.objective}}) {
     simulator_.reset(keep_all(model_, question.choices));
     measure();
   }
@@ -58,7 +59,7 @@ class Chooser {
     const Gap& span = model_.gaps[z(gap)];
     if (simulator_.policy().gaps[z(gap)].evict < span.to) return false;
     for (int32_t stage = span.from + 1; stage < span.to; ++stage)
-      if (simulator_.peak(stage) > question_.options.ram) return true;
+      if (simulator_.peak(stage) > question_.options.question.budget_bytes()) return true;
     return false;
   }
 
@@ -135,8 +136,10 @@ class Chooser {
 Result<Plan> capuchin(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Question question, ask(graph, options, "capuchin"));
   const Policy policy = Chooser(question).run();
-  const Policy ahead = hoist(question.model, {.ram = options.ram, .objective = options.objective}, policy,
-                             {.rounds = 0, .stop = [&] { return question.out_of_time(); }});
+  const Policy ahead =
+      hoist(question.model,
+            {.question = {.budget = options.question.budget_bytes(), .objective = options.question.objective}}, policy,
+            {.rounds = 0, .stop = [&] { return question.out_of_time(); }});
   Result<Plan> plan = plan_policy(question, ahead);
   return plan || ahead == policy ? plan : plan_policy(question, policy);
 }

@@ -9,7 +9,7 @@
 // moved ahead where that shortens the step and RAM allows it, in the place of the feedback. Energy plays no part.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "plan/baselines/turn.h"
+#include "plan/baselines/forward_backward_boundary.h"
 
 namespace pantoum::plan::baseline {
 namespace {

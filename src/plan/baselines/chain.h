@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "plan/baselines/question.h"
 #include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

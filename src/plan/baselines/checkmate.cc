@@ -1,6 +1,6 @@
 #include "plan/baselines/checkmate.h"
 
-#include "plan/baselines/stage_program.h"
+#include "plan/baselines/checkmate_milp.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -10,7 +10,8 @@ constexpr const char* kPublished =
 
 // Recomputation alone; costs relative to the whole step's.
 StageProgram remat_program(const Question& question, double share) {
-  StageProgram program(question, static_cast<Bytes>(share * static_cast<double>(question.options.ram)), false);
+  StageProgram program(
+      question, static_cast<Bytes>(share * static_cast<double>(question.options.question.budget_bytes())), false);
   double whole = 0;
   for (size_t op = 0; op < question.model.ops.size(); ++op)
     whole += question.price(question.kernel(static_cast<int32_t>(op)));

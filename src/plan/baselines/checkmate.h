@@ -4,7 +4,7 @@
 // seconds, as the objective is; the paper: seconds). It never pages, and its memory row counts no workspace.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

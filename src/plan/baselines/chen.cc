@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "plan/baselines/turn.h"
+#include "plan/baselines/forward_backward_boundary.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -72,7 +72,8 @@ Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options) {
   const std::vector<int32_t> points = articulation_points(question, turn);
   Bytes whole = 1;
   for (int32_t op = 0; op < turn; ++op) whole += bytes_of(question, op);
-  Simulator simulator(question.model, {.ram = options.ram, .objective = options.objective});
+  Simulator simulator(question.model, {.question = {.budget = options.question.budget_bytes(),
+                                                    .objective = options.question.objective}});
   std::vector<Candidate> fitting;
   constexpr int kGrid = 48;
   for (int step = 0; step <= kGrid && !question.out_of_time(); ++step) {  // b from 0, then whole / 2^11 up to 2 * whole

@@ -9,7 +9,7 @@
 // tensors are kept until their last use. Updates, homes and transfers that the graph demands are the simulator's.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

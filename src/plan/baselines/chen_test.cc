@@ -3,27 +3,27 @@
 #include <gtest/gtest.h>
 
 #include "check/replay.h"
-#include "plan/baselines/sample_graphs.h"
-#include "plan/baselines/turn.h"
+#include "plan/baselines/forward_backward_boundary.h"
+#include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {
 namespace {
 
 TEST(Turn, IsBehindTheLoss) {
-  const cost::CostGraph chain = sample_chain(6);
-  const PlanOptions options{.ram = 1 << 20};
+  const problem::CostGraph chain = sample_chain(6);
+  const PlanOptions options{.question = {.budget = 1 << 20}};
   EXPECT_EQ(find_turn(ask(chain, options, "test").value()), 7);  // six layers and the loss
 }
 
 TEST(ArticulationPoints, AreWhatEveryPathCrosses) {
-  const cost::CostGraph graph = sample_residual(2);  // in | conv add | conv add
-  const PlanOptions options{.ram = 1 << 20};
+  const problem::CostGraph graph = sample_residual(2);  // in | conv add | conv add
+  const PlanOptions options{.question = {.budget = 1 << 20}};
   EXPECT_EQ(articulation_points(ask(graph, options, "test").value(), 5), (std::vector<int32_t>{0, 2, 4}));
 }
 
 TEST(ChenSqrt, ComputesNoOpMoreThanTwice) {
-  const cost::CostGraph graph = sample_chain(16);
-  const auto plan = chen_sqrt(graph, {.ram = 1 << 20});
+  const problem::CostGraph graph = sample_chain(16);
+  const auto plan = chen_sqrt(graph, {.question = {.budget = 1 << 20}});
   ASSERT_TRUE(plan) << to_text(plan.error());
   const auto found = check::replay(graph, *plan);
   ASSERT_TRUE(found) << to_text(found.error());

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "plan/baselines/forward_backward_boundary.h"
 #include "plan/baselines/schedule.h"
-#include "plan/baselines/turn.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -27,7 +27,8 @@ class Cache {
     readers_.resize(count);
     load_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
     for (size_t tensor = 0; tensor < count; ++tensor)
-      if (model_.tensors[tensor].start == cost::Home::kRam) in_ram_[tensor] = 1, load_ += model_.tensors[tensor].size;
+      if (model_.tensors[tensor].start == problem::Home::kRam)
+        in_ram_[tensor] = 1, load_ += model_.tensors[tensor].size;
   }
 
   Result<std::vector<Action>> run() {
@@ -85,15 +86,15 @@ class Cache {
 
   // A source that the op reads as the last: an updated parameter. It cannot be had again.
   [[nodiscard]] bool gives_its_bytes(int32_t source) const {
-    return source >= 0 && in_ram_[z(source)] && tensor(source).start == cost::Home::kRam && uses_[z(source)] == 1 &&
+    return source >= 0 && in_ram_[z(source)] && tensor(source).start == problem::Home::kRam && uses_[z(source)] == 1 &&
            locks_[z(source)] == 1 && !tensor(source).ends_in_ram;
   }
   void lose(int32_t source) { in_ram_[z(source)] = 0, lost_[z(source)] = 1; }
 
   Result<void> fetch(int32_t index, int depth) {
-    if (tensor(index).producer < 0 && tensor(index).start != cost::Home::kAux)
+    if (tensor(index).producer < 0 && tensor(index).start != problem::Home::kAux)
       return no_schedule(question_, fmt::format("a recomputation needs tensor {} after its update", tensor(index).id));
-    if (tensor(index).start == cost::Home::kAux) {
+    if (tensor(index).start == problem::Home::kAux) {
       PANTOUM_TRY(make_room(tensor(index).size, -1));
       actions_.push_back({Do::kPageIn, index});
       now_s_ += tensor(index).in_s;
@@ -200,7 +201,7 @@ Result<Plan> dtr(const CostGraph& graph, const PlanOptions& options) {
   for (const double share : {2.0, 1.6, 1.4, 1.25, 1.15, 1.1, 1.05, 1.0, 0.97, 0.94, 0.9}) {
     if (plan || question.out_of_time()) break;
     Result<std::vector<Action>> actions =
-        Cache(question, static_cast<Bytes>(share * static_cast<double>(options.ram))).run();
+        Cache(question, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes()))).run();
     if (!actions) {  // with less it would fail sooner
       if (!judged) plan = tl::make_unexpected(std::move(actions).error());
       break;

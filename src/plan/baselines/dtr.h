@@ -13,7 +13,7 @@
 // the budget whose plan fits.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

@@ -77,7 +77,8 @@ Result<Plan> griewank(const CostGraph& graph, const PlanOptions& options) {
     Writer writer(chain, table);
     writer.reverse(-1, chain.length(), slots);
     PANTOUM_ASSIGN(const std::vector<Event> events, complete(question.model, question.choices, writer.actions));
-    if (slots == 0 || peak_of(question.model, events) <= options.ram) plan = answer(question, events);
+    if (slots == 0 || peak_of(question.model, events) <= options.question.budget_bytes())
+      plan = answer(question, events);
   }
   return plan;
 }

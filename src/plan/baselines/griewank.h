@@ -8,7 +8,7 @@
 // many slots the budget is worth is found by exact replay: the largest c whose schedule fits. It never pages.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

@@ -6,7 +6,7 @@
 #include <queue>
 
 #include "check/replay.h"
-#include "plan/baselines/sample_graphs.h"
+#include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -51,10 +51,10 @@ TEST(Revolve, IsOptimalOnShortChains) {
 
 TEST(Griewank, ComputesAsOftenAsItsTableSays) {
   constexpr int kLayers = 8;  // states 0..8 with the loss; steps 9 (empty) down to 0
-  const cost::CostGraph graph = sample_chain(kLayers);
+  const problem::CostGraph graph = sample_chain(kLayers);
   int plans = 0;
   for (Bytes ram = 250; ram <= 1000; ram += 50) {
-    const auto plan = griewank(graph, {.ram = ram});
+    const auto plan = griewank(graph, {.question = {.budget = ram}});
     if (!plan) continue;
     const auto found = check::replay(graph, *plan);
     ASSERT_TRUE(found) << to_text(found.error());

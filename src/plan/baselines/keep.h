@@ -4,7 +4,7 @@
 // does.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

@@ -5,7 +5,7 @@
 // workspaces nor transfers in flight. On a device without storage it recomputes only, as the paper says.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

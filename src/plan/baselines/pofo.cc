@@ -77,7 +77,7 @@ class Surveyor {
       for (const int32_t tensor : kernel.writes) bytes += question_.model.tensors[z(tensor)].size;
       for (const int32_t tensor : kernel.reads) {
         const int32_t state = state_of_[z(tensor)];
-        if (state < 0 && question_.model.tensors[z(tensor)].start == cost::Home::kNone)
+        if (state < 0 && question_.model.tensors[z(tensor)].start == problem::Home::kNone)
           bytes += question_.model.tensors[z(tensor)].size;
         if (state >= 0 && state == step) figures_.read_by_own_step[z(state)] = 1;
       }
@@ -99,7 +99,7 @@ class Table {
       : figures_(figures),
         last_(static_cast<int32_t>(figures.state.size()) + 1),
         part_(std::max<Bytes>(1, ram / kParts)) {
-    const bool energy = question.options.objective == Objective::kEnergy;
+    const bool energy = question.options.question.objective == Objective::kEnergy;
     for (int32_t state = 0; state < last_ - 1; ++state)
       transfer_.push_back(energy ? figures.transfer[z(state)] : figures.moving_s[z(state)]);
     covered_ = !energy;
@@ -312,7 +312,8 @@ Result<Plan> pofo(const CostGraph& graph, const PlanOptions& options) {
   Result<Plan> plan = no_schedule(question, "its program is infeasible");
   for (const double share : {1.3, 1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6}) {
     if (plan || question.out_of_time()) break;
-    const Table table(question, figures, static_cast<Bytes>(share * static_cast<double>(options.ram)));
+    const Table table(question, figures,
+                      static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes())));
     if (table.cost() == kNever) break;
     Result<std::vector<Event>> events =
         complete(question.model, question.choices, Writer(question, chain, table).run());

@@ -18,7 +18,7 @@
 // replay judges, and the program is solved again with less RAM until its schedule fits.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "plan/baselines/stage_program.h"
+#include "plan/baselines/checkmate_milp.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -21,9 +21,9 @@ double value_of(const Program& program, const std::vector<double>& values) {
 Result<Plan> port(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Question question, ask(graph, options, "port"));
   PANTOUM_TRY(check_size(question));
-  const bool paging = question.model.paging && options.paging;
-  StageProgram program(question, options.ram, paging);
-  const cost::Pager& pager = graph.device.pager;
+  const bool paging = question.model.paging && options.question.freedoms.paging;
+  StageProgram program(question, options.question.budget_bytes(), paging);
+  const problem::Pager& pager = graph.device.pager;
   if (paging) program.limit_transfers(std::min(pager.in.bytes_per_s, pager.out.bytes_per_s));
   Seconds whole = 0;
   for (size_t op = 0; op < question.model.ops.size(); ++op) whole += question.kernel(static_cast<int32_t>(op)).seconds;

@@ -7,7 +7,7 @@
 // POET's deadline is not in it.
 #pragma once
 
-#include "plan/baselines/question.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 

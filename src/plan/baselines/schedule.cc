@@ -47,8 +47,8 @@ class Completer {
     stored_.assign(model_.tensors.size(), 0);
     runs_.assign(model_.ops.size(), 0);
     for (size_t index = 0; index < made_.size(); ++index) {
-      made_[index] = model_.tensors[index].start == cost::Home::kRam;
-      stored_[index] = model_.tensors[index].start == cost::Home::kAux;
+      made_[index] = model_.tensors[index].start == problem::Home::kRam;
+      stored_[index] = model_.tensors[index].start == problem::Home::kAux;
     }
     for (const Action& action : actions) {
       if (action.what == Do::kCompute)
@@ -181,7 +181,7 @@ class Completer {
     at_home_.assign(model_.tensors.size(), 0);
     busy_.assign(model_.tensors.size(), 0);
     for (int32_t index = 0; index < static_cast<int32_t>(in_ram_.size()); ++index) {
-      if (tensor(index).start != cost::Home::kRam) continue;
+      if (tensor(index).start != problem::Home::kRam) continue;
       in_ram_[z(index)] = busy_[z(index)] = 1;
       holds_[z(index)] = index;
       if (!live_[z(index)] && !tensor(index).pinned) release(index);
@@ -211,7 +211,7 @@ class Completer {
 
   [[nodiscard]] int32_t home_of(int32_t index) const {
     if (tensor(index).home >= 0) return tensor(index).home;
-    return tensor(index).start == cost::Home::kRam ? index : -1;
+    return tensor(index).start == problem::Home::kRam ? index : -1;
   }
 
   // The input whose bytes the output may take: it dies here, and no write of it is in flight.
@@ -319,7 +319,7 @@ Bytes peak_of(const Model& model, const std::vector<Event>& events) {
   std::vector<char> in_ram(model.tensors.size(), 0);
   Bytes load = (model.staging + model.align - 1) / model.align * model.align, peak = 0;
   for (size_t index = 0; index < in_ram.size(); ++index) {
-    in_ram[index] = model.tensors[index].start == cost::Home::kRam;
+    in_ram[index] = model.tensors[index].start == problem::Home::kRam;
     if (in_ram[index]) load += model.tensors[index].size;
   }
   peak = load;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "pantoum/result.h"
-#include "plan/simulate.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 

@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "plan/baselines/sample_graphs.h"
-#include "plan/policy.h"
+#include "plan/simulate/policy.h"
+#include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -21,15 +21,15 @@ std::string spelled(const std::vector<Event>& events) {
 }
 
 // 0 -> 1 -> 2, and 2 reads 0 as well.
-cost::CostGraph triangle() {
+problem::CostGraph triangle() {
   SampleGraph sample;
   const int64_t a = sample.add({}, 100, 1), b = sample.add({a}, 100, 1);
   sample.add({a, b}, 100, 1);
   return sample.graph_;
 }
 
-std::string completed(const cost::CostGraph& graph, const std::vector<Action>& actions) {
-  const PlanOptions options{.ram = 1 << 20};
+std::string completed(const problem::CostGraph& graph, const std::vector<Action>& actions) {
+  const PlanOptions options{.question = {.budget = 1 << 20}};
   const Model model = make_model(graph, options);
   const auto events = complete(model, first_choices(model, Objective::kEnergy), actions);
   return events ? spelled(*events) : events.error().code;
@@ -61,15 +61,15 @@ TEST(Complete, LeavesOutWhatNobodyUses) {
 }
 
 TEST(Complete, RefusesToRunAnOpTwiceThatMayRunOnce) {
-  cost::CostGraph graph = triangle();
+  problem::CostGraph graph = triangle();
   graph.ops[0].recompute = false;
   EXPECT_EQ(completed(graph, {{Do::kCompute, 0}, {Do::kCompute, 1}, {Do::kCompute, 0}, {Do::kCompute, 2}}), "E0302");
 }
 
 TEST(Complete, TakesBytesOverWhereTheInputDies) {
-  cost::CostGraph graph = triangle();
+  problem::CostGraph graph = triangle();
   graph.ops[2].choices[0].overwrites = {{0, 1}};
-  const PlanOptions options{.ram = 1 << 20};
+  const PlanOptions options{.question = {.budget = 1 << 20}};
   const Model model = make_model(graph, options);
   const auto events = complete(model, {0, 0, 0}, {{Do::kCompute, 0}, {Do::kCompute, 1}, {Do::kCompute, 2}});
   ASSERT_TRUE(events);

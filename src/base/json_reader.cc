@@ -1,0 +1,215 @@
+#include "base/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <unordered_set>
+
+namespace pantoum::base {
+namespace {
+
+constexpr int kDeepest = 32;
+
+// What the parser is told at every value: remembers the keys of the open objects.
+class ShapeGuard {
+ public:
+  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
+    using Event = nlohmann::json::parse_event_t;
+    if (!problem_.empty()) return false;
+    if (depth > kDeepest) return stop(fmt::format("values are nested deeper than {}", kDeepest));
+    if (event == Event::object_start) keys_.emplace_back();
+    if (event == Event::object_end && !keys_.empty()) keys_.pop_back();
+    if (event == Event::key && !keys_.empty()) {
+      const std::string& key = parsed.get_ref<const std::string&>();
+      if (!keys_.back().insert(key).second) return stop(fmt::format("the key \"{}\" stands twice in one object", key));
+    }
+    return true;
+  }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  bool stop(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+  std::vector<std::unordered_set<std::string>> keys_;
+  std::string problem_;
+};
+
+// "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> "at line 1, column 2: ..."
+std::string reason(const char* what) {
+  const char* found = std::strstr(what, "at line ");
+  if (found != nullptr) return found;
+  const char* bracket = std::strstr(what, "] ");
+  return bracket != nullptr ? bracket + 2 : what;
+}
+
+const char* kind(const nlohmann::json& value) {
+  switch (value.type()) {
+    case nlohmann::json::value_t::null:
+      return "null";
+    case nlohmann::json::value_t::object:
+      return "an object";
+    case nlohmann::json::value_t::array:
+      return "an array";
+    case nlohmann::json::value_t::string:
+      return "a string";
+    case nlohmann::json::value_t::boolean:
+      return "true or false";
+    default:
+      return "a number";
+  }
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text, const std::string& code, const std::string& where) {
+  ShapeGuard guard;
+  try {
+    nlohmann::json json = nlohmann::json::parse(text, std::ref(guard));
+    if (!guard.problem().empty()) return fail(code, guard.problem(), where);
+    return json;
+  } catch (const nlohmann::json::exception& exception) {
+    if (!guard.problem().empty()) return fail(code, guard.problem(), where);
+    return fail(code, "the file is no JSON: " + reason(exception.what()), where);
+  }
+}
+
+bool JsonNode::object(std::initializer_list<const char*> known) const {
+  if (value_ == nullptr) return false;
+  if (!value_->is_object()) {
+    error(fmt::format("must be an object, not {}", kind(*value_)));
+    return false;
+  }
+  for (const auto& entry : value_->items()) {
+    const std::string& key = entry.key();
+    if (key.starts_with("x-")) continue;
+    bool found = false;
+    for (const char* name : known) found = found || key == name;
+    if (found) continue;
+    error(fmt::format("the key \"{}\" is not known here", key), "remove it, or begin its name with x-");
+    return false;
+  }
+  return true;
+}
+
+bool JsonNode::has(const char* key) const {
+  return value_ != nullptr && value_->is_object() && value_->contains(key);
+}
+
+JsonNode JsonNode::need(const char* key) const {
+  if (!has(key)) {
+    if (value_ != nullptr) error(fmt::format("the key \"{}\" is missing", key));
+    return {nullptr, this, key, 0};
+  }
+  return {&*value_->find(key), this, key, 0};
+}
+
+JsonNode JsonNode::item(size_t index) const {
+  const bool there = value_ != nullptr && value_->is_array() && index < value_->size();
+  return {there ? &(*value_)[index] : nullptr, this, nullptr, index};
+}
+
+size_t JsonNode::array() const {
+  if (value_ == nullptr) return 0;
+  if (value_->is_array()) return value_->size();
+  error(fmt::format("must be an array, not {}", kind(*value_)));
+  return 0;
+}
+
+std::vector<std::pair<int64_t, int64_t>> JsonNode::integers_by_id() const {
+  std::vector<std::pair<int64_t, int64_t>> entries;
+  if (value_ == nullptr) return entries;
+  if (!value_->is_object()) {
+    error(fmt::format("must be an object, not {}", kind(*value_)));
+    return entries;
+  }
+  for (const auto& entry : value_->items()) {
+    const std::string& key = entry.key();
+    int64_t id = -1;
+    const auto [end, problem] = std::from_chars(key.data(), key.data() + key.size(), id);
+    const bool plain = problem == std::errc() && end == key.data() + key.size() && std::to_string(id) == key;
+    if (!plain || id < 0 || id > kLargestInteger) {
+      error(fmt::format("the key \"{}\" is no id", key));
+      return entries;
+    }
+    const JsonNode node{&entry.value(), this, key.c_str(), 0};
+    entries.emplace_back(id, node.integer(0, kLargestInteger));
+  }
+  return entries;
+}
+
+int64_t JsonNode::integer(int64_t least, int64_t most) const {
+  if (value_ == nullptr) return least;
+  if (!value_->is_number_integer()) {
+    error(fmt::format("must be an integer, not {}", value_->is_number() ? "a number with a fraction" : kind(*value_)));
+    return least;
+  }
+  const bool huge = value_->is_number_unsigned() && value_->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
+  const int64_t value = huge ? INT64_MAX : value_->get<int64_t>();
+  if (huge || value < least || value > most) {
+    error(fmt::format("must be between {} and {}, not {}", least, most, value_->dump()));
+    return least;
+  }
+  return value;
+}
+
+double JsonNode::number(double least, double most) const {
+  if (value_ == nullptr) return least;
+  if (!value_->is_number()) {
+    error(fmt::format("must be a number, not {}", kind(*value_)));
+    return least;
+  }
+  const double value = value_->get<double>();
+  if (!std::isfinite(value) || value < least || value > most) {
+    error(fmt::format("must be between {} and {}, not {}", least, most, value_->dump()));
+    return least;
+  }
+  return value;
+}
+
+bool JsonNode::boolean() const {
+  if (value_ == nullptr) return false;
+  if (value_->is_boolean()) return value_->get<bool>();
+  error(fmt::format("must be true or false, not {}", kind(*value_)));
+  return false;
+}
+
+std::string JsonNode::text() const {
+  if (value_ == nullptr) return {};
+  if (value_->is_string()) return value_->get<std::string>();
+  error(fmt::format("must be a string, not {}", kind(*value_)));
+  return {};
+}
+
+size_t JsonNode::one_of(std::initializer_list<const char*> words) const {
+  const std::string value = text();
+  std::string listed;
+  size_t index = 0;
+  for (const char* word : words) {
+    if (value == word) return index;
+    listed += fmt::format("{}\"{}\"", index == 0 ? "" : ", ", word);
+    ++index;
+  }
+  if (value_ != nullptr) error(fmt::format("must be one of {}, not \"{}\"", listed, value));
+  return 0;
+}
+
+void JsonNode::error(std::string message, std::string help) const {
+  if (errors_->first) return;
+  const std::string place = path();
+  std::string where = errors_->where;
+  if (!place.empty()) where += (where.empty() ? "" : ": ") + place;
+  errors_->first = Error{errors_->code, std::move(message), std::move(where), {}, std::move(help)};
+}
+
+std::string JsonNode::path() const {
+  if (parent_ == nullptr) return prefix_;
+  const std::string before = parent_->path();
+  if (key_ == nullptr) return before + fmt::format("[{}]", index_);
+  return before.empty() ? std::string(key_) : before + "." + key_;
+}
+
+}  // namespace pantoum::base

@@ -1,0 +1,57 @@
+#include "base/json_text.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pantoum::base {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr int kOpenDepth = 2;
+
+std::string compact(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool holds_objects(const Json& value) {
+  return value.is_array() && !value.empty() && value.front().is_object();
+}
+
+bool opens(const Json& value, int depth) {
+  if (holds_objects(value)) return true;
+  if (!value.is_object() || depth >= kOpenDepth) return false;
+  if (depth == 0) return true;
+  for (const auto& member : value)
+    if (holds_objects(member)) return true;
+  return false;
+}
+
+void write(const Json& value, int depth, std::string& text) {
+  if (!opens(value, depth)) {
+    text += compact(value);
+    return;
+  }
+  const std::string indent(static_cast<size_t>(depth + 1) * 2, ' ');
+  text += value.is_object() ? "{" : "[";
+  const char* separator = "\n";
+  for (const auto& [key, member] : value.items()) {
+    text += separator + indent;
+    separator = ",\n";
+    if (value.is_object()) {
+      text += compact(Json(key)) + ": ";
+      write(member, depth + 1, text);
+    } else {
+      text += compact(member);
+    }
+  }
+  text += "\n" + indent.substr(2) + (value.is_object() ? "}" : "]");
+}
+
+}  // namespace
+
+std::string json_text(const Json& document) {
+  std::string text;
+  write(document, 0, text);
+  return text + "\n";
+}
+
+}  // namespace pantoum::base

@@ -1,0 +1,53 @@
+#include "cli/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace pantoum::cli {
+namespace {
+
+using Measures = std::vector<std::pair<std::string, double>>;
+
+Measures measures_of(const train::TermEvaluation& term, const autodiff::LossTerm& loss, bool perplexity) {
+  Measures measures;
+  if (term.accuracy) measures.emplace_back("accuracy", *term.accuracy);
+  if (term.top5) measures.emplace_back("top5", *term.top5);
+  if (term.mean_absolute_error) measures.emplace_back("mae", *term.mean_absolute_error);
+  if (perplexity && autodiff::has_labels(loss.loss) && loss.weight > 0)
+    measures.emplace_back("perplexity", std::exp(term.loss / loss.weight));
+  return measures;
+}
+
+Measures measures_of(const train::Evaluation& evaluation, const ToldLosses& told, size_t term) {
+  return measures_of(evaluation.terms[term], told.terms[term], told.perplexity);
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ToldLosses& told) {
+  nlohmann::ordered_json json{{"test_loss", evaluation.loss}};
+  if (evaluation.has_accuracy) json["test_accuracy"] = evaluation.accuracy;
+  const bool alone = told.terms.size() == 1;
+  for (size_t term = 0; term < told.terms.size(); ++term) {
+    nlohmann::ordered_json output{{"loss", evaluation.terms[term].loss}};
+    for (const auto& [name, value] : measures_of(evaluation, told, term))
+      (alone ? json["test_" + name] : output[name]) = value;
+    if (!alone) json["outputs"][told.terms[term].output] = output;
+  }
+  return json;
+}
+
+std::string to_text(const train::Evaluation& evaluation, const ToldLosses& told) {
+  std::string text = fmt::format("  test loss {:.4f}", evaluation.loss);
+  for (size_t term = 0; term < told.terms.size(); ++term) {
+    if (told.terms.size() > 1)
+      text += fmt::format("  {}: loss {:.4f}", told.terms[term].output, evaluation.terms[term].loss);
+    for (const auto& [name, value] : measures_of(evaluation, told, term))
+      text += fmt::format("  {}{} {:.4f}", told.terms.size() > 1 ? "" : "test ", name, value);
+  }
+  return text;
+}
+
+}  // namespace pantoum::cli

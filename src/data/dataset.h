@@ -1,0 +1,74 @@
+// Data sets on disk, read sample by sample with pread: only what the caller asks for is in RAM.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "pantoum/result.h"
+
+namespace pantoum::data {
+
+// One array of samples: the first dimension counts them.
+class SampleFile {
+ public:
+  virtual ~SampleFile() = default;
+  [[nodiscard]] virtual int64_t count() const = 0;
+  [[nodiscard]] virtual const base::Shape& sample_shape() const = 0;  // without the first dimension
+  [[nodiscard]] virtual base::DType dtype() const = 0;                // as stored
+  // Reads sample `index` as it is stored, in this machine's byte order, into `out` (sample bytes exactly). No
+  // allocation; by any number of threads at a time. E0260 on a read error, an index out of range, or an `out` of
+  // another size.
+  [[nodiscard]] virtual Result<void> read(int64_t index, std::span<std::byte> out) const = 0;
+};
+
+// Bytes of one sample.
+[[nodiscard]] int64_t sample_bytes(const SampleFile& samples);
+
+// IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), told apart by their magic.
+// E0201 cannot be opened; E0261 damaged (the size must be exactly what the header says) or not understood. What gzip
+// has compressed is unpacked once into `cache_folder` (dataset_cache.h).
+[[nodiscard]] Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path,
+                                                               const std::string& cache_folder);
+
+struct Dataset {
+  std::vector<std::unique_ptr<SampleFile>> inputs;  // one per model input
+  std::unique_ptr<SampleFile> labels;
+  std::vector<std::unique_ptr<SampleFile>> more_labels;  // of the second and later losses
+  std::string format;                                    // "IDX", "image folder", ...
+  std::vector<std::string> classes;                      // an image folder's, in the order of their labels; else empty
+  [[nodiscard]] int64_t count() const { return labels ? labels->count() : 0; }
+};
+
+struct TrainTest {
+  Dataset train, test;  // test may be empty
+};
+
+// What the model asks of one sample; formats without shapes of their own (CSV, images, raw) are read as that.
+struct WantedTensor {
+  std::string name;
+  base::DType dtype = base::DType::kF32;
+  base::Shape shape;  // without the batch
+};
+struct Wanted {
+  std::vector<WantedTensor> inputs;  // in the model's order
+  WantedTensor label;
+  std::vector<WantedTensor> more_labels;  // of the second and later losses; then all labels are found by their names
+};
+
+struct DataOptions {
+  std::string cache_folder;                // for what cannot be read in place
+  std::vector<std::string> label_columns;  // CSV: names, or numbers from 0; empty: the last
+  std::string test_path;                   // a second place whose training half is the test set; "": found beside
+};
+
+// Where `path` leads: a folder or file in one of the formats of docs/data.md, the first that is there. E0262 with what
+// was looked for, when inputs and labels differ in number, or when the format cannot feed such a model; E0201, E0260,
+// E0261 (file, line or member) what is there cannot be read; E0901 the cache. An empty `wanted.inputs` stands for one
+// input of unknown shape: IDX, NPY, NPZ and CIFAR-10 do without.
+[[nodiscard]] Result<TrainTest> open_data(const std::string& path, const Wanted& wanted, const DataOptions& options);
+
+}  // namespace pantoum::data

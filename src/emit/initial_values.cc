@@ -1,0 +1,61 @@
+#include "emit/initial_values.h"
+
+#include <algorithm>
+
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::emit {
+namespace {
+
+bool has_first_contents(const pt_plan& plan, uint32_t tensor, const pt_tensor_info& info,
+                        const std::vector<std::string>& batch) {
+  const std::string name = info.name;
+  const bool is_successor = (pt_tensor_record(&plan, tensor)[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
+  return info.home != PT_HOME_NONE && !is_successor && !name.empty() &&
+         std::find(batch.begin(), batch.end(), name) == batch.end();
+}
+
+void place_in_rom(const pt_plan& plan, uint32_t tensor, const std::vector<std::byte>& data,
+                  std::vector<std::byte>& rom) {
+  const size_t at = size_t{pt_load_u32(pt_tensor_record(&plan, tensor) + PT_TENSOR_ROM)} * plan.align_bytes;
+  rom.resize(std::max(rom.size(), at + data.size()));
+  std::copy(data.begin(), data.end(), rom.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weights,
+                                           const weights::SafetensorEntry& entry, uint64_t bytes) {
+  if (entry.bytes != bytes)
+    return fail("E0291", "a tensor of the weights has another size than in the plan", entry.name);
+  std::vector<std::byte> data(static_cast<size_t>(bytes));
+  PANTOUM_TRY(weights::read_tensor(weights, entry, 0, data));
+  return data;
+}
+
+}  // namespace
+
+Result<FirstContents> first_contents(const pt_plan& plan, const weights::SafetensorFile& weights,
+                                     const std::vector<std::string>& batch) {
+  FirstContents all;
+  for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
+    pt_tensor_info info;
+    if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
+    if (!has_first_contents(plan, tensor, info, batch)) continue;
+    const std::string name = info.name;
+    const weights::SafetensorEntry* entry = weights.find(name);
+    if (entry == nullptr && info.home == PT_HOME_ROM)
+      return fail("E0291", "the weights lack a tensor that is read in place", name);
+    if (entry == nullptr && !name.starts_with("optim.")) continue;
+    FirstContent content{.name = name, .tensor = tensor, .bytes = static_cast<uint32_t>(info.payload), .data = {}};
+    if (entry != nullptr) {
+      PANTOUM_ASSIGN(content.data, contents_of(weights, *entry, info.payload));
+      all.weight_bytes += info.payload;
+    }
+    if (info.home == PT_HOME_ROM && content.data)
+      place_in_rom(plan, tensor, *content.data, all.rom);
+    else
+      all.tensors.push_back(std::move(content));
+  }
+  return all;
+}
+
+}  // namespace pantoum::emit

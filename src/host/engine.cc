@@ -1,0 +1,183 @@
+#include "host/engine.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "host/memory_meter.h"
+#include "host/preload.h"
+#include "host/status_error.h"
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::host {
+namespace {
+
+constexpr size_t kBounceBytes = 1 << 16;
+
+uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+Failure no_memory(uint64_t bytes) {
+  return fail("E0906",
+              fmt::format("the system gives no {} bytes of memory for the arena: {}", bytes, std::strerror(errno)), {},
+              "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
+}
+
+}  // namespace
+
+Result<Arena> Arena::map(uint64_t bytes, uint64_t align) {
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t extra = align > page ? align : 0;
+  if (bytes > std::numeric_limits<int64_t>::max() / 2 || align > (uint64_t{1} << 40)) return no_memory(bytes);
+  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), page);
+  void* mapped = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return no_memory(bytes);
+  const auto begin = reinterpret_cast<uintptr_t>(mapped);
+  const uintptr_t aligned = round_up(begin, std::max(align, page));
+  if (aligned > begin) ::munmap(mapped, aligned - begin);
+  if (begin + extra > aligned) ::munmap(reinterpret_cast<void*>(aligned + size), begin + extra - aligned);
+  (void)::madvise(reinterpret_cast<void*>(aligned), size, MADV_NOHUGEPAGE);  // not there: nothing to switch off
+  return Arena(reinterpret_cast<void*>(aligned), size);
+}
+
+Arena::Arena(Arena&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<void> Arena::protect(bool writable) {
+  if (::mprotect(data_, bytes_, writable ? PROT_READ | PROT_WRITE : PROT_READ) == 0) return {};
+  return fail("E0906", fmt::format("the system does not protect {} bytes of memory: {}", bytes_, std::strerror(errno)));
+}
+
+Arena::~Arena() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+void Engine::Free::operator()(void* memory) const {
+  std::free(memory);
+}
+
+Engine::~Engine() {
+  pager_.reset();  // ends transfers before the arena goes
+}
+
+Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->bytes_ = std::move(plan);
+  if (engine->bytes_.empty()) return status_failure(PT_E_PLAN, "opening the plan");
+  const pt_status opened = pt_plan_open(&engine->plan_, engine->bytes_.data(), engine->bytes_.size());
+  if (opened != PT_OK) return status_failure(opened, "opening the plan");
+  if (!std::has_single_bit(engine->plan_.align_bytes))
+    return fail("E0251", "the plan's alignment is no power of two, which a host needs", {},
+                "plan the model again for this host");
+  engine->kernels_ = options.kernels != nullptr ? options.kernels : pt_portable_kernels();
+  engine->pool_ = options.pool;
+  if (engine->pool_ == nullptr) {
+    PANTOUM_ASSIGN(engine->own_pool_, ThreadPool::create(options.threads));
+    engine->pool_ = engine->own_pool_->interface();
+  }
+  if (engine->plan_.storage_bytes > 0) {
+    PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
+                                                    .bytes = engine->plan_.storage_bytes,
+                                                    .direct = options.direct_io,
+                                                    .align_bytes = engine->plan_.align_bytes}));
+  }
+  PANTOUM_TRY(engine->make_buffers());
+  return engine;
+}
+
+Result<void> Engine::make_buffers() {
+  const size_t session_bytes = round_up(std::max<size_t>(pt_session_bytes(&plan_), 1), 64);
+  const size_t align = std::max<size_t>(plan_.align_bytes, 4096);
+  bounce_bytes_ = std::max(align, kBounceBytes);
+  session_memory_.reset(std::aligned_alloc(64, session_bytes));
+  bounce_.reset(std::aligned_alloc(align, bounce_bytes_));
+  if (session_memory_ == nullptr || bounce_ == nullptr) return no_memory(session_bytes + bounce_bytes_);
+  std::memset(session_memory_.get(), 0, session_bytes);
+  std::memset(bounce_.get(), 0, bounce_bytes_);
+  return {};
+}
+
+Result<void> Engine::start() {
+  give_back_clean_files();
+  warm_stack();
+  PANTOUM_ASSIGN(arena_, Arena::map(plan_.arena_bytes, plan_.align_bytes));
+  if (plan_.rom_bytes > 0) PANTOUM_TRY(make_rom());
+  const uint64_t before = read_resident_set().now_bytes;
+  const pt_pager* pager = pager_ ? pager_->interface() : nullptr;
+  const pt_status opened =
+      pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager, pool_);
+  if (opened != PT_OK) return status_failure(opened, "opening the session");
+  const pt_status warm = warm_up(plan_, *kernels_, pool_);
+  if (warm == PT_E_FULL) return no_memory(plan_.arena_bytes);
+  if (warm != PT_OK) return status_failure(warm, "preparing the kernels");
+  const uint64_t after = read_resident_set().now_bytes;
+  back_end_bytes_ = after > before ? after - before : 0;
+  return {};
+}
+
+Result<void> Engine::make_rom() {
+  PANTOUM_ASSIGN(rom_, Arena::map(plan_.rom_bytes, plan_.align_bytes));
+  return rom_.protect(false);
+}
+
+Result<void> Engine::write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
+  const size_t begin = size_t{pt_load_u32(pt_tensor_record(&plan_, tensor) + PT_TENSOR_ROM)} * plan_.align_bytes;
+  PANTOUM_TRY(rom_.protect(true));
+  std::copy(data.begin(), data.end(), static_cast<std::byte*>(rom_.data()) + begin + at);
+  return rom_.protect(false);
+}
+
+void Engine::begin_measuring() {
+  (void)::malloc_trim(0);  // what planning has freed must not hide the arena's growth
+  (void)reset_resident_peak();
+  const ResidentSet now = read_resident_set();
+  const uint64_t arena = resident_bytes(arena_.data(), plan_.arena_bytes);
+  other_bytes_ = now.now_bytes > arena ? now.now_bytes - arena : 0;
+  file_bytes_ = now.file_bytes;
+}
+
+uint64_t Engine::rss_before_arena() const {
+  const uint64_t files = read_resident_set().file_bytes;
+  return other_bytes_ + (files > file_bytes_ ? files - file_bytes_ : 0);
+}
+
+pt_counters Engine::counters() const {
+  pt_counters counters{};
+  pt_session_counters(session_, &counters);
+  return counters;
+}
+
+Result<void> Engine::read(uint32_t tensor, uint64_t at, std::span<std::byte> data) {
+  const pt_status status =
+      pt_session_read(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
+  if (status != PT_OK) return status_failure(status, "reading a tensor of the session");
+  return {};
+}
+
+Result<void> Engine::write(uint32_t tensor, uint64_t at, std::span<const std::byte> data) {
+  pt_tensor_info info{};
+  const bool known = pt_plan_tensor_info(&plan_, tensor, &info) == PT_OK;
+  if (known && info.home == PT_HOME_ROM && at <= info.payload && data.size() <= info.payload - at)
+    return write_rom(tensor, at, data);
+  const pt_status status =
+      pt_session_write(session_, tensor, at, data.data(), data.size(), bounce_.get(), bounce_bytes_);
+  if (status != PT_OK) return status_failure(status, "writing a tensor of the session");
+  return {};
+}
+
+}  // namespace pantoum::host

@@ -1,0 +1,105 @@
+// What runs a binary plan on a host: the arena, the page file, the thread pool and the runtime's session, made once.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "host/file_pager.h"
+#include "host/thread_pool.h"
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::host {
+
+struct EngineOptions {
+  std::string page_file;
+  int threads = 0;
+  bool direct_io = true;
+  const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  const pt_pool* pool = nullptr;  // null: a team of `threads` of its own; else the caller's, and outlives the engine
+};
+
+// Anonymous private memory of whole pages: zero, and in RAM only where it was touched. No huge pages, so that this is
+// exact.
+class Arena {
+ public:
+  Arena() = default;
+  // `align`: a power of two. E0906 the system gives no more memory.
+  [[nodiscard]] static Result<Arena> map(uint64_t bytes, uint64_t align);
+  Arena(Arena&& other) noexcept;
+  Arena& operator=(Arena&& other) noexcept;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+  [[nodiscard]] void* data() const { return data_; }
+  // Whether it may be written; E0906 where the system says no.
+  [[nodiscard]] Result<void> protect(bool writable);
+
+ private:
+  Arena(void* data, size_t bytes) : data_(data), bytes_(bytes) {}
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+// Two phases, so that everything but the arena exists before RAM is measured: open(), then start().
+class Engine {
+ public:
+  // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905.
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Gives back the compiler's code, maps the arena without touching it, opens the session, warms kernels and stacks.
+  // E0906, E0410.
+  [[nodiscard]] Result<void> start();
+  // Once everything is in its place: resets VmHWM, and notes what is in RAM beside the arena.
+  void begin_measuring();
+
+  [[nodiscard]] const pt_plan& plan() const { return plan_; }
+  // What was in RAM beside the arena when measuring began, and what came back since of the program's own files (code
+  // that the page cache holds).
+  [[nodiscard]] uint64_t rss_before_arena() const;
+  [[nodiscard]] uint64_t back_end_bytes() const { return back_end_bytes_; }  // what preparing the kernels left in RAM
+  [[nodiscard]] const FilePager* pager() const { return pager_.get(); }      // null: nothing is paged
+
+  // After start(). Neither allocates.
+  [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
+    return pt_run(session_, program, &scalars);
+  }
+  [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
+  [[nodiscard]] pt_counters counters() const;
+
+  // Copies bytes of a persistent tensor's payload, wherever it lives; what is read in place can be written between
+  // runs alone, by this. E0903, E0906.
+  [[nodiscard]] Result<void> read(uint32_t tensor, uint64_t at, std::span<std::byte> data);
+  [[nodiscard]] Result<void> write(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
+
+ private:
+  Engine() = default;
+  [[nodiscard]] Result<void> make_buffers();
+  [[nodiscard]] Result<void> make_rom();
+  [[nodiscard]] Result<void> write_rom(uint32_t tensor, uint64_t at, std::span<const std::byte> data);
+
+  struct Free {
+    void operator()(void* memory) const;
+  };
+
+  std::vector<std::byte> bytes_;  // of the plan; plan_ and the session point into it
+  pt_plan plan_{};
+  const pt_kernel_table* kernels_ = nullptr;
+  std::unique_ptr<ThreadPool> own_pool_;
+  const pt_pool* pool_ = nullptr;
+  std::unique_ptr<FilePager> pager_;
+  std::unique_ptr<void, Free> session_memory_, bounce_;  // bounce: between storage and the caller of read() and write()
+  size_t bounce_bytes_ = 0;
+  Arena arena_;
+  Arena rom_;  // what the plan has kernels read in place; read-only but for a write()
+  pt_session* session_ = nullptr;
+  uint64_t other_bytes_ = 0, file_bytes_ = 0, back_end_bytes_ = 0;
+};
+
+}  // namespace pantoum::host

@@ -1,0 +1,75 @@
+#include "host/file_pager.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "host/pager_base.h"
+
+namespace pantoum::host {
+
+PagerBase::PagerBase(PageFile file, uint32_t align_bytes) : file_(std::move(file)), align_bytes_(align_bytes) {
+  interface_.context = this;
+  interface_.read = [](void* self, uint64_t at, void* data, size_t bytes, uint32_t ticket, uint32_t after) {
+    return static_cast<PagerBase*>(self)->take(at, data, bytes, false, ticket, after);
+  };
+  interface_.write = [](void* self, uint64_t at, const void* data, size_t bytes, uint32_t ticket, uint32_t after) {
+    return static_cast<PagerBase*>(self)->take(at, const_cast<void*>(data), bytes, true, ticket, after);
+  };
+  interface_.wait = [](void* self, uint32_t ticket) { return static_cast<PagerBase*>(self)->wait(ticket); };
+}
+
+bool PagerBase::direct_io() const {
+  return file_.direct.get() >= 0 && align_bytes_ % file_.direct_align == 0;
+}
+
+pt_status PagerBase::take(uint64_t storage_at, void* data, size_t bytes, bool writes, uint32_t ticket, uint32_t after) {
+  if (data == nullptr || ticket == 0 || storage_at > file_.bytes || bytes > file_.bytes - storage_at)
+    return PT_E_ARGUMENT;
+  Transfer transfer{.storage_at = storage_at,
+                    .data = static_cast<std::byte*>(data),
+                    .bytes = bytes,
+                    .ticket = ticket,
+                    .writes = writes};
+  const pt_status status = submit(transfer, after);
+  if (status != PT_OK) return status;
+  (writes ? stats_.bytes_written : stats_.bytes_read) += bytes;
+  if (file_.fd_for(storage_at, data, bytes) == file_.buffered.get()) ++stats_.buffered;
+  return PT_OK;
+}
+
+pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end) {
+  constexpr size_t kLargest = size_t{1} << 30;
+  const int fd = file.fd_for(transfer.storage_at, transfer.data, transfer.bytes);
+  int handle = fd;
+  while (done < end) {
+    const size_t size = std::min(end - done, kLargest);
+    const auto at = static_cast<off_t>(transfer.storage_at + done);
+    const ssize_t moved = transfer.writes ? pwrite(handle, transfer.data + done, size, at)
+                                          : pread(handle, transfer.data + done, size, at);
+    if (moved > 0) {
+      done += static_cast<size_t>(moved);
+      // The rest of a short direct transfer need not be aligned.
+      handle = file.fd_for(transfer.storage_at + done, transfer.data + done, end - done);
+    } else if (moved == 0) {
+      return PT_E_IO;
+    } else if (errno != EINTR && errno != EAGAIN) {
+      return status_of_errno(errno);
+    }
+  }
+  return PT_OK;
+}
+
+Result<std::unique_ptr<FilePager>> FilePager::open(const FilePagerOptions& options) {
+  if (options.align_bytes == 0) return fail("E0902", "the page file's alignment is 0");
+  PANTOUM_ASSIGN(PageFile file, make_page_file(options.path, options.bytes, options.direct));
+  if (options.backend != PagerBackend::kThreads) {
+    Result<std::unique_ptr<FilePager>> pager = make_uring_pager(file, options.align_bytes);
+    if (pager || options.backend == PagerBackend::kUring) return pager;
+  }
+  return make_thread_pager(file, options.align_bytes);
+}
+
+}  // namespace pantoum::host

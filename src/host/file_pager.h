@@ -1,0 +1,61 @@
+// The auxiliary storage of a host: one private file that paged-out tensors live in, behind the runtime's pager
+// interface.
+//
+// The file is made for one session (mode 0600), unlinked at once, and allocated in full before the first step. It is
+// read and written with O_DIRECT where the file system allows it, so that the page cache does not secretly hold what
+// was paged out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::host {
+
+enum class PagerBackend : uint8_t {
+  kAuto,     // io_uring where the kernel lets us, else a thread
+  kUring,    // E0904 where the kernel refuses it
+  kThreads,  // one thread with pread and pwrite
+};
+
+struct FilePagerOptions {
+  std::string path;    // a folder, or the name of a file to make (never one that exists); "": /var/tmp, else /tmp
+  uint64_t bytes = 0;  // the plan's storage_bytes
+  bool direct = true;  // try O_DIRECT
+  PagerBackend backend = PagerBackend::kAuto;
+  uint32_t align_bytes = 1;  // the plan's: every offset, size and arena address is a multiple of it
+};
+
+struct FilePagerStats {
+  uint64_t bytes_read = 0, bytes_written = 0;  // asked for
+  uint64_t buffered = 0;                       // transfers that went through the page cache
+};
+
+// Destroying it ends every transfer first. Used by one thread at a time.
+class FilePager {
+ public:
+  // E0902 the file cannot be made, or `bytes` do not fit (with the bytes needed and the system's reason); E0904 as
+  // above.
+  [[nodiscard]] static Result<std::unique_ptr<FilePager>> open(const FilePagerOptions& options);
+  virtual ~FilePager() = default;
+  FilePager(const FilePager&) = delete;
+  FilePager& operator=(const FilePager&) = delete;
+
+  // For pt_session_open; valid as long as this object. At most PT_MAX_IN_FLIGHT transfers may be open (PT_E_STATE
+  // beyond); nothing is allocated per transfer. I/O errors come from `wait`: PT_E_FULL for no space, PT_E_IO for all
+  // others.
+  [[nodiscard]] virtual const pt_pager* interface() = 0;
+  [[nodiscard]] virtual FilePagerStats stats() const = 0;
+  // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
+  [[nodiscard]] virtual bool direct_io() const = 0;
+  [[nodiscard]] virtual const char* backend() const = 0;  // "io_uring", "threads"
+  [[nodiscard]] virtual int fd() const = 0;               // the open file, for tests and tools
+
+ protected:
+  FilePager() = default;
+};
+
+}  // namespace pantoum::host

@@ -1,0 +1,42 @@
+// The file behind a pager: private, unlinked, allocated in full, opened both with and without O_DIRECT.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "pantoum/pantoum.h"
+#include "pantoum/result.h"
+
+namespace pantoum::host {
+
+// One open file descriptor, closed with it.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct PageFile {
+  Descriptor buffered;
+  Descriptor direct;          // -1 without direct I/O
+  uint32_t direct_align = 1;  // what offsets, sizes and addresses must be multiples of, to go through `direct`
+  uint64_t bytes = 0;
+
+  // The descriptor for a transfer: `direct` where it is possible.
+  [[nodiscard]] int fd_for(uint64_t at, const void* data, size_t size) const;
+};
+
+// Makes the file. `path`, `direct`: as FilePagerOptions says. E0902.
+[[nodiscard]] Result<PageFile> make_page_file(const std::string& path, uint64_t bytes, bool direct);
+
+// What a failed read or write means: no space, or anything else. `error`: errno, or 0 for a transfer that moved
+// nothing.
+[[nodiscard]] pt_status status_of_errno(int error);
+
+}  // namespace pantoum::host

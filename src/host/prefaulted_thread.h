@@ -1,0 +1,34 @@
+// A thread with a small stack whose pages are touched before its body begins, so that it costs no new memory later.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace pantoum::host {
+
+class WarmThread {
+ public:
+  using Body = void (*)(void* arg);
+  WarmThread() = default;
+  WarmThread(const WarmThread&) = delete;
+  WarmThread& operator=(const WarmThread&) = delete;
+
+  // Once. Runs body(arg) on a new thread once its stack is warm; returns when it is. False: the system gives no thread.
+  // Signals stay with the process's other threads.
+  [[nodiscard]] bool start(Body body, void* arg);
+  [[nodiscard]] bool started() const { return started_; }
+  void join();
+
+ private:
+  static void* run(void* self);
+
+  Body body_ = nullptr;
+  void* arg_ = nullptr;
+  std::atomic<uint32_t> is_warm_{0};
+  pthread_t thread_{};
+  bool started_ = false;
+};
+
+}  // namespace pantoum::host

@@ -1,0 +1,103 @@
+#include "host/preload.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "runtime/plan_bytes.h"
+
+namespace pantoum::host {
+namespace {
+
+constexpr size_t kAlignment = 64;
+
+size_t round_up(size_t bytes) {
+  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+// Zero pages, given back at the end.
+class Scratch {
+ public:
+  explicit Scratch(size_t bytes)
+      : bytes_(std::max(bytes, kAlignment)),
+        memory_(::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (exists()) ::munmap(memory_, bytes_);
+  }
+  [[nodiscard]] bool exists() const { return memory_ != MAP_FAILED; }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(memory_); }
+
+ private:
+  size_t bytes_;
+  void* memory_;
+};
+
+// Operands one behind the other, then the workspace: where that begins.
+size_t place(pt_op_view& view, std::byte* memory) {
+  size_t at = 0;
+  for (int operand = 0; operand < view.input_count + view.output_count; ++operand) {
+    pt_tensor& tensor = view.operands[operand];
+    if (memory != nullptr) tensor.data = memory + at;
+    at += round_up(static_cast<size_t>(pt_type_elements(&tensor) * pt_dtype_size(tensor.dtype)));
+  }
+  return at;
+}
+
+pt_call call_of(const pt_op_view& view, const pt_pool* pool, const pt_scalars* scalars) {
+  pt_call call{};
+  call.inputs = view.operands;
+  call.outputs = view.operands + view.input_count;
+  call.ints = view.ints;
+  call.reals = view.reals;
+  call.input_count = view.input_count;
+  call.output_count = view.output_count;
+  call.int_count = view.int_count;
+  call.real_count = view.real_count;
+  call.pool = pool;
+  call.scalars = scalars;
+  return call;
+}
+
+// Calls act(kernel, view) for every op.
+template <class Act>
+pt_status for_each_op(const pt_plan& plan, const pt_kernel_table& kernels, const Act& act) {
+  for (uint32_t op = 0; op < plan.op_count; ++op) {
+    pt_op_view view;
+    if (pt_decode_op(&plan, op, &view) != PT_OK) return PT_E_PLAN;
+    const pt_kernel* kernel = pt_kernel_find(&kernels, view.op, view.dtype, view.algorithm, view.engine);
+    if (kernel == nullptr) return PT_E_KERNEL;
+    if (const pt_status status = act(*kernel, view); status != PT_OK) return status;
+  }
+  return PT_OK;
+}
+
+}  // namespace
+
+pt_status warm_up(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool) {
+  constexpr pt_scalars kScalars = {1, 0, 0};
+  size_t most = 0;
+  const pt_status prepared = for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
+    const pt_call call = call_of(view, pool, &kScalars);
+    const size_t workspace = kernel.workspace_bytes != nullptr ? kernel.workspace_bytes(&call) : 0;
+    if (workspace == PT_NO_KERNEL) return PT_E_KERNEL;
+    if (workspace > view.workspace_bytes) return PT_E_PLAN;
+    most = std::max(most, place(view, nullptr) + static_cast<size_t>(view.workspace_bytes));
+    return PT_OK;
+  });
+  if (prepared != PT_OK || most == 0) return prepared;
+  const Scratch scratch(most);
+  if (!scratch.exists()) return PT_E_FULL;
+  return for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
+    const size_t operands = place(view, scratch.data());
+    pt_call call = call_of(view, pool, &kScalars);
+    call.workspace = scratch.data() + operands;
+    const pt_status status = kernel.submit(&call);
+    return status == PT_E_DATA ? PT_OK : status;  // zeros are no data
+  });
+}
+
+}  // namespace pantoum::host

@@ -1,0 +1,34 @@
+#include "host/status_error.h"
+
+namespace pantoum::host {
+
+Failure status_failure(pt_status status, const std::string& what) {
+  constexpr const char* kResume =
+      "mend the storage or name another with --page-file, then go on from the last checkpoint with --resume";
+  switch (status) {
+    case PT_E_IO:
+      return fail("E0903", "paging failed: the page file could not be read or written", what, kResume);
+    case PT_E_FULL:
+      return fail("E0903", "paging failed: the storage of the page file is full", what,
+                  "free some space there or name another place with --page-file, then go on from the last checkpoint "
+                  "with --resume");
+    case PT_E_STATE:
+      return fail("E0903", "the session failed earlier and its tensors are no longer valid", what, kResume);
+    case PT_E_DATA:
+      return fail("E0262", "a label or an index in the data is out of range", what,
+                  "labels count from 0 and stay below the model's number of classes");
+    case PT_E_PLAN:
+      return fail("E0251", "the binary plan is damaged or inconsistent", what, "plan the model again");
+    case PT_E_VERSION:
+      return fail("E0251", "the binary plan was made by another version", what,
+                  "plan the model again with this release");
+    case PT_E_KERNEL:
+      return fail("E0410", "no kernel for an operator of the plan", what, "plan the model again with this release");
+    case PT_OK:
+    case PT_E_ARGUMENT:
+      break;
+  }
+  return fail("E0001", std::string("internal: the runtime refused a call: ") + pt_status_text(status), what);
+}
+
+}  // namespace pantoum::host

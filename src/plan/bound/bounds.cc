@@ -1,0 +1,228 @@
+#include "plan/bound/bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace pantoum::plan {
+namespace {
+
+constexpr double kMargin = 1 - 1e-9;
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+// Do all choices read and write the same, and must every op run?
+bool plain(const Model& model) {
+  for (const problem::Op& op : model.graph->ops) {
+    if (op.optional) return false;
+    for (const problem::Choice& choice : op.choices)
+      if (choice.reads.size() != op.inputs.size() || choice.writes.size() != op.outputs.size()) return false;
+  }
+  return true;
+}
+
+// What is in RAM while a choice runs: inputs, and outputs that cannot take over an input's bytes.
+std::set<int32_t> held_by(const ChoiceModel& choice) {
+  std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
+  for (size_t write = 0; write < choice.writes.size(); ++write)
+    if (choice.shares[write] < 0) held.insert(choice.writes[write]);
+  return held;
+}
+
+struct Offer {
+  Bytes bytes;
+  double price;
+};
+
+// Joules for not having a tensor in RAM across a stage.
+double price_of(const Model& model, const TensorModel& tensor, bool paging, bool remat) {
+  double price = 1e300;
+  const bool stored = tensor.start == problem::Home::kAux;
+  if ((tensor.can_page && paging) || stored) price = tensor.in_j + (stored ? 0 : tensor.out_j);
+  if (remat && tensor.can_drop && tensor.producer >= 0) {
+    const OpModel& op = model.ops[z(tensor.producer)];
+    Bytes outputs = 0;  // an op that brings several outputs back is shared by them
+    for (const int32_t output : op.choices.front().writes) outputs += model.tensors[z(output)].size;
+    const double share = outputs > 0 ? static_cast<double>(tensor.size) / static_cast<double>(outputs) : 0;
+    price = std::min(price, share * cheapest(op, [](const ChoiceModel& choice) { return choice.joules; }));
+  }
+  return price;
+}
+
+double knapsack(std::vector<Offer>& offers, Bytes needed) {
+  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+    return a.price * static_cast<double>(b.bytes) < b.price * static_cast<double>(a.bytes);
+  });
+  double paid = 0;
+  for (const Offer& offer : offers) {
+    if (needed <= 0 || offer.price > 1e200) break;
+    const double part = std::min(1.0, static_cast<double>(needed) / static_cast<double>(offer.bytes));
+    paid += part * offer.price;
+    needed -= offer.bytes;
+  }
+  return paid;
+}
+
+// The most that any one stage must pay for its excess.
+double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
+  std::vector<double> prices;
+  for (const TensorModel& tensor : model.tensors) prices.push_back(price_of(model, tensor, paging, remat));
+  double most = 0;
+  std::vector<Offer> offers;
+  for (const OpModel& op : model.ops) {
+    Bytes load = model.staging + working_set(model, op);
+    offers.clear();
+    for (const Gap& gap : model.gaps) {
+      if (gap.from >= op.stage || gap.to <= op.stage || gap.to == model.never()) continue;
+      const TensorModel& tensor = model.tensors[z(gap.tensor)];
+      if (tensor.size == 0) continue;
+      load += tensor.size;
+      offers.push_back({tensor.size, prices[z(gap.tensor)]});
+    }
+    load -= model.align - 1;  // what lies on top of the arena need not be rounded up
+    if (load > ram) most = std::max(most, knapsack(offers, load - ram));
+  }
+  return most;
+}
+
+}  // namespace
+
+Bytes working_set(const Model& model, const OpModel& op) {
+  Bytes least = -1;
+  for (const ChoiceModel& choice : op.choices) {
+    Bytes bytes = choice.workspace;
+    for (const int32_t tensor : held_by(choice)) bytes += model.tensors[z(tensor)].size;
+    if (least < 0 || bytes < least) least = bytes;
+  }
+  return std::max<Bytes>(0, least);
+}
+
+Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
+  Bounds bounds;
+  std::set<int32_t> from_storage;
+  for (const OpModel& op : model.ops) {
+    if (op.optional) continue;
+    bounds.energy += cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
+    bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
+    if (op.choices.size() == 1)
+      for (const int32_t tensor : op.choices.front().reads)
+        if (model.tensors[z(tensor)].start == problem::Home::kAux) from_storage.insert(tensor);
+  }
+  double transfers = 0;
+  Seconds moving = 0;
+  for (const int32_t tensor : from_storage)
+    transfers += model.tensors[z(tensor)].in_j, moving += model.tensors[z(tensor)].in_s;
+  for (const TensorModel& tensor : model.tensors)
+    if (tensor.ends_in_aux && tensor.start != problem::Home::kAux) transfers += tensor.out_j, moving += tensor.out_s;
+  bounds.time = model.async ? bounds.time : bounds.time + moving;
+  bounds.energy += transfers + model.idle_w * bounds.time;
+  // Transfers that must happen anyway are not paid a second time: the memory term counts only where none are.
+  if (transfers == 0 && plain(model) && model.uses(Switch::kStagePrice))
+    bounds.energy += memory_price(model, ram, paging, remat);
+  bounds.energy *= kMargin;
+  bounds.time *= kMargin;
+  return bounds;
+}
+
+namespace {
+
+// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may leave when it can be had
+// again.
+struct Tenant {
+  int32_t tensor = 0, heir = -1;
+  Bytes bytes = 0;
+  std::vector<char> before;  // by stage: is the op always computed before the successor? Empty: the bytes stay taken
+  [[nodiscard]] bool there_at(const OpModel& op) const { return before.empty() || before[z(op.stage)] != 0; }
+};
+
+// By stage: must the op be computed before `last` is? What every choice reads is.
+std::vector<char> stages_before(const Model& model, const OpModel& last) {
+  std::vector<char> before(z(model.end()), 0);
+  before[z(last.stage)] = 1;
+  for (int32_t stage = last.stage; stage > 0; --stage) {
+    if (!before[z(stage)]) continue;
+    const OpModel& op = model.ops[z(stage - 1)];
+    for (const int32_t tensor : op.choices.front().reads) {
+      const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
+        return std::find(choice.reads.begin(), choice.reads.end(), tensor) != choice.reads.end();
+      });
+      const int32_t producer = model.tensors[z(tensor)].producer;
+      if (always && producer >= 0) before[z(producer + 1)] = 1;
+    }
+  }
+  return before;
+}
+
+std::vector<Tenant> tenants_of(const Model& model) {
+  std::vector<Tenant> tenants;
+  std::vector<int32_t> heirs(model.tensors.size(), -1);
+  for (const OpModel& op : model.ops)
+    for (const ChoiceModel& choice : op.choices)
+      for (size_t write = 0; write < choice.writes.size(); ++write)
+        if (choice.shares[write] >= 0) heirs[z(choice.shares[write])] = choice.writes[write];
+  for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
+    const TensorModel& entry = model.tensors[tensor];
+    if (!entry.pinned || entry.start != problem::Home::kRam || entry.size == 0) continue;
+    Tenant tenant{.tensor = static_cast<int32_t>(tensor), .heir = heirs[tensor], .bytes = entry.size, .before = {}};
+    if (tenant.heir >= 0) {
+      const TensorModel& heir = model.tensors[z(tenant.heir)];
+      const OpModel& update = model.ops[z(heir.producer)];
+      const bool stays = heir.pinned || !(heir.can_page || update.again || (heir.ends_in_aux && model.paging));
+      if (stays && heir.ends_in_ram)
+        tenant.bytes = std::min(entry.size, heir.size);
+      else
+        tenant.before = stages_before(model, update);
+    }
+    tenants.push_back(std::move(tenant));
+  }
+  return tenants;
+}
+
+}  // namespace
+
+WorkingSet least_ram(const Model& model) {
+  WorkingSet worst;
+  Bytes start = model.staging;
+  for (const TensorModel& tensor : model.tensors)
+    if (tensor.start == problem::Home::kRam) start += tensor.size;
+  worst = {start, "what is in RAM when the step starts"};
+  const std::vector<Tenant> tenants = tenants_of(model);
+  for (const OpModel& op : model.ops) {
+    if (op.optional) continue;
+    Bytes least = -1;
+    const ChoiceModel* leanest = nullptr;
+    for (const ChoiceModel& choice : op.choices) {
+      const std::set<int32_t> held = held_by(choice);
+      Bytes bytes = model.staging + choice.workspace;
+      for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
+      for (const Tenant& tenant : tenants)
+        if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
+      if (least < 0 || bytes < least) least = bytes, leanest = &choice;
+    }
+    if (leanest == nullptr || least <= worst.bytes) continue;
+    worst.bytes = least;
+    std::vector<int32_t> held(leanest->reads);
+    held.insert(held.end(), leanest->writes.begin(), leanest->writes.end());
+    std::stable_sort(held.begin(), held.end(),
+                     [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
+    held.erase(std::unique(held.begin(), held.end()), held.end());
+    std::string names;
+    for (size_t at = 0; at < std::min<size_t>(3, held.size()); ++at) {
+      const TensorModel& tensor = model.tensors[z(held[at])];
+      for (const problem::Tensor& given : model.graph->tensors)
+        if (given.id == tensor.id)
+          names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
+                               static_cast<double>(tensor.size) / 1024);
+    }
+    for (const problem::Op& given : model.graph->ops)
+      if (given.id == op.id) worst.why = fmt::format("op {} needs together {}", given.name, names);
+  }
+  worst.bytes =
+      std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
+  return worst;
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,259 @@
+#include "plan/bound/branch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+
+#include "plan/bound/flow_cuts.h"
+#include "plan/bound/memory_cuts.h"
+#include "plan/bound/path_cuts.h"
+#include "plan/bound/proof_tree.h"
+
+namespace pantoum::plan {
+
+using problem::Variable;
+namespace {
+
+constexpr double kWhole = 1e-5;      // so close to 0 or 1 is decided
+constexpr double kViolation = 1e-3;  // of cuts
+constexpr int kSlackRounds = 15;
+constexpr int kRootRounds = 60, kRounds = 2;  // of cuts in a case
+constexpr double kTail = 0.02;                // of what is missing: a round that brings less is the last
+constexpr int kTried = 10, kRootTried = 50;   // candidates of strong branching
+constexpr int kWithoutBetter = 6;             // so many in a row that are no better end it
+constexpr int64_t kTrialIterations = 50;
+constexpr int64_t kSolve = 10;       // iterations that a solve counts for, beside its own
+constexpr size_t kMostCases = 4000;  // a certificate of more is too large for a plan file
+
+struct Fixing {
+  int32_t column = 0;
+  double value = 0;
+};
+
+struct Node {
+  double bound = 0;
+  int64_t number = 0;
+  int32_t place = ProofTree::kRoot;
+  std::vector<Fixing> fixed;
+  ProofTree::Parts parts;  // of the bound
+};
+
+struct Later {  // the least bound first, then the youngest
+  bool operator()(const Node& a, const Node& b) const {
+    return a.bound != b.bound ? a.bound > b.bound : a.number < b.number;
+  }
+};
+
+struct Gains {  // of a column, for 0 and for 1: per unit of change
+  double sum[2] = {0, 0};
+  int count[2] = {0, 0};
+
+  void add(int side, double gain) { sum[side] += gain, ++count[side]; }
+  [[nodiscard]] double mean(int side, double otherwise) const {
+    return count[side] > 0 ? sum[side] / count[side] : otherwise;
+  }
+};
+
+struct Candidate {
+  int32_t column = -1;
+  double value = 0, score = 0;
+};
+
+double score_of(double zero, double one) {
+  return std::max(zero, 1e-9) * std::max(one, 1e-9);
+}
+
+class Tree {
+ public:
+  Tree(const Relaxation& relaxation, const LpLimits& limits)
+      : relaxation_(relaxation),
+        limits_(limits),
+        program_(relaxation.columns()),
+        proof_(relaxation),
+        gains_(relaxation.columns().size()) {
+    program_.add(relaxation.rows());
+  }
+
+  Branched run(const PlanOptions& options) {
+    open_.push({});
+    while (!open_.empty() && open_.top().bound < std::min(limits_.target(), least_) && !out_of_limits()) {
+      Node node = open_.top();
+      open_.pop();
+      ++nodes_;
+      expand(node);
+      if (!open_.empty()) limits_.raised(std::min(least_, open_.top().bound));
+    }
+    for (; !open_.empty(); open_.pop()) prove(open_.top());
+    limits_.raised(least_);
+    Branched found{.bound = least_, .iterations = work(), .whole = std::move(whole_)};
+    if (std::isfinite(least_)) found.certificate = proof_.certificate(least_, options);
+    return found;
+  }
+
+ private:
+  [[nodiscard]] int64_t work() const { return program_.iterations() + kSolve * solves_; }
+  [[nodiscard]] bool out_of_limits() const {
+    if (cases_ + open_.size() > kMostCases) return true;
+    return limits_.iterations > 0 ? work() >= limits_.iterations : limits_.seconds_left() <= 0;
+  }
+
+  // A case that stays as it is.
+  void prove(const Node& node) {
+    least_ = std::min(least_, node.bound);
+    proof_.prove(node.place, node.parts);
+    ++cases_;
+  }
+
+  enum class Solved : uint8_t { kOpen, kClosed, kUnknown };
+  // Raises the bound of the case that the columns' bounds stand for.
+  Solved solve(Node& node, int64_t iterations = 0) {
+    ++solves_;
+    const double left = limits_.iterations > 0 ? 0 : std::max(1e-3, limits_.seconds_left());
+    const LinearProgram::Answer answer = program_.solve(left, iterations);
+    const bool none = answer == LinearProgram::Answer::kInfeasible;
+    const bool closed = none && program_.take_ray(limits_.target() - relaxation_.constant());
+    const double bound = program_.proved() + relaxation_.constant();
+    if (bound > node.bound || node.parts.empty()) {
+      node.bound = std::max(bound, node.bound);
+      node.parts = proof_.parts(program_);
+    }
+    if (node.bound >= limits_.target()) return Solved::kClosed;
+    return none && !closed ? Solved::kUnknown : Solved::kOpen;
+  }
+
+  void apply(const std::vector<Fixing>& fixed) {
+    for (const Fixing& fixing : applied_) release(fixing.column);
+    for (const Fixing& fixing : fixed) program_.set_bounds(fixing.column, fixing.value, fixing.value);
+    applied_ = fixed;
+  }
+  void release(int32_t column) {
+    const Column& entry = relaxation_.columns()[static_cast<size_t>(column)];
+    program_.set_bounds(column, entry.lower, entry.upper);
+  }
+
+  void expand(Node& node) {
+    apply(node.fixed);
+    double last = 0;
+    for (int round = 0;; ++round) {
+      const Solved solved = solve(node);
+      if (solved != Solved::kOpen) return prove(node);
+      if (out_of_limits()) return open_.push(node);
+      if (round == (nodes_ == 1 ? kRootRounds : kRounds)) break;
+      if (round > 0 && node.bound - last < kTail * (limits_.target() - node.bound)) break;
+      last = node.bound;
+      std::vector<Row> cuts = path_cuts(relaxation_, program_.point(), kViolation);
+      for (Row& row : memory_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
+      for (Row& row : flow_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
+      if (cuts.empty()) break;
+      program_.forget_slack(relaxation_.rows().size(), kSlackRounds);
+      program_.add(std::move(cuts));
+    }
+    branch(node);
+  }
+
+  // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other epochs, else
+  // all.
+  [[nodiscard]] std::vector<Candidate> candidates() const {
+    std::vector<Candidate> found;
+    for (int32_t column = 0; column < static_cast<int32_t>(gains_.size()); ++column) {
+      const double value = program_.point()[static_cast<size_t>(column)];
+      if (value < kWhole || value > 1 - kWhole || !relaxation_.decision(column)) continue;
+      const Gains& own = gains_[static_cast<size_t>(column)];
+      const auto kin = kin_gains_.find(kin_of(column));
+      const auto mean = [&](int side) {
+        const double all = all_gains_.mean(side, 1);
+        return own.mean(side, kin == kin_gains_.end() ? all : kin->second.mean(side, all));
+      };
+      found.push_back({.column = column, .value = value, .score = score_of(mean(0) * value, mean(1) * (1 - value))});
+    }
+    std::stable_sort(found.begin(), found.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    return found;
+  }
+
+  [[nodiscard]] std::pair<Variable, int32_t> kin_of(int32_t column) const {
+    return {relaxation_.decision(column)->variable, relaxation_.decision(column)->index};
+  }
+
+  struct Sides {
+    Candidate candidate;
+    Node of[2];
+  };
+
+  void branch(Node& node) {
+    const std::vector<Candidate> all = candidates();
+    if (all.empty()) {
+      whole_ = program_.point();
+      return prove(node);
+    }
+    const std::vector<unsigned char> basis = program_.basis();
+    Sides best{.candidate = {.score = -1}, .of = {}};
+    int tried = 0, without_better = 0;
+    for (const Candidate& candidate : all) {
+      const Gains& known = gains_[static_cast<size_t>(candidate.column)];
+      const bool reliable = known.count[0] > 0 && known.count[1] > 0;
+      const bool enough = tried >= (nodes_ == 1 ? kRootTried : kTried) || without_better >= kWithoutBetter;
+      if (reliable || enough) {
+        if (candidate.score > best.candidate.score) best = {.candidate = candidate, .of = {node, node}};
+        if (enough) break;
+        continue;
+      }
+      Sides sides{.candidate = candidate, .of = {node, node}};
+      bool closed[2];
+      for (const int side : {0, 1}) closed[side] = try_side(sides, side, node.bound, basis);
+      release(candidate.column);
+      program_.set_basis(basis);
+      ++tried, ++without_better;
+      sides.candidate.score = score_of(sides.of[0].bound - node.bound, sides.of[1].bound - node.bound);
+      if (closed[0] || closed[1]) return split(node, sides, closed);
+      if (sides.candidate.score > best.candidate.score) best = std::move(sides), without_better = 0;
+    }
+    const bool closed[2] = {false, false};
+    split(node, best, closed);
+  }
+  bool try_side(Sides& sides, int side, double from, const std::vector<unsigned char>& basis) {
+    const Candidate& candidate = sides.candidate;
+    program_.set_basis(basis);
+    program_.set_bounds(candidate.column, side, side);
+    const bool closed = solve(sides.of[side], kTrialIterations) == Solved::kClosed;
+    const double gain =
+        (std::min(sides.of[side].bound, limits_.target()) - from) / (side == 1 ? 1 - candidate.value : candidate.value);
+    for (Gains* gains :
+         {&gains_[static_cast<size_t>(candidate.column)], &kin_gains_[kin_of(candidate.column)], &all_gains_})
+      gains->add(side, gain);
+    return closed;
+  }
+  void split(const Node& node, Sides& sides, const bool (&closed)[2]) {
+    const auto [zero, one] = proof_.split(node.place, sides.candidate.column);
+    for (const int side : {0, 1}) {
+      Node& child = sides.of[side];
+      child.place = side == 0 ? zero : one;
+      child.number = ++numbers_;
+      child.fixed.push_back({sides.candidate.column, static_cast<double>(side)});
+      closed[side] ? prove(child) : open_.push(std::move(child));
+    }
+  }
+
+  const Relaxation& relaxation_;
+  const LpLimits& limits_;
+  LinearProgram program_;
+  ProofTree proof_;
+  std::vector<Gains> gains_;  // by column
+  std::map<std::pair<Variable, int32_t>, Gains> kin_gains_;
+  Gains all_gains_;
+  std::priority_queue<Node, std::vector<Node>, Later> open_;
+  std::vector<Fixing> applied_;
+  std::vector<double> whole_;
+  double least_ = HUGE_VAL;  // of the cases that stay as they are
+  size_t cases_ = 0;
+  int64_t numbers_ = 0, nodes_ = 0, solves_ = 0;
+};
+
+}  // namespace
+
+Branched branch_and_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
+  return Tree(relaxation, limits).run(options);
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,51 @@
+#include "plan/bound/certify.h"
+
+#include <set>
+
+namespace pantoum::plan {
+
+Certificate question(const Relaxation& relaxation, const PlanOptions& options) {
+  const RelaxationOptions& asked = relaxation.options();
+  Certificate certificate{.question = asked.question, .second_price = asked.second_price};
+  certificate.question.freedoms = options.question.freedoms;
+  if (!asked.question.deadline) certificate.most_seconds = asked.most_seconds;
+  for (const OpModel& op : relaxation.model().ops) certificate.order.push_back(op.id);
+  for (int32_t epoch = 0; epoch < relaxation.epochs(); ++epoch)
+    certificate.boundaries.push_back(relaxation.boundary(epoch));
+  return certificate;
+}
+
+namespace {
+
+template <typename Program>
+Certificate certificate_of(const Relaxation& relaxation, const Program& program, const PlanOptions& options) {
+  Certificate certificate = question(relaxation, options);
+  certificate.bound = program.proved() + relaxation.constant();
+  for (size_t row = 0; row < program.rows(); ++row)
+    if (const double multiplier = program.multiplier(row); multiplier > 0)
+      certificate.rows.push_back({program.row(row).rule, program.row(row).of, multiplier});
+  return certificate;
+}
+
+}  // namespace
+
+Certificate certify(const Relaxation& relaxation, const LinearProgram& program, const PlanOptions& options) {
+  return certificate_of(relaxation, program, options);
+}
+
+Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options) {
+  return certificate_of(relaxation, program, options);
+}
+
+std::vector<int32_t> pressing_stages(const Certificate& certificate) {
+  std::set<int32_t> stages;
+  const std::vector<int32_t>& boundaries = certificate.boundaries;
+  for (const Certificate::Row& row : certificate.rows) {
+    if (row.rule != Rule::kMemory && row.rule != Rule::kRounding && row.rule != Rule::kCover) continue;
+    const auto epoch = static_cast<size_t>(row.of.front());
+    if (epoch + 1 < boundaries.size()) stages.insert(boundaries[epoch]);
+  }
+  return {stages.begin(), stages.end()};
+}
+
+}  // namespace pantoum::plan

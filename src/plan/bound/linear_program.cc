@@ -1,0 +1,182 @@
+#include "plan/bound/linear_program.h"
+
+#include <ClpSimplex.hpp>
+#include <CoinPackedMatrix.hpp>
+#include <algorithm>
+#include <cmath>
+
+#include "plan/bound/dual_bound.h"
+
+namespace pantoum::plan {
+namespace {
+
+// The largest factor of a row: CLP sees rows whose factors are at most 1.
+double scale_of(const Row& row) {
+  double most = 0;
+  for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor));
+  return most > 0 ? 1 / most : 1;
+}
+
+}  // namespace
+
+struct LinearProgram::Impl {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  std::vector<double> scales;
+  std::vector<int> slack_rounds;
+  std::vector<double> point;
+  std::vector<double> ray;  // multipliers in place of the solver's; empty: its own
+  ClpSimplex solver;
+  int64_t iterations = 0;
+};
+
+LinearProgram::LinearProgram(const std::vector<Column>& columns) : impl_(std::make_unique<Impl>()) {
+  impl_->columns = columns;
+  ClpSimplex& solver = impl_->solver;
+  solver.setLogLevel(0);
+  solver.resize(0, static_cast<int>(columns.size()));
+  for (size_t column = 0; column < columns.size(); ++column) {
+    const auto at = static_cast<int>(column);
+    solver.setObjectiveCoefficient(at, columns[column].cost);
+    solver.setColumnBounds(at, columns[column].lower, columns[column].upper);
+  }
+  solver.setOptimizationDirection(1);
+  impl_->point.assign(columns.size(), 0);
+}
+
+LinearProgram::~LinearProgram() = default;
+
+void LinearProgram::add(std::vector<Row> rows) {
+  if (rows.empty()) return;
+  std::vector<CoinBigIndex> starts{0};
+  std::vector<int> columns;
+  std::vector<double> factors, lower, upper(rows.size(), COIN_DBL_MAX);
+  for (Row& row : rows) {
+    const double scale = scale_of(row);
+    for (const Term& term : row.terms) columns.push_back(term.column), factors.push_back(term.factor * scale);
+    starts.push_back(static_cast<CoinBigIndex>(columns.size()));
+    lower.push_back(row.lower * scale);
+    impl_->scales.push_back(scale);
+    impl_->slack_rounds.push_back(0);
+    impl_->rows.push_back(std::move(row));
+  }
+  impl_->solver.addRows(static_cast<int>(rows.size()), lower.data(), upper.data(), starts.data(), columns.data(),
+                        factors.data());
+}
+
+void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
+  impl_->columns[static_cast<size_t>(column)].lower = lower;
+  impl_->columns[static_cast<size_t>(column)].upper = upper;
+  impl_->solver.setColumnBounds(column, lower, upper);
+}
+
+LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
+  if (impl_->rows.empty() || impl_->columns.empty()) return solve_by_hand();
+  ClpSimplex& solver = impl_->solver;
+  impl_->ray.clear();
+  solver.setMaximumSeconds(seconds > 0 ? seconds : -1);
+  solver.setMaximumIterations(iterations > 0 ? static_cast<int>(std::min<int64_t>(iterations, 1 << 30)) : 1 << 30);
+  solver.dual(0, 0);
+  impl_->iterations += solver.numberIterations();
+  const double* point = solver.primalColumnSolution();
+  impl_->point.assign(point, point + solver.numberColumns());
+  const double* activity = solver.primalRowSolution();
+  for (size_t row = 0; row < impl_->rows.size(); ++row) {
+    const bool slack = activity[row] > impl_->rows[row].lower * impl_->scales[row] + 1e-7;
+    impl_->slack_rounds[row] = slack ? impl_->slack_rounds[row] + 1 : 0;
+  }
+  if (solver.status() == 0) return Answer::kOptimal;
+  return solver.status() == 1 ? Answer::kInfeasible : Answer::kStopped;
+}
+
+// Without rows or columns, which CLP does not take.
+LinearProgram::Answer LinearProgram::solve_by_hand() {
+  for (size_t column = 0; column < impl_->columns.size(); ++column) {
+    const Column& entry = impl_->columns[column];
+    impl_->point[column] = entry.cost >= 0 ? entry.lower : entry.upper;
+  }
+  const bool holds = std::all_of(impl_->rows.begin(), impl_->rows.end(), [](const Row& row) { return row.lower <= 0; });
+  return holds ? Answer::kOptimal : Answer::kInfeasible;
+}
+
+const std::vector<double>& LinearProgram::point() const {
+  return impl_->point;
+}
+size_t LinearProgram::rows() const {
+  return impl_->rows.size();
+}
+const Row& LinearProgram::row(size_t index) const {
+  return impl_->rows[index];
+}
+double LinearProgram::multiplier(size_t index) const {
+  if (impl_->columns.empty()) return 0;
+  if (!impl_->ray.empty()) return impl_->ray[index];
+  return std::max(0.0, impl_->solver.dualRowSolution()[index]) * impl_->scales[index];
+}
+
+bool LinearProgram::take_ray(double least) {
+  const std::unique_ptr<double[]> ray(impl_->columns.empty() ? nullptr : impl_->solver.infeasibilityRay());
+  if (!ray) return false;
+  double spent = 0;  // the most that the columns' costs can take away
+  for (const Column& column : impl_->columns)
+    spent += std::abs(column.cost) * std::max(std::abs(column.lower), std::abs(column.upper));
+  for (const double sign : {1.0, -1.0}) {
+    std::vector<double> cost(impl_->columns.size(), 0), multipliers(impl_->rows.size());
+    double value = 0;
+    for (size_t row = 0; row < impl_->rows.size(); ++row) {
+      multipliers[row] = std::max(0.0, sign * ray[row]) * impl_->scales[row];
+      value += multipliers[row] * impl_->rows[row].lower;
+      for (const Term& term : impl_->rows[row].terms)
+        cost[static_cast<size_t>(term.column)] -= term.factor * multipliers[row];
+    }
+    for (size_t column = 0; column < cost.size(); ++column)
+      value += std::min(cost[column] * impl_->columns[column].lower, cost[column] * impl_->columns[column].upper);
+    if (!(value > 1e-9)) continue;
+    for (double& multiplier : multipliers) multiplier *= 1.01 * (std::max(0.0, least) + spent) / value;
+    impl_->ray = std::move(multipliers);
+    if (proved() > least) return true;
+    impl_->ray.clear();
+  }
+  return false;
+}
+
+std::vector<unsigned char> LinearProgram::basis() const {
+  const unsigned char* status = impl_->solver.statusArray();
+  return {status, status + impl_->solver.numberRows() + impl_->solver.numberColumns()};
+}
+
+void LinearProgram::set_basis(const std::vector<unsigned char>& basis) {
+  impl_->solver.copyinStatus(basis.data());
+}
+int64_t LinearProgram::iterations() const {
+  return impl_->iterations;
+}
+
+double LinearProgram::proved() const {
+  std::vector<double> multipliers(impl_->rows.size());
+  for (size_t row = 0; row < multipliers.size(); ++row) multipliers[row] = multiplier(row);
+  return safe_bound(impl_->columns, impl_->rows, multipliers);
+}
+
+size_t LinearProgram::forget_slack(size_t first, int rounds) {
+  std::vector<int> gone;
+  size_t kept = first;
+  for (size_t row = first; row < impl_->rows.size(); ++row) {
+    const bool basic = impl_->solver.getRowStatus(static_cast<int>(row)) == ClpSimplex::basic;
+    if (basic && impl_->slack_rounds[row] >= rounds) {
+      gone.push_back(static_cast<int>(row));
+      continue;
+    }
+    if (kept != row) {
+      impl_->rows[kept] = std::move(impl_->rows[row]);
+      impl_->scales[kept] = impl_->scales[row];
+      impl_->slack_rounds[kept] = impl_->slack_rounds[row];
+    }
+    ++kept;
+  }
+  impl_->rows.resize(kept), impl_->scales.resize(kept), impl_->slack_rounds.resize(kept);
+  if (!gone.empty()) impl_->solver.deleteRows(static_cast<int>(gone.size()), gone.data());
+  return gone.size();
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,34 @@
+// The lower bound by linear programming: the relaxation with its cuts, solved in rounds.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "plan/bound/linear_program.h"
+#include "plan/simulate/plan_options.h"
+
+namespace pantoum::plan {
+
+struct LpLimits {
+  std::function<double()> seconds_left;  // <= 0: stop
+  int64_t iterations = 0;                // > 0: simplex iterations in place of the clock
+  std::function<double()> target;        // good enough: a bound at or above
+  std::function<void(double)> raised;    // told of every better bound
+};
+
+// What `effort` > 0 buys: fewer where an iteration costs more. About as long as the search for a plan takes by it.
+[[nodiscard]] int64_t iterations_for(int64_t effort, const Model& model);
+
+struct LpBound {
+  double bound = 0;                        // proved; of the objective
+  std::optional<Certificate> certificate;  // of the bound
+  int64_t iterations = 0;                  // of the simplex
+  std::vector<double> point;               // of the last solution, by column
+};
+
+// Solves `relaxation` and separates until the target, the limits, or a tail of rounds that bring little. `options`:
+// those of the relaxation's model.
+[[nodiscard]] LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits);
+
+}  // namespace pantoum::plan

@@ -1,0 +1,207 @@
+#include "plan/bound/primal_dual.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/bound/dual_bound.h"
+
+namespace pantoum::plan {
+namespace {
+
+constexpr int kCheck = 20;                 // iterations from one look at the progress to the next
+constexpr double kStep = 0.96;             // of the longest step that surely converges; the norm is a little guessed
+constexpr double kEnough = 0.2;            // of the first move: begin anew
+constexpr double kNoLonger = 0.8;          // of the first move, and it grows again
+constexpr double kLong = 0.36;             // of all iterations since the last beginning
+constexpr double kWeightRange = 100;       // the weight stays within this factor of the first one
+constexpr int kFirstNorm = 20, kNorm = 6;  // rounds of the power method; later ones begin with the last direction
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+}  // namespace
+
+PrimalDual::PrimalDual(const std::vector<Column>& columns) : columns_(columns) {
+  for (const Column& column : columns) {
+    const double unit = column.upper > 0 ? column.upper : 1;
+    unit_.push_back(unit);
+    cost_.push_back(column.cost * unit);
+    low_.push_back(column.lower / unit);
+    high_.push_back(column.upper / unit);
+  }
+  const double most = cost_.empty() ? 0 : *std::max_element(cost_.begin(), cost_.end());
+  if (most > 0) cost_scale_ = most;
+  for (double& cost : cost_) cost /= cost_scale_;
+  x_ = x1_ = low_;
+  point_.assign(columns.size(), 0);
+  by_column_.assign(columns.size(), 0);
+}
+
+void PrimalDual::add(std::vector<Row> rows) {
+  for (Row& row : rows) {
+    double most = 0;
+    for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor) * unit_[z(term.column)]);
+    lines_.push_back({.scale = most > 0 ? 1 / most : 1});
+    rows_.push_back(std::move(row));
+  }
+  assembled_ = false;
+}
+
+// The matrix and the steps of the rows that are there now; the iteration goes on from where it was.
+void PrimalDual::assemble(const std::function<bool()>& stop) {
+  assembled_ = true;
+  matrix_.clear(columns_.size());
+  lower_.clear(), y_.clear(), best_y_.clear();
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    const Line& line = lines_[row];
+    for (const Term& term : rows_[row].terms)
+      matrix_.add(term.column, term.factor * line.scale * unit_[z(term.column)]);
+    matrix_.end_row();
+    lower_.push_back(rows_[row].lower * line.scale);
+    y_.push_back(line.y);
+    best_y_.push_back(line.best_y);
+  }
+  matrix_.finish();
+  tau_ = matrix_.column_steps(), sigma_ = matrix_.row_steps();
+  by_row_.assign(rows_.size(), 0);
+  measure_norm(direction_.empty() ? kFirstNorm : kNorm, stop);
+  if (weight_ == 0) {
+    double costs = 0, sides = 0;
+    for (size_t column = 0; column < cost_.size(); ++column) costs += cost_[column] * cost_[column] * tau_[column];
+    for (size_t row = 0; row < lower_.size(); ++row) sides += lower_[row] * lower_[row] * sigma_[row];
+    weight_ = first_weight_ = costs > 0 && sides > 0 ? std::sqrt(costs / sides) : 1;
+  }
+  y1_ = y0_ = y_;
+  x_ = x0_ = x1_;
+  since_restart_ = 0, first_move_ = last_move_ = -1;
+}
+
+// eta_ from the norm of S^.5 A T^.5, by the power method; direction_ is T^.5 times its vector.
+void PrimalDual::measure_norm(int rounds, const std::function<bool()>& stop) {
+  if (direction_.empty())
+    for (size_t column = 0; column < columns_.size(); ++column)
+      direction_.push_back(1 + static_cast<double>(column % 7) / 7);
+  double norm = 1;
+  for (int round = 0; round < rounds && !stop(); ++round) {
+    double size = 0;
+    for (size_t column = 0; column < tau_.size(); ++column)
+      size += direction_[column] * direction_[column] / tau_[column];
+    if (size <= 0) break;
+    for (double& entry : direction_) entry /= std::sqrt(size);
+    matrix_.times(direction_, by_row_);
+    for (size_t row = 0; row < sigma_.size(); ++row) by_row_[row] *= sigma_[row];
+    matrix_.transposed(by_row_, by_column_);
+    norm = 0;
+    for (size_t column = 0; column < tau_.size(); ++column) {
+      norm += by_column_[column] * direction_[column];
+      direction_[column] = by_column_[column] * tau_[column];
+    }
+  }
+  eta_ = kStep / std::sqrt(std::clamp(norm, 0.05, 1.0));
+}
+
+// (x1, y1) from (x, y); returns how far apart they are when asked.
+double PrimalDual::step(bool measure) {
+  matrix_.transposed(y_, by_column_);
+  double moved = 0;
+  const double primal = eta_ / weight_, dual = eta_ * weight_;
+  for (size_t column = 0; column < x_.size(); ++column) {
+    const double reach = primal * tau_[column], from = x_[column];
+    const double to = std::clamp(from - reach * (cost_[column] - by_column_[column]), low_[column], high_[column]);
+    x1_[column] = to;
+    by_column_[column] = 2 * to - from;
+    if (measure) moved += (to - from) * (to - from) / reach;
+  }
+  matrix_.times(by_column_, by_row_);
+  for (size_t row = 0; row < y_.size(); ++row) {
+    const double reach = dual * sigma_[row], from = y_[row];
+    const double to = std::max(0.0, from + reach * (lower_[row] - by_row_[row]));
+    y1_[row] = to;
+    if (measure) moved += (to - from) * (to - from) / reach;
+  }
+  ++iterations_, ++since_restart_;
+  return std::sqrt(moved);
+}
+
+void PrimalDual::reflect() {
+  const double on = static_cast<double>(since_restart_) / static_cast<double>(since_restart_ + 1), back = 1 - on;
+  for (size_t column = 0; column < x_.size(); ++column)
+    x_[column] = on * (2 * x1_[column] - x_[column]) + back * x0_[column];
+  for (size_t row = 0; row < y_.size(); ++row) y_[row] = on * (2 * y1_[row] - y_[row]) + back * y0_[row];
+}
+
+void PrimalDual::restart() {
+  double primal = 0, dual = 0;
+  for (size_t column = 0; column < x1_.size(); ++column)
+    primal += (x1_[column] - x0_[column]) * (x1_[column] - x0_[column]) / tau_[column];
+  for (size_t row = 0; row < y1_.size(); ++row) dual += (y1_[row] - y0_[row]) * (y1_[row] - y0_[row]) / sigma_[row];
+  if (primal > 1e-20 && dual > 1e-20)
+    weight_ = std::clamp(std::sqrt(weight_ * std::sqrt(dual / primal)), first_weight_ / kWeightRange,
+                         first_weight_ * kWeightRange);
+  x_ = x0_ = x1_, y_ = y0_ = y1_;
+  since_restart_ = 0, first_move_ = last_move_ = -1;
+}
+
+// Keeps the best multipliers, and decides between going on and beginning anew.
+void PrimalDual::judge(double moved) {
+  if (const double value = dual_value(); value > best_) best_ = value, best_y_ = y1_;
+  if (first_move_ < 0) first_move_ = moved;
+  const bool enough = moved <= kEnough * first_move_;
+  const bool grows = last_move_ > 0 && moved > last_move_ && moved <= kNoLonger * first_move_;
+  const bool takes_long = static_cast<double>(since_restart_) >= kLong * static_cast<double>(iterations_);
+  last_move_ = moved;
+  enough || grows || takes_long ? restart() : reflect();
+}
+
+double PrimalDual::dual_value() {
+  matrix_.transposed(y1_, by_column_);
+  double value = 0;
+  for (size_t row = 0; row < y1_.size(); ++row) value += lower_[row] * y1_[row];
+  for (size_t column = 0; column < cost_.size(); ++column) {
+    const double reduced = cost_[column] - by_column_[column];
+    value += reduced > 0 ? reduced * low_[column] : reduced * high_[column];
+  }
+  return value;
+}
+
+void PrimalDual::solve(int iterations, const std::function<bool()>& stop) {
+  if (!assembled_) assemble(stop);
+  for (int iteration = 1; iteration <= iterations; ++iteration) {
+    const bool check = iteration % kCheck == 0 || iteration == iterations;
+    const double moved = step(check);
+    if (check)
+      judge(moved);
+    else
+      reflect();
+    if (stop()) break;
+  }
+  for (size_t column = 0; column < x1_.size(); ++column) point_[column] = x1_[column] * unit_[column];
+  for (size_t row = 0; row < rows_.size(); ++row) {
+    Line& line = lines_[row];
+    line.y = y1_[row], line.best_y = best_y_[row];
+    line.idle_rounds = line.y > 0 || line.best_y > 0 ? 0 : line.idle_rounds + 1;
+  }
+}
+
+void PrimalDual::forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone) {
+  size_t kept = first;
+  for (size_t row = first; row < rows_.size(); ++row) {
+    if (lines_[row].idle_rounds >= rounds) {
+      gone(rows_[row]);
+      continue;
+    }
+    if (kept != row) rows_[kept] = std::move(rows_[row]), lines_[kept] = lines_[row];
+    ++kept;
+  }
+  assembled_ = assembled_ && kept == rows_.size();
+  rows_.resize(kept), lines_.resize(kept);
+}
+
+double PrimalDual::proved() const {
+  std::vector<double> multipliers(rows_.size());
+  for (size_t row = 0; row < rows_.size(); ++row) multipliers[row] = multiplier(row);
+  return safe_bound(columns_, rows_, multipliers);
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,70 @@
+// A linear program that grows, solved by a first-order method: products with a sparse matrix and nothing else, so a
+// step costs the same at any size and a start from the last answer is free. Multipliers are good to few digits early
+// on, and any of them prove a bound.
+//
+// The primal-dual hybrid gradient method for min c'x, Ax >= b, l <= x <= u, with step sizes T = diag(tau) and
+// S = diag(sigma) from the sums of columns and rows (Pock and Chambolle, 2011) and a weight w between the two:
+//   x1 = clamp(x - (eta / w) T (c - A'y)),  y1 = max(0, y + eta w S (b - A (2 x1 - x))),  eta below 1 / |S^.5 A T^.5|
+// anchored and reflected (Halpern; Lu and Yang, 2024): z = k/(k+1) (2 z1 - z) + 1/(k+1) z0, begun anew from z1 once a
+// step is a fifth as long as the first, or grows again; w follows the distances travelled since.
+// No clock and no libm decides anything: the same iterations give the same multipliers anywhere.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "plan/bound/relaxation.h"
+#include "plan/bound/sparse_matrix.h"
+
+namespace pantoum::plan {
+
+class PrimalDual {
+ public:
+  explicit PrimalDual(const std::vector<Column>& columns);
+
+  void add(std::vector<Row> rows);
+  // `iterations` more, or until `stop`, which is asked after each.
+  void solve(int iterations, const std::function<bool()>& stop);
+  // Drops rows from `first` on that had no multiplier after the last `rounds` calls of solve; tells `gone` of each.
+  void forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone);
+
+  [[nodiscard]] const std::vector<double>& point() const { return point_; }  // by column; nearly within the rows
+  [[nodiscard]] double value() const { return best_ * cost_scale_; }         // what the best multipliers prove, about
+  [[nodiscard]] double proved() const;                                       // and surely (safe_bound.h)
+  [[nodiscard]] size_t rows() const { return rows_.size(); }
+  [[nodiscard]] const Row& row(size_t index) const { return rows_[index]; }
+  [[nodiscard]] double multiplier(size_t index) const {
+    return lines_[index].best_y * lines_[index].scale * cost_scale_;
+  }
+  [[nodiscard]] int64_t iterations() const { return iterations_; }  // so far
+
+ private:
+  struct Line {  // of a row
+    double scale = 1, y = 0, best_y = 0;
+    int idle_rounds = 0;
+  };
+  void assemble(const std::function<bool()>& stop);
+  void measure_norm(int rounds, const std::function<bool()>& stop);
+  double step(bool measure);
+  void reflect();
+  void restart();
+  void judge(double moved);
+  double dual_value();
+
+  const std::vector<Column> columns_;
+  std::vector<double> unit_, cost_, low_, high_;  // by column, scaled to an upper bound of 1 and a largest cost of 1
+  double cost_scale_ = 1;
+  std::vector<Row> rows_;
+  std::vector<Line> lines_;
+  bool assembled_ = false;
+
+  SparseMatrix matrix_;
+  std::vector<double> lower_, tau_, sigma_, direction_;
+  double eta_ = 1, weight_ = 0, first_weight_ = 0;
+  std::vector<double> x_, x0_, x1_, y_, y0_, y1_, by_column_, by_row_;
+  std::vector<double> point_, best_y_;
+  double best_ = -1e300, first_move_ = -1, last_move_ = -1;
+  int64_t iterations_ = 0, since_restart_ = 0;
+};
+
+}  // namespace pantoum::plan

@@ -1,0 +1,22 @@
+// The RAM that every plan needs, where limits on time or energy, or what may not be paged, ask for more than the
+// largest working set: the relaxation with the RAM itself as its objective.
+#pragma once
+
+#include "plan/bound/bounds.h"
+#include "plan/simulate/plan_options.h"
+
+namespace pantoum::plan {
+
+using problem::Certificate;
+
+struct RamBound {
+  Bytes bytes = 0;                         // no plan of the model's order needs less
+  std::string why;                         // the ops at which it is needed
+  std::optional<Certificate> certificate;  // objective kRam
+};
+
+// At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for the
+// boundaries of the epochs.
+[[nodiscard]] RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations);
+
+}  // namespace pantoum::plan

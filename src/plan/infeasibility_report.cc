@@ -1,0 +1,70 @@
+#include "plan/infeasibility_report.h"
+
+#include <fmt/format.h>
+
+namespace pantoum::plan {
+namespace {
+
+bool beyond(const std::optional<Infeasible::Least>& least, const std::optional<double>& limit) {
+  return least && limit && least->proved > *limit;
+}
+
+std::string limits_of(const PlanOptions& options) {
+  std::string text;
+  if (options.question.deadline) text += fmt::format(" and {:.6g} s", *options.question.deadline);
+  if (options.question.energy_limit) text += fmt::format(" and {:.6g} J", *options.question.energy_limit);
+  return text;
+}
+
+void note_least(const std::optional<Infeasible::Least>& least, const char* what, const char* unit, Error& error) {
+  if (!least) return;
+  const std::string known = least->known ? fmt::format("{:.6g} {}", *least->known, unit) : "no plan";
+  error.notes.push_back(
+      fmt::format("the least {} known in this RAM: {}; below {:.6g} {} it is proved that there is none", what, known,
+                  least->proved, unit));
+}
+
+// What to ask for instead.
+std::string help_of(const PlanOptions& options, const Infeasible& known) {
+  std::string help;
+  if (known.min_ram_bytes > options.question.budget_bytes())
+    help = fmt::format("--ram {}KiB", (known.min_ram_bytes + 1023) / 1024);
+  const bool enough = !known.without_limits && !help.empty();
+  const auto add = [&](const char* what) {
+    help += (help.empty() ? "" : enough ? " or " : " and ") + std::string(what);
+  };
+  if (options.question.deadline) add("a later --deadline");
+  if (options.question.energy_limit) add("more --at-most energy=");
+  return help.empty() ? "a longer --time-limit" : help + ", or a smaller --batch";
+}
+
+}  // namespace
+
+bool proved_infeasible(const PlanOptions& options, const Infeasible& known) {
+  return options.question.budget_bytes() < known.min_ram_bound_bytes ||
+         beyond(known.time_s, options.question.deadline) || beyond(known.energy_j, options.question.energy_limit);
+}
+
+Error refusal(const std::string& graph, const PlanOptions& options, const Infeasible& known) {
+  const bool proved = proved_infeasible(options, known);
+  Error error{.code = proved ? "E0301" : "E0302"};
+  error.message =
+      proved ? fmt::format("no plan fits in {} bytes", options.question.budget_bytes())
+             : fmt::format("no plan was found for {} bytes within the limits", options.question.budget_bytes());
+  error.message += limits_of(options);
+  error.where = graph;
+  if (known.min_plan)
+    error.notes.push_back(fmt::format(
+        "the smallest RAM for which a plan is known{}: {} bytes ({:.1f} KiB){}",
+        known.without_limits ? ", whatever time and energy it takes" : "", known.min_ram_bytes,
+        static_cast<double>(known.min_ram_bytes) / 1024,
+        known.without_limits ? ""
+                             : fmt::format("; below {} it is proved that there is none", known.min_ram_bound_bytes)));
+  note_least(known.time_s, "time", "s", error);
+  note_least(known.energy_j, "energy", "J", error);
+  error.notes.push_back("at the tightest point: " + known.why);
+  if (known.min_plan) error.help = help_of(options, known);
+  return error;
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,16 @@
+// What a finished plan needs: peak, arena, time and energy, offsets included.
+#pragma once
+
+#include "problem/plan.h"
+
+namespace pantoum::plan {
+
+using problem::CostGraph;
+using problem::Plan;
+using problem::Predicted;
+
+// Runs the plan's instructions as semantics.md says. nullopt: one of them cannot be issued (a tensor is not where it
+// must be; overlaps are the placement's business). Cost: linear but for the freed bytes that are still being written.
+[[nodiscard]] std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan);
+
+}  // namespace pantoum::plan

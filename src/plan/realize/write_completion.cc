@@ -1,0 +1,127 @@
+#include "plan/realize/write_completion.h"
+
+#include <algorithm>
+#include <deque>
+#include <numeric>
+
+namespace pantoum::plan {
+namespace {
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+class Runner {
+ public:
+  Runner(const Model& model, const std::vector<Event>& events, Bytes ram)
+      : model_(model),
+        events_(events),
+        ram_(ram),
+        load_((model.staging + model.align - 1) / model.align * model.align) {
+    in_ram_.assign(model.tensors.size(), 0);
+    ready_.assign(model.tensors.size(), 0);
+    stored_.assign(model.tensors.size(), 0);
+    landed_.resize(events.size());
+    std::iota(landed_.begin(), landed_.end(), size_t{0});
+    for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
+      if (model.tensors[tensor].start == problem::Home::kRam) arrive(static_cast<int32_t>(tensor));
+  }
+
+  std::vector<size_t> run() {
+    for (size_t at = 0; at < events_.size(); ++at) {
+      const Event& event = events_[at];
+      if (event.what == Do::kCompute) compute(event, at);
+      if (event.what == Do::kPageOut) stored_[z(event.subject)] = transfer(event.subject, true, 0);
+      if (event.what == Do::kPageIn) page_in(event.subject, at);
+      if (event.what == Do::kFree) free(event.subject, at);
+    }
+    for (const Flight& flight : flights_) landed_[flight.freed] = events_.size();
+    return early_ ? std::move(landed_) : std::vector<size_t>{};
+  }
+
+ private:
+  struct Flight {
+    Seconds end = 0;
+    size_t freed = 0;  // event
+    Bytes size = 0;
+  };
+
+  void arrive(int32_t tensor) {
+    in_ram_[z(tensor)] = 1;
+    load_ += model_.tensors[z(tensor)].size;
+  }
+  void leave(int32_t tensor) {
+    in_ram_[z(tensor)] = 0;
+    load_ -= model_.tensors[z(tensor)].size;
+  }
+
+  void compute(const Event& event, size_t at) {
+    const ChoiceModel& how = model_.ops[z(event.subject)].choices[z(event.choice)];
+    Seconds begin = now_;
+    for (const int32_t tensor : how.reads) begin = std::max(begin, ready_[z(tensor)]);
+    Bytes wanted = how.workspace;
+    for (size_t write = 0; write < how.writes.size(); ++write)
+      if (!in_ram_[z(how.writes[write])] && event.taken_over[write] < 0)
+        wanted += model_.tensors[z(how.writes[write])].size;
+    now_ = std::max(begin, wait_for(wanted, at)) + how.seconds;
+    for (size_t write = 0; write < how.writes.size(); ++write) {
+      if (event.taken_over[write] >= 0) leave(event.taken_over[write]);
+      if (!in_ram_[z(how.writes[write])]) arrive(how.writes[write]);
+      ready_[z(how.writes[write])] = now_;
+    }
+  }
+
+  void page_in(int32_t tensor, size_t at) {
+    const Seconds wait = std::max(wait_for(model_.tensors[z(tensor)].size, at), stored_[z(tensor)]);
+    arrive(tensor);
+    ready_[z(tensor)] = transfer(tensor, false, wait);
+  }
+
+  void free(int32_t tensor, size_t at) {
+    leave(tensor);
+    if (stored_[z(tensor)] <= now_) return;
+    early_ = true;
+    flights_.push_back({stored_[z(tensor)], at, model_.tensors[z(tensor)].size});
+    flying_ += flights_.back().size;
+  }
+
+  Seconds transfer(int32_t tensor, bool out, Seconds earliest) {
+    const TensorModel& entry = model_.tensors[z(tensor)];
+    Seconds& free_from = out && model_.full_duplex ? out_free_ : in_free_;
+    free_from = std::max({earliest, now_, ready_[z(tensor)], free_from}) + (out ? entry.out_s : entry.in_s);
+    if (!model_.async) now_ = free_from;
+    return free_from;
+  }
+
+  // Writes end in the order of their queue.
+  Seconds wait_for(Bytes size, size_t at) {
+    Seconds wait = 0;
+    for (; !flights_.empty(); flights_.pop_front()) {
+      const Flight& next = flights_.front();
+      if (next.end > now_ && load_ + flying_ + size <= ram_) break;
+      wait = next.end;
+      landed_[next.freed] = at;
+      flying_ -= next.size;
+    }
+    return wait;
+  }
+
+  const Model& model_;
+  const std::vector<Event>& events_;
+  const Bytes ram_;
+  Bytes load_ = 0, flying_ = 0;
+  std::vector<char> in_ram_;
+  std::vector<Seconds> ready_, stored_;  // by tensor: in RAM from then on, whole in storage
+  std::deque<Flight> flights_;
+  std::vector<size_t> landed_;
+  bool early_ = false;  // is anything freed while it is being written?
+  Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
+};
+
+}  // namespace
+
+std::vector<size_t> landings(const Model& model, const std::vector<Event>& events, Bytes ram) {
+  return Runner(model, events, ram).run();
+}
+
+}  // namespace pantoum::plan

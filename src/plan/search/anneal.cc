@@ -1,0 +1,193 @@
+#include <algorithm>
+
+#include "plan/search/isomorphic_parts.h"
+#include "plan/search/neighbours.h"
+#include "plan/search/search.h"
+
+namespace pantoum::plan {
+namespace {
+
+// What every plan pays: the first computations.
+double unavoidable(const Model& model, const Limit& limit) {
+  Simulator simulator(model, {.question = {.objective = limit.question.objective}});
+  return simulator.reset(keep_all(model, first_choices(model, limit.question.objective))).value;
+}
+
+// Of what is beyond a limit; 0: no limit.
+double start_price(double known, double limit, double scale) {
+  return limit <= 0 ? 0 : known > 0 ? known : 10 * scale / limit;
+}
+
+class Annealer {
+ public:
+  Annealer(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed, const SearchLimits& limits)
+      : model_(model),
+        limits_(limits),
+        best_(start),
+        neighbours_(model, limit.question.budget_bytes()),
+        twins_(model),
+        simulator_(model, limit),
+        random_(seed) {
+    for (size_t op = 0; op < model.ops.size(); ++op)
+      if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
+    const double scale = std::max(1e-30, start.outcome.value);
+    overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
+    price_ = {start.price.byte_price > 0
+                  ? start.price.byte_price
+                  : scale / static_cast<double>(std::max<Bytes>(1, limit.question.budget_bytes())),
+              start_price(start.price.second_price, limit.question.deadline.value_or(0), scale),
+              start_price(start.price.joule_price, limit.question.energy_limit.value_or(0), scale)};
+  }
+
+  SearchResult run() {
+    if ((neighbours_.empty() && choosy_.empty()) || !best_.outcome.sound) return best_;
+    simulator_.reset(best_.policy);
+    while (!finished()) {
+      if (neighbours_.empty() || random_.below(2 * (neighbours_.count() + choosy_count())) < choosy_count())
+        choose();
+      else if (model_.uses(Switch::kExchange) && random_.one_in(kExchangeEvery))
+        exchange();
+      else if (try_changes(neighbours_.draw(simulator_, random_), temperature() * random_.exponential()))
+        adapt_price();
+    }
+    best_.price = price_;
+    return best_;
+  }
+
+ private:
+  static constexpr int64_t kAskEvery = 64;
+  static constexpr int32_t kExchangeEvery = 300;
+  static constexpr size_t kTriesPerGap = 16;
+
+  [[nodiscard]] bool finished() {
+    if (limits_.rounds > 0 && round_ >= limits_.rounds) return true;
+    if (best_.outcome.fits() && best_.outcome.value <= limits_.target) return true;
+    if (round_ < ask_at_) return false;
+    ask_at_ = round_ + kAskEvery;
+    return limits_.stop && limits_.stop();
+  }
+
+  [[nodiscard]] double temperature() const {
+    if (limits_.rounds <= 0) return limits_.heat * overhead_ / 4;
+    const double heat = 1 - static_cast<double>(round_) / static_cast<double>(limits_.rounds);
+    return limits_.heat * overhead_ * heat * heat;
+  }
+
+  // Accepts what costs at most `slack` more.
+  bool try_changes(const std::vector<Simulator::Change>& changes, double slack) {
+    const double before = price_(simulator_.outcome());
+    return settled(before + slack, simulator_.propose(changes, {price_, before + slack}));
+  }
+
+  [[nodiscard]] int32_t choosy_count() const { return static_cast<int32_t>(choosy_.size()); }
+
+  // Another choice of an op that has several.
+  void choose() {
+    const int32_t op = choosy_[static_cast<size_t>(random_.below(choosy_count()))];
+    const auto count = static_cast<int32_t>(model_.ops[static_cast<size_t>(op)].choices.size());
+    int32_t choice = random_.below(count - 1);
+    if (choice >= simulator_.policy().choices[static_cast<size_t>(op)]) ++choice;
+    const double most = price_(simulator_.outcome()) + temperature() * random_.exponential();
+    if (settled(most, simulator_.propose_choice(op, choice, {price_, most}))) adapt_price();
+  }
+
+  // Takes what was proposed if it costs at most `most`.
+  bool settled(double most, const Outcome& after) {
+    ++round_;
+    if (!after.sound || price_(after) > most) {
+      simulator_.reject();
+      return false;
+    }
+    simulator_.accept();
+    if (better(after, best_.outcome)) best_ = {simulator_.policy(), after, price_};
+    return true;
+  }
+
+  // Of what is accepted, a quarter to two thirds should fit, as much be in time, and as much meet the limit on energy.
+  void adapt_price() {
+    ++accepted_;
+    fitting_ += simulator_.outcome().excess == 0;
+    punctual_ += simulator_.outcome().late == 0;
+    thrifty_ += simulator_.outcome().dear == 0;
+    if (accepted_ < 64) return;
+    adapt(price_.byte_price, fitting_);
+    adapt(price_.second_price, punctual_);
+    adapt(price_.joule_price, thrifty_);
+    accepted_ = fitting_ = punctual_ = thrifty_ = 0;
+  }
+  static void adapt(double& price, int64_t met) {
+    if (met < 16) price *= 1.5;
+    if (met > 44) price /= 1.5;
+  }
+
+  // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
+  void exchange() {
+    bool copy = true;
+    std::vector<Simulator::Change> turned;
+    if (limits_.guide != nullptr && random_.one_in(2)) {
+      turned = neighbours_.follow(simulator_, *limits_.guide, random_);
+    } else if (model_.uses(Switch::kTwins) && !twins_.empty() && random_.one_in(2)) {
+      turned = twins_.draw(simulator_.policy(), random_);
+    } else {
+      copy = false;
+      turned = {neighbours_.turn(simulator_, random_)};
+    }
+    if (turned.empty()) return;
+    const std::vector<GapPolicy> before = simulator_.policy().gaps;
+    const double price = price_(simulator_.outcome());
+    if (!try_changes(turned, 1e300)) return;
+    const int32_t gap = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].gap;
+    neighbours_.focus(gap, 8 << random_.below(6));
+    if (!neighbours_.focused().empty()) settle(gap, !copy);
+    neighbours_.focus_on_all();
+    if (price_(simulator_.outcome()) <= price + temperature() * random_.exponential()) return;
+    std::vector<Simulator::Change> back;
+    for (size_t each = 0; each < before.size(); ++each)
+      if (!(before[each] == simulator_.policy().gaps[each])) back.push_back({static_cast<int32_t>(each), before[each]});
+    simulator_.propose(back);
+    simulator_.accept();
+  }
+
+  // The gaps in focus, first in the opposite sense of the one that was turned, then in any.
+  void settle(int32_t turned, bool opposite) {
+    const auto kept = [&](int32_t gap) {
+      return simulator_.policy().gaps[static_cast<size_t>(gap)].evict >= model_.gaps[static_cast<size_t>(gap)].to;
+    };
+    std::vector<int32_t> gaps = neighbours_.focused();
+    for (size_t last = gaps.size(); last > 1; --last)
+      std::swap(gaps[last - 1], gaps[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
+    for (const int32_t gap : gaps)
+      if (!opposite || kept(gap) == kept(turned) || model_.gaps[static_cast<size_t>(gap)].to == model_.never())
+        try_changes({neighbours_.turned(simulator_, gap, random_)}, 0);
+    for (size_t tries = kTriesPerGap * gaps.size(); tries > 0; --tries)
+      try_changes(neighbours_.draw(simulator_, random_), 0);
+  }
+
+  const Model& model_;
+  const SearchLimits& limits_;
+  SearchResult best_;
+  Neighbours neighbours_;
+  Twins twins_;
+  Simulator simulator_;
+  Random random_;
+  std::vector<int32_t> choosy_;  // ops with several choices
+  Priced price_;
+  double overhead_ = 0;
+  int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, punctual_ = 0, thrifty_ = 0, accepted_ = 0;
+};
+
+}  // namespace
+
+bool better(const Outcome& a, const Outcome& b) {
+  if (a.fits() != b.fits()) return a.fits();
+  const double far = a.excess + a.late + a.dear, other = b.excess + b.late + b.dear;
+  if (!a.fits() && far != other) return far < other;
+  return a.value < b.value;
+}
+
+SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
+                    const SearchLimits& limits) {
+  return Annealer(model, limit, start, seed, limits).run();
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,121 @@
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "plan/search/search.h"
+
+namespace pantoum::plan {
+namespace {
+
+size_t z(int32_t index) {
+  return static_cast<size_t>(index);
+}
+
+// A gap that is given up at once, and when last looked at the value paid per byte saved.
+struct Candidate {
+  double score = 0;
+  int32_t gap = 0;
+  bool page = false;
+  // The least score first; of equals the first gap, paged.
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return std::tuple(a.score, a.gap, !a.page) > std::tuple(b.score, b.gap, !b.page);
+  }
+};
+
+class Giver {
+ public:
+  Giver(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits)
+      : model_(model), limits_(limits), simulator_(model, limit) {
+    simulator_.reset(std::move(start));
+  }
+
+  SearchResult run() {
+    while (pressed() && !stopped()) {
+      look_at_all();
+      if (!give_up()) break;
+    }
+    return {simulator_.policy(), simulator_.outcome()};
+  }
+
+ private:
+  [[nodiscard]] bool pressed() const { return simulator_.outcome().excess > 0 || !simulator_.outcome().sound; }
+  [[nodiscard]] bool stopped() const { return limits_.stop && limits_.stop(); }
+
+  void look_at_all() {
+    found_ = {};
+    for (int32_t gap = 0; gap < static_cast<int32_t>(model_.gaps.size()) && !stopped(); ++gap)
+      for (const bool page : {true, false}) look_at(gap, page);
+  }
+
+  void look_at(int32_t gap, bool page) {
+    const Gap& span = model_.gaps[z(gap)];
+    if (span.to == model_.never() || span.to - span.from <= 1) return;
+    if (page ? !may_page(model_, gap) : !may_drop(model_, gap)) return;
+    const GapPolicy to = way(gap, page);
+    if (to == simulator_.policy().gaps[z(gap)]) return;
+    const Outcome before = simulator_.outcome(), after = simulator_.propose({{gap, to}});
+    simulator_.reject();
+    if (!after.sound || after.excess >= before.excess) return;
+    const double paid = std::max(0.0, after.value - before.value) + 1e-12 * before.value;
+    found_.push({paid / (before.excess - after.excess), gap, page});
+  }
+
+  // What is given up changes what the others bring, mostly for the worse: only the first is looked at again.
+  bool give_up() {
+    bool any = false;
+    while (pressed() && !found_.empty() && !stopped()) {
+      const Candidate first = found_.top();
+      found_.pop();
+      look_at(first.gap, first.page);
+      if (found_.empty()) break;
+      const Candidate& best = found_.top();
+      if (best.gap != first.gap || best.page != first.page) continue;
+      found_.pop();
+      simulator_.propose({{first.gap, way(first.gap, first.page)}});
+      simulator_.accept();
+      any = true;
+    }
+    return any;
+  }
+
+  [[nodiscard]] GapPolicy way(int32_t gap, bool page) const {
+    const Gap& span = model_.gaps[z(gap)];
+    return {.evict = span.from, .again = span.to, .until = span.to, .fetch = span.to, .page = page};
+  }
+
+  const Model& model_;
+  const SearchLimits& limits_;
+  Simulator simulator_;
+  std::priority_queue<Candidate> found_;
+};
+
+SearchResult give_up(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
+  return Giver(model, limit, std::move(start), limits).run();
+}
+
+}  // namespace
+
+SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
+  if (!limit.question.deadline && !limit.question.energy_limit) return give_up(model, limit, std::move(start), limits);
+  Simulator simulator(model, limit);
+  SearchResult found{start, simulator.reset(start)};
+  const auto consider = [&](const Model& how, const Limit& own) {
+    const Policy given = give_up(how, own, start, limits).policy;
+    const Outcome& outcome = simulator.reset(hoist(model, limit, given, limits));
+    if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
+  };
+  const Limit open{.question = {.budget = limit.question.budget, .objective = limit.question.objective}};
+  consider(model, open);
+  if (found.outcome.fits()) return found;
+  Model still = model;
+  for (TensorModel& tensor : still.tensors) tensor.can_page = false;
+  consider(still, open);
+  if (found.outcome.dear > 0) consider(model, {.question = {.budget = limit.question.budget}});
+  if (!found.outcome.fits())
+    consider(model, {.question = {.budget = limit.question.budget,
+                                  .deadline = limit.question.deadline,
+                                  .objective = Objective::kTime}});
+  return found;
+}
+
+}  // namespace pantoum::plan

@@ -1,0 +1,41 @@
+#include "plan/search/lp_rounding.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/search/search.h"
+#include "testing/random_graph.h"
+
+namespace pantoum::plan {
+namespace {
+
+// A solution in which everything stays is near keeping everything; one in which nothing does gives every gap up.
+TEST(PolicyNear, KeepsWhatTheSolutionKeeps) {
+  int given_up = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 4, .most_ops = 14});
+    const PlanOptions options{.question = {.budget = 1, .freedoms = {.numerics = true}}};
+    const Model model = make_model(graph, options);
+    const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
+                                choose_boundaries(model, options.question.budget_bytes(), 100));
+    const std::vector<int32_t> choices = first_choices(model, Objective::kEnergy);
+    const Policy all = policy_near(relaxation, std::vector<double>(relaxation.columns().size(), 1), choices);
+    EXPECT_EQ(all.gaps, keep_all(model, choices).gaps);
+    EXPECT_EQ(all.choices, choices);
+    const Policy none = policy_near(relaxation, std::vector<double>(relaxation.columns().size(), 0), choices);
+    for (size_t gap = 0; gap < model.gaps.size(); ++gap) {
+      if (none.gaps[gap] == all.gaps[gap]) continue;
+      ++given_up;
+      EXPECT_GE(none.gaps[gap].evict, model.gaps[gap].from);
+      EXPECT_LT(none.gaps[gap].evict, model.gaps[gap].to);
+    }
+    Simulator simulator(model, {.question = {.budget = INT64_MAX / 4}});
+    const Outcome less = simulator.reset(none);
+    if (!less.sound) continue;
+    EXPECT_GE(less.value, Simulator(model, {.question = {.budget = INT64_MAX / 4}}).reset(all).value * (1 - 1e-12));
+  }
+  EXPECT_GT(given_up, 100);
+}
+
+}  // namespace
+}  // namespace pantoum::plan

@@ -1,0 +1,31 @@
+// Several searches side by side, in rounds of equal length: after each the best is known to all.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+#include "plan/search/search.h"
+
+namespace pantoum::plan {
+
+struct ChainLimits {
+  int chains = 4;
+  int threads = 1;                               // has no influence on what is found, unless a clock ends the search
+  int64_t rounds = 0;                            // proposals of each chain; 0: until `stop`
+  std::chrono::duration<double> round{0};        // by the clock: about the longest that a round may take; 0: any
+  SearchLimits search;                           // stop and target of each chain
+  std::function<void(const Outcome&)> improved;  // told of every better plan that fits, between the rounds
+  std::function<bool()> stagnant;                // asked between the rounds; true: that will do
+  std::function<std::optional<Policy>()> hint;   // asked between the rounds: where a chain may begin anew; may be empty
+};
+
+// Every second chain goes its own way: it begins with the smaller question of a plan that only recomputes or only
+// pages, goes on with both, and begins anew, by other means, when it gets no better. The others anneal from `start`,
+// from the best of all after each round, and try parts of what their neighbour that goes its own way has found. While
+// nothing gets better, the rounds get longer, up to four times `round`. A hint, where there is one, is where such a
+// chain begins anew next.
+[[nodiscard]] SearchResult anneal_chains(const Model& model, const Limit& limit, const SearchResult& start,
+                                         const ChainLimits& limits);
+
+}  // namespace pantoum::plan

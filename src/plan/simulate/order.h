@@ -1,0 +1,16 @@
+// The order of first computations.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "problem/cost_graph.h"
+
+namespace pantoum::plan {
+
+// The graph's order, changed only so that whatever makes the successor of a tensor stands after every reader of that
+// tensor (it could not take over its bytes otherwise); where that is a cycle the graph's order stays. Op ids.
+// Cost: n log n.
+[[nodiscard]] std::vector<int64_t> updates_last(const problem::CostGraph& graph);
+
+}  // namespace pantoum::plan

@@ -1,0 +1,41 @@
+// A question for the planner, and how much it is to do for the answer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <stop_token>
+
+#include "plan/simulate/switches.h"
+#include "problem/plan.h"
+#include "problem/question.h"
+
+namespace pantoum::plan {
+
+using problem::Bytes;
+using problem::Joules;
+using problem::Plan;
+using problem::Question;
+using problem::Seconds;
+
+struct Progress {
+  Seconds elapsed = 0;
+  double best = 0;   // objective value of the best plan so far; infinity before the first
+  double bound = 0;  // proved lower bound
+};
+
+struct PlanOptions {
+  Question question;                 // kTime: then fewest bytes transferred
+  Without without;                   // rules of bounds and search that are switched off
+  double gap = 1e-4;                 // stop when proved within
+  Seconds time_limit = 60;           // honoured to within 200 ms
+  int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine
+  int threads = 0;                   // 0: all
+  const Plan* warm_start = nullptr;  // a plan of the same graph; the answer is never worse than it where it fits
+  std::map<int64_t, Bytes>
+      fixed_initial;     // tensors whose arena offset is given (a second program that shares the arena)
+  std::stop_token stop;  // asks for the best so far
+  std::function<void(const Progress&)> progress;
+};
+
+}  // namespace pantoum::plan

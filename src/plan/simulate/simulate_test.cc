@@ -1,0 +1,110 @@
+#include "plan/simulate/simulate.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "testing/random_graph.h"
+
+namespace pantoum::plan {
+namespace {
+
+GapPolicy any_policy(const Model& model, int32_t gap, std::mt19937& random) {
+  const Gap& span = model.gaps[static_cast<size_t>(gap)];
+  const int32_t last = std::min(span.to, model.end());
+  const auto between = [&](int32_t low, int32_t high) {
+    return low + static_cast<int32_t>(random() % static_cast<uint32_t>(std::max(1, high - low)));
+  };
+  GapPolicy policy{.evict = span.to, .again = span.to, .until = span.to, .fetch = span.to, .page = false};
+  if (random() % 3 == 0 || (!may_page(model, gap) && !may_drop(model, gap))) return policy;
+  policy.page = may_page(model, gap) && (!may_drop(model, gap) || random() % 2 == 0);
+  policy.evict = random() % 2 == 0 ? span.from : between(span.from, last);
+  if (random() % 2 == 0) policy.again = between(policy.evict + 1, last + 1);
+  if (policy.again < last && random() % 2 == 0) policy.until = between(policy.again + 1, last + 1);
+  if (random() % 8 == 0) policy.fetch = between(policy.evict + 1, last + 1);
+  return policy;
+}
+
+void expect_same(const Outcome& a, const Outcome& b) {
+  ASSERT_EQ(a.sound, b.sound);
+  if (!a.sound) return;
+  EXPECT_NEAR(a.value, b.value, 1e-9 * (1 + b.value));
+  EXPECT_NEAR(a.energy, b.energy, 1e-9 * (1 + b.energy));
+  EXPECT_EQ(a.excess, b.excess);
+  EXPECT_NEAR(a.time, b.time, 1e-9 * (1 + b.time));
+}
+
+// Random neighbours, some accepted: each is what a simulation from the start gives, and so are the loads.
+void wander(const Model& model, const Limit& limit, uint32_t seed) {
+  std::mt19937 random(seed);
+  Simulator walker(model, limit), fresh(model, limit);
+  walker.reset(keep_all(model, first_choices(model, limit.question.objective)));
+  for (int step = 0; step < 60; ++step) {
+    if (random() % 8 == 0) {
+      const size_t op = random() % model.ops.size();
+      walker.propose_choice(static_cast<int32_t>(op), static_cast<int32_t>(random() % model.ops[op].choices.size()));
+    } else {
+      std::vector<Simulator::Change> changes;
+      for (size_t count = 1 + random() % 3; count > 0; --count) {
+        const auto gap = static_cast<int32_t>(random() % model.gaps.size());
+        bool known = false;
+        for (const Simulator::Change& other : changes) known = known || other.gap == gap;
+        if (!known) changes.push_back({gap, any_policy(model, gap, random)});
+      }
+      walker.propose(changes);
+    }
+    if (random() % 2 == 0)
+      walker.accept();
+    else
+      walker.reject();
+    fresh.reset(walker.policy());
+    expect_same(walker.outcome(), fresh.outcome());
+    for (int32_t stage = 0; stage <= model.end() && fresh.outcome().sound; ++stage)
+      ASSERT_EQ(walker.peak(stage), fresh.peak(stage));
+  }
+}
+
+// Neighbours that are given up before their time is known would have been too dear.
+TEST(Simulator, LosesNoNeighbourOfInterest) {
+  int given_up = 0, timed = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const Model model = make_model(graph, {.question = {.budget = 1}});
+    if (model.gaps.empty()) continue;
+    std::mt19937 random(static_cast<uint32_t>(seed));
+    Simulator simulator(model, {.question = {.budget = 3000, .deadline = 1}});
+    simulator.reset(keep_all(model, first_choices(model, Objective::kEnergy)));
+    const Interest interest{{.byte_price = 1e-6, .second_price = 1}, simulator.outcome().value};
+    for (int step = 0; step < 30; ++step) {
+      const auto gap = static_cast<int32_t>(random() % model.gaps.size());
+      const Simulator::Change change{gap, any_policy(model, gap, random)};
+      const Outcome quick = simulator.propose({change}, interest);
+      simulator.reject();
+      const Outcome whole = simulator.propose({change});
+      simulator.reject();
+      if (!whole.sound) continue;
+      ++(quick.sound ? timed : given_up);
+      if (quick.sound) expect_same(quick, whole);
+      if (!quick.sound) {
+        EXPECT_GT(interest.price(whole), interest.most);
+      }
+    }
+  }
+  EXPECT_GT(given_up, 100);
+  EXPECT_GT(timed, 100);
+}
+
+TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const Model model = make_model(graph, {.question = {.budget = 1}});
+    if (model.gaps.empty()) continue;
+    SCOPED_TRACE(seed);
+    wander(model, {.question = {.budget = 3000}}, static_cast<uint32_t>(seed));
+    wander(model, {.question = {.budget = 3000, .deadline = 1, .objective = Objective::kTime}},
+           static_cast<uint32_t>(seed));
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::plan

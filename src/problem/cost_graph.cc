@@ -1,0 +1,258 @@
+#include "problem/cost_graph.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+namespace pantoum::problem {
+namespace {
+
+constexpr Bytes kMostBytes =
+    (int64_t{1} << 53) - 1;             // of all tensors together: every sum of offsets and sizes fits 64 bits
+constexpr double kMostQuantity = 1e30;  // every sum stays finite
+constexpr const char* kCode = "E0221";
+
+bool quantity(double value) {
+  return std::isfinite(value) && value >= 0 && value <= kMostQuantity;
+}
+bool byte_count(Bytes value) {
+  return value >= 0 && value <= kMostBytes;
+}
+std::string named(const Op& op) {
+  return fmt::format("op {} ({})", op.id, op.name);
+}
+std::string named(const Tensor& tensor) {
+  return fmt::format("tensor {} ({})", tensor.id, tensor.name);
+}
+
+// Checks one graph; the maps are filled as the checks go on.
+class Validator {
+ public:
+  explicit Validator(const CostGraph& graph) : graph_(graph) {}
+
+  Result<void> run() {
+    PANTOUM_TRY(device());
+    PANTOUM_TRY(tensors());
+    PANTOUM_TRY(ops());
+    PANTOUM_TRY(successors());
+    return order();
+  }
+
+ private:
+  Result<void> device() const {
+    const Device& device = graph_.device;
+    const Pager& pager = device.pager;
+    if (device.engines.size() != 1)
+      return fail(
+          kCode,
+          fmt::format("the device has {} engines, and more or less than one is not defined yet", device.engines.size()),
+          "device.engines");
+    if (!byte_count(device.ram_bytes) || device.align_bytes < 1 || !byte_count(device.align_bytes) ||
+        !quantity(device.idle_w))
+      return fail(kCode, "a quantity of the device is negative, not finite or too large", "device");
+    if (pager.block_bytes < 1 || !byte_count(pager.block_bytes) || !byte_count(pager.staging_bytes) ||
+        pager.capacity_bytes < -1 || pager.capacity_bytes > kMostBytes)
+      return fail(kCode, "a size of the pager is negative or too large", "device.pager");
+    for (const Link* link : {&pager.in, &pager.out}) {
+      const bool fast_enough = quantity(link->bytes_per_s) && link->bytes_per_s >= 1e-30;
+      if (!quantity(link->latency_s) || !quantity(link->w) || !fast_enough)
+        return fail(kCode, "a quantity of the pager is negative, not finite or too large", "device.pager");
+    }
+    return {};
+  }
+
+  Result<void> tensors() {
+    Bytes total = graph_.device.pager.staging_bytes;
+    for (const Tensor& tensor : graph_.tensors) {
+      if (tensor.id < 0 || !tensor_of_.emplace(tensor.id, &tensor).second)
+        return fail(kCode, "the id is negative or stands twice", named(tensor));
+      if (!byte_count(tensor.bytes) || tensor.bytes > kMostBytes - total)
+        return fail(kCode, "the size is negative, or all tensors together take more than 2^53 bytes", named(tensor));
+      total += tensor.bytes;
+      if (tensor.end == Home::kRom) return fail(kCode, "a tensor cannot end in rom", named(tensor));
+    }
+    most_workspace_ = kMostBytes - total;
+    return {};
+  }
+
+  Result<void> ops() {
+    for (const Op& op : graph_.ops) {
+      if (op.id < 0 || !op_of_.emplace(op.id, &op).second)
+        return fail(kCode, "the id is negative or stands twice", named(op));
+      for (const int64_t tensor : op.inputs)
+        if (!tensor_of_.contains(tensor))
+          return fail(kCode, fmt::format("reads tensor {}, which does not exist", tensor), named(op));
+      for (const int64_t tensor : op.outputs) PANTOUM_TRY(output(op, tensor));
+      if (op.choices.empty()) return fail(kCode, "has no choice", named(op), "give at least one way to run it");
+      for (const Choice& choice : op.choices) PANTOUM_TRY(this->choice(op, choice));
+    }
+    return {};
+  }
+
+  Result<void> output(const Op& op, int64_t tensor) {
+    const auto found = tensor_of_.find(tensor);
+    if (found == tensor_of_.end())
+      return fail(kCode, fmt::format("writes tensor {}, which does not exist", tensor), named(op));
+    if (found->second->start != Home::kNone)
+      return fail(kCode, fmt::format("writes {}, which is there from the start", named(*found->second)), named(op),
+                  "a tensor is written by one op only; what an update makes is another tensor, its \"next\"");
+    if (!producer_of_.emplace(tensor, &op).second)
+      return fail(kCode, fmt::format("writes {}, which has another producer already", named(*found->second)),
+                  named(op));
+    return {};
+  }
+
+  // nullopt: a position is out of range or stands twice; otherwise which positions are listed.
+  static std::optional<std::vector<bool>> listed(const std::vector<int>& positions, size_t count) {
+    std::vector<bool> seen(count, false);
+    for (const int position : positions) {
+      if (position < 0 || static_cast<size_t>(position) >= count || seen[static_cast<size_t>(position)])
+        return std::nullopt;
+      seen[static_cast<size_t>(position)] = true;
+    }
+    return seen;
+  }
+
+  Result<void> choice(const Op& op, const Choice& choice) const {
+    const auto reads = listed(choice.reads, op.inputs.size());
+    if (!reads) return fail(kCode, "a choice reads a position that does not exist or stands twice", named(op));
+    const auto writes = listed(choice.writes, op.outputs.size());
+    if (!writes) return fail(kCode, "a choice writes a position that does not exist or stands twice", named(op));
+    for (const auto& [out, in] : choice.overwrites) {
+      const bool good = out >= 0 && static_cast<size_t>(out) < writes->size() && (*writes)[static_cast<size_t>(out)] &&
+                        in >= 0 && static_cast<size_t>(in) < reads->size() && (*reads)[static_cast<size_t>(in)];
+      if (!good)
+        return fail(kCode, "a choice overwrites with an output or an input that it does not write or read", named(op));
+    }
+    if (!quantity(choice.time_s) || !quantity(choice.energy_j))
+      return fail(kCode, "a cost is negative, not finite or too large", named(op));
+    if (choice.workspace_bytes < 0 || choice.workspace_bytes > most_workspace_)
+      return fail(kCode, "a workspace is negative, or takes more than 2^53 bytes with all tensors", named(op));
+    if (!choice.engine.empty() && choice.engine != graph_.device.engines.front())
+      return fail(kCode, fmt::format("runs on the engine \"{}\", which the device does not have", choice.engine),
+                  named(op));
+    return {};
+  }
+
+  Result<void> successors() const {
+    for (const Tensor& tensor : graph_.tensors)
+      if (tensor.next != -1 && !tensor_of_.contains(tensor.next))
+        return fail(kCode, fmt::format("its next, tensor {}, does not exist", tensor.next), named(tensor));
+    return {};
+  }
+
+  Result<void> order() const {
+    if (graph_.order.size() != graph_.ops.size())
+      return fail(kCode, fmt::format("lists {} ops of {}", graph_.order.size(), graph_.ops.size()), "order");
+    std::unordered_map<int64_t, bool> passed;
+    for (const int64_t id : graph_.order) {
+      const auto op = op_of_.find(id);
+      if (op == op_of_.end()) return fail(kCode, fmt::format("names op {}, which does not exist", id), "order");
+      if (passed.contains(id)) return fail(kCode, fmt::format("names op {} twice", id), "order");
+      for (const int64_t tensor : op->second->inputs) {
+        if (tensor_of_.at(tensor)->start != Home::kNone) continue;
+        const auto producer = producer_of_.find(tensor);
+        if (producer == producer_of_.end())
+          return fail(
+              kCode,
+              fmt::format("reads {}, which no op writes and which starts nowhere", named(*tensor_of_.at(tensor))),
+              named(*op->second), "give it a start (ram, aux or rom), or an op that makes it");
+        if (!passed.contains(producer->second->id))
+          return fail(kCode,
+                      fmt::format("{} reads {} before {} writes it", named(*op->second), named(*tensor_of_.at(tensor)),
+                                  named(*producer->second)),
+                      "order", "list the ops so that each stands after those it reads from");
+      }
+      passed.emplace(id, true);
+    }
+    return {};
+  }
+
+  const CostGraph& graph_;
+  Bytes most_workspace_ = 0;
+  std::unordered_map<int64_t, const Tensor*> tensor_of_;
+  std::unordered_map<int64_t, const Op*> op_of_, producer_of_;
+};
+
+class Hasher {
+ public:
+  Hasher() : state_(XXH64_createState(), &XXH64_freeState) { XXH64_reset(state_.get(), 0); }
+  void add(int64_t value) {  // little-endian on every machine
+    unsigned char bytes[8];
+    for (int byte = 0; byte < 8; ++byte)
+      bytes[byte] = static_cast<unsigned char>(static_cast<uint64_t>(value) >> (8 * byte));
+    XXH64_update(state_.get(), bytes, sizeof bytes);
+  }
+  void add(const std::string& text) {
+    add(static_cast<int64_t>(text.size()));
+    XXH64_update(state_.get(), text.data(), text.size());
+  }
+  template <class Number>
+  void add_all(const std::vector<Number>& numbers) {
+    add(static_cast<int64_t>(numbers.size()));
+    for (const Number number : numbers) add(static_cast<int64_t>(number));
+  }
+  [[nodiscard]] uint64_t value() const { return XXH64_digest(state_.get()); }
+
+ private:
+  std::unique_ptr<XXH64_state_t, decltype(&XXH64_freeState)> state_;
+};
+
+void add_choice(const Choice& choice, Hasher& hash) {
+  hash.add(choice.algorithm);
+  hash.add(choice.numerics);
+  hash.add(choice.engine);
+  hash.add(choice.workspace_bytes);
+  hash.add(static_cast<int64_t>(choice.overwrites.size()));
+  for (const auto& [out, in] : choice.overwrites) {
+    hash.add(out);
+    hash.add(in);
+  }
+  hash.add_all(choice.reads);
+  hash.add_all(choice.writes);
+}
+
+}  // namespace
+
+Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes) {
+  const Bytes block = std::max<Bytes>(1, pager.block_bytes);
+  const Bytes blocks = bytes / block + (bytes % block != 0 ? 1 : 0);
+  return link.latency_s + static_cast<double>(blocks) * static_cast<double>(block) / link.bytes_per_s;
+}
+
+Result<void> validate(const CostGraph& graph) {
+  return Validator(graph).run();
+}
+
+uint64_t structure_hash(const CostGraph& graph) {
+  Hasher hash;
+  hash.add(graph.device.align_bytes);
+  hash.add(graph.device.pager.staging_bytes);
+  hash.add(static_cast<int64_t>(graph.tensors.size()));
+  for (const Tensor& tensor : graph.tensors) {
+    hash.add(tensor.id);
+    hash.add(tensor.bytes);
+    hash.add(static_cast<int64_t>(tensor.start));
+    hash.add(static_cast<int64_t>(tensor.end));
+    hash.add(tensor.pinned ? 1 : 0);
+    hash.add(tensor.next);
+  }
+  hash.add(static_cast<int64_t>(graph.ops.size()));
+  for (const Op& op : graph.ops) {
+    hash.add(op.id);
+    hash.add_all(op.inputs);
+    hash.add_all(op.outputs);
+    hash.add((op.recompute ? 1 : 0) + (op.optional ? 2 : 0));
+    hash.add(static_cast<int64_t>(op.choices.size()));
+    for (const Choice& choice : op.choices) add_choice(choice, hash);
+  }
+  hash.add_all(graph.order);
+  return hash.value();
+}
+
+}  // namespace pantoum::problem

@@ -1,0 +1,98 @@
+// The question that the planner is asked: a training step with every cost known (`pantoum.costgraph/1`).
+//
+// The planner, placer and checker know nothing of networks; this is all they see. JSON is read and written by
+// cost_graph_json.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/quantities.h"
+#include "pantoum/result.h"
+
+namespace pantoum::problem {
+
+using base::Bytes;
+using base::Joules;
+using base::Seconds;
+using base::Watts;
+
+enum class Home : uint8_t { kNone, kRam, kAux, kRom };
+enum class PagerMode : uint8_t { kNone, kSync, kAsync };
+
+struct Link {  // one direction of the storage
+  Seconds latency_s = 0;
+  double bytes_per_s = 1;
+  Watts w = 0;
+};
+
+struct Pager {
+  PagerMode mode = PagerMode::kNone;
+  bool full_duplex = false;
+  Bytes block_bytes = 1;
+  Bytes staging_bytes = 0;
+  Bytes capacity_bytes = -1;  // -1: not limited
+  Link in, out;
+};
+
+struct Device {
+  std::string name;
+  Bytes ram_bytes = 0;
+  Bytes align_bytes = 1;
+  Watts idle_w = 0;
+  std::vector<std::string> engines = {"cpu"};
+  Pager pager;
+};
+
+struct Tensor {
+  int64_t id = 0;
+  std::string name;
+  Bytes bytes = 0;
+  Home start = Home::kNone;
+  Home end = Home::kNone;
+  bool pinned = false;
+  int64_t next = -1;  // id of the successor; -1: none
+};
+
+struct Choice {
+  std::string algorithm = "only";
+  std::string numerics;
+  std::string engine;  // "": the device's first
+  Seconds time_s = 0;
+  Joules energy_j = 0;
+  Bytes workspace_bytes = 0;
+  std::vector<std::pair<int, int>> overwrites;  // (output position, input position)
+  std::vector<int> reads, writes;               // positions; filled in full when the file leaves them out
+};
+
+struct Op {
+  int64_t id = 0;
+  std::string name;
+  std::vector<int64_t> inputs, outputs;  // tensor ids; an input may stand twice
+  bool recompute = true;
+  bool optional = false;
+  std::vector<Choice> choices;
+};
+
+struct CostGraph {
+  std::string name;
+  Device device;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+  std::vector<int64_t> order;  // op ids, topological; filled from `ops` when the file leaves it out
+};
+
+// Seconds and joules of one transfer of `bytes`, as semantics.md has them.
+[[nodiscard]] Seconds transfer_seconds(const Pager& pager, const Link& link, Bytes bytes);
+
+// E0221 unless ids are unique, every tensor has one producer at most, positions exist, costs are finite and not
+// negative, one engine, `order` is a topological order of all ops (optional ones included) in which every input is
+// there when it is read.
+[[nodiscard]] Result<void> validate(const CostGraph& graph);
+
+// A hash of everything but names and costs (times, joules): the question's structure. Ties a plan to its model.
+[[nodiscard]] uint64_t structure_hash(const CostGraph& graph);
+
+}  // namespace pantoum::problem

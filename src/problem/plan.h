@@ -1,0 +1,59 @@
+// A plan: the planner's answer, as semantics.md defines it. JSON is read and written in problem/plan_json.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "problem/certificate.h"
+#include "problem/cost_graph.h"
+#include "problem/question.h"
+
+namespace pantoum::problem {
+
+enum class Do : uint8_t { kCompute, kPageOut, kPageIn, kFree };
+
+struct Instruction {
+  Do what = Do::kCompute;
+  int64_t subject = 0;      // op id of a compute, tensor id of the others
+  int choice = 0;           // compute
+  std::vector<Bytes> at;    // compute: one offset per written output; page_in: one
+  Bytes workspace_at = -1;  // compute with workspace; -1: none
+};
+
+enum class Status : uint8_t { kOptimal, kFeasible };
+
+struct Predicted {
+  Bytes peak_bytes = 0, arena_bytes = 0;
+  Seconds time_s = 0;
+  Joules energy_j = 0;
+};
+
+struct Bound {  // proved lower bounds; absent: none proved
+  std::optional<Joules> energy_j;
+  std::optional<Seconds> time_s;
+  std::optional<double> edp_js;  // joules times seconds
+  bool any_order = false;        // false: holds for this plan's order of first computations
+};
+
+struct Plan {
+  Question question;                 // which it answers; its budget is always there
+  std::map<int64_t, Bytes> initial;  // tensor id -> arena offset
+  Bytes staging_at = -1;
+  std::vector<Instruction> instructions;
+  std::map<int64_t, Bytes> storage;  // tensor id -> offset in auxiliary storage
+  Predicted predicted;
+  Bound bound;
+  std::optional<Certificate> certificate;  // of bound, where it was proved by one
+  std::vector<Certificate> lines;  // of bound.edp_js: energy, time, and energy + price * time (plan/bound/edp_bound.h)
+  Status status = Status::kFeasible;
+  std::string method;
+  Seconds solver_seconds = 0;
+  double gap = 1.0;  // (value - bound) / value of the objective
+  CostGraph graph;
+  std::vector<std::string> command;  // words that made it, for who has to make the same graph again; opaque here
+};
+
+}  // namespace pantoum::problem

@@ -1,0 +1,22 @@
+// Plan files: `pantoum.plan/1`, with the cost graph inside.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "problem/plan.h"
+
+namespace pantoum::problem {
+
+// Refuses unknown versions and keys (except "x-..."), wrong types, non-finite quantities: E0230 with the key's path.
+// `needs_graph`: the plan must carry its graph (a file does; a plan beside its cost graph need not). What is wrong in
+// the graph is E0220 or E0221. What the file does not predict is -1 (bytes) or NaN.
+[[nodiscard]] Result<Plan> parse_plan(std::string_view json_text, const std::string& where, bool needs_graph = true);
+[[nodiscard]] Result<Plan> read_plan(const std::string& path);
+
+[[nodiscard]] nlohmann::ordered_json to_json(const Plan& plan);
+// Atomic: a file that exists is replaced only by a whole new one.
+[[nodiscard]] Result<void> write_plan(const Plan& plan, const std::string& path);
+
+}  // namespace pantoum::problem

@@ -1,0 +1,66 @@
+#include "problem/question_json.h"
+
+#include <nlohmann/json.hpp>
+
+namespace pantoum::problem {
+namespace {
+
+using base::JsonNode;
+using Json = nlohmann::ordered_json;
+
+constexpr double kMostQuantity = 1e100;
+constexpr const char* kObjective[] = {"energy", "time", "edp", "ram"};
+
+std::optional<double> read_limit(const JsonNode& node) {
+  if (node.null()) return std::nullopt;
+  return node.number(0, kMostQuantity);
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+const char* objective_name(Objective objective) {
+  return kObjective[static_cast<size_t>(objective)];
+}
+
+Objective read_objective(const JsonNode& node) {
+  return static_cast<Objective>(node.one_of({kObjective[0], kObjective[1], kObjective[2], kObjective[3]}));
+}
+
+Question read_question(const JsonNode& node) {
+  Question question;
+  if (!node.object({"budget_bytes", "deadline_s", "energy_limit_j", "objective", "freedoms"})) return question;
+  if (const JsonNode budget = node.need("budget_bytes"); !budget.null())
+    question.budget = budget.integer(0, base::kLargestInteger);
+  question.deadline = read_limit(node.need("deadline_s"));
+  question.energy_limit = read_limit(node.need("energy_limit_j"));
+  question.objective = read_objective(node.need("objective"));
+  const JsonNode freedoms = node.need("freedoms");
+  if (freedoms.object({"paging", "recomputing", "in_place", "reordering", "numerics"}))
+    question.freedoms = {.paging = freedoms.need("paging").boolean(),
+                         .recomputing = freedoms.need("recomputing").boolean(),
+                         .in_place = freedoms.need("in_place").boolean(),
+                         .reordering = freedoms.need("reordering").boolean(),
+                         .numerics = freedoms.need("numerics").boolean()};
+  return question;
+}
+
+Json question_json(const Question& question) {
+  const Freedoms& freedoms = question.freedoms;
+  return {{"budget_bytes", or_null(question.budget)},
+          {"deadline_s", or_null(question.deadline)},
+          {"energy_limit_j", or_null(question.energy_limit)},
+          {"objective", objective_name(question.objective)},
+          {"freedoms",
+           {{"paging", freedoms.paging},
+            {"recomputing", freedoms.recomputing},
+            {"in_place", freedoms.in_place},
+            {"reordering", freedoms.reordering},
+            {"numerics", freedoms.numerics}}}};
+}
+
+}  // namespace pantoum::problem

@@ -1,0 +1,244 @@
+#include "testing/random_graph.h"
+
+#include <numeric>
+
+namespace pantoum::check {
+namespace {
+
+using problem::Choice;
+using problem::CostGraph;
+using problem::Home;
+using problem::Op;
+using problem::PagerMode;
+using problem::Tensor;
+
+class Maker {
+ public:
+  Maker(uint64_t seed, const RandomGraphOptions& options) : random_(seed), options_(options) {}
+
+  CostGraph make() {
+    graph_.name = "random";
+    make_device();
+    make_sources();
+    const int64_t ops = random_.between(options_.least_ops, options_.most_ops);
+    for (int64_t op = 0; op < ops; ++op) random_.chance(0.15) ? make_masked_pair() : make_op();
+    for (const int64_t parameter : parameters_)
+      if (random_.chance(0.7)) make_update(parameter);
+    make_ends();
+    shuffle_ids();
+    return std::move(graph_);
+  }
+
+ private:
+  void make_device() {
+    problem::Device& device = graph_.device;
+    device.name = "random";
+    constexpr int64_t kAligns[] = {1, 1, 4, 8, 64};
+    device.align_bytes = kAligns[random_.index(5)];
+    device.ram_bytes = 1 << 20;
+    if (random_.chance(0.4)) device.idle_w = random_.unit();
+    problem::Pager& pager = device.pager;
+    pager.mode = !options_.pager ? PagerMode::kNone
+                                 : static_cast<PagerMode>(random_.between(0, 5) == 0 ? 0 : random_.between(1, 2));
+    if (pager.mode == PagerMode::kNone) return;
+    pager.full_duplex = random_.chance(0.4);
+    constexpr int64_t kBlocks[] = {1, 1, 16, 512};
+    pager.block_bytes = kBlocks[random_.index(4)];
+    if (random_.chance(0.3)) pager.staging_bytes = random_.between(1, 600);
+    pager.in = random_link();
+    pager.out = random_link();
+  }
+
+  problem::Link random_link() {
+    return {random_.chance(0.2) ? 0 : random_.unit() * 1e-4, 1e6 + random_.unit() * 5e7, random_.unit()};
+  }
+
+  int64_t random_size() {
+    if (options_.empty_tensors && random_.chance(0.04)) return 0;
+    const int64_t size = random_.between(1, random_.chance(0.3) ? 4096 : 300);
+    const int64_t align = graph_.device.align_bytes;
+    return options_.odd_sizes && random_.chance(0.5) ? size : (size + align - 1) / align * align;
+  }
+
+  int64_t add_tensor(int64_t bytes, Home start = Home::kNone) {
+    const auto id = static_cast<int64_t>(graph_.tensors.size());
+    graph_.tensors.push_back({.id = id, .name = "t" + std::to_string(id), .bytes = bytes, .start = start});
+    return id;
+  }
+  Tensor& tensor(int64_t id) { return graph_.tensors[static_cast<size_t>(id)]; }
+
+  void make_sources() {
+    const bool storage = graph_.device.pager.mode != PagerMode::kNone;
+    for (int64_t source = random_.between(1, options_.most_sources); source > 0; --source) {
+      const int64_t kind = random_.between(0, 9);
+      const Home start = kind < 6 || (kind < 8 && !storage) ? Home::kRam : kind < 8 ? Home::kAux : Home::kRom;
+      const int64_t id = add_tensor(random_size(), start);
+      readable_.push_back(id);
+      if (start == Home::kRam && random_.chance(0.3)) tensor(id).pinned = true;
+      if (start != Home::kRom && random_.chance(0.6)) parameters_.push_back(id);
+    }
+  }
+
+  int64_t random_input() {  // recent ones more often
+    const size_t count = readable_.size();
+    const size_t back = random_.chance(0.6) ? random_.index(std::min<size_t>(count, 3)) : random_.index(count);
+    return readable_[count - 1 - back];
+  }
+
+  Choice random_choice(const Op& op) {
+    Choice choice;
+    choice.algorithm = "a" + std::to_string(op.choices.size());
+    choice.numerics = "ascending";
+    if (random_.chance(0.5)) choice.engine = "cpu";
+    choice.time_s = random_.chance(0.05) ? 0 : random_.unit() * 2e-4;
+    choice.energy_j = random_.unit() * 1e-4;
+    if (random_.chance(0.3)) choice.workspace_bytes = random_.between(1, 500);
+    choice.reads.resize(op.inputs.size());
+    std::iota(choice.reads.begin(), choice.reads.end(), 0);
+    choice.writes.resize(op.outputs.size());
+    std::iota(choice.writes.begin(), choice.writes.end(), 0);
+    return choice;
+  }
+
+  Op new_op() {
+    Op op;
+    op.id = static_cast<int64_t>(graph_.ops.size());
+    op.name = "o" + std::to_string(op.id);
+    op.recompute = !random_.chance(0.1);
+    return op;
+  }
+
+  void add_op(Op op) {
+    for (const int64_t output : op.outputs) readable_.push_back(output);
+    graph_.order.push_back(op.id);
+    graph_.ops.push_back(std::move(op));
+  }
+
+  // One to three inputs (one may stand twice), one to three outputs, one to three choices.
+  void make_op() {
+    Op op = new_op();
+    for (int64_t input = random_.between(random_.chance(0.05) ? 0 : 1, 3); input > 0; --input)
+      op.inputs.push_back(random_input());
+    const int64_t outputs = random_.chance(0.6) ? 1 : random_.between(1, 3);
+    for (int64_t output = 0; output < outputs; ++output) op.outputs.push_back(add_tensor(random_size()));
+    for (int64_t choice = random_.between(1, 3); choice > 0; --choice) {
+      op.choices.push_back(random_choice(op));
+      vary(op, op.choices.back());
+    }
+    if (options_.several_numerics && random_.chance(0.1)) {
+      op.choices.push_back(random_choice(op));
+      op.choices.back().numerics = "pairwise";
+    }
+    add_op(std::move(op));
+  }
+
+  // Writes fewer outputs or in another order, reads in another order, works in place.
+  void vary(const Op& op, Choice& choice) {
+    const bool first = op.choices.size() == 1;
+    if (op.outputs.size() > 1 && random_.chance(0.4)) {
+      std::swap(choice.writes.front(), choice.writes.back());
+      if (!first) choice.writes.pop_back();
+    }
+    if (op.inputs.size() > 1 && random_.chance(0.2)) std::swap(choice.reads.front(), choice.reads.back());
+    if (op.inputs.empty() || !random_.chance(0.5)) return;
+    for (int64_t pair = random_.between(1, 2); pair > 0; --pair) {
+      const int out = choice.writes[random_.index(choice.writes.size())];
+      const int in = static_cast<int>(random_.index(op.inputs.size()));
+      if (tensor(op.inputs[static_cast<size_t>(in)]).start != Home::kRom) choice.overwrites.emplace_back(out, in);
+    }
+  }
+
+  // An optional op makes a small stand-in (a mask) of a tensor; the reader needs the one or the other.
+  void make_masked_pair() {
+    const int64_t whole = random_input();
+    Op mask = new_op();
+    mask.optional = true;
+    mask.recompute = true;
+    mask.inputs = {whole};
+    mask.outputs = {add_tensor(1 + tensor(whole).bytes / 8)};
+    mask.choices.push_back(random_choice(mask));
+    const int64_t stand_in = mask.outputs.front();
+    add_op(std::move(mask));
+    Op reader = new_op();
+    reader.inputs = {whole, stand_in, random_input()};
+    reader.outputs = {add_tensor(random_size())};
+    for (const int skipped : {1, 0}) {
+      reader.choices.push_back(random_choice(reader));
+      std::erase(reader.choices.back().reads, skipped);
+    }
+    add_op(std::move(reader));
+  }
+
+  // w, g -> w' in place: w' stands where the next step looks for w.
+  void make_update(int64_t parameter) {
+    Op op = new_op();
+    op.recompute = false;
+    op.inputs = {parameter, random_input()};
+    op.outputs = {add_tensor(tensor(parameter).bytes, Home::kNone)};
+    tensor(parameter).next = op.outputs.front();
+    op.choices.push_back(random_choice(op));
+    op.choices.back().overwrites = {{0, 0}};
+    add_op(std::move(op));
+    readable_.pop_back();  // nobody reads it in this step
+  }
+
+  void make_ends() {
+    const bool storage = graph_.device.pager.mode != PagerMode::kNone;
+    for (Tensor& each : graph_.tensors) {
+      const bool updated = each.next >= 0;
+      if (each.start == Home::kRom || updated || !random_.chance(0.2)) continue;
+      each.end = storage && !each.pinned && random_.chance(0.4) ? Home::kAux : Home::kRam;
+      if (each.start == Home::kAux) each.end = Home::kAux;
+    }
+  }
+
+  // Ids are names, not indices.
+  void shuffle_ids() {
+    if (!random_.chance(0.5)) return;
+    const int64_t step = random_.between(1, 9), shift = random_.between(0, 1000);
+    const auto renamed = [&](int64_t id) { return id < 0 ? id : id * step + shift; };
+    for (Tensor& each : graph_.tensors) {
+      each.id = renamed(each.id);
+      each.next = renamed(each.next);
+    }
+    for (Op& op : graph_.ops) {
+      op.id = renamed(op.id);
+      for (auto* ids : {&op.inputs, &op.outputs})
+        for (int64_t& id : *ids) id = renamed(id);
+    }
+    for (int64_t& id : graph_.order) id = renamed(id);
+  }
+
+  Random random_;
+  const RandomGraphOptions options_;
+  CostGraph graph_;
+  std::vector<int64_t> readable_, parameters_;
+};
+
+}  // namespace
+
+uint64_t Random::bits() {
+  uint64_t value = state_ += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+int64_t Random::between(int64_t least, int64_t most) {
+  if (most <= least) return least;
+  return least + static_cast<int64_t>(bits() % static_cast<uint64_t>(most - least + 1));
+}
+
+bool Random::chance(double probability) {
+  return unit() < probability;
+}
+
+double Random::unit() {
+  return static_cast<double>(bits() >> 11) * 0x1p-53;
+}
+
+CostGraph random_cost_graph(uint64_t seed, const RandomGraphOptions& options) {
+  return Maker(seed, options).make();
+}
+
+}  // namespace pantoum::check

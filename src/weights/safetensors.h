@@ -1,0 +1,64 @@
+// safetensors: weights, optimizer state and resume points. https://huggingface.co/docs/safetensors (8-byte length, JSON
+// header, bytes).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "pantoum/result.h"
+
+namespace pantoum::weights {
+
+// A header is at most this long, as in the format's own reader.
+inline constexpr uint64_t kSafetensorsHeaderLimit = 100'000'000;
+
+struct SafetensorEntry {
+  std::string name;
+  base::DType dtype = base::DType::kF32;
+  std::vector<int64_t> shape;
+  uint64_t at = 0, bytes = 0;  // in the file
+};
+
+struct SafetensorFile {
+  std::string path;
+  std::vector<SafetensorEntry> tensors;         // in the order of their offsets
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+  [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
+};
+
+// Reads and checks the header alone; E0201 cannot be opened, E0240 with what is wrong: truncated, overlapping, holes,
+// unknown or unsupported dtype (F16 and BF16 among them), sizes that do not match the shape, duplicate names, bytes
+// after the last tensor.
+[[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
+
+// The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
+// Any bytes may be given; cost and memory are linear in `size`.
+[[nodiscard]] Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
+                                                              const std::string& where);
+
+// Reads [at, at + data.size()) of one tensor's bytes. E0241 on a read error, a range outside the tensor, a file cut
+// short since.
+[[nodiscard]] Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,
+                                       std::span<std::byte> data);
+
+// What to write: `read` is asked for each piece in turn, so that a tensor need never be in memory whole.
+struct SafetensorSource {
+  std::string name;
+  base::DType dtype = base::DType::kF32;
+  std::vector<int64_t> shape;
+  std::function<Result<void>(uint64_t at, std::span<std::byte> piece)> read;
+};
+
+// Writes atomically (`path`.part, fsync, rename, fsync of the folder): a crash or a full disk leaves the old file
+// whole. E0901; an error of `read` is passed on. Tensors are laid out by falling element size, then by name, so that
+// each is aligned to its element. Memory beside the header: one piece of `piece_bytes`.
+[[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
+                                             const std::map<std::string, std::string>& metadata,
+                                             size_t piece_bytes = 1 << 16);
+
+}  // namespace pantoum::weights

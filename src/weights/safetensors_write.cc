@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unordered_set>
+
+#include "base/owned_file.h"
+#include "weights/safetensors.h"
+#include "weights/safetensors_dtype.h"
+
+namespace pantoum::weights {
+namespace {
+
+struct Placed {
+  const SafetensorSource* source = nullptr;
+  uint64_t begin = 0, bytes = 0;
+};
+
+// By falling element size, then by name: every tensor stands aligned to its element.
+std::vector<Placed> lay_out(const std::vector<SafetensorSource>& tensors) {
+  std::vector<Placed> placed;
+  placed.reserve(tensors.size());
+  for (const SafetensorSource& source : tensors) placed.push_back({&source, 0, 0});
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
+    const int64_t size_a = base::size_of(a.source->dtype), size_b = base::size_of(b.source->dtype);
+    return size_a != size_b ? size_a > size_b : a.source->name < b.source->name;
+  });
+  uint64_t at = 0;
+  for (Placed& tensor : placed) {
+    tensor.bytes = static_cast<uint64_t>(base::size_of(tensor.source->dtype));
+    for (const int64_t extent : tensor.source->shape) tensor.bytes *= static_cast<uint64_t>(extent);
+    tensor.begin = at;
+    at += tensor.bytes;
+  }
+  return placed;
+}
+
+// Names that are not UTF-8 are written with U+FFFD in their place, as JSON cannot hold them.
+std::string quoted(const std::string& text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string header_text(const std::vector<Placed>& tensors, const std::map<std::string, std::string>& metadata) {
+  std::string text = "{";
+  if (!metadata.empty()) {
+    text += "\"__metadata__\":{";
+    for (const auto& [key, value] : metadata) text += quoted(key) + ":" + quoted(value) + ",";
+    text.back() = '}';
+    text += ',';
+  }
+  for (const Placed& tensor : tensors)
+    text += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}},", quoted(tensor.source->name),
+                        safetensors_name(tensor.source->dtype), fmt::join(tensor.source->shape, ","), tensor.begin,
+                        tensor.begin + tensor.bytes);
+  if (text.back() == ',') text.pop_back();
+  text += '}';
+  text.append((8 - text.size() % 8) % 8, ' ');
+  return text;
+}
+
+Result<void> check_names(const std::vector<SafetensorSource>& tensors, const std::string& path) {
+  std::unordered_set<std::string> names{"__metadata__"};
+  for (const SafetensorSource& source : tensors)
+    if (!names.insert(source.name).second)
+      return fail("E0240", "two tensors are to be written under the name '" + source.name + "'", path);
+  return {};
+}
+
+Result<void> write_pieces(base::AtomicFile& file, const Placed& tensor, std::span<std::byte> piece) {
+  for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
+    const auto part = piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)));
+    PANTOUM_TRY(tensor.source->read(at, part));
+    PANTOUM_TRY(file.append(part));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
+                               const std::map<std::string, std::string>& metadata, size_t piece_bytes) {
+  PANTOUM_TRY(check_names(tensors, path));
+  const std::vector<Placed> placed = lay_out(tensors);
+  const std::string header = header_text(placed, metadata);
+  if (header.size() > kSafetensorsHeaderLimit)
+    return fail("E0240", "the header would be over 100 MB, which safetensors does not allow", path);
+  PANTOUM_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path, 0644));
+  unsigned char length[8];
+  for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<unsigned char>(header.size() >> (8 * byte));
+  PANTOUM_TRY(file.append(std::as_bytes(std::span(length))));
+  PANTOUM_TRY(file.append(std::as_bytes(std::span(header))));
+  std::vector<std::byte> piece(std::max<size_t>(piece_bytes, 1));
+  for (const Placed& tensor : placed) PANTOUM_TRY(write_pieces(file, tensor, piece));
+  return file.commit();
+}
+
+}  // namespace pantoum::weights
