@@ -228,7 +228,7 @@ class Page:
         for match in WORD.finditer(text):
             word = match.group().rstrip("-+")
             quoted = text[match.start() - 1:match.start()] == "`" == text[match.end():match.end() + 1]
-            if OTHERS.search(text, max(0, match.start() - 60), match.start()) or not self.is_reference(word, quoted):
+            if not self.is_reference(word, quoted) or OTHERS.search(text, max(0, match.start() - 60), match.start()):
                 continue
             for spelling in spellings(word):
                 if not self.leads_somewhere(spelling):
