@@ -207,8 +207,7 @@ class Page:
     def links(self):
         if not self.is_page:
             return
-        text = FENCE.sub(lambda match: blank(match.group()), self.prose)
-        text = SPAN.sub(lambda match: blank(match.group()), text)
+        text = SPAN.sub(lambda match: blank(match.group()), self.prose)  # code blocks too
         for match in LINK.finditer(text):
             target = urllib.parse.unquote(match.group(1) or match.group(2))
             path, _, anchor = target.partition("#")
@@ -238,7 +237,7 @@ class Page:
         first = word.split("/")[0]
         if word.startswith("/") or first in self.repository.built or NAME.fullmatch(first) and "/" in word:
             return False
-        if "..." in word or word in ALLOWED.get(self.path, ()):
+        if word in ALLOWED.get(self.path, ()):
             return False
         if word.endswith(SOURCE):
             return not os.path.basename(word).startswith((".", "*."))

@@ -51,7 +51,7 @@ class BrokenReferences(Folder):
         self.assertEqual(self.found("docs/a.md", "[x](design/gone.md) [y](../README.md)"), ["design/gone.md"])
         self.assertEqual(self.found("docs/a.md", "![figure](curve.svg)"), ["curve.svg"])
         self.assertEqual(self.found("docs/a.md", "[page]: gone.md\n"), ["gone.md"])
-        self.assertEqual(self.found("docs/a.md", "[x](https://example.org/gone.md) `[x](gone.svg)`"), [])
+        self.assertEqual(self.found("docs/a.md", "[x](https://example.org/gone.md) `[x](gone.svg)`\n```\n[x](gone.svg)\n```\n"), [])
 
     def test_anchors(self):
         page = "design/semantics.md"
@@ -92,7 +92,7 @@ class BrokenReferences(Folder):
         self.assertEqual(self.found("docs/a.md", "`src/place/*_test.cc`"), ["src/place/*_test.cc"])
         self.assertEqual(self.found("docs/a.md", "`NAME_bench.cc`"), ["NAME_bench.cc"])
         self.assertEqual(self.found("docs/a.md", "`src/{plan,place}/`"), ["src/place/"])
-        self.assertEqual(self.found("docs/a.md", "`src/ir/README.md`"), ["src/ir/README.md"])
+        self.assertEqual(self.found("docs/a.md", "`docs/design/README.md`"), ["docs/design/README.md"])  # no placeholder
 
     def test_folders_of_the_house_in_code_spans(self):
         self.assertEqual(self.found("docs/a.md", "`plan/search` and plan/drop"), ["plan/search"])
@@ -139,6 +139,12 @@ class WhatIsNoReference(Folder):
         self.assertEqual(self.found("docs/a.md", "`model/weights.c` beside `weights.c`"), [])
         self.assertEqual(self.found("bench/run.py", '"""Writes table.md, gone.md."""\nopen("table.md")\n'), ["gone.md"])
 
+    def test_what_is_allowed_is_allowed_in_that_file_alone(self):
+        for path, names in references.ALLOWED.items():
+            text = "".join(f"# {name}\n" for name in names)
+            self.assertEqual(self.found(path, text), [])
+            self.assertEqual(self.found("bench/other.py", text), list(names))
+
     def test_code_and_its_strings(self):
         self.assertEqual(self.found("src/plan/cut.cc", 'open("gone.h"); auto raw = R"(// gone.h)"; int x = 1\'000; a.h(b.c);\n'), [])
         self.assertEqual(self.found("bench/cut.py", 'open("gone.py")\ntext = "# gone.py"\n'), [])
@@ -161,6 +167,12 @@ class ThisRepository(unittest.TestCase):
         self.assertLess({"run", "test", "build"}, repository.targets)
         self.assertIn("values_test", repository.programs)
         self.assertIn("how-an-instruction-stream-runs", repository.anchors("docs/design/semantics.md"))
+
+    def test_what_is_allowed_is_still_said(self):
+        repository = references.Repository(ROOT)
+        for path, names in references.ALLOWED.items():
+            for name in names:
+                self.assertIn(name, repository.text(path), f"{path} is allowed to name it and does not")
 
     def test_every_reference_leads_somewhere(self):
         faults = [f"{fault.path}:{fault.line}: {fault.what}: {fault.why}" for fault in references.faults_of(ROOT)]
