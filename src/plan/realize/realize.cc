@@ -13,7 +13,6 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kPlacementShare = 0.1;  // of the time limit
 constexpr double kMostSeconds = 2;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
 constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};       // shares of the budget that bytes being written out may fill

@@ -11,6 +11,8 @@ namespace pantoum::plan {
 
 using problem::CostGraph;
 
+inline constexpr double kPlacementShare = 0.1;  // of the time limit, at the most, for the offsets
+
 struct Realized {
   // Nothing: no offsets within the budget, a stream that cannot run, a limit that is missed, or too little storage.
   std::optional<Plan> plan;
