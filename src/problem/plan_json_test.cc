@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::problem {
 namespace {
@@ -85,12 +86,12 @@ TEST(PlanJson, WritesWhatItReads) {
 }
 
 TEST(PlanJson, WritesAFileWhole) {
-  const std::string path = (std::filesystem::temp_directory_path() / "pantoum_plan_json_test.json").string();
+  const TemporaryFolder folder;
+  const std::string path = folder.file("plan.json");
   const auto plan = parse_plan(kWhole, "p.json");
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(write_plan(*plan, path).has_value());
   const auto again = read_plan(path);
-  std::remove(path.c_str());
   ASSERT_TRUE(again.has_value()) << to_text(again.error());
   EXPECT_EQ(base::json_text(to_json(*again)), base::json_text(to_json(*plan)));
 }
