@@ -135,9 +135,9 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
           {"sample_bytes", sizes.samples},
           {"storage_blocks", sizes.storage_blocks},
           {"feature_blocks", sizes.feature_blocks},
-          {"step_written_bytes", sizes.wear.paged},
-          {"commit_bytes", sizes.wear.commit},
-          {"commit_every", sizes.wear.commit_every}};
+          {"step_written_bytes", sizes.writes.paged},
+          {"commit_bytes", sizes.writes.commit},
+          {"commit_every", sizes.writes.commit_every}};
 }
 
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
