@@ -36,7 +36,7 @@ build: setup
 run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 
-test: unit e2e sanitize tidy fuzz
+test: unit e2e sanitize fuzz
 
 unit: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
