@@ -185,7 +185,7 @@ TEST(PlanJson, CarriesTheCasesOfACertificate) {
   ASSERT_EQ(cases.size(), 3U);
   ASSERT_TRUE(cases[0].decision.has_value());
   EXPECT_EQ(cases[0].decision->variable, Variable::kPagedIn);
-  EXPECT_EQ(cases[0].decision->epoch, 1);
+  EXPECT_EQ(cases[0].decision->segment, 1);
   EXPECT_EQ(cases[0].decision->index, 2);
   EXPECT_TRUE(cases[1].parts.empty());
   ASSERT_EQ(cases[2].parts.size(), 2U);
@@ -200,7 +200,7 @@ TEST(PlanJson, CarriesTheCasesOfACertificate) {
 TEST(PlanJson, RefusesWhatIsNoCase) {
   EXPECT_EQ(refusal(with_cases("[[]]")), "E0230 a case is a decision or has rows @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["in_ram", 1]])")),
-            "E0230 a decision has an epoch and an index @ p.json: x-certificate.cases[0]");
+            "E0230 a decision has a segment and an index @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["rows", 1]])")),
             "E0230 every row of a case has a multiplier @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["kept", 1, 2]])")).substr(0, 31), "E0230 must be one of \"in_ram\", ");
