@@ -137,9 +137,73 @@ TEST(PlanJson, NamesTheKeyThatIsWrong) {
             "E0221 reads tensor 5, which does not exist @ p.json: graph: op 0 (f)");
 }
 
+const std::string kQuestion =
+    R"("question": {"budget_bytes": 16384, "deadline_s": null, "energy_limit_j": null, "objective": "time", "freedoms":
+  {"paging": true, "recomputing": false, "in_place": true, "reordering": false, "numerics": true}}, )";
+
+// `kWhole` of the second version, with one part replaced.
+std::string second(const std::string& from = "", const std::string& to = "") {
+  std::string text = replaced("plan/1\", ", "plan/2\", " + kQuestion);
+  if (from.empty()) return text;
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(PlanJson, ReadsTheQuestionOfTheSecondVersion) {
+  const auto plan = parse_plan(second(), "p.json");
+  ASSERT_TRUE(plan) << to_text(plan.error());
+  const Freedoms freedoms{
+      .paging = true, .recomputing = false, .in_place = true, .reordering = false, .numerics = true};
+  EXPECT_EQ(plan->question, (Question{.budget = 16384, .objective = Objective::kTime, .freedoms = freedoms}));
+  const auto again = parse_plan(base::json_text(to_json(*plan)), "again");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(again->question, plan->question);
+  EXPECT_EQ(parse_plan(kWhole, "p.json")->question.freedoms, Freedoms{});  // the first version does not say
+}
+
+TEST(PlanJson, RefusesAQuestionThatTheKeysBesideItContradict) {
+  const std::string differ =
+      "the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) "
+      "differ @ p.json: question";
+  for (const auto& [from, to] : {std::pair{R"("budget_bytes": 16384, "deadline_s": null, "objective")",
+                                           R"("budget_bytes": 16385, "deadline_s": null, "objective")"},
+                                 std::pair{R"("deadline_s": null, "objective")", R"("deadline_s": 2, "objective")"},
+                                 std::pair{R"("deadline_s": null, "energy)", R"("deadline_s": 2, "energy)"},
+                                 std::pair{R"("energy_limit_j": null)", R"("energy_limit_j": 7)"},
+                                 std::pair{R"("objective": "time", "freedoms")", R"("objective": "edp", "freedoms")"},
+                                 std::pair{R"("objective": "time", "freedoms")", R"("objective": "ram", "freedoms")"}})
+    EXPECT_EQ(refusal(second(from, to)), "E0230 " + differ) << to;
+  EXPECT_EQ(refusal(second(kQuestion, "")), "E0230 the key \"question\" is missing @ p.json");
+  EXPECT_EQ(refusal(second(R"("objective": "time",
+  "initial")",
+                           R"("objective": "ram", "initial")")),
+            "E0230 no plan is made for the least RAM @ p.json: objective");
+}
+
+TEST(PlanJson, RefusesAPlanWithoutABudget) {
+  const auto budget = [](const std::string& text, const std::string& value) {
+    std::string changed = text;
+    const size_t at = changed.rfind("\"budget_bytes\": 16384");
+    return changed.replace(at, 21, "\"budget_bytes\": " + value);
+  };
+  for (const std::string& text : {kWhole, second()}) {
+    for (const char* value : {"null", "-1", "1.5", "true", "\"16KiB\"", "1e300", "9007199254740992"})
+      EXPECT_TRUE(refusal(budget(text, value)).starts_with("E0230 must be ")) << value;
+    EXPECT_TRUE(refusal(budget(text, "null")).ends_with("@ p.json: budget_bytes"));
+  }
+  EXPECT_EQ(refusal(second(R"("question": {"budget_bytes": 16384)", R"("question": {"budget_bytes": null)")),
+            "E0230 a plan is for some budget @ p.json: question.budget_bytes");
+  auto plan = parse_plan(second(), "p.json");
+  plan->question.budget.reset();
+  EXPECT_FALSE(parse_plan(base::json_text(to_json(*plan)), "again"));
+}
+
 TEST(PlanJson, RefusesEveryTruncation) {
   for (size_t length = 0; length < kWhole.size(); ++length)
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;
+  const std::string whole = second();
+  for (size_t length = 0; length < whole.size(); ++length)
+    EXPECT_NE(refusal(whole.substr(0, length)), "accepted") << length;
 }
 
 const std::string kCertificate =
