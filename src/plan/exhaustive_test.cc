@@ -19,7 +19,6 @@ using problem::Status;
 namespace {
 
 using plan_test::exhaustive_optimum;
-using plan_test::ExhaustiveOptions;
 
 #ifdef PANTOUM_SANITIZER
 constexpr uint64_t kScale = 50;
@@ -42,15 +41,19 @@ bool exact(const CostGraph& graph, Objective objective = Objective::kEnergy) {
   return objective == Objective::kEnergy && graph.device.idle_w == 0;
 }
 
+problem::Question question_for(Bytes ram, Objective objective = Objective::kEnergy) {
+  return {.budget = ram, .objective = objective, .freedoms = {.reordering = false}};
+}
+
 // Three budgets from about the least with which any plan is possible to where nothing need be given up.
 std::vector<Bytes> budgets_of(const CostGraph& graph) {
-  const auto whole = unplanned(graph, {.reorder = false});
+  const auto whole = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
   if (!whole) return {};
   const Bytes most = whole->predicted.arena_bytes;
   Bytes none = 0, some = most;
   while (some - none > most / 64 + 1) {
     const Bytes middle = none + (some - none) / 2;
-    const auto optimum = exhaustive_optimum(graph, middle);
+    const auto optimum = exhaustive_optimum(graph, question_for(middle));
     (optimum && std::isinf(*optimum) ? none : some) = middle;
   }
   return {some, some + (most - some) / 4, some + (most - some) * 3 / 5};
@@ -81,13 +84,7 @@ void report(const Tally& tally) {
 
 // One question, asked of the planner and of the search.
 std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions options, Tally& tally) {
-  ExhaustiveOptions rules{.paging = options.question.freedoms.paging,
-                          .remat = options.question.freedoms.recomputing,
-                          .in_place = options.question.freedoms.in_place,
-                          .objective = options.question.objective,
-                          .deadline = options.question.deadline,
-                          .most_energy = options.question.energy_limit};
-  const std::optional<double> optimum = exhaustive_optimum(graph, options.question.budget_bytes(), rules);
+  const std::optional<double> optimum = exhaustive_optimum(graph, options.question);
   if (!optimum) return std::nullopt;
   ++tally.asked;
   Infeasible why;
@@ -140,7 +137,7 @@ TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
     const auto found = replayed(graph, check::random_plan(graph, seed));
     if (!found || !found->keeps_order) continue;
     for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
-      const auto optimum = exhaustive_optimum(graph, found->arena_bytes, {.objective = objective});
+      const auto optimum = exhaustive_optimum(graph, question_for(found->arena_bytes, objective));
       if (!optimum) continue;
       ++compared;
       const double value = objective == Objective::kEnergy ? found->energy_j : found->time_s;
@@ -199,7 +196,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
       const auto plan = hold_against_search(graph, options, tally);
-      const auto energy = exhaustive_optimum(graph, ram);
+      const auto energy = exhaustive_optimum(graph, question_for(ram));
       if (plan && energy && plan->bound.energy_j) {
         EXPECT_LE(*plan->bound.energy_j, *energy * (1 + kRounding)) << "of the energy";
       }
@@ -216,7 +213,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 3 != 1 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : budgets) {
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       if (!soonest || std::isinf(*soonest)) continue;
       for (const double slack : {0.95, 1.01, 1.3}) {
         PlanOptions options = options_for(ram);
@@ -247,7 +244,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
       const auto plan = hold_against_search(graph, options, tally);
       if (!plan) continue;
       for (const Objective part : {Objective::kEnergy, Objective::kTime}) {
-        const auto least = exhaustive_optimum(graph, ram, {.objective = part});
+        const auto least = exhaustive_optimum(graph, question_for(ram, part));
         if (exact(graph, part) && least && bound_of(plan->bound, part)) {
           EXPECT_LE(*bound_of(plan->bound, part), *least * (1 + kRounding)) << name_of(part);
         }
@@ -272,7 +269,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 6 != 2 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
-      const auto cheapest = exhaustive_optimum(graph, ram);
+      const auto cheapest = exhaustive_optimum(graph, question_for(ram));
       if (!cheapest || std::isinf(*cheapest)) continue;
       for (const double slack : {0.95, 1.001, 1.1}) {
         for (const Objective objective : {Objective::kTime, Objective::kEdp}) {
@@ -312,10 +309,12 @@ TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
       PlanOptions options = options_for(ram);
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       const Result<Plan> plan = make_plan(graph, options);
       if (!plan || !soonest || plan->predicted.time_s > *soonest * (1 + 1e-6)) continue;
-      const auto fewest = exhaustive_optimum(graph, ram, {.deadline = plan->predicted.time_s * (1 + kRounding)});
+      problem::Question as_soon = question_for(ram);
+      as_soon.deadline = plan->predicted.time_s * (1 + kRounding);
+      const auto fewest = exhaustive_optimum(graph, as_soon);
       if (!fewest) continue;
       ++known;
       EXPECT_GE(plan->predicted.energy_j, *fewest * (1 - kRounding)) << "the search misses plans";
@@ -337,7 +336,7 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
     for (const bool paging : {false, true}) {
       PlanOptions options = options_for(budgets[0] * 3 / 4);
       options.question.freedoms.paging = paging;
-      const auto soonest = exhaustive_optimum(graph, Bytes{1} << 40, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(Bytes{1} << 40, Objective::kTime));
       if (options.question.budget_bytes() <= 0 || !soonest || std::isinf(*soonest)) continue;
       if (paging) options.question.deadline = *soonest * 1.02;
       SCOPED_TRACE(told(seed, options));
@@ -348,8 +347,9 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
         options.without.add(Switch::kFlowCuts);
         EXPECT_FALSE(make_plan(graph, options)) << options.question.budget_bytes() << " bytes do: " << why.why;
       } else {
-        const auto below = exhaustive_optimum(graph, why.min_ram_bound_bytes - 1,
-                                              {.paging = paging, .deadline = options.question.deadline});
+        problem::Question less = options.question;
+        less.budget = why.min_ram_bound_bytes - 1;
+        const auto below = exhaustive_optimum(graph, less);
         EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;
       }
       if (!why.ram_certificate) continue;
@@ -396,7 +396,7 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
       options.without.add(GetParam().rule);
       if ((seed / all_switches().size()) % 3 == 1) options.question.objective = Objective::kTime;
       if ((seed / all_switches().size()) % 3 == 2 && exact(graph, Objective::kTime)) {
-        const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+        const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
         if (soonest && std::isfinite(*soonest)) options.question.deadline = *soonest * 1.1;
       }
       SCOPED_TRACE(told(seed, options));
@@ -450,7 +450,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
       PlanOptions options = options_for(std::max<Bytes>(1, ram));
       options.question.freedoms.reordering = true;
       SCOPED_TRACE(told(seed, options));
-      const auto optimum = exhaustive_optimum(graph, options.question.budget_bytes(), {.reorder = true});
+      const auto optimum = exhaustive_optimum(graph, options.question);
       if (!optimum) continue;
       Infeasible why;
       const Result<Plan> plan = make_plan(graph, options, &why);
