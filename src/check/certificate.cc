@@ -46,9 +46,9 @@ class Numbers {
   size_t at_ = 0;
 };
 
-// Bytes beside an op: the op that ends the epoch, or one that is computed again in it (`again`).
+// Bytes beside an op: the op that ends the segment, or one that is computed again in it (`again`).
 struct Knapsack {
-  int32_t epoch = 0, op = 0;
+  int32_t segment = 0, op = 0;
   bool again = false;
   int64_t capacity = 0;
 };
@@ -78,14 +78,14 @@ class Checker {
   // A plan either does it or does not. What no plan does is no decision.
   Result<void> check_decision(const Certificate::Decision& decision) const {
     const int32_t index = decision.index;
-    if (decision.epoch < 0 || decision.epoch >= facts_.epochs())
-      return broken(fmt::format("{} is no epoch", decision.epoch));
+    if (decision.segment < 0 || decision.segment >= facts_.segments())
+      return broken(fmt::format("{} is no segment", decision.segment));
     const bool computes = decision.variable == problem::Variable::kComputed;
     if (index < 0 || index >= (computes ? ops_ : tensors_))
       return broken(fmt::format("{} is no {}", index, computes ? "op" : "tensor"));
     if (decides(decision)) return {};
-    return broken(fmt::format("there is nothing to decide about {} {} in epoch {}", computes ? "op" : "tensor", index,
-                              decision.epoch));
+    return broken(fmt::format("there is nothing to decide about {} {} in segment {}", computes ? "op" : "tensor", index,
+                              decision.segment));
   }
   void decide(const Certificate::Decision& decision, bool value) { sums_.decide(decision, value); }
 
@@ -95,13 +95,13 @@ class Checker {
   [[nodiscard]] bool decides(const Certificate::Decision& decision) const {
     switch (decision.variable) {
       case problem::Variable::kInRam:
-        return facts_.in_ram(decision.epoch, decision.index) && !facts_.tensor(decision.index).pinned;
+        return facts_.in_ram(decision.segment, decision.index) && !facts_.tensor(decision.index).pinned;
       case problem::Variable::kComputed:
-        return facts_.computed(decision.epoch, decision.index);
+        return facts_.computed(decision.segment, decision.index);
       case problem::Variable::kPagedIn:
-        return facts_.paged_in(decision.epoch, decision.index);
+        return facts_.paged_in(decision.segment, decision.index);
       case problem::Variable::kPagedOut:
-        return decision.epoch == 0 && !facts_.tensor(decision.index).starts_in_aux;
+        return decision.segment == 0 && !facts_.tensor(decision.index).starts_in_aux;
     }
     return false;
   }
@@ -142,32 +142,32 @@ class Checker {
     return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
   }
 
-  Result<int32_t> epoch(Numbers& numbers, int32_t end) const { return numbers.index("epoch", 0, end); }
+  Result<int32_t> segment(Numbers& numbers, int32_t end) const { return numbers.index("segment", 0, end); }
   Result<int32_t> tensor(Numbers& numbers) const { return numbers.index("tensor", 0, tensors_); }
 
-  // What is in RAM in the epoch was there when it opened, was paged in, or was computed again: 1 <= S + I + R.
-  Result<void> available(int32_t epoch, int32_t tensor) {
-    if (facts_.given(epoch, epoch, tensor))
-      return broken(fmt::format("tensor {} is in RAM in epoch {} at no cost", tensor, epoch));
-    if (facts_.in_ram(epoch, tensor)) sums_.add(Column::kInRam, epoch, tensor, y_);
-    if (facts_.paged_in(epoch, tensor)) sums_.add(Column::kPagedIn, epoch, tensor, y_);
+  // What is in RAM in the segment was there when it opened, was paged in, or was computed again: 1 <= S + I + R.
+  Result<void> available(int32_t segment, int32_t tensor) {
+    if (facts_.given(segment, segment, tensor))
+      return broken(fmt::format("tensor {} is in RAM in segment {} at no cost", tensor, segment));
+    if (facts_.in_ram(segment, tensor)) sums_.add(Column::kInRam, segment, tensor, y_);
+    if (facts_.paged_in(segment, tensor)) sums_.add(Column::kPagedIn, segment, tensor, y_);
     const int32_t maker = facts_.tensor(tensor).maker;
-    if (maker >= 0 && facts_.computed(epoch, maker)) sums_.add(Column::kComputed, epoch, maker, y_);
+    if (maker >= 0 && facts_.computed(segment, maker)) sums_.add(Column::kComputed, segment, maker, y_);
     return {};
   }
 
-  // A first computation reads it in the epoch, or it must be in RAM at the end.
+  // A first computation reads it in the segment, or it must be in RAM at the end.
   Result<void> need(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments()));
     PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
-    if (!facts_.needed(at, read)) return broken(fmt::format("tensor {} is not needed in epoch {}", read, at));
+    if (!facts_.needed(at, read)) return broken(fmt::format("tensor {} is not needed in segment {}", read, at));
     sums_.add_side(1, y_);
     return available(at, read);
   }
 
-  // An op that is computed again in the epoch reads it there, whatever its choice.
+  // An op that is computed again in the segment reads it there, whatever its choice.
   Result<void> dep(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments()));
     PANTOUM_ASSIGN(const int32_t op, numbers.index("op", 0, ops_));
     PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
     if (!facts_.reads(op, read)) return broken(fmt::format("not every choice of op {} reads tensor {}", op, read));
@@ -175,9 +175,9 @@ class Checker {
     return available(at, read);
   }
 
-  // What is in RAM when the next epoch opens was there during this one.
+  // What is in RAM when the next segment opens was there during this one.
   Result<void> carry(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
     PANTOUM_ASSIGN(const int32_t kept, tensor(numbers));
     if (facts_.in_ram(at + 1, kept)) sums_.subtract(Column::kInRam, at + 1, kept, y_);
     return available(at, kept);
@@ -185,7 +185,7 @@ class Checker {
 
   // What is paged in and did not start in storage was paged out.
   Result<void> stored(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments()));
     PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
     if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
     if (facts_.paged_in(at, moved)) sums_.subtract(Column::kPagedIn, at, moved, y_);
@@ -193,9 +193,9 @@ class Checker {
     return {};
   }
 
-  // What is in RAM when the next epoch opens, and is not the boundary op's, was there beside its working set.
+  // What is in RAM when the next segment opens, and is not the boundary op's, was there beside its working set.
   Result<void> memory(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
     sums_.add_memory(at, y_);
     return {};
   }
@@ -215,10 +215,10 @@ class Checker {
     return {};
   }
 
-  // When an epoch's boundary op starts, the first page-out of a tensor has ended (W), or has not and the tensor was
+  // When a segment's boundary op starts, the first page-out of a tensor has ended (W), or has not and the tensor was
   // freed (F), or neither; W or F only where it is paged out.
   Result<void> issued(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
     PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
     if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
     sums_.add_paged_out(moved, y_);
@@ -230,7 +230,7 @@ class Checker {
   // Then, bytes that are still written out (F) are nobody else's, but of what was paged in and is not there yet: that
   // may be on its way to them. All others are beside the op's working set.
   Result<void> flight(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
     const int32_t op = facts_.boundary_op(at);
     ++knapsacks_;
     for (int32_t freed = 0; freed < tensors_; ++freed)
@@ -248,12 +248,12 @@ class Checker {
     return {};
   }
 
-  // The work up to the first epoch's boundary; then what was first computed later is written, one by one, before the
-  // other epoch's boundary op starts; then that op and the work behind it, or the page-ins behind it, one by one.
+  // The work up to the first segment's boundary; then what was first computed later is written, one by one, before the
+  // other segment's boundary op starts; then that op and the work behind it, or the page-ins behind it, one by one.
   Result<void> flow(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t first, numbers.index("epoch of the work before", -1, facts_.epochs() - 1));
+    PANTOUM_ASSIGN(const int32_t first, numbers.index("segment of the work before", -1, facts_.segments() - 1));
     PANTOUM_ASSIGN(const int32_t at,
-                   numbers.index("epoch of the boundary", first < 0 ? 0 : first, facts_.epochs() - 1));
+                   numbers.index("segment of the boundary", first < 0 ? 0 : first, facts_.segments() - 1));
     PANTOUM_ASSIGN(const int64_t moves, numbers.next("mark of what follows", 0, 2));
     if (!async_) return broken("transfers of this pager are part of the work");
     if (first == at && moves == 0) return broken("the boundary op would count twice");
@@ -261,11 +261,11 @@ class Checker {
     return {};
   }
 
-  // The first tensor is needed in the last epoch. Each was in RAM when the first epoch opened, or was paged in since
-  // (and then paged out once), or was computed again since: then all that its op reads was in RAM too.
+  // The first tensor is needed in the last segment. Each was in RAM when the first segment opened, or was paged in
+  // since (and then paged out once), or was computed again since: then all that its op reads was in RAM too.
   Result<void> path(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t first, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t last, numbers.index("last epoch", first, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t first, segment(numbers, facts_.segments()));
+    PANTOUM_ASSIGN(const int32_t last, numbers.index("last segment", first, facts_.segments()));
     int32_t reader = -1;  // makes the tensor before this one
     for (bool begins = true; begins || numbers.more(); begins = false) {
       sums_.spend(last - first + 1);
@@ -284,11 +284,11 @@ class Checker {
   }
 
   // S, and the sum of I or X or the copy's W and F, of one tensor of a path. W and F: the copy that is read was
-  // written, or was being written and freed, before the first epoch; or else the tensor was in RAM since then without
+  // written, or was being written and freed, before the first segment; or else the tensor was in RAM since then without
   // it.
   Result<void> step(int32_t first, int32_t last, int32_t at, int64_t copy) {
     if (facts_.given(first, last, at))
-      return broken(fmt::format("tensor {} is in RAM in epochs {} to {} at no cost", at, first, last));
+      return broken(fmt::format("tensor {} is in RAM in segments {} to {} at no cost", at, first, last));
     if (facts_.in_ram(first, at)) sums_.add(Column::kInRam, first, at, y_);
     if (copy > 0) {
       if (facts_.tensor(at).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", at));
@@ -304,19 +304,19 @@ class Checker {
     return {};
   }
 
-  // The sum of w_i u_i is at most the capacity in every plan, where u_i is 1 for what is in RAM when the next epoch
-  // opens, beside the op that ends this one; or for what is in RAM all through the epoch, beside an op that is computed
-  // again in it (which counts as an item: without it, the same bytes are there when the epoch opens).
+  // The sum of w_i u_i is at most the capacity in every plan, where u_i is 1 for what is in RAM when the next segment
+  // opens, beside the op that ends this one; or for what is in RAM all through the segment, beside an op that is
+  // computed again in it (which counts as an item: without it, the same bytes are there when the segment opens).
   Result<Knapsack> knapsack(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
+    PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments()));
     PANTOUM_ASSIGN(const int32_t op, numbers.index("op", -1, ops_));
     ++knapsacks_;
     if (op < 0) {
-      if (at + 1 == facts_.epochs()) return broken("no op ends the last epoch");
+      if (at + 1 == facts_.segments()) return broken("no op ends the last segment");
       const int32_t ends = facts_.boundary_op(at);
       return Knapsack{at, ends, false, facts_.capacity(at, ends) - facts_.op(ends).working_set};
     }
-    if (!facts_.computed(at, op)) return broken(fmt::format("op {} is not computed again in epoch {}", op, at));
+    if (!facts_.computed(at, op)) return broken(fmt::format("op {} is not computed again in segment {}", op, at));
     return Knapsack{at, op, true, facts_.capacity(at, op)};
   }
 
@@ -326,23 +326,23 @@ class Checker {
     listed_[static_cast<size_t>(held)] = knapsacks_;
     if (facts_.tensor(held).pinned || facts_.touches(knapsack.op, held))
       return broken(fmt::format("tensor {} is no choice beside op {}", held, knapsack.op));
-    const bool after = knapsack.epoch + 1 < facts_.epochs() && facts_.in_ram(knapsack.epoch + 1, held);
+    const bool after = knapsack.segment + 1 < facts_.segments() && facts_.in_ram(knapsack.segment + 1, held);
     if (!after && !stays_for_reader(knapsack, held))
-      return broken(fmt::format("tensor {} is not made before epoch {}", held, knapsack.epoch + 1));
-    if (knapsack.again && facts_.given(knapsack.epoch, knapsack.epoch, held))
-      return broken(fmt::format("tensor {} may come in epoch {} at no cost", held, knapsack.epoch));
+      return broken(fmt::format("tensor {} is not made before segment {}", held, knapsack.segment + 1));
+    if (knapsack.again && facts_.given(knapsack.segment, knapsack.segment, held))
+      return broken(fmt::format("tensor {} may come in segment {} at no cost", held, knapsack.segment));
     return held;
-  }  // Read when the epoch ends, so in RAM then.
+  }  // Read when the segment ends, so in RAM then.
   [[nodiscard]] bool stays_for_reader(const Knapsack& knapsack, int32_t held) const {
     if (!knapsack.again) return false;
-    if (knapsack.epoch + 1 == facts_.epochs()) return facts_.tensor(held).ends_in_ram;
-    return facts_.reads(facts_.boundary_op(knapsack.epoch), held);
+    if (knapsack.segment + 1 == facts_.segments()) return facts_.tensor(held).ends_in_ram;
+    return facts_.reads(facts_.boundary_op(knapsack.segment), held);
   }
 
-  // u_i, or what is at most it: in RAM at the end of the epoch, and neither paged in nor computed again in it.
+  // u_i, or what is at most it: in RAM at the end of the segment, and neither paged in nor computed again in it.
   void pack(const Knapsack& knapsack, int32_t held, int64_t factor) {
     if (factor == 0) return;
-    const int32_t at = knapsack.epoch, maker = facts_.tensor(held).maker;
+    const int32_t at = knapsack.segment, maker = facts_.tensor(held).maker;
     if (stays_for_reader(knapsack, held))
       sums_.add_side(factor, y_);
     else
@@ -352,7 +352,7 @@ class Checker {
     if (maker >= 0 && facts_.computed(at, maker)) sums_.add(Column::kComputed, at, maker, y_, factor);
   }
   void pack_op(const Knapsack& knapsack, int64_t factor) {
-    if (factor > 0) sums_.subtract(Column::kComputed, knapsack.epoch, knapsack.op, y_, factor);
+    if (factor > 0) sums_.subtract(Column::kComputed, knapsack.segment, knapsack.op, y_, factor);
   }
 
   // The knapsack itself, or weights and capacity divided and rounded down: the u_i are whole numbers.

@@ -1,8 +1,8 @@
 // Proves a bound again from its certificate. Shares no code with the planner, and trusts no solver of linear programs.
 //
-// Every row is made here from the cost graph alone (step_facts.h), by the rule and for the ops, tensors and epochs that
-// the certificate names; whatever the multipliers are, what they make of the rows is a lower bound (row_sums.h). Why
-// each rule holds for every plan stands beside it in certificate.cc. Where a certificate tells cases apart, each is
+// Every row is made here from the cost graph alone (step_facts.h), by the rule and for the ops, tensors and segments
+// that the certificate names; whatever the multipliers are, what they make of the rows is a lower bound (row_sums.h).
+// Why each rule holds for every plan stands beside it in certificate.cc. Where a certificate tells cases apart, each is
 // proved alone, and the cases are those of a binary tree of decisions: no plan is in none.
 #pragma once
 

@@ -89,7 +89,7 @@ class FactFinder {
   Result<void> check_boundaries() {
     const auto end = static_cast<int64_t>(graph_.ops.size()) + 1;
     if (asked_.boundaries.empty() || asked_.boundaries.back() != end)
-      return broken(fmt::format("the last epoch does not end with stage {}", end), "boundaries");
+      return broken(fmt::format("the last segment does not end with stage {}", end), "boundaries");
     if (asked_.order.size() != graph_.ops.size())
       return broken(fmt::format("lists {} ops of {}", asked_.order.size(), graph_.ops.size()), "order");
     int32_t before = 0;
@@ -129,7 +129,7 @@ class FactFinder {
   }
 
   Result<void> add_ops() {
-    int32_t epoch = 0;
+    int32_t segment = 0;
     for (const int64_t id : asked_.order) {
       const auto position = static_cast<int32_t>(facts_.ops_.size());
       const auto known = op_of_.find(id);
@@ -137,12 +137,12 @@ class FactFinder {
       const Op& op = *known->second;
       op_of_.erase(known);  // named
       PANTOUM_TRY(check_inputs(op));
-      facts_.ops_.push_back(op_facts(op, epoch));
-      for (const int64_t output : op.outputs) tensor(output).maker = position, tensor(output).birth = epoch;
-      if (position + 1 != facts_.boundaries_[z(epoch)]) continue;
+      facts_.ops_.push_back(op_facts(op, segment));
+      for (const int64_t output : op.outputs) tensor(output).maker = position, tensor(output).birth = segment;
+      if (position + 1 != facts_.boundaries_[z(segment)]) continue;
       if (op.optional)
-        return broken(fmt::format("an epoch ends with op {}, which may never be computed", id), "boundaries");
-      ++epoch;
+        return broken(fmt::format("a segment ends with op {}, which may never be computed", id), "boundaries");
+      ++segment;
     }
     return {};
   }
@@ -154,9 +154,9 @@ class FactFinder {
     return {};
   }
 
-  OpFacts op_facts(const Op& op, int32_t epoch) {
+  OpFacts op_facts(const Op& op, int32_t segment) {
     OpFacts facts{
-        .epoch = epoch, .optional = op.optional, .again = op.recompute && asked_.question.freedoms.recomputing};
+        .segment = segment, .optional = op.optional, .again = op.recompute && asked_.question.freedoms.recomputing};
     bool first = true;
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
@@ -226,7 +226,7 @@ class FactFinder {
   void add_needs() {
     facts_.needs_.resize(facts_.boundaries_.size());
     for (const OpFacts& op : facts_.ops_) {
-      std::vector<int32_t>& needs = facts_.needs_[z(op.epoch)];
+      std::vector<int32_t>& needs = facts_.needs_[z(op.segment)];
       if (!op.optional) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
     }
     for (size_t index = 0; index < facts_.tensors_.size(); ++index)
@@ -238,15 +238,16 @@ class FactFinder {
     for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
     facts_.room_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
     const std::vector<int32_t>& ends = facts_.boundaries_;
-    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by epoch: the first that may end without these bytes
+    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by segment: the first that may end without these bytes
     int64_t pinned = 0;
     for (const TensorFacts& each : facts_.tensors_) {
       if (!each.pinned || !each.starts_in_ram) continue;
-      const auto epoch = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
-      leaves[static_cast<size_t>(epoch)] += each.size;
+      const auto segment = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
+      leaves[static_cast<size_t>(segment)] += each.size;
       pinned += each.size;
     }
-    for (size_t epoch = 0; epoch < ends.size(); ++epoch) facts_.pinned_after_.push_back(pinned -= leaves[epoch]);
+    for (size_t segment = 0; segment < ends.size(); ++segment)
+      facts_.pinned_after_.push_back(pinned -= leaves[segment]);
   }
 
   const CostGraph& graph_;
@@ -261,19 +262,19 @@ Result<StepFacts> StepFacts::make(const CostGraph& graph, const Certificate& cer
   return FactFinder(graph, certificate).run();
 }
 
-bool StepFacts::in_ram(int32_t epoch, int32_t index) const {
+bool StepFacts::in_ram(int32_t segment, int32_t index) const {
   const TensorFacts& facts = tensor(index);
-  if (facts.maker >= 0) return epoch > facts.birth;
-  return facts.starts_in_ram || (facts.starts_in_aux && epoch > 0);
+  if (facts.maker >= 0) return segment > facts.birth;
+  return facts.starts_in_ram || (facts.starts_in_aux && segment > 0);
 }
 
-bool StepFacts::paged_in(int32_t epoch, int32_t index) const {
-  return tensor(index).pages && epoch >= tensor(index).birth;
+bool StepFacts::paged_in(int32_t segment, int32_t index) const {
+  return tensor(index).pages && segment >= tensor(index).birth;
 }
 
-bool StepFacts::computed(int32_t epoch, int32_t position) const {
+bool StepFacts::computed(int32_t segment, int32_t position) const {
   const OpFacts& facts = op(position);
-  return epoch >= facts.epoch && (facts.again || facts.optional);
+  return segment >= facts.segment && (facts.again || facts.optional);
 }
 
 bool StepFacts::given(int32_t first, int32_t last, int32_t index) const {
@@ -283,8 +284,8 @@ bool StepFacts::given(int32_t first, int32_t last, int32_t index) const {
   return !op(facts.maker).optional && facts.birth >= first && facts.birth <= last;
 }
 
-bool StepFacts::needed(int32_t epoch, int32_t index) const {
-  return listed(needs_[z(epoch)], index);
+bool StepFacts::needed(int32_t segment, int32_t index) const {
+  return listed(needs_[z(segment)], index);
 }
 bool StepFacts::reads(int32_t position, int32_t index) const {
   return listed(op(position).reads, index);
@@ -293,11 +294,11 @@ bool StepFacts::touches(int32_t position, int32_t index) const {
   return listed(op(position).touches, index);
 }
 
-int64_t StepFacts::capacity(int32_t epoch, int32_t position) const {
-  int64_t bytes = room_ - pinned_after_[z(epoch)];
+int64_t StepFacts::capacity(int32_t segment, int32_t position) const {
+  int64_t bytes = room_ - pinned_after_[z(segment)];
   for (const int32_t index : op(position).touches) {
     const TensorFacts& facts = tensor(index);
-    if (facts.pinned && facts.starts_in_ram && boundaries_[z(epoch)] < facts.replaced_from) bytes += facts.size;
+    if (facts.pinned && facts.starts_in_ram && boundaries_[z(segment)] < facts.replaced_from) bytes += facts.size;
   }
   return bytes;
 }

@@ -130,8 +130,8 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   }
   // Signs and window taps in place of activations: more choices for the planner, the same values.
   if (request.small_saves) {
-    compiled.training = rewrite::small_saves(compiled.training);
-    if (compiled.accumulation) compiled.accumulation = rewrite::small_saves(*compiled.accumulation);
+    compiled.training = rewrite::compact_activations(compiled.training);
+    if (compiled.accumulation) compiled.accumulation = rewrite::compact_activations(*compiled.accumulation);
   }
   // A back end's convolutions know nothing of activations.
   if (request.fuse && compiled.kernels->back_end() == nullptr) {

@@ -122,7 +122,7 @@ struct InitialWeights {
   std::vector<std::string> keep_init;  // globs: these keep the model's own in any case
 };
 
-// Writes the first contents of parameters and buffers: those of the weights where they have them
+// Writes the initial values of parameters and buffers: those of the weights where they have them
 // (weights::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,
                                                                      const InitialWeights& from,

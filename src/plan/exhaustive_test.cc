@@ -7,7 +7,7 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
-#include "plan/exhaustive_fixture.h"
+#include "testing/exhaustive_questions.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
@@ -19,7 +19,6 @@ using problem::Status;
 namespace {
 
 using plan_test::exhaustive_optimum;
-using plan_test::ExhaustiveOptions;
 
 CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; masks and updates come on top
   const int most_ops = seed % 200 == 7 && !kFew ? 7 : 4;
@@ -29,13 +28,13 @@ CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; 
 
 // Three budgets from about the least with which any plan is possible to where nothing need be given up.
 std::vector<Bytes> budgets_of(const CostGraph& graph) {
-  const auto whole = unplanned(graph, {.reorder = false});
+  const auto whole = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
   if (!whole) return {};
   const Bytes most = whole->predicted.arena_bytes;
   Bytes none = 0, some = most;
   while (some - none > most / 64 + 1) {
     const Bytes middle = none + (some - none) / 2;
-    const auto optimum = exhaustive_optimum(graph, middle);
+    const auto optimum = exhaustive_optimum(graph, question_for(middle));
     (optimum && std::isinf(*optimum) ? none : some) = middle;
   }
   return {some, some + (most - some) / 4, some + (most - some) * 3 / 5};
@@ -62,13 +61,7 @@ void report(const Tally& tally) {
 
 // One question, asked of the planner and of the search.
 std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions options, Tally& tally) {
-  ExhaustiveOptions rules{.paging = options.question.freedoms.paging,
-                          .remat = options.question.freedoms.recomputing,
-                          .in_place = options.question.freedoms.in_place,
-                          .objective = options.question.objective,
-                          .deadline = options.question.deadline,
-                          .most_energy = options.question.energy_limit};
-  const std::optional<double> optimum = exhaustive_optimum(graph, options.question.budget_bytes(), rules);
+  const std::optional<double> optimum = exhaustive_optimum(graph, options.question);
   if (!optimum) return std::nullopt;
   ++tally.asked;
   Infeasible why;
@@ -152,7 +145,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
       const auto plan = hold_against_search(graph, options, tally);
-      const auto energy = exhaustive_optimum(graph, ram);
+      const auto energy = exhaustive_optimum(graph, question_for(ram));
       if (plan && energy && plan->bound.energy_j) {
         EXPECT_LE(*plan->bound.energy_j, *energy * (1 + kRounding)) << "of the energy";
       }
@@ -169,7 +162,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 3 != 1 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : budgets) {
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       if (!soonest || std::isinf(*soonest)) continue;
       for (const double slack : {0.95, 1.01, 1.3}) {
         PlanOptions options = options_for(ram);
@@ -200,7 +193,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
       const auto plan = hold_against_search(graph, options, tally);
       if (!plan) continue;
       for (const Objective part : {Objective::kEnergy, Objective::kTime}) {
-        const auto least = exhaustive_optimum(graph, ram, {.objective = part});
+        const auto least = exhaustive_optimum(graph, question_for(ram, part));
         if (exact(graph, part) && least && bound_of(plan->bound, part)) {
           EXPECT_LE(*bound_of(plan->bound, part), *least * (1 + kRounding)) << name_of(part);
         }
@@ -225,7 +218,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 6 != 2 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
-      const auto cheapest = exhaustive_optimum(graph, ram);
+      const auto cheapest = exhaustive_optimum(graph, question_for(ram));
       if (!cheapest || std::isinf(*cheapest)) continue;
       for (const double slack : {0.95, 1.001, 1.1}) {
         for (const Objective objective : {Objective::kTime, Objective::kEdp}) {
@@ -265,10 +258,12 @@ TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
       PlanOptions options = options_for(ram);
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       const Result<Plan> plan = make_plan(graph, options);
       if (!plan || !soonest || plan->predicted.time_s > *soonest * (1 + 1e-6)) continue;
-      const auto fewest = exhaustive_optimum(graph, ram, {.deadline = plan->predicted.time_s * (1 + kRounding)});
+      problem::Question as_soon = question_for(ram);
+      as_soon.deadline = plan->predicted.time_s * (1 + kRounding);
+      const auto fewest = exhaustive_optimum(graph, as_soon);
       if (!fewest) continue;
       ++known;
       EXPECT_GE(plan->predicted.energy_j, *fewest * (1 - kRounding)) << "the search misses plans";
@@ -290,7 +285,7 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
     for (const bool paging : {false, true}) {
       PlanOptions options = options_for(budgets[0] * 3 / 4);
       options.question.freedoms.paging = paging;
-      const auto soonest = exhaustive_optimum(graph, Bytes{1} << 40, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(Bytes{1} << 40, Objective::kTime));
       if (options.question.budget_bytes() <= 0 || !soonest || std::isinf(*soonest)) continue;
       if (paging) options.question.deadline = *soonest * 1.02;
       SCOPED_TRACE(told(seed, options));
@@ -301,8 +296,9 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
         options.without.add(Switch::kFlowCuts);
         EXPECT_FALSE(make_plan(graph, options)) << options.question.budget_bytes() << " bytes do: " << why.why;
       } else {
-        const auto below = exhaustive_optimum(graph, why.min_ram_bound_bytes - 1,
-                                              {.paging = paging, .deadline = options.question.deadline});
+        problem::Question less = options.question;
+        less.budget = why.min_ram_bound_bytes - 1;
+        const auto below = exhaustive_optimum(graph, less);
         EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;
       }
       if (!why.ram_certificate) continue;
@@ -349,7 +345,7 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
       options.without.add(GetParam().rule);
       if ((seed / all_switches().size()) % 3 == 1) options.question.objective = Objective::kTime;
       if ((seed / all_switches().size()) % 3 == 2 && exact(graph, Objective::kTime)) {
-        const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+        const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
         if (soonest && std::isfinite(*soonest)) options.question.deadline = *soonest * 1.1;
       }
       SCOPED_TRACE(told(seed, options));
@@ -403,7 +399,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
       PlanOptions options = options_for(std::max<Bytes>(1, ram));
       options.question.freedoms.reordering = true;
       SCOPED_TRACE(told(seed, options));
-      const auto optimum = exhaustive_optimum(graph, options.question.budget_bytes(), {.reorder = true});
+      const auto optimum = exhaustive_optimum(graph, options.question);
       if (!optimum) continue;
       Infeasible why;
       const Result<Plan> plan = make_plan(graph, options, &why);

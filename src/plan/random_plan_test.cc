@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "check/replay.h"
-#include "plan/exhaustive_fixture.h"
+#include "testing/exhaustive_questions.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
@@ -31,7 +31,7 @@ TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
     const auto found = replayed(graph, check::random_plan(graph, seed));
     if (!found || !found->keeps_order) continue;
     for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
-      const auto optimum = exhaustive_optimum(graph, found->arena_bytes, {.objective = objective});
+      const auto optimum = exhaustive_optimum(graph, question_for(found->arena_bytes, objective));
       if (!optimum) continue;
       ++compared;
       const double value = objective == Objective::kEnergy ? found->energy_j : found->time_s;

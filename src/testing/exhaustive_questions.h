@@ -27,6 +27,10 @@ inline bool exact(const CostGraph& graph, Objective objective = Objective::kEner
   return objective == Objective::kEnergy && graph.device.idle_w == 0;
 }
 
+inline problem::Question question_for(Bytes ram, Objective objective = Objective::kEnergy) {
+  return {.budget = ram, .objective = objective, .freedoms = {.reordering = false}};
+}
+
 inline std::string told(uint64_t seed, const PlanOptions& options) {
   return "seed " + std::to_string(seed) + ", " + std::to_string(options.question.budget_bytes()) + " bytes";
 }
