@@ -41,6 +41,7 @@ void conclude(Plan& plan, const CostGraph& original, const Solver& solver, const
   const double value = value_of(plan), bound = solver.bound();
   plan.certificate = solver.certificate();
   plan.lines = solver.lines();
+  plan.separators = solver.separators();
   if (!keeps_order(plan, solver.model())) {  // a warm start of another order: nothing is proved for that
     plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1, plan.status = Status::kFeasible;
     return;

@@ -136,7 +136,7 @@ std::optional<Certificate> Solver::certificate() const {
 }
 
 std::vector<Certificate> Solver::lines() const {
-  return by_product() ? product_.lines() : std::vector<Certificate>{};
+  return by_product() ? product_.hyperplanes() : std::vector<Certificate>{};
 }
 
 double Solver::elapsed() const {

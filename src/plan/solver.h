@@ -42,6 +42,10 @@ class Solver {
   // Of bound(), where a linear program has proved it.
   [[nodiscard]] std::optional<Certificate> certificate() const;
   [[nodiscard]] std::vector<Certificate> lines() const;
+  // What the separators of the bound did; after the proof.
+  [[nodiscard]] std::vector<problem::SeparatorCount> separators() const {
+    return by_product() ? product_.separators() : proof_.separators();
+  }
   [[nodiscard]] Seconds elapsed() const;
 
  private:

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/bound/tolerances.h"
+
 namespace pantoum::plan {
 namespace {
 
-constexpr double kMargin = 1 - 1e-9;
+constexpr size_t kNamed = 3;  // tensors
 
 size_t z(int32_t index) {
   return static_cast<size_t>(index);
@@ -73,17 +75,17 @@ double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
   double most = 0;
   std::vector<Offer> offers;
   for (const OpModel& op : model.ops) {
-    Bytes load = model.staging + working_set(model, op);
+    Bytes live = model.staging + working_set(model, op);
     offers.clear();
     for (const Gap& gap : model.gaps) {
       if (gap.from >= op.stage || gap.to <= op.stage || gap.to == model.never()) continue;
       const TensorModel& tensor = model.tensors[z(gap.tensor)];
       if (tensor.size == 0) continue;
-      load += tensor.size;
+      live += tensor.size;
       offers.push_back({tensor.size, prices[z(gap.tensor)]});
     }
-    load -= model.align - 1;  // what lies on top of the arena need not be rounded up
-    if (load > ram) most = std::max(most, knapsack(offers, load - ram));
+    live -= model.align - 1;  // what lies on top of the arena need not be rounded up
+    if (live > ram) most = std::max(most, knapsack(offers, live - ram));
   }
   return most;
 }
@@ -129,8 +131,8 @@ Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
 
 namespace {
 
-// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may leave when it can be had
-// again.
+// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may be evicted where it can be
+// paged in or recomputed.
 struct Tenant {
   int32_t tensor = 0, heir = -1;
   Bytes bytes = 0;
@@ -170,8 +172,8 @@ std::vector<Tenant> tenants_of(const Model& model) {
     if (tenant.heir >= 0) {
       const TensorModel& heir = model.tensors[z(tenant.heir)];
       const OpModel& update = model.ops[z(heir.producer)];
-      const bool stays = heir.pinned || !(heir.can_page || update.again || (heir.ends_in_aux && model.paging));
-      if (stays && heir.ends_in_ram)
+      const bool retained = heir.pinned || !(heir.can_page || update.again || (heir.ends_in_aux && model.paging));
+      if (retained && heir.ends_in_ram)
         tenant.bytes = std::min(entry.size, heir.size);
       else
         tenant.before = stages_before(model, update);
@@ -181,47 +183,62 @@ std::vector<Tenant> tenants_of(const Model& model) {
   return tenants;
 }
 
+// The leanest choice of an op, with the bytes that are in RAM while it runs under it.
+struct Leanest {
+  const ChoiceModel* choice = nullptr;
+  Bytes bytes = 0;
+};
+
+Leanest leanest_of(const Model& model, const OpModel& op, const std::vector<Tenant>& tenants) {
+  Leanest leanest;
+  for (const ChoiceModel& choice : op.choices) {
+    const std::set<int32_t> held = held_by(choice);
+    Bytes bytes = model.staging + choice.workspace;
+    for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
+    for (const Tenant& tenant : tenants)
+      if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
+    if (leanest.choice == nullptr || bytes < leanest.bytes) leanest = {&choice, bytes};
+  }
+  return leanest;
+}
+
+// The names and sizes of the largest tensors that the choice reads or writes.
+std::string largest_of(const Model& model, const ChoiceModel& choice) {
+  std::vector<int32_t> held(choice.reads);
+  held.insert(held.end(), choice.writes.begin(), choice.writes.end());
+  std::stable_sort(held.begin(), held.end(),
+                   [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
+  held.erase(std::unique(held.begin(), held.end()), held.end());
+  std::string names;
+  for (size_t at = 0; at < std::min(kNamed, held.size()); ++at) {
+    const TensorModel& tensor = model.tensors[z(held[at])];
+    for (const problem::Tensor& given : model.graph->tensors)
+      if (given.id == tensor.id)
+        names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
+                             static_cast<double>(tensor.size) / 1024);
+  }
+  return names;
+}
+
 }  // namespace
 
 WorkingSet least_ram(const Model& model) {
-  WorkingSet worst;
   Bytes start = model.staging;
   for (const TensorModel& tensor : model.tensors)
     if (tensor.start == problem::Home::kRam) start += tensor.size;
-  worst = {start, "what is in RAM when the step starts"};
+  WorkingSet worst{start, "what is in RAM when the step starts"};
   const std::vector<Tenant> tenants = tenants_of(model);
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    Bytes least = -1;
-    const ChoiceModel* leanest = nullptr;
-    for (const ChoiceModel& choice : op.choices) {
-      const std::set<int32_t> held = held_by(choice);
-      Bytes bytes = model.staging + choice.workspace;
-      for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
-      for (const Tenant& tenant : tenants)
-        if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
-      if (least < 0 || bytes < least) least = bytes, leanest = &choice;
-    }
-    if (leanest == nullptr || least <= worst.bytes) continue;
-    worst.bytes = least;
-    std::vector<int32_t> held(leanest->reads);
-    held.insert(held.end(), leanest->writes.begin(), leanest->writes.end());
-    std::stable_sort(held.begin(), held.end(),
-                     [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
-    held.erase(std::unique(held.begin(), held.end()), held.end());
-    std::string names;
-    for (size_t at = 0; at < std::min<size_t>(3, held.size()); ++at) {
-      const TensorModel& tensor = model.tensors[z(held[at])];
-      for (const problem::Tensor& given : model.graph->tensors)
-        if (given.id == tensor.id)
-          names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
-                               static_cast<double>(tensor.size) / 1024);
-    }
+    const Leanest leanest = leanest_of(model, op, tenants);
+    if (leanest.choice == nullptr || leanest.bytes <= worst.bytes) continue;
+    worst.bytes = leanest.bytes;
     for (const problem::Op& given : model.graph->ops)
-      if (given.id == op.id) worst.why = fmt::format("op {} needs together {}", given.name, names);
+      if (given.id == op.id)
+        worst.why = fmt::format("op {} needs together {}", given.name, largest_of(model, *leanest.choice));
   }
-  worst.bytes =
-      std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
+  worst.bytes -= model.align - 1;  // what lies on top of the arena need not be rounded up
+  worst.bytes = std::max<Bytes>(1, worst.bytes);
   return worst;
 }
 

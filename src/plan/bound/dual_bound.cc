@@ -29,7 +29,7 @@ constexpr long double kOneByOne = 0x1p-46L;
 
 }  // namespace
 
-double safe_bound(const std::vector<Column>& columns, const std::vector<Row>& rows,
+double dual_bound(const std::vector<Column>& columns, const std::vector<Row>& rows,
                   const std::vector<double>& multipliers) {
   std::vector<SafeSum> reduced(columns.size());
   SafeSum total;

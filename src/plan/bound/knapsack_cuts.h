@@ -2,15 +2,20 @@
 //
 // Rounding (Chvatal-Gomory): sum of floor(w_i / d) u_i <= floor(capacity / d), for each weight and its half as d.
 // Extended minimal covers: sum over C of u_i <= |C| - 1 where the weights of C exceed the capacity, extended by all
-// that weigh at least as much as the heaviest of C. An item's terms may understate its indicator (a sum that is at most
-// u_i).
+// that weigh at least as much as the heaviest of C.
+// An item's terms may understate its indicator (a sum that is at most u_i).
 #pragma once
 
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
+#include "problem/question.h"
 
 namespace pantoum::plan {
+
+using problem::Bytes;
+
+constexpr double kSome = 1e-6;  // an indicator of no more is 0 at the point
 
 struct KnapsackItem {
   int32_t tensor = -1;  // -1: the op
@@ -21,7 +26,7 @@ struct KnapsackItem {
 };
 
 struct Knapsack {
-  int32_t epoch = 0, op = -1;  // op: that is computed again
+  int32_t segment = 0, op = -1;  // op: that is recomputed
   std::vector<KnapsackItem> items;
   Bytes capacity = 0;
 };

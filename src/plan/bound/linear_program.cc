@@ -155,7 +155,7 @@ int64_t LinearProgram::iterations() const {
 double LinearProgram::proved() const {
   std::vector<double> multipliers(impl_->rows.size());
   for (size_t row = 0; row < multipliers.size(); ++row) multipliers[row] = multiplier(row);
-  return safe_bound(impl_->columns, impl_->rows, multipliers);
+  return dual_bound(impl_->columns, impl_->rows, multipliers);
 }
 
 size_t LinearProgram::forget_slack(size_t first, int rounds) {

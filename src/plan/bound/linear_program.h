@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
 
 namespace pantoum::plan {
 

@@ -1,7 +1,8 @@
 #include "plan/bound/path_cuts.h"
 
 #include <algorithm>
-#include <limits>
+
+#include "plan/bound/relaxation.h"
 
 namespace pantoum::plan {
 namespace {
@@ -12,9 +13,9 @@ size_t z(int32_t index) {
 
 constexpr double kStep = 0.02;  // a wider window must violate by so much more
 
-class Separator {
+class PathSeparator {
  public:
-  Separator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
+  PathSeparator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
       : relaxation_(relaxation),
         model_(relaxation.model()),
         point_(point),
@@ -32,14 +33,14 @@ class Separator {
 
   std::vector<Row> run(const std::function<bool()>& stop) {
     std::vector<Row> cuts;
-    for (int32_t last = 1; last < relaxation_.epochs() && !stop(); ++last) {
+    for (int32_t last = 1; last < relaxation_.segments() && !stop(); ++last) {
       const std::vector<int32_t>& needs = relaxation_.needs(last);
       if (needs.empty()) continue;
       std::vector<double> worst(needs.size(), 1 - tolerance_);
       std::fill(ins_.begin(), ins_.end(), 0.0), std::fill(computes_.begin(), computes_.end(), 0.0);
-      add_epoch(last);
+      add_segment(last);
       for (int32_t first = last - 1; first >= 0; --first) {
-        add_epoch(first);
+        add_segment(first);
         evaluate(first, last);
         for (size_t need = 0; need < needs.size(); ++need) {
           if (value_[z(needs[need])] >= worst[need] - step_) continue;
@@ -52,15 +53,15 @@ class Separator {
   }
 
  private:
-  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be computed again, to tensors
-  // that have no columns.
+  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors that
+  // have no columns.
   [[nodiscard]] double at(int32_t column) const { return column < 0 ? 0 : std::max(0.0, point_[z(column)]); }
 
-  void add_epoch(int32_t epoch) {
+  void add_segment(int32_t segment) {
     for (size_t tensor = 0; tensor < ins_.size(); ++tensor)
-      ins_[tensor] += at(relaxation_.paged_in(epoch, static_cast<int32_t>(tensor)));
+      ins_[tensor] += at(relaxation_.paged_in(segment, static_cast<int32_t>(tensor)));
     for (size_t op = 0; op < computes_.size(); ++op)
-      computes_[op] += at(relaxation_.again(epoch, static_cast<int32_t>(op)));
+      computes_[op] += at(relaxation_.recomputed(segment, static_cast<int32_t>(op)));
   }
 
   // Does a path cut count what was written rather than what was read?
@@ -82,8 +83,10 @@ class Separator {
       const TensorModel& entry = model_.tensors[z(tensor)];
       via_[z(tensor)] = -1;
       value_[z(tensor)] = 1;
-      const bool free = relaxation_.birth(tensor) >= first || (first == 0 && relaxation_.birth(tensor) < 0);
-      if (entry.pinned || relaxation_.birth(tensor) > last || (relaxation_.born(tensor) && free)) continue;
+      const bool free =
+          relaxation_.definition_segment(tensor) >= first || (first == 0 && relaxation_.definition_segment(tensor) < 0);
+      if (entry.pinned || relaxation_.definition_segment(tensor) > last || (relaxation_.defined(tensor) && free))
+        continue;
       double made = 0;
       if (entry.producer >= 0) {
         made = computes_[z(entry.producer)];
@@ -109,11 +112,12 @@ class Separator {
       else if (once)
         add(out);
       else
-        for (int32_t epoch = first; epoch <= last; ++epoch) add(relaxation_.paged_in(epoch, tensor));
+        for (int32_t segment = first; segment <= last; ++segment) add(relaxation_.paged_in(segment, tensor));
       if (via_[z(tensor)] < 0) break;
     }
     const int32_t producer = model_.tensors[z(tensor)].producer;
-    for (int32_t epoch = first; producer >= 0 && epoch <= last; ++epoch) add(relaxation_.again(epoch, producer));
+    for (int32_t segment = first; producer >= 0 && segment <= last; ++segment)
+      add(relaxation_.recomputed(segment, producer));
     return row;
   }
 
@@ -129,8 +133,7 @@ class Separator {
 
 std::vector<Row> path_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
                            const std::function<bool()>& stop) {
-  if (!relaxation.model().uses(Switch::kPathCuts)) return {};
-  return Separator(relaxation, point, tolerance).run(stop);
+  return PathSeparator(relaxation, point, tolerance).run(stop);
 }
 
 }  // namespace pantoum::plan

@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
 #include "plan/bound/sparse_matrix.h"
 
 namespace pantoum::plan {
@@ -30,16 +30,16 @@ class PrimalDual {
 
   [[nodiscard]] const std::vector<double>& point() const { return point_; }  // by column; nearly within the rows
   [[nodiscard]] double value() const { return best_ * cost_scale_; }         // what the best multipliers prove, about
-  [[nodiscard]] double proved() const;                                       // and surely (safe_bound.h)
+  [[nodiscard]] double proved() const;                                       // and surely (dual_bound.h)
   [[nodiscard]] size_t rows() const { return rows_.size(); }
   [[nodiscard]] const Row& row(size_t index) const { return rows_[index]; }
   [[nodiscard]] double multiplier(size_t index) const {
-    return lines_[index].best_y * lines_[index].scale * cost_scale_;
+    return states_[index].best_y * states_[index].scale * cost_scale_;
   }
   [[nodiscard]] int64_t iterations() const { return iterations_; }  // so far
 
  private:
-  struct Line {  // of a row
+  struct RowState {
     double scale = 1, y = 0, best_y = 0;
     int idle_rounds = 0;
   };
@@ -55,7 +55,7 @@ class PrimalDual {
   std::vector<double> unit_, cost_, low_, high_;  // by column, scaled to an upper bound of 1 and a largest cost of 1
   double cost_scale_ = 1;
   std::vector<Row> rows_;
-  std::vector<Line> lines_;
+  std::vector<RowState> states_;
   bool assembled_ = false;
 
   SparseMatrix matrix_;

@@ -26,7 +26,7 @@ std::pair<int32_t, int32_t> ProofTree::split(int32_t place, int32_t column) {
 }
 
 Certificate ProofTree::certificate(double bound, const PlanOptions& options) const {
-  Certificate certificate = question(relaxation_, options);
+  Certificate certificate = empty_certificate(relaxation_, options);
   certificate.bound = bound;
   std::vector<int32_t> number(rows_.size(), -1), rest{kRoot};
   while (!rest.empty()) {

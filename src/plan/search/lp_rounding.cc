@@ -17,24 +17,24 @@ class Rounding {
   [[nodiscard]] GapPolicy round(int32_t gap) const {
     const Gap& span = model_.gaps[z(gap)];
     GapPolicy policy{.evict = span.to, .again = span.to, .until = span.to, .fetch = span.to};
-    // An epoch opens right after the boundary of the one before it.
-    int32_t epoch = relaxation_.epoch_of(span.from) + 1;
-    const int32_t last = relaxation_.epoch_of(span.to);
+    // A segment opens right after the boundary of the one before it.
+    int32_t segment = relaxation_.segment_of(span.from) + 1;
+    const int32_t last = relaxation_.segment_of(span.to);
     int32_t left = span.from;
-    while (epoch <= last && stays(epoch, span.tensor)) left = relaxation_.boundary(epoch++ - 1);
-    if (epoch > last) return policy;
+    while (segment <= last && stays(segment, span.tensor)) left = relaxation_.boundary(segment++ - 1);
+    if (segment > last) return policy;
     policy.evict = left;
     policy.page =
         may_page(model_, gap) && (!may_drop(model_, gap) || value(relaxation_.paged_out(span.tensor)) > kHalf);
     int32_t back = last;
-    while (back > epoch && stays(back, span.tensor)) --back;
+    while (back > segment && stays(back, span.tensor)) --back;
     if (back < last) policy.again = std::max(left + 1, relaxation_.boundary(back - 1) + 1);
     return policy;
   }
 
  private:
-  [[nodiscard]] bool stays(int32_t epoch, int32_t tensor) const {
-    const int32_t column = relaxation_.in_ram(epoch, tensor);
+  [[nodiscard]] bool stays(int32_t segment, int32_t tensor) const {
+    const int32_t column = relaxation_.in_ram(segment, tensor);
     return column < 0 || point_[z(column)] >= kHalf;  // nothing is known of what only some choices read
   }
   [[nodiscard]] double value(int32_t column) const { return column < 0 ? 0 : point_[z(column)]; }

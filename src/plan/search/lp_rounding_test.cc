@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/bound/boundaries.h"
 #include "plan/search/search.h"
 #include "testing/random_graph.h"
 
