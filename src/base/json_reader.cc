@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 namespace pantoum::base {
@@ -139,6 +140,10 @@ std::vector<std::pair<int64_t, int64_t>> JsonNode::integers_by_id() const {
     entries.emplace_back(id, node.integer(0, kLargestInteger));
   }
   return entries;
+}
+
+bool JsonNode::null() const {
+  return value_ != nullptr && value_->is_null();
 }
 
 int64_t JsonNode::integer(int64_t least, int64_t most) const {

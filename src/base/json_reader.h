@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,7 +42,7 @@ class JsonNode {
   [[nodiscard]] size_t array() const;                  // how many items; no array: an error, 0
   [[nodiscard]] std::vector<std::pair<int64_t, int64_t>> integers_by_id() const;  // {"3": 17}
 
-  [[nodiscard]] bool null() const { return value_ != nullptr && value_->is_null(); }
+  [[nodiscard]] bool null() const;
   [[nodiscard]] int64_t integer(int64_t least, int64_t most) const;
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] bool boolean() const;

@@ -72,7 +72,7 @@ TEST(CheckCertificate, ProvesThatATensorMustBeComputedAgain) {
   roomy.question.budget = 301;
   EXPECT_EQ(refusal(roomy), "E0805 the cover of 100 bytes does not exceed 100 @ x-certificate.rows[1]");
   Certificate kept = asked(rows);
-  kept.remat = false;
+  kept.question.freedoms.recomputing = false;
   expect_just_below(proved(kept), 6);  // 1 J at least: the multipliers are not the best for paging
   kept.rows = {{Rule::kNeed, {3, 0}, 7}, {Rule::kCover, {2, -1, 0, 1, 0}, 7}, {Rule::kStored, {3, 0}, 4}};
   expect_just_below(proved(kept), 12);  // out and in again
@@ -372,12 +372,12 @@ TEST(CheckCertificate, CountsAnOutputInsideALargerInputOnce) {
   const Certificate certificate = asked({{Rule::kCover, {2, -1, 0, 1, 0}, 1}});
   EXPECT_EQ(refusal(certificate, graph), "E0805 the cover of 100 bytes does not exceed 150 @ x-certificate.rows[0]");
   Certificate apart = certificate;
-  apart.in_place = false;
+  apart.question.freedoms.in_place = false;
   EXPECT_GT(proved(apart, graph), 4.99);
 }
 
 problem::Plan whole_plan() {
-  problem::Plan plan{.budget_bytes = 251};
+  problem::Plan plan{.question = {.budget = 251}};
   for (const int64_t op : {0, 1, 0, 2, 3, 4})
     plan.instructions.push_back({.what = problem::Do::kCompute, .subject = op});
   plan.graph = step_graph();
@@ -404,7 +404,7 @@ TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for 251 bytes, and the plan's budget is 252 @ x-certificate.question.budget_bytes");
   plan = whole_plan();
-  plan.certificate->deadline = 10;
+  plan.certificate->question.deadline = 10;
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for plans within 10 s, and the plan need not be @ x-certificate.question.deadline_s");
   plan.question.deadline = 9;
@@ -425,7 +425,7 @@ problem::Plan lined_plan() {
   plan.certificate.reset();
   plan.bound = {.edp_js = 24.9};
   plan.lines = {asked({}), asked({{Rule::kWork, {}, 1}}), asked({{Rule::kWork, {}, 1}})};
-  plan.lines[1].objective = problem::Objective::kTime;
+  plan.lines[1].question.objective = problem::Objective::kTime;
   plan.lines[2].second_price = 1;
   return plan;
 }
@@ -454,11 +454,38 @@ TEST(CheckBound, ProvesAProductByItsLines) {
 
 TEST(CheckBound, RefusesACertificateOfALimitThatThePlanNeedNotKeep) {
   problem::Plan plan = whole_plan();
-  plan.certificate->most_energy = 7;
+  plan.certificate->question.energy_limit = 7;
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for plans of at most 7 J, and the plan need not be @ x-certificate.question.energy_limit_j");
   plan.question.energy_limit = 6.5;
   EXPECT_EQ(bound_refusal(plan), "accepted");
+}
+
+TEST(CheckBound, RefusesACertificateOfFewerFreedomsThanThePlanHas) {
+  using problem::Freedoms;
+  const std::pair<bool Freedoms::*, const char*> all[] = {{&Freedoms::paging, "page"},
+                                                          {&Freedoms::recomputing, "recompute"},
+                                                          {&Freedoms::in_place, "compute in place"},
+                                                          {&Freedoms::reordering, "reorder"},
+                                                          {&Freedoms::numerics, "change numerics"}};
+  for (const auto& [freedom, does] : all) {
+    problem::Plan plan = whole_plan();
+    plan.question.freedoms.*freedom = true;
+    plan.certificate->question.freedoms.*freedom = false;
+    EXPECT_TRUE(bound_refusal(plan).starts_with(std::string("E0805 is for plans that may not ") + does +
+                                                ", and the plan may @ x-certificate.question.freedoms."))
+        << bound_refusal(plan);
+    plan.question.freedoms.*freedom = false;
+    EXPECT_EQ(bound_refusal(plan), "accepted");
+    plan.certificate->question.freedoms.*freedom = true;  // more than the plan has: its bound holds for fewer
+    EXPECT_EQ(bound_refusal(plan), "accepted");
+    problem::Plan lined = lined_plan();
+    lined.question.freedoms.*freedom = true;
+    for (Certificate& line : lined.lines) line.question.freedoms.*freedom = true;
+    EXPECT_EQ(bound_refusal(lined, 40), "accepted");
+    lined.lines.back().question.freedoms.*freedom = false;
+    EXPECT_TRUE(bound_refusal(lined, 40).ends_with(" 2")) << bound_refusal(lined, 40);
+  }
 }
 
 TEST(CheckBound, RefusesBoundsThatAreTooHigh) {

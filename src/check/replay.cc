@@ -36,7 +36,6 @@ class Replay {
         arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
     in_storage_.assign(graph.tensors.size(), false);
     stored_s_.assign(graph.tensors.size(), 0);
-    writing_until_s_.assign(graph.tensors.size(), kNotWriting);
     computed_.assign(graph.ops.size(), false);
     uses_.resize(graph.tensors.size());
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
@@ -62,8 +61,6 @@ class Replay {
   }
 
  private:
-  static constexpr double kNotWriting = -1;
-
   struct Range {
     int64_t at, size;
   };
@@ -231,11 +228,10 @@ class Replay {
     return apart(workspace, taken, "the workspace overlaps an output");
   }
 
-  // Computed again where it is: the same bits.
+  // Recomputed where it is: the same bits. `busy_s` waits for a page_out of them, too.
   Result<void> rewrite(size_t index, int64_t at, double& begin) {
     const Block& block = arena_.block(index);
     if (block.at != at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
-    if (writing(index)) return broken(named(index) + " is rewritten while it is being paged out");
     begin = std::max(begin, block.busy_s);
     return {};
   }
@@ -251,7 +247,6 @@ class Replay {
         if (block.at != range.at || block.size < range.size)
           return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
                                     named(source), block.at, block.size));
-        if (writing(source)) return broken(named(source) + " is overwritten while it is being paged out");
         allowed = static_cast<int64_t>(source);
         if (std::find(taken_over.begin(), taken_over.end(), source) == taken_over.end()) taken_over.push_back(source);
         begin = std::max(begin, block.busy_s);
@@ -292,7 +287,6 @@ class Replay {
     Block& block = arena_.block(index);
     PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
     block.busy_s = std::max(block.busy_s, end);
-    writing_until_s_[index] = end;
     store(index, end);
     found_.counts.page_out += 1;
     return {};
@@ -315,8 +309,7 @@ class Replay {
   Result<void> free(size_t index) {
     if (!arena_.holds(index)) return broken(named(index) + " is freed and not in RAM");
     if (tensor(index).pinned) return broken(named(index) + " is freed and pinned");
-    writing_until_s_[index] = kNotWriting;  // whoever takes the bytes waits for the write: they stay busy
-    arena_.release(index);
+    arena_.release(index);  // whoever takes the bytes waits for a page_out of them: they stay busy
     found_.counts.free += 1;
     return {};
   }
@@ -357,7 +350,6 @@ class Replay {
     stored_s_[index] = from;
     uses_[index].ever = true;
   }
-  [[nodiscard]] bool writing(size_t index) const { return writing_until_s_[index] > now_s_; }
   void note_peak(int64_t workspace) {
     found_.peak_bytes = std::max(found_.peak_bytes, arena_.bytes_held() + workspace);
   }
@@ -370,7 +362,6 @@ class Replay {
   Arena arena_;
   std::vector<bool> in_storage_;         // by tensor
   std::vector<double> stored_s_;         // by tensor: its copy in storage is whole from then on
-  std::vector<double> writing_until_s_;  // by tensor: the end of its page_out
   std::vector<bool> computed_;           // by op
   std::vector<int64_t> first_computed_;  // op ids in the order of their first computations
   std::vector<StorageUse> uses_;         // by tensor

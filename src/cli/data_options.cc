@@ -63,30 +63,30 @@ data::Wanted wanted_of(const ir::Graph& training) {
 
 }  // namespace
 
-void add_data_options(CLI::App& verb, DataWords& words) {
+void add_data_options(Verb& verb, DataWords& words) {
   verb.add_option("--data", words.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
-      ->required();
+      .required();
   verb.add_option("--test-data", words.test_data, "the test set, where --data does not hold it");
   verb.add_option("--label-column", words.label_columns,
                   "CSV: the labels' columns, by name or number from 0; the last without it")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .separated_by(',')
+      .one_value_each();
   verb.add_option("--normalize", words.normalize,
                   "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float inputs; once, or once for each channel")
-      ->allow_extra_args(false);
+      .one_value_each();
   verb.add_option("--augment", words.augment, "random changes of training images: flip, vflip, crop:PIXELS")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .separated_by(',')
+      .one_value_each();
   verb.add_option("--prefetch", words.prefetch,
                   "batches made ahead on a thread of their own; their bytes are part of --ram")
-      ->check(CLI::Range(0, 64));
+      .within(0, 64);
   add_feature_option(verb, words.feature_cache);
   verb.add_option("--cache", words.cache,
                   "folder for data that cannot be read in place (beside the weights without it)");
 }
 
-void add_feature_option(CLI::App& verb, std::string& feature_cache) {
+void add_feature_option(Verb& verb, std::string& feature_cache) {
   verb.add_option(
       "--feature-cache", feature_cache,
       "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");

@@ -1,10 +1,10 @@
 // The options that say where samples come from and what is done to them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "data/dataset.h"
 #include "data/preparation.h"
 #include "ir/graph.h"
@@ -18,8 +18,8 @@ struct DataWords {
   std::string feature_cache;  // "": none; else bytes
 };
 
-void add_data_options(CLI::App& verb, DataWords& words);
-void add_feature_option(CLI::App& verb, std::string& feature_cache);
+void add_data_options(Verb& verb, DataWords& words);
+void add_feature_option(Verb& verb, std::string& feature_cache);
 
 // --normalize and --augment. E0120 what is no mean and deviation, or no augmentation.
 [[nodiscard]] Result<data::Preparation> preparation_of(const DataWords& words);

@@ -1,7 +1,7 @@
 // An evaluation as users read it: words for the terminal, keys for the run log.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

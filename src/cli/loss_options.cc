@@ -103,14 +103,14 @@ bool LossWords::perplexity() const {
   return contains(metrics, "perplexity");
 }
 
-void add_loss_options(CLI::App& verb, LossWords& words) {
+void add_loss_options(Verb& verb, LossWords& words) {
   verb.add_option("--loss", words.losses,
                   fmt::format("[OUTPUT=]LOSS[,weight=W][,KEY=VALUE]: {}; once for each output that has targets",
                               fmt::join(known_losses(), ", ")))
-      ->allow_extra_args(false);
+      .one_value_each();
   verb.add_option("--metrics", words.metrics, "measured beside loss and accuracy: top5, mae, perplexity")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .separated_by(',')
+      .one_value_each();
 }
 
 Result<std::vector<LossTerm>> losses_of(const LossWords& words) {

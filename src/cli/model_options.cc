@@ -43,8 +43,8 @@ Result<plan::Without> without_of(const std::vector<std::string>& names) {
 
 }  // namespace
 
-void add_model_options(CLI::App& verb, ModelWords& words) {
-  verb.add_option("--batch", words.batch, "samples per step")->check(CLI::PositiveNumber);
+void add_model_options(Verb& verb, ModelWords& words) {
+  verb.add_option("--batch", words.batch, "samples per step").positive();
   add_loss_options(verb, words.loss);
   add_optimizer_options(verb, words.optimizer);
   verb.add_option("--seed", words.seed, "shuffling and dropout");
@@ -54,10 +54,10 @@ void add_model_options(CLI::App& verb, ModelWords& words) {
   verb.add_option("--freeze-stats", words.freeze_stats,
                   "globs of running statistics: these batch norms use them as they are, in training too");
   verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
-      ->check(CLI::IsMember({"ram", "aux", "auto"}));
+      .one_of({"ram", "aux", "auto"});
 }
 
-void add_plan_options(CLI::App& verb, PlanWords& words) {
+void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--ram", words.ram, "budget in bytes, with its unit (256KiB); the device's RAM without it");
   verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file");
   verb.add_option("--rom", words.rom,
@@ -65,26 +65,26 @@ void add_plan_options(CLI::App& verb, PlanWords& words) {
   add_limit_options(verb, words.limits);
   verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
   verb.add_option("--objective", words.objective, "energy, time, or edp (energy times time)")
-      ->check(CLI::IsMember({"energy", "time", "edp"}));
+      .one_of({"energy", "time", "edp"});
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
   verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")
-      ->check(CLI::PositiveNumber);
+      .positive();
   verb.add_flag("--no-paging", words.no_paging, "recompute only");
   verb.add_flag("--no-remat", words.no_remat, "page only");
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
   verb.add_flag("--small-saves", words.small_saves,
                 "signs and window taps in place of activations: less RAM, but plans are proved less near to the least");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
-  verb.add_option("--threads", words.threads, "for kernels; all cores without it")->check(CLI::PositiveNumber);
+  verb.add_option("--threads", words.threads, "for kernels; all cores without it").positive();
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
-      ->check(CLI::IsMember({"auto", "onednn", "portable"}));
+      .one_of({"auto", "onednn", "portable"});
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
   verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
   verb.add_option("--disable", words.disable,
                   "switch an optional pass off: paging, remat, inplace, layouts, fusions, updates");
-  verb.add_option("--without", words.without, without_help())->delimiter(',');
+  verb.add_option("--without", words.without, without_help()).separated_by(',');
 }
 
 Result<pipeline::ModelOptions> model_options(const ModelWords& words) {

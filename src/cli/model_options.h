@@ -1,12 +1,12 @@
 // The options that plan and train share: the model, how it is trained, and what the planner may do.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
+#include "cli/options.h"
 #include "cli/step_limits.h"
 #include "pipeline/pipeline.h"
 
@@ -33,8 +33,8 @@ struct PlanWords {
   std::vector<std::string> dump_after, disable, without;
 };
 
-void add_model_options(CLI::App& verb, ModelWords& words);
-void add_plan_options(CLI::App& verb, PlanWords& words);
+void add_model_options(Verb& verb, ModelWords& words);
+void add_plan_options(Verb& verb, PlanWords& words);
 
 [[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);

@@ -45,20 +45,19 @@ Result<void> set_at_most(const std::string& text, pipeline::PlanRequest& request
 
 }  // namespace
 
-void add_limit_options(CLI::App& verb, LimitWords& words) {
+void add_limit_options(Verb& verb, LimitWords& words) {
   verb.add_option("--deadline", words.deadline, "of one step: 450ms, or 1.3x of the step with unlimited RAM");
   verb.add_option("--at-most", words.at_most, "a limit that no step exceeds: energy=3.2J, time=450ms; may be repeated");
   verb.add_option("--finish-within", words.finish_within,
                   "deadline of the whole training: 2h, in equal parts per step");
 }
 
-void add_length_options(CLI::App& verb, TrainingLength& length) {
+void add_length_options(Verb& verb, TrainingLength& length) {
   verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within and for `pantoum emit`")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch")
-      ->check(CLI::PositiveNumber);
+      .positive();
+  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch").positive();
   verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs")
-      ->check(CLI::PositiveNumber);
+      .positive();
 }
 
 Result<void> set_limits(const LimitWords& words, pipeline::PlanRequest& request) {

@@ -44,22 +44,26 @@ Result<PlanCommand> command_of(const problem::Plan& plan, const std::string& pat
     return fail("E0293", "the plan does not say which model it is of", path,
                 "make it with `pantoum plan MODEL ... -o FILE`");
   PlanCommand command;
-  CLI::App app;
-  app.allow_extras();
-  app.add_option("MODEL", command.model.model);
-  add_model_options(app, command.model);
-  add_plan_options(app, command.plan);
-  add_length_options(app, command.length);
-  add_feature_option(app, command.feature_cache);
+  CommandLine line("plan", "", "");
+  Verb verb = line.add_verb("plan", "");
+  std::string ignored;
+  bool ignored_flag = false;
+  verb.add_option("MODEL", command.model.model);
+  add_model_options(verb, command.model);
+  add_plan_options(verb, command.plan);
+  add_length_options(verb, command.length);
+  add_feature_option(verb, command.feature_cache);
   for (const char* other : {"-o,--output", "--binary-out", "--costgraph-out", "--write-min-plan", "--warm-start",
                             "--planner", "--page-file", "--format"})
-    app.add_option_function<std::string>(other, [](const std::string&) {});
-  try {
-    app.parse(std::vector<std::string>(plan.command.rbegin(), plan.command.rend()));
-  } catch (const CLI::ParseError& error) {
-    return fail("E0293", fmt::format("the command that made the plan is not understood: {}", error.what()), path,
-                "plan again with this release");
-  }
+    verb.add_option(other, ignored);
+  verb.add_flag("--require-gap", ignored_flag);
+  verb.does([]() -> Result<int> { return 0; });
+  std::vector<const char*> words{"pantoum", "plan"};
+  for (const std::string& word : plan.command) words.push_back(word.c_str());
+  const auto parsed = line.parse(static_cast<int>(words.size()), words.data());
+  if (!parsed)
+    return fail("E0293", fmt::format("the command that made the plan is not understood: {}", parsed.error().message),
+                path, "plan again with this release");
   return command;
 }
 
@@ -218,39 +222,37 @@ std::vector<std::string> target_names() {
 
 }  // namespace
 
-void add_emit(CLI::App& app, Action& chosen) {
+void add_emit(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("emit", "a C project that trains on a device, as planned");
-  verb->add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote")->required();
-  verb->add_option("--target", options->target, "the device's processor")
-      ->required()
-      ->check(CLI::IsMember(target_names()));
-  verb->add_option("--board", options->board, "where it runs; a board of the target's own without it");
-  verb->add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
-  verb->add_option("--stack", options->stack, "part of the RAM that is the stack's");
-  verb->add_flag("--check-blocks", options->check_blocks,
-                 "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
-  verb->add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
-  verb->add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
-  verb->add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
-  verb->add_option("--lr", options->lr, "learning rate; the planned one without it");
-  add_schedule_options(*verb, options->rate);
-  verb->add_option("--steps", options->steps,
-                   "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--samples", options->samples,
-                   "how many of --data's samples the project holds, the first ones; all of them without it")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--test-samples", options->test_samples,
-                   "how many of the test set's samples it holds, for an evaluation at the end; none without it")
-      ->check(CLI::PositiveNumber);
-  verb->add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
-  verb->add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
-  verb->add_option("--label-column", options->data.label_columns, "CSV: the label's column");
-  verb->add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
-  verb->add_option("-o,--output", options->output, "the project's folder")->required();
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return emit_project(*options); }; });
+  Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
+  verb.add_option("PLAN", options->plan, "a plan that `pantoum plan MODEL ... -o` wrote").required();
+  verb.add_option("--target", options->target, "the device's processor").required().one_of(target_names());
+  verb.add_option("--board", options->board, "where it runs; a board of the target's own without it");
+  verb.add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
+  verb.add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb.add_flag("--check-blocks", options->check_blocks,
+                "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
+  verb.add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");
+  verb.add_option("--model", options->model, "the model, where it is no longer where it was when it was planned");
+  verb.add_option("--weights", options->weights, "safetensors whose tensors replace the model's, by name");
+  verb.add_option("--lr", options->lr, "learning rate; the planned one without it");
+  add_schedule_options(verb, options->rate);
+  verb.add_option("--steps", options->steps,
+                  "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
+      .positive();
+  verb.add_option("--samples", options->samples,
+                  "how many of --data's samples the project holds, the first ones; all of them without it")
+      .positive();
+  verb.add_option("--test-samples", options->test_samples,
+                  "how many of the test set's samples it holds, for an evaluation at the end; none without it")
+      .positive();
+  verb.add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
+  verb.add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
+  verb.add_option("--label-column", options->data.label_columns, "CSV: the label's column");
+  verb.add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
+  verb.add_option("-o,--output", options->output, "the project's folder").required();
+  add_common(verb, options->common);
+  verb.does([options] { return emit_project(*options); });
 }
 
 }  // namespace pantoum::cli

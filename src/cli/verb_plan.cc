@@ -122,28 +122,28 @@ std::vector<std::string> planners() {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& chosen, const Words& words) {
+void add_plan(CommandLine& line, const Words& words) {
   auto options = std::make_shared<Options>();
   options->words = &words;
-  CLI::App* verb = app.add_subcommand("plan", "plans one training step into a RAM budget");
-  verb->add_option("MODEL", options->model.model, "an ONNX model");
-  verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
-  verb->add_option("-o,--output", options->output, "the plan, as JSON");
-  verb->add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
-  verb->add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
-  verb->add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
-  verb->add_option("--warm-start", options->plan.warm_start,
-                   "a plan of the same step; the answer is never worse where it fits");
-  verb->add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
-      ->check(CLI::IsMember(planners()));
-  verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
-  verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
-  add_model_options(*verb, options->model);
-  add_plan_options(*verb, options->plan);
-  add_feature_option(*verb, options->feature_cache);
-  add_length_options(*verb, options->length);
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return make(*options); }; });
+  Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
+  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("-o,--output", options->output, "the plan, as JSON");
+  verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
+  verb.add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
+  verb.add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
+  verb.add_option("--warm-start", options->plan.warm_start,
+                  "a plan of the same step; the answer is never worse where it fits");
+  verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
+      .one_of(planners());
+  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
+  add_model_options(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_feature_option(verb, options->feature_cache);
+  add_length_options(verb, options->length);
+  add_common(verb, options->common);
+  verb.does([options] { return make(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -170,16 +170,15 @@ Result<int> run_firmware(const Options& options) {
 
 }  // namespace
 
-void add_run_firmware(CLI::App& app, Action& chosen) {
+void add_run_firmware(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("run-firmware", "builds and runs an emitted project, and compares it with the host");
-  verb->add_option("DIR", options->folder, "the project")->required();
-  verb->add_option("--steps", options->steps, "steps of the whole training; as many as it was emitted for without it");
-  verb->add_flag("--fresh", options->fresh, "from the beginning: an empty storage");
-  verb->add_flag("--count", options->count, "instructions of a step, by kernel, by a plugin of QEMU that cc builds");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return run_firmware(*options); }; });
+  Verb verb = line.add_verb("run-firmware", "builds and runs an emitted project, and compares it with the host");
+  verb.add_option("DIR", options->folder, "the project").required();
+  verb.add_option("--steps", options->steps, "steps of the whole training; as many as it was emitted for without it");
+  verb.add_flag("--fresh", options->fresh, "from the beginning: an empty storage");
+  verb.add_flag("--count", options->count, "instructions of a step, by kernel, by a plugin of QEMU that cc builds");
+  add_common(verb, options->common);
+  verb.does([options] { return run_firmware(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -75,23 +75,22 @@ Result<int> sweep(const Options& options) {
 
 }  // namespace
 
-void add_sweep(CLI::App& app, Action& chosen) {
+void add_sweep(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
-  verb->add_option("MODEL", options->model.model, "an ONNX model");
-  verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
-  verb->add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
-      ->required();
-  verb->add_option("--planners", options->planners, "some of " + planner_names())->delimiter(',');
-  verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
-  add_model_options(*verb, options->model);
-  add_plan_options(*verb, options->plan);
-  add_length_options(*verb, options->length);
-  verb->remove_option(verb->get_option("--dump-after"));
-  verb->get_option("--ram")->description("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")->required();
-  verb->get_option("--time-limit")->description("for planning one budget with one planner");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return sweep(*options); }; });
+  Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
+  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
+  verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
+  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  add_model_options(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_length_options(verb, options->length);
+  verb.remove_option("--dump-after");
+  verb.option("--ram").described("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB").required();
+  verb.option("--time-limit").described("for planning one budget with one planner");
+  add_common(verb, options->common);
+  verb.does([options] { return sweep(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -333,30 +333,30 @@ Result<int> train_model(Options options) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Action& chosen) {
+void add_train(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("train", "trains a model inside a RAM budget");
-  verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
-  verb->add_option("-o,--output", options->output, "the trained weights (safetensors)")->required();
-  verb->add_option("--epochs", options->epochs, "passes over the training set")->check(CLI::PositiveNumber);
-  verb->add_option("--plan", options->plan_input, "a plan made earlier for this step");
-  verb->add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
-  verb->add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
-  verb->add_option("--log-every", options->log_every, "steps between lines of the run log")->check(CLI::PositiveNumber);
-  verb->add_option("--report", options->report, "an HTML page about plan and run");
-  verb->add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
-  verb->add_option("--resume", options->resume, "a checkpoint to go on from");
-  verb->add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
-  verb->add_option("--checkpoint-every", options->checkpoint_every,
-                   "steps between checkpoints; 0: only when interrupted")
-      ->check(CLI::NonNegativeNumber);
-  verb->add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
-  add_run_options(*verb, options->run);
-  add_data_options(*verb, options->data);
-  add_model_options(*verb, options->model);
-  add_plan_options(*verb, options->plan);
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return train_model(*options); }; });
+  Verb verb = line.add_verb("train", "trains a model inside a RAM budget");
+  verb.add_option("MODEL", options->model.model, "an ONNX model").required();
+  verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required();
+  verb.add_option("--epochs", options->epochs, "passes over the training set").positive();
+  verb.add_option("--plan", options->plan_input, "a plan made earlier for this step");
+  verb.add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
+  verb.add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
+  verb.add_option("--log-every", options->log_every, "steps between lines of the run log").positive();
+  verb.add_option("--report", options->report, "an HTML page about plan and run");
+  verb.add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
+  verb.add_option("--resume", options->resume, "a checkpoint to go on from");
+  verb.add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
+  verb.add_option("--checkpoint-every", options->checkpoint_every,
+                  "steps between checkpoints; 0: only when interrupted")
+      .not_negative();
+  verb.add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
+  add_run_options(verb, options->run);
+  add_data_options(verb, options->data);
+  add_model_options(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_common(verb, options->common);
+  verb.does([options] { return train_model(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -233,14 +233,17 @@ class Construction {
       choice.writes.push_back(static_cast<int>(position));
     if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
       choice.overwrites = ir::in_place_pairs(graph_, op);
-    std::erase_if(choice.overwrites,
-                  [&](const auto& pair) { return is_in_rom(op.inputs[static_cast<size_t>(pair.second)]); });
+    std::erase_if(choice.overwrites, [&](const auto& pair) {
+      return !yields(op.inputs[static_cast<size_t>(pair.second)], op.outputs[static_cast<size_t>(pair.first)]);
+    });
     return choice;
   }
 
-  [[nodiscard]] bool is_in_rom(ir::ValueId value) const {
-    const int64_t tensor = built_.tensor_of[static_cast<size_t>(value)];
-    return built_.graph.tensors[static_cast<size_t>(tensor)].start == Home::kRom;
+  // May the input's bytes become the output's? Nothing writes rom; what is pinned yields to its successor alone.
+  [[nodiscard]] bool yields(ir::ValueId input, ir::ValueId output) const {
+    const Tensor& source = built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(input)])];
+    if (source.start == Home::kRom) return false;
+    return !source.pinned || source.next == built_.tensor_of[static_cast<size_t>(output)];
   }
 
   // None: the kernel does not compute these shapes.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "pantoum/result.h"
 
 namespace pantoum::data {

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "emit/inference_form.h"
 #include "import/onnx.h"
+#include "import/onnx_messages.h"
 #include "testing/evaluate.h"
 #include "weights/safetensors.h"
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <map>
 
-#include "import/onnx_proto.h"
+#include "import/onnx_messages.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::import {

@@ -145,19 +145,21 @@ Question read_parts(const JsonNode& root) {
   return question;
 }
 
-// A `pantoum.plan/1` does not say what it was free to do: no more than its certificate, where it has one, says.
-Question read_asked(const JsonNode& root, bool whole, const std::optional<Certificate>& certificate) {
+// A `pantoum.plan/1` does not say what it was free to do: no more than what proves its bound, where there is any, says.
+Question read_asked(const JsonNode& root, bool whole, const Plan& plan) {
   Question parts = read_parts(root);
   if (!whole) {
-    if (certificate) parts.freedoms = certificate->question.freedoms;
+    if (plan.certificate) parts.freedoms = plan.certificate->question.freedoms;
+    if (!plan.lines.empty()) parts.freedoms = plan.lines.front().question.freedoms;
     return parts;
   }
-  Question question = read_question(root.need(kQuestion));
+  const JsonNode asked = root.need(kQuestion);
+  Question question = read_question(asked);
+  if (!question.budget) asked.need("budget_bytes").error("a plan is for some budget", "plan again, with --ram");
   parts.freedoms = question.freedoms;
   if (!(parts == question))
-    root.need(kQuestion).error(
-        "the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) differ",
-        "plan again, or make them agree");
+    asked.error("the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) differ",
+                "plan again, or make them agree");
   return question;
 }
 
@@ -182,13 +184,13 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has("status")) plan.status = static_cast<Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
   if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
-  plan.question = read_asked(root, schema == kSchema, plan.certificate);
   if (root.has(kCommand))
     for (size_t word = 0, words = root.need(kCommand).array(); word < words; ++word)
       plan.command.push_back(root.need(kCommand).item(word).text());
   if (root.has(kLines))
     for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
       plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
+  plan.question = read_asked(root, schema == kSchema, plan);
   return plan;
 }
 
@@ -262,8 +264,8 @@ Result<Plan> read_plan(const std::string& path) {
 
 Json to_json(const Plan& plan) {
   const Question& question = plan.question;
-  Json json = {
-      {"schema", kSchema}, {kQuestion, question_json(question)}, {"budget_bytes", question.budget.value_or(0)}};
+  Json json = {{"schema", kSchema}, {kQuestion, question_json(question)}};
+  json["budget_bytes"] = question.budget ? Json(*question.budget) : Json();  // null is malformed, as no budget is
   json["deadline_s"] = question.deadline ? Json(*question.deadline) : Json();
   if (question.energy_limit) json["most_energy_j"] = *question.energy_limit;
   json["objective"] = objective_name(question.objective);

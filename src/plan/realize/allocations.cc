@@ -21,7 +21,7 @@ class Collector {
     closing_ = 2 * static_cast<int64_t>(events.size()) + 2;
   }
 
-  Stays run(const std::map<int64_t, Bytes>& fixed) {
+  Allocations run(const std::map<int64_t, Bytes>& fixed) {
     start(fixed);
     out_.outputs.resize(events_.size());
     out_.workspace.assign(events_.size(), -1);
@@ -32,25 +32,25 @@ class Collector {
   }
 
  private:
-  int32_t stay(int64_t begin, Bytes size) {
-    out_.stays.push_back({.begin = begin, .end = closing_, .size = size, .group = -1, .fixed = std::nullopt});
+  int32_t open(int64_t begin, Bytes size) {
+    out_.all.push_back({.begin = begin, .end = closing_, .size = size, .group = -1, .fixed = std::nullopt});
     parent_.push_back(static_cast<int32_t>(parent_.size()));
     return parent_.back();
   }
-  int32_t root(int32_t stay) {
-    while (parent_[z(stay)] != stay) stay = parent_[z(stay)] = parent_[z(parent_[z(stay)])];
-    return stay;
+  int32_t root(int32_t of) {
+    while (parent_[z(of)] != of) of = parent_[z(of)] = parent_[z(parent_[z(of)])];
+    return of;
   }
   void unite(int32_t a, int32_t b) { parent_[z(root(a))] = root(b); }
 
   void start(const std::map<int64_t, Bytes>& fixed) {
-    if (model_.staging > 0) out_.staging = stay(0, model_.staging);
+    if (model_.staging > 0) out_.staging = open(0, model_.staging);
     for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
       if (model_.tensors[tensor].start != problem::Home::kRam) continue;
-      open_[tensor] = stay(0, model_.tensors[tensor].bytes);
+      open_[tensor] = open(0, model_.tensors[tensor].bytes);
       out_.initial[static_cast<int32_t>(tensor)] = open_[tensor];
       const auto given = fixed.find(model_.tensors[tensor].id);
-      if (given != fixed.end()) out_.stays[z(open_[tensor])].fixed = given->second;
+      if (given != fixed.end()) out_.all[z(open_[tensor])].fixed = given->second;
     }
   }
 
@@ -59,11 +59,11 @@ class Collector {
     const int64_t begin = 2 * static_cast<int64_t>(index) + 1;
     if (event.what == Do::kCompute) return compute(event, index, begin);
     if (event.what == Do::kPageIn) {
-      open_[z(event.subject)] = stay(begin, model_.tensors[z(event.subject)].bytes);
+      open_[z(event.subject)] = open(begin, model_.tensors[z(event.subject)].bytes);
       out_.outputs[index] = {open_[z(event.subject)]};
     }
     if (event.what == Do::kFree) {
-      out_.stays[z(open_[z(event.subject)])].end = until_.empty() ? begin : 2 * static_cast<int64_t>(until_[index]) + 1;
+      out_.all[z(open_[z(event.subject)])].end = until_.empty() ? begin : 2 * static_cast<int64_t>(until_[index]) + 1;
       open_[z(event.subject)] = -1;
     }
   }
@@ -73,11 +73,11 @@ class Collector {
     for (size_t write = 0; write < how.writes.size(); ++write) {
       const int32_t tensor = how.writes[write], source = event.taken_over[write];
       if (open_[z(tensor)] < 0) {
-        const int32_t made = stay(begin, model_.tensors[z(tensor)].bytes);
+        const int32_t made = open(begin, model_.tensors[z(tensor)].bytes);
         open_[z(tensor)] = made;
         if (source >= 0) {
           unite(made, open_[z(source)]);
-          out_.stays[z(open_[z(source)])].end = begin;
+          out_.all[z(open_[z(source)])].end = begin;
           open_[z(source)] = -1;
         }
       }
@@ -85,8 +85,8 @@ class Collector {
     }
     if (how.workspace == 0) return;
     const Bytes bytes = workspace_bytes(event);
-    out_.workspace[index] = stay(begin, bytes);
-    out_.stays.back().end = begin + 1;
+    out_.workspace[index] = open(begin, bytes);
+    out_.all.back().end = begin + 1;
   }
 
   [[nodiscard]] Bytes workspace_bytes(const Event& event) const {
@@ -107,41 +107,42 @@ class Collector {
     for (size_t each = 0; each < parent_.size(); ++each) ++members[z(root(static_cast<int32_t>(each)))];
     for (size_t each = 0; each < parent_.size(); ++each) {
       const int32_t top = root(static_cast<int32_t>(each));
-      if (members[z(top)] > 1) out_.stays[each].group = top;
+      if (members[z(top)] > 1) out_.all[each].group = top;
     }
   }
 
   const Model& model_;
   const std::vector<Event>& events_;
   const std::vector<size_t>& until_;
-  Stays out_;
-  std::vector<int32_t> open_;    // by tensor: its stay now
-  std::vector<int32_t> parent_;  // union of stays with one offset
+  Allocations out_;
+  std::vector<int32_t> open_;    // by tensor: its allocation now
+  std::vector<int32_t> parent_;  // union of allocations with one offset
   int64_t closing_ = 0;
 };
 
 }  // namespace
 
-Stays make_stays(const Model& model, const std::vector<Event>& events, const std::map<int64_t, Bytes>& fixed,
-                 const std::vector<size_t>& until) {
+Allocations make_allocations(const Model& model, const std::vector<Event>& events,
+                             const std::map<int64_t, Bytes>& fixed, const std::vector<size_t>& until) {
   return Collector(model, events, until).run(fixed);
 }
 
-void write_instructions(const Model& model, const std::vector<Event>& events, const Stays& stays,
+void write_instructions(const Model& model, const std::vector<Event>& events, const Allocations& allocations,
                         const place::Placement& placement, Plan& plan) {
   plan.initial.clear();
   plan.instructions.clear();
-  plan.staging_at = stays.staging < 0 ? -1 : placement.at[z(stays.staging)];
-  for (const auto& [tensor, stay] : stays.initial) plan.initial[model.tensors[z(tensor)].id] = placement.at[z(stay)];
+  plan.staging_at = allocations.staging < 0 ? -1 : placement.at[z(allocations.staging)];
+  for (const auto& [tensor, allocation] : allocations.initial)
+    plan.initial[model.tensors[z(tensor)].id] = placement.at[z(allocation)];
   for (size_t index = 0; index < events.size(); ++index) {
     const Event& event = events[index];
     Instruction entry{.what = event.what};
-    for (const int32_t stay : stays.outputs[index]) entry.at.push_back(placement.at[z(stay)]);
+    for (const int32_t allocation : allocations.outputs[index]) entry.at.push_back(placement.at[z(allocation)]);
     if (event.what == Do::kCompute) {
       const OpModel& op = model.ops[z(event.subject)];
       entry.subject = op.id;
       entry.choice = op.choices[z(event.choice)].number;
-      if (stays.workspace[index] >= 0) entry.workspace_at = placement.at[z(stays.workspace[index])];
+      if (allocations.workspace[index] >= 0) entry.workspace_at = placement.at[z(allocations.workspace[index])];
     } else {
       entry.subject = model.tensors[z(event.subject)].id;
     }

@@ -13,16 +13,16 @@ size_t z(int32_t index) {
 
 class Runner {
  public:
-  Runner(const Model& model, const std::vector<Event>& events, Bytes ram)
+  Runner(const Model& model, const std::vector<Event>& events, Bytes budget)
       : model_(model),
         events_(events),
-        ram_(ram),
-        load_((model.staging + model.align - 1) / model.align * model.align) {
+        budget_(budget),
+        live_bytes_((model.staging + model.align - 1) / model.align * model.align) {
     in_ram_.assign(model.tensors.size(), 0);
     ready_.assign(model.tensors.size(), 0);
     stored_.assign(model.tensors.size(), 0);
-    landed_.resize(events.size());
-    std::iota(landed_.begin(), landed_.end(), size_t{0});
+    completed_.resize(events.size());
+    std::iota(completed_.begin(), completed_.end(), size_t{0});
     for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
       if (model.tensors[tensor].start == problem::Home::kRam) arrive(static_cast<int32_t>(tensor));
   }
@@ -35,8 +35,8 @@ class Runner {
       if (event.what == Do::kPageIn) page_in(event.subject, at);
       if (event.what == Do::kFree) free(event.subject, at);
     }
-    for (const Flight& flight : flights_) landed_[flight.freed] = events_.size();
-    return early_ ? std::move(landed_) : std::vector<size_t>{};
+    for (const Flight& flight : flights_) completed_[flight.freed] = events_.size();
+    return early_ ? std::move(completed_) : std::vector<size_t>{};
   }
 
  private:
@@ -48,11 +48,11 @@ class Runner {
 
   void arrive(int32_t tensor) {
     in_ram_[z(tensor)] = 1;
-    load_ += model_.tensors[z(tensor)].size;
+    live_bytes_ += model_.tensors[z(tensor)].size;
   }
   void leave(int32_t tensor) {
     in_ram_[z(tensor)] = 0;
-    load_ -= model_.tensors[z(tensor)].size;
+    live_bytes_ -= model_.tensors[z(tensor)].size;
   }
 
   void compute(const Event& event, size_t at) {
@@ -98,9 +98,9 @@ class Runner {
     Seconds wait = 0;
     for (; !flights_.empty(); flights_.pop_front()) {
       const Flight& next = flights_.front();
-      if (next.end > now_ && load_ + flying_ + size <= ram_) break;
+      if (next.end > now_ && live_bytes_ + flying_ + size <= budget_) break;
       wait = next.end;
-      landed_[next.freed] = at;
+      completed_[next.freed] = at;
       flying_ -= next.size;
     }
     return wait;
@@ -108,20 +108,20 @@ class Runner {
 
   const Model& model_;
   const std::vector<Event>& events_;
-  const Bytes ram_;
-  Bytes load_ = 0, flying_ = 0;
+  const Bytes budget_;
+  Bytes live_bytes_ = 0, flying_ = 0;
   std::vector<char> in_ram_;
   std::vector<Seconds> ready_, stored_;  // by tensor: in RAM from then on, whole in storage
   std::deque<Flight> flights_;
-  std::vector<size_t> landed_;
+  std::vector<size_t> completed_;
   bool early_ = false;  // is anything freed while it is being written?
   Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
 };
 
 }  // namespace
 
-std::vector<size_t> landings(const Model& model, const std::vector<Event>& events, Bytes ram) {
-  return Runner(model, events, ram).run();
+std::vector<size_t> write_completions(const Model& model, const std::vector<Event>& events, Bytes budget) {
+  return Runner(model, events, budget).run();
 }
 
 }  // namespace pantoum::plan
