@@ -116,8 +116,8 @@ PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   Starts starts{.best = with_lean_choices(attempt, std::move(found)), .by_energy = {}};
   if (instance_.objective() == Objective::kEnergy) return starts;
   starts.by_energy.push_back(least_energy(attempt));
-  const Policy hoisted = hoist(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
-  starts.by_energy.push_back({hoisted, Simulator(model, attempt.limit).reset(hoisted)});
+  const Policy prefetched = prefetch(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
+  starts.by_energy.push_back({prefetched, Simulator(model, attempt.limit).reset(prefetched)});
   if (better(starts.by_energy.back().outcome, starts.best.outcome)) starts.best = starts.by_energy.back();
   return starts;
 }
@@ -126,7 +126,7 @@ PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
 SearchResult PlanSearch::with_lean_reads(const Attempt& attempt, const Policy& keep, SearchResult found) const {
   const Model& model = instance_.model;
   if (!model.uses(Switch::kLeanReads)) return found;
-  std::vector<int32_t> lean = lean_reads(model, keep.choices);
+  Choices lean = lean_reads(model, keep.choices);
   if (lean == keep.choices) return found;
   SearchResult from = greedy(model, attempt.limit, keep_all(model, std::move(lean)), limits(attempt));
   return better(from.outcome, found.outcome) ? from : found;
@@ -179,8 +179,8 @@ SearchResult PlanSearch::improved(const Attempt& attempt, const SearchResult& st
   return instance_.objective() == Objective::kTime ? with_fewest_transfers(attempt, found) : found;
 }
 
-ChainLimits PlanSearch::chain_limits(const Attempt& attempt) const {
-  ChainLimits chains{.chains = kChains, .threads = instance_.thread_count(), .search = limits(attempt)};
+ParallelLimits PlanSearch::chain_limits(const Attempt& attempt) const {
+  ParallelLimits chains{.chains = kChains, .threads = instance_.thread_count(), .search = limits(attempt)};
   if (instance_.by_clock())
     chains.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
   else
@@ -190,7 +190,7 @@ ChainLimits PlanSearch::chain_limits(const Attempt& attempt) const {
 
 SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchResult& start) {
   Seconds improved_at = instance_.elapsed();
-  ChainLimits chains = chain_limits(attempt);
+  ParallelLimits chains = chain_limits(attempt);
   chains.improved = [&, this](const Outcome& best) {
     improved_at = instance_.elapsed();
     report(best.value);
@@ -201,22 +201,22 @@ SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchRes
     chains.search.stop = [&, this] {  // the bound rises meanwhile
       return out_of_time(attempt) || best_value_.load() <= target();
     };
-    if (instance_.model.uses(Switch::kLpStart)) chains.hint = [this] { return prover_.take_near_policy(); };
+    if (instance_.model.uses(Switch::kLpRounding)) chains.hint = [this] { return prover_.take_near_policy(); };
   }
-  return anneal_chains(instance_.model, attempt.limit, start, chains);
+  return anneal_in_parallel(instance_.model, attempt.limit, start, chains);
 }
 
 // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
 // last got better.
 SearchResult PlanSearch::anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant) {
   Seconds improved_at = instance_.elapsed();
-  ChainLimits chains = chain_limits(attempt);
+  ParallelLimits chains = chain_limits(attempt);
   chains.search.target = 0;
   if (instance_.by_clock()) {
     chains.stagnant = [&] { return stagnant(improved_at); };
     chains.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
   }
-  return anneal_chains(instance_.model, attempt.limit, start, chains);
+  return anneal_in_parallel(instance_.model, attempt.limit, start, chains);
 }
 
 // Among the plans that are as fast, one that moves fewer bytes.
@@ -247,9 +247,9 @@ void PlanSearch::report(double best) {
 // With the page-ins moved ahead, or without that where it does not fit.
 Realized PlanSearch::realize(const Attempt& attempt, const SearchResult& found, std::optional<Bytes> budget) const {
   if (!found.outcome.fits()) return {};
-  const Policy hoisted = hoist(instance_.model, attempt.limit, found.policy, limits(attempt));
-  Realized realized = place_policy(attempt.limit, hoisted, budget);
-  if (realized.plan || hoisted == found.policy) return realized;
+  const Policy prefetched = prefetch(instance_.model, attempt.limit, found.policy, limits(attempt));
+  Realized realized = place_policy(attempt.limit, prefetched, budget);
+  if (realized.plan || prefetched == found.policy) return realized;
   return place_policy(attempt.limit, found.policy, budget);
 }
 

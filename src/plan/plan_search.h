@@ -15,7 +15,7 @@
 
 namespace pantoum::plan {
 
-struct ChainLimits;
+struct ParallelLimits;
 struct Instance;
 struct Realized;
 class Prover;
@@ -62,7 +62,7 @@ class PlanSearch {
   SearchResult anneal_to_bound(const Attempt& attempt, const SearchResult& start);
   SearchResult anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant);
   SearchResult with_fewest_transfers(const Attempt& attempt, const SearchResult& fast);
-  [[nodiscard]] ChainLimits chain_limits(const Attempt& attempt) const;
+  [[nodiscard]] ParallelLimits chain_limits(const Attempt& attempt) const;
   void report(double best);
 
   [[nodiscard]] Realized realize(const Attempt& attempt, const SearchResult& found, std::optional<Bytes> budget) const;

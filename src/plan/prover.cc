@@ -59,7 +59,7 @@ bool Prover::by_product() const {
 }
 
 void Prover::offer_near_policy(const Relaxation& relaxation, const std::vector<double>& point) {
-  Policy near = policy_near(relaxation, point, first_choices(instance_.model, instance_.objective()));
+  Policy near = round_lp(relaxation, point, first_choices(instance_.model, instance_.objective()));
   const std::lock_guard lock(near_mutex_);
   near_policy_ = std::move(near);
 }

@@ -12,7 +12,8 @@ namespace {
 
 Result<void> add_forward(const Task& task, int32_t op, std::vector<int32_t>& state_of, Chain& chain) {
   const OpModel& model = task.model.ops[static_cast<size_t>(op)];
-  if (!model.again) return does_not_apply(task, fmt::format("op {} of the forward chain may run once only", model.id));
+  if (!model.recomputable)
+    return does_not_apply(task, fmt::format("op {} of the forward chain may run once only", model.id));
   bool linked = chain.forward.empty();
   for (const int32_t tensor : task.kernel(op).reads) {
     const int32_t state = state_of[static_cast<size_t>(tensor)];

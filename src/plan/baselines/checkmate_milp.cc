@@ -49,7 +49,7 @@ void CheckmateMilp::add_columns() {
   for (int32_t stage = 0; stage < count(); ++stage) {
     compute_[at(stage)][at(stage)] = {-1, 1};
     for (int32_t op = 0; op < stage; ++op) {
-      if (!task_.model.ops[at(ops_[at(op)])].again) continue;
+      if (!task_.model.ops[at(ops_[at(op)])].recomputable) continue;
       compute_[at(stage)][at(op)] = binary();
       computes_.push_back({stage, op, compute_[at(stage)][at(op)].column});
     }

@@ -23,14 +23,14 @@ Bytes bytes_of(const Task& task, int32_t op) {
 Policy drop_between(const Task& task, int32_t boundary, const std::vector<int32_t>& checkpoints) {
   const Model& model = task.model;
   Policy policy = keep_all(model, task.choices);
-  for (size_t gap = 0; gap < model.gaps.size(); ++gap) {
-    const Gap& span = model.gaps[gap];
+  for (size_t interval = 0; interval < model.intervals.size(); ++interval) {
+    const Interval& span = model.intervals[interval];
     const int32_t producer = model.tensors[z(span.tensor)].producer;
     if (producer < 0 || producer >= boundary || span.to <= boundary || span.to >= model.end()) continue;
     if (std::binary_search(checkpoints.begin(), checkpoints.end(), producer)) continue;
-    if (!may_drop(model, static_cast<int32_t>(gap))) continue;
-    policy.gaps[gap].again = span.from;  // what is recomputed is retained
-    if (span.from <= boundary) policy.gaps[gap].evict = span.from;
+    if (!may_drop(model, static_cast<int32_t>(interval))) continue;
+    policy.intervals[interval].retain = span.from;  // what is recomputed is retained
+    if (span.from <= boundary) policy.intervals[interval].evict = span.from;
   }
   return policy;
 }

@@ -18,7 +18,7 @@ bool is_update(const Task& task, int32_t op, const std::unordered_set<int64_t>& 
 }  // namespace
 
 std::vector<int32_t> needed_in_order(const Task& task) {
-  const std::vector<char> needed = needed_ops(task.model, task.choices);
+  const auto needed = needed_ops(task.model, task.choices);
   std::vector<int32_t> ops;
   for (size_t op = 0; op < needed.size(); ++op)
     if (needed[op]) ops.push_back(static_cast<int32_t>(op));

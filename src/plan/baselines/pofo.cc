@@ -45,7 +45,7 @@ class Surveyor {
   }
 
  private:
-  [[nodiscard]] const std::vector<int32_t>& writes(int32_t state) const {
+  [[nodiscard]] const std::vector<TensorIndex>& writes(int32_t state) const {
     return task_.kernel(chain_.forward[z(state)]).writes;
   }
 

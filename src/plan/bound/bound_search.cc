@@ -94,7 +94,7 @@ void BoundSearch::run(const Limits& limits) {
   int64_t spent = 0;
   std::vector<std::vector<int32_t>> undone;
   std::vector<int32_t> boundaries;
-  for (int32_t most = model_.uses(Switch::kLadder) ? kFewestSegments : kMostSegments;; most *= 2) {
+  for (int32_t most = model_.uses(Switch::kBoundaryRefinement) ? kFewestSegments : kMostSegments;; most *= 2) {
     std::vector<int32_t> next = refined(boundaries, most);
     if (next.empty()) break;
     boundaries = std::move(next);

@@ -21,7 +21,7 @@ struct Pressure {
 // By stage 1..n: bytes live under a plan that retains everything (at least), and the op's working set.
 std::vector<Pressure> pressures(const Model& model) {
   std::vector<Bytes> change(z(model.never()) + 1, 0);
-  for (const Gap& gap : model.gaps) {
+  for (const Interval& gap : model.intervals) {
     if (gap.to == model.never() || gap.to <= gap.from + 1) continue;
     change[z(gap.from) + 1] += model.tensors[z(gap.tensor)].size;
     change[z(gap.to)] -= model.tensors[z(gap.tensor)].size;

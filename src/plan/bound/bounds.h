@@ -22,7 +22,7 @@ struct Bounds {
 //     it. The least such price is a fractional knapsack. (Only where every choice reads and writes all its operands
 //     and no op is optional; else this term is left out.)
 //
-// Rounded down by a relative 1e-9 against floating-point error. Cost: stages times gaps.
+// Rounded down by a relative 1e-9 against floating-point error. Cost: stages times intervals.
 [[nodiscard]] Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat);
 
 // Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.

@@ -59,7 +59,7 @@ class MemorySeparator {
   // in nor recomputed in it.
   [[nodiscard]] std::vector<KnapsackItem> in_ram_throughout(int32_t segment) const {
     std::vector<KnapsackItem> items;
-    const bool last = segment + 1 == relaxation_.segments(), reads = model_.uses(Switch::kStayingReads);
+    const bool last = segment + 1 == relaxation_.segments(), reads = model_.uses(Switch::kRetainedReads);
     for (int32_t tensor = 0; tensor < tensors(); ++tensor) {
       const TensorModel& entry = model_.tensors[z(tensor)];
       const bool before = relaxation_.definition_segment(tensor) < segment;

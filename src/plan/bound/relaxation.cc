@@ -24,7 +24,7 @@ double seconds(const OpModel& op) {
 }
 
 std::vector<int32_t> common_reads(const OpModel& op) {
-  std::vector<int32_t> common = op.choices.front().reads;
+  std::vector<int32_t> common(op.choices.front().reads.begin(), op.choices.front().reads.end());
   for (const ChoiceModel& choice : op.choices)
     std::erase_if(common, [&](int32_t tensor) {
       return std::find(choice.reads.begin(), choice.reads.end(), tensor) == choice.reads.end();
@@ -141,7 +141,7 @@ void Relaxation::find_last_uses() {
     for (const int32_t tensor : needs_[z(segment)]) last_use_[z(tensor)] = std::max(last_use_[z(tensor)], segment);
   for (int32_t op = ops_ - 1; op >= 0; --op) {
     const OpModel& entry = model_.ops[z(op)];
-    if (!entry.again && !entry.optional) continue;
+    if (!entry.recomputable && !entry.optional) continue;
     const int32_t last = last_use_of_outputs(entry);
     for (const int32_t tensor : reads_[z(op)]) last_use_[z(tensor)] = std::max(last_use_[z(tensor)], last);
   }
@@ -186,7 +186,7 @@ void Relaxation::add_tensor_columns(int32_t tensor) {
 
 void Relaxation::add_op_columns(int32_t op) {
   const OpModel& entry = model_.ops[z(op)];
-  if (!entry.again && !entry.optional) return;
+  if (!entry.recomputable && !entry.optional) return;
   const double cost = options_.question.objective == Objective::kEnergy ? joules(entry) : 0;
   const int32_t first = segment_of(entry.stage) + (entry.optional ? 0 : 1), last = last_use_of_outputs(entry);
   for (int32_t segment = first; segment <= last; ++segment)

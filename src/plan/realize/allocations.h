@@ -1,7 +1,9 @@
 // Instruction stream -> allocations in RAM -> offsets.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "place/place.h"
@@ -10,13 +12,13 @@
 
 namespace pantoum::plan {
 
-// The allocations of a stream, and which instruction or start each of them belongs to.
+// The allocations of a stream, and which instruction or start each of them belongs to, by their positions in `all`.
 struct Allocations {
   std::vector<place::Allocation> all;
-  int32_t staging = -1;                       // its allocation; -1: none
-  std::map<int32_t, int32_t> initial;         // tensor -> allocation
-  std::vector<std::vector<int32_t>> outputs;  // by event: the allocations of what it writes, or of the page_in
-  std::vector<int32_t> workspace;             // by event; -1: none
+  std::optional<size_t> staging;
+  std::map<TensorIndex, size_t> initial;
+  std::vector<std::vector<size_t>> outputs;      // by event: of what it writes, or of the page_in
+  std::vector<std::optional<size_t>> workspace;  // by event
 };
 
 // Takeovers, and what ends where it began, share a group. `fixed`: initial offsets that are given, by tensor id.

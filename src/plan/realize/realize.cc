@@ -45,7 +45,7 @@ class Placer {
   // Offsets within the budget. Where they can be had, such that nothing takes bytes before their write completion while
   // others are free.
   Result<Placed> run() {
-    if (!model_.async || !model_.uses(Switch::kLanding) || !budget_) return attempt({}, 1);
+    if (!model_.async || !model_.uses(Switch::kWriteCompletion) || !budget_) return attempt({}, 1);
     for (const double patience : kPatience) {
       const auto patient_budget = static_cast<Bytes>(patience * static_cast<double>(*budget_));
       const std::vector<size_t> until = write_completions(model_, events_, patient_budget);
