@@ -38,7 +38,7 @@ class Prover {
 
  private:
   [[nodiscard]] bool by_product() const;
-  void offer_near_policy(const Relaxation& relaxation, const std::vector<double>& point);
+  void offer_near_policy(const Relaxation& relaxation, const Point& point);
 
   const Instance& instance_;
   BoundSearch sum_;   // of energy, or of time

@@ -77,7 +77,7 @@ bool BoundSearch::done(const Limits& limits, int64_t spent) const {
   return limits.effort > 0 ? spent >= iterations_for(limits.effort, model_) : limits.seconds_left() <= 0;
 }
 
-bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent) {
+bool BoundSearch::branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent) {
   if (boundaries.empty() || boundaries.back() != model_.end()) boundaries.push_back(model_.end());
   const Relaxation relaxation(model_, asked(limits), boundaries);
   Branched found = branch_and_bound(relaxation, options_, limits_of(limits, relaxation.options(), share));
@@ -92,14 +92,14 @@ void BoundSearch::run(const Limits& limits) {
   const double begin = limits.seconds_left();
   const bool branching = model_.stages() <= kBranching && model_.uses(Switch::kBranching);
   int64_t spent = 0;
-  std::vector<std::vector<int32_t>> undone;
-  std::vector<int32_t> boundaries;
+  std::vector<std::vector<Stage>> undone;
+  std::vector<Stage> boundaries;
   for (int32_t most = model_.uses(Switch::kBoundaryRefinement) ? kFewestSegments : kMostSegments;; most *= 2) {
-    std::vector<int32_t> next = refined(boundaries, most);
+    std::vector<Stage> next = refined(boundaries, most);
     if (next.empty()) break;
     boundaries = std::move(next);
     if (done(limits, spent)) return;
-    std::vector<int32_t> pressing = relax(limits, boundaries, spent);
+    std::vector<Stage> pressing = relax(limits, boundaries, spent);
     if (done(limits, spent)) return;
     if (!branching) continue;
     const Share share = as_much_again(limits, begin, spent);
@@ -110,13 +110,13 @@ void BoundSearch::run(const Limits& limits) {
   if (branching && wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
 }
 
-std::vector<int32_t> BoundSearch::refined(const std::vector<int32_t>& boundaries, int32_t most) const {
+std::vector<Stage> BoundSearch::refined(const std::vector<Stage>& boundaries, int32_t most) const {
   if (most > kMostSegments || (!boundaries.empty() && int64_t{most} * model_.stages() > kMostCells)) return {};
-  std::vector<int32_t> next = choose_boundaries(model_, options_.question.budget_bytes(), most);
-  return next == boundaries ? std::vector<int32_t>{} : next;
+  std::vector<Stage> next = choose_boundaries(model_, options_.question.budget_bytes(), most);
+  return next == boundaries ? std::vector<Stage>{} : next;
 }
 
-std::vector<int32_t> BoundSearch::relax(const Limits& limits, const std::vector<int32_t>& boundaries, int64_t& spent) {
+std::vector<Stage> BoundSearch::relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent) {
   const Relaxation relaxation(model_, asked(limits), boundaries);
   const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
   const int64_t steps = simplex ? 1 : kSteps;
@@ -125,7 +125,7 @@ std::vector<int32_t> BoundSearch::relax(const Limits& limits, const std::vector<
       relaxation, options_, limits_of(limits, relaxation.options(), {.iterations = left}));
   spent += (found.iterations + steps - 1) / steps;
   if (limits.solved && !found.point.empty()) limits.solved(relaxation, found.point);
-  std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
+  std::vector<Stage> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
   keep(found.certificate, relaxation.options());
   add_counts(separators_, found.separators);
   return pressing;
@@ -138,7 +138,7 @@ BoundSearch::Share BoundSearch::as_much_again(const Limits& limits, double begin
   return {.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now))};
 }
 
-void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
+void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<Stage>>& sets, int64_t spent) {
   const int64_t all = iterations_for(limits.effort, model_);
   for (size_t set = 0; set < sets.size() && !done(limits, spent); ++set) {
     const bool last = set + 1 == sets.size();

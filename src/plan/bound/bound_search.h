@@ -9,7 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "plan/simulate/plan_options.h"
+#include "plan/bound/row.h"
+#include "plan/simulate/model.h"
 #include "problem/certificate.h"
 #include "problem/separator_count.h"
 
@@ -19,7 +20,6 @@ using problem::Certificate;
 
 class Relaxation;
 struct LpLimits;
-struct Model;
 struct RelaxationOptions;
 
 class BoundSearch {
@@ -32,7 +32,7 @@ class BoundSearch {
     std::function<double()> value;         // of the best plan so far; infinity before the first
     int64_t effort = 0;                    // > 0: a fixed amount of work in place of the clock
     // Told of the solution of each relaxation, and of branching's where it leaves nothing to decide; may be empty.
-    std::function<void(const Relaxation&, const std::vector<double>& point)> solved;
+    std::function<void(const Relaxation&, const Point& point)> solved;
   };
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);
@@ -57,15 +57,15 @@ class BoundSearch {
   [[nodiscard]] double most_proved(const RelaxationOptions& asked) const;
   void keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked);
   // The boundaries of the next refinement; empty: there is none.
-  [[nodiscard]] std::vector<int32_t> refined(const std::vector<int32_t>& boundaries, int32_t most) const;
+  [[nodiscard]] std::vector<Stage> refined(const std::vector<Stage>& boundaries, int32_t most) const;
   // Solves the relaxation of these boundaries, and adds the iterations to `spent`; the stages that press.
-  std::vector<int32_t> relax(const Limits& limits, const std::vector<int32_t>& boundaries, int64_t& spent);
+  std::vector<Stage> relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent);
   // Of branching after a relaxation: as long as all took so far.
   [[nodiscard]] Share as_much_again(const Limits& limits, double begin, int64_t spent) const;
   // Branches on these boundaries; adds the iterations to `spent`. True: no more can come of them.
-  bool branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent);
+  bool branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent);
   // Branches on each of the sets, which were left undone, and on all boundaries last.
-  void branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent);
+  void branch_on_all(const Limits& limits, const std::vector<std::vector<Stage>>& sets, int64_t spent);
   [[nodiscard]] bool done(const Limits& limits, int64_t spent) const;
 
   const Model& model_;

@@ -26,14 +26,14 @@ constexpr int64_t kSolve = 10;       // iterations that a solve counts for, besi
 constexpr size_t kMostCases = 4000;  // a certificate of more is too large for a plan file
 
 struct Fixing {
-  int32_t column = 0;
+  ColumnIndex column;
   double value = 0;
 };
 
 struct Node {
   double bound = 0;
   int64_t number = 0;
-  int32_t place = ProofTree::kRoot;
+  ProofTree::CaseIndex place = ProofTree::kRoot;
   std::vector<Fixing> fixed;
   ProofTree::Parts parts;  // of the bound
 };
@@ -55,7 +55,7 @@ struct Gains {  // of a column, for 0 and for 1: per unit of change
 };
 
 struct Candidate {
-  int32_t column = -1;
+  ColumnIndex column;
   double value = 0, score = 0;
 };
 
@@ -128,8 +128,8 @@ class Tree {
     for (const Fixing& fixing : fixed) program_.set_bounds(fixing.column, fixing.value, fixing.value);
     applied_ = fixed;
   }
-  void release(int32_t column) {
-    const Column& entry = relaxation_.columns()[static_cast<size_t>(column)];
+  void release(ColumnIndex column) {
+    const Column& entry = relaxation_.columns()[column];
     program_.set_bounds(column, entry.lower, entry.upper);
   }
 
@@ -158,10 +158,10 @@ class Tree {
   // all.
   [[nodiscard]] std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
-    for (int32_t column = 0; column < static_cast<int32_t>(gains_.size()); ++column) {
-      const double value = program_.point()[static_cast<size_t>(column)];
+    for (const ColumnIndex column : gains_.indices()) {
+      const double value = program_.point()[column];
       if (value < kWhole || value > 1 - kWhole || !relaxation_.decision(column)) continue;
-      const Gains& own = gains_[static_cast<size_t>(column)];
+      const Gains& own = gains_[column];
       const auto kin = kin_gains_.find(kin_of(column));
       const auto mean = [&](int side) {
         const double all = all_gains_.mean(side, 1);
@@ -174,7 +174,7 @@ class Tree {
     return found;
   }
 
-  [[nodiscard]] std::pair<Variable, int32_t> kin_of(int32_t column) const {
+  [[nodiscard]] std::pair<Variable, int32_t> kin_of(ColumnIndex column) const {
     return {relaxation_.decision(column)->variable, relaxation_.decision(column)->index};
   }
 
@@ -193,7 +193,7 @@ class Tree {
     Sides best{.candidate = {.score = -1}, .of = {}};
     int tried = 0, without_better = 0;
     for (const Candidate& candidate : all) {
-      const Gains& known = gains_[static_cast<size_t>(candidate.column)];
+      const Gains& known = gains_[candidate.column];
       const bool reliable = known.count[0] > 0 && known.count[1] > 0;
       const bool enough = tried >= (nodes_ == 1 ? kRootTried : kTried) || without_better >= kWithoutBetter;
       if (reliable || enough) {
@@ -221,8 +221,7 @@ class Tree {
     const bool closed = solve(sides.of[side], kTrialIterations) == Solved::kClosed;
     const double gain =
         (std::min(sides.of[side].bound, limits_.target()) - from) / (side == 1 ? 1 - candidate.value : candidate.value);
-    for (Gains* gains :
-         {&gains_[static_cast<size_t>(candidate.column)], &kin_gains_[kin_of(candidate.column)], &all_gains_})
+    for (Gains* gains : {&gains_[candidate.column], &kin_gains_[kin_of(candidate.column)], &all_gains_})
       gains->add(side, gain);
     return closed;
   }
@@ -242,12 +241,12 @@ class Tree {
   LinearProgram program_;
   Separation separation_;
   ProofTree proof_;
-  std::vector<Gains> gains_;  // by column
+  Indexed<ColumnIndex, Gains> gains_;
   std::map<std::pair<Variable, int32_t>, Gains> kin_gains_;
   Gains all_gains_;
   std::priority_queue<Node, std::vector<Node>, Later> open_;
   std::vector<Fixing> applied_;
-  std::vector<double> whole_;
+  Point whole_;
   double least_ = HUGE_VAL;  // of the cases that are proved
   size_t cases_ = 0;
   int64_t numbers_ = 0, nodes_ = 0, solves_ = 0;

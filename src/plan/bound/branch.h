@@ -18,7 +18,7 @@ struct Branched {
   double bound = 0;                                 // proved; of the objective
   std::optional<Certificate> certificate;           // of the bound
   int64_t iterations = 0;                           // of the simplex, and a few for each solve
-  std::vector<double> whole;                        // where a case left nothing to decide below the target: its point
+  Point whole;                                      // where a case left nothing to decide below the target: its point
   std::vector<problem::SeparatorCount> separators;  // in the order of separators()
 };
 

@@ -14,7 +14,7 @@ Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& o
   certificate.question.freedoms = options.question.freedoms;
   if (!asked.question.deadline) certificate.most_seconds = asked.most_seconds;
   for (const OpModel& op : relaxation.model().ops) certificate.order.push_back(op.id);
-  for (int32_t segment = 0; segment < relaxation.segments(); ++segment)
+  for (Segment segment = 0; segment < relaxation.segments(); ++segment)
     certificate.boundaries.push_back(relaxation.boundary(segment));
   return certificate;
 }
@@ -46,7 +46,7 @@ std::vector<int32_t> pressing_stages(const Certificate& certificate) {
   const std::vector<int32_t>& boundaries = certificate.boundaries;
   for (const Certificate::Row& row : certificate.rows) {
     if (row.rule != Rule::kMemory && row.rule != Rule::kRounding && row.rule != Rule::kCover) continue;
-    const auto segment = static_cast<size_t>(row.of.front());
+    const size_t segment = base::position_of(row.of.front());
     if (segment + 1 < boundaries.size()) stages.insert(boundaries[segment]);
   }
   return {stages.begin(), stages.end()};

@@ -132,7 +132,7 @@ TEST(Certify, TakesNoPathThroughWhatCannotBeRecomputed) {
   const Model model = make_model(graph, options);
   const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
                               choose_boundaries(model, options.question.budget_bytes(), 100));
-  const std::vector<double> point(relaxation.columns().size(), -1e-10);  // a solver's zeros may be below 0
+  const Point point(relaxation.columns().size(), -1e-10);  // a solver's zeros may be below 0
   const std::vector<Row> cuts = path_cuts(relaxation, point, 1e-4);
   EXPECT_FALSE(cuts.empty());
   for (const Row& row : cuts)

@@ -72,15 +72,15 @@ RelaxationOptions EdpBound::asked(const Limits& limits, Objective objective, dou
 
 void EdpBound::run(const Limits& limits) {
   const bool small = model_.stages() <= kAllStages;
-  std::vector<int32_t> last;
+  std::vector<Stage> last;
   for (int32_t most = small ? model_.end() : kFewestSegments; most <= kMostSegments; most *= 2) {
-    std::vector<int32_t> boundaries = choose_boundaries(model_, options_.question.budget_bytes(), most);
+    std::vector<Stage> boundaries = choose_boundaries(model_, options_.question.budget_bytes(), most);
     if (boundaries == last || !refine(boundaries, limits) || small) return;
     last = std::move(boundaries);
   }
 }
 
-bool EdpBound::refine(const std::vector<int32_t>& boundaries, const Limits& limits) {
+bool EdpBound::refine(const std::vector<Stage>& boundaries, const Limits& limits) {
   for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
     if (finished(limits)) return false;
     add_hyperplane(asked(limits, objective, 0), boundaries, limits);
@@ -95,7 +95,7 @@ bool EdpBound::refine(const std::vector<int32_t>& boundaries, const Limits& limi
   return true;
 }
 
-void EdpBound::add_hyperplane(const RelaxationOptions& asked, const std::vector<int32_t>& boundaries,
+void EdpBound::add_hyperplane(const RelaxationOptions& asked, const std::vector<Stage>& boundaries,
                               const Limits& limits) {
   const Relaxation relaxation(model_, asked, boundaries);
   const int64_t most = iterations_for(limits.effort, model_);

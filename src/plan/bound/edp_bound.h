@@ -60,8 +60,8 @@ class EdpBound {
 
  private:
   // False: finished.
-  bool refine(const std::vector<int32_t>& boundaries, const Limits& limits);
-  void add_hyperplane(const RelaxationOptions& asked, const std::vector<int32_t>& boundaries, const Limits& limits);
+  bool refine(const std::vector<Stage>& boundaries, const Limits& limits);
+  void add_hyperplane(const RelaxationOptions& asked, const std::vector<Stage>& boundaries, const Limits& limits);
   void keep(LpBound found, const RelaxationOptions& asked, double constant);
   [[nodiscard]] RelaxationOptions asked(const Limits& limits, Objective objective, double second_price) const;
   [[nodiscard]] Corner corner() const;

@@ -23,7 +23,6 @@ class Relaxation;
 
 // At most two rows for each segment with W: the most violated of either kind, by more than `tolerance` times the longest
 // makespan. Cost: segments squared, and the columns.
-[[nodiscard]] std::vector<Row> flow_cuts(const Relaxation& relaxation, const std::vector<double>& point,
-                                         double tolerance);
+[[nodiscard]] std::vector<Row> flow_cuts(const Relaxation& relaxation, const Point& point, double tolerance);
 
 }  // namespace pantoum::plan

@@ -45,11 +45,11 @@ Row row_of(const Knapsack& knapsack, const Packing& packing) {
 
 Packing rounded(const Knapsack& knapsack, Bytes divisor) {
   Packing packing{.most = static_cast<double>(knapsack.capacity / divisor),
-                  .of = {knapsack.segment, knapsack.op, divisor}};
+                  .of = {knapsack.segment, knapsack.op.value(), divisor}};
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (const Bytes factor = knapsack.items[item].weight / divisor; factor > 0) {
       packing.factors.emplace_back(item, static_cast<double>(factor));
-      if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+      if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
     }
   measure(knapsack, packing);
   return packing;
@@ -87,22 +87,22 @@ Packing cover(const Knapsack& knapsack, bool extended) {
   const std::vector<size_t> chosen = minimal_cover(knapsack);
   if (chosen.empty()) return {};
   Packing packing{.most = static_cast<double>(chosen.size()) - 1, .rule = Rule::kCover};
-  packing.of = {knapsack.segment, knapsack.op, 0, 0};
+  packing.of = {knapsack.segment, knapsack.op.value(), 0, 0};
   const auto add = [&](size_t item) {
     packing.factors.emplace_back(item, 1);
-    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+    if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
   };
   Bytes heaviest = 0;
   for (const size_t item : chosen) {
     heaviest = std::max(heaviest, knapsack.items[item].weight);
     add(item);
-    ++packing.of[knapsack.items[item].tensor >= 0 ? 3 : 2];
+    ++packing.of[knapsack.items[item].tensor.exists() ? 3 : 2];
   }
   const std::set<size_t> members(chosen.begin(), chosen.end());
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (extended && !members.contains(item) && knapsack.items[item].weight >= heaviest) {
       add(item);
-      if (knapsack.items[item].tensor < 0) packing.of[2] = 2;
+      if (!knapsack.items[item].tensor.exists()) packing.of[2] = 2;
     }
   measure(knapsack, packing);
   return packing;
@@ -111,10 +111,10 @@ Packing cover(const Knapsack& knapsack, bool extended) {
 }  // namespace
 
 Row knapsack_row(const Knapsack& knapsack) {
-  Packing packing{.most = static_cast<double>(knapsack.capacity), .of = {knapsack.segment, knapsack.op, 0}};
+  Packing packing{.most = static_cast<double>(knapsack.capacity), .of = {knapsack.segment, knapsack.op.value(), 0}};
   for (size_t item = 0; item < knapsack.items.size(); ++item) {
     packing.factors.emplace_back(item, static_cast<double>(knapsack.items[item].weight));
-    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+    if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
   }
   return row_of(knapsack, packing);
 }

@@ -8,17 +8,14 @@
 
 #include <vector>
 
-#include "plan/bound/row.h"
-#include "problem/question.h"
+#include "plan/bound/relaxation.h"
 
 namespace pantoum::plan {
-
-using problem::Bytes;
 
 constexpr double kSome = 1e-6;  // an indicator of no more is 0 at the point
 
 struct KnapsackItem {
-  int32_t tensor = -1;  // -1: the op
+  TensorIndex tensor;  // none: the op
   Bytes weight = 0;
   std::vector<Term> terms;
   double value = 0;     // of the indicator at the point
@@ -26,7 +23,8 @@ struct KnapsackItem {
 };
 
 struct Knapsack {
-  int32_t segment = 0, op = -1;  // op: that is recomputed
+  Segment segment = 0;
+  OpIndex op;  // that is recomputed in it; none: the knapsack is of the boundary
   std::vector<KnapsackItem> items;
   Bytes capacity = 0;
 };

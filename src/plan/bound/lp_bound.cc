@@ -58,7 +58,7 @@ class LpRounds {
   // False: the point violates nothing that is known. In-out separation: cuts are sought halfway to a running mean.
   bool cut() {
     if (mean_.empty() || !model_.uses(Switch::kInOut)) mean_ = best_.point;
-    for (size_t column = 0; column < mean_.size(); ++column) mean_[column] = (mean_[column] + best_.point[column]) / 2;
+    for (const ColumnIndex column : mean_.indices()) mean_[column] = (mean_[column] + best_.point[column]) / 2;
     std::vector<Row> cuts = separation_.violated(mean_);
     std::erase_if(cuts, [&](const Row& row) { return !separation_.violates(best_.point, row); });
     if (cuts.empty()) cuts = separation_.violated(best_.point);
@@ -77,7 +77,7 @@ class LpRounds {
   Separation separation_;
   LpBound best_;
   Tail tail_;
-  std::vector<double> mean_;  // of the solutions
+  Point mean_;  // of the solutions
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "plan/bound/row.h"
 #include "plan/simulate/plan_options.h"
 #include "problem/certificate.h"
 #include "problem/separator_count.h"
@@ -32,7 +33,7 @@ struct LpBound {
   double bound = 0;                                 // proved; of the objective
   std::optional<Certificate> certificate;           // of the bound
   int64_t iterations = 0;                           // of the simplex
-  std::vector<double> point;                        // of the last solution, by column
+  Point point;                                      // of the last solution
   std::vector<problem::SeparatorCount> separators;  // in the order of separators()
 };
 

@@ -12,13 +12,9 @@ namespace {
 
 constexpr double kRecomputed = 1e-3;  // an op whose R is less counts as not recomputed
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 class MemorySeparator {
  public:
-  MemorySeparator(const Relaxation& relaxation, const std::vector<double>& point, double tolerance)
+  MemorySeparator(const Relaxation& relaxation, const Point& point, double tolerance)
       : relaxation_(relaxation),
         model_(relaxation.model()),
         point_(point),
@@ -29,52 +25,51 @@ class MemorySeparator {
 
   std::vector<Row> run(const std::function<bool()>& stop) {
     const bool boundaries = model_.uses(Switch::kBoundaryCuts), recomputations = model_.uses(Switch::kRecomputeCuts);
-    for (int32_t segment = 0; segment < relaxation_.segments() && !stop(); ++segment) {
+    for (Segment segment = 0; segment < relaxation_.segments() && !stop(); ++segment) {
       if (boundaries && segment + 1 < relaxation_.segments())
         knapsack_cuts(at_boundary(segment), kinds_, tolerance_, cuts_);
       if (!recomputations) continue;
       const std::vector<KnapsackItem> items = in_ram_throughout(segment);
-      for (int32_t op = 0; op < model_.stages(); ++op)
-        if (const int32_t column = relaxation_.recomputed(segment, op); column >= 0 && point_[z(column)] >= kRecomputed)
+      for (const OpIndex op : model_.ops.indices())
+        if (const ColumnIndex column = relaxation_.recomputed(segment, op);
+            column.exists() && point_[column] >= kRecomputed)
           beside_recomputed(segment, op, column, items);
     }
     return std::move(cuts_);
   }
 
  private:
-  [[nodiscard]] int32_t tensors() const { return static_cast<int32_t>(model_.tensors.size()); }
-
-  [[nodiscard]] Knapsack at_boundary(int32_t segment) const {
-    const int32_t op = relaxation_.boundary(segment) - 1;
+  [[nodiscard]] Knapsack at_boundary(Segment segment) const {
+    const OpIndex op = relaxation_.boundary_op(segment);
     Knapsack knapsack{.segment = segment, .capacity = relaxation_.budget_beside(segment, op)};
-    for (int32_t tensor = 0; tensor < tensors(); ++tensor) {
-      const int32_t column = relaxation_.in_ram(segment + 1, tensor);
-      if (column < 0 || relaxation_.touches(op, tensor)) continue;
-      knapsack.items.push_back({tensor, model_.tensors[z(tensor)].size, {{column, 1}}, point_[z(column)]});
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const ColumnIndex column = relaxation_.in_ram(segment + 1, tensor);
+      if (!column.exists() || relaxation_.touches(op, tensor)) continue;
+      knapsack.items.push_back({tensor, model_.tensors[tensor].size, {{column, 1}}, point_[column]});
     }
     return knapsack;
   }
 
   // What is in RAM all through a segment: what is there after it, or is read by its boundary op, and neither was paged
   // in nor recomputed in it.
-  [[nodiscard]] std::vector<KnapsackItem> in_ram_throughout(int32_t segment) const {
+  [[nodiscard]] std::vector<KnapsackItem> in_ram_throughout(Segment segment) const {
     std::vector<KnapsackItem> items;
     const bool last = segment + 1 == relaxation_.segments(), reads = model_.uses(Switch::kRetainedReads);
-    for (int32_t tensor = 0; tensor < tensors(); ++tensor) {
-      const TensorModel& entry = model_.tensors[z(tensor)];
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const TensorModel& entry = model_.tensors[tensor];
       const bool before = relaxation_.definition_segment(tensor) < segment;
       if (entry.pinned || !before || relaxation_.available(segment, tensor)) continue;
       KnapsackItem item{.tensor = tensor, .weight = entry.size};
-      const int32_t after = last ? -1 : relaxation_.in_ram(segment + 1, tensor);
+      const ColumnIndex after = last ? ColumnIndex() : relaxation_.in_ram(segment + 1, tensor);
       if (reads && relaxation_.read_at_boundary(segment, tensor))
         item.constant = 1;
-      else if (after >= 0)
+      else if (after.exists())
         item.terms.push_back({after, 1});
       else
         continue;
-      if (const int32_t in = relaxation_.paged_in(segment, tensor); in >= 0) item.terms.push_back({in, -1});
-      if (entry.producer >= 0)
-        if (const int32_t made = relaxation_.recomputed(segment, entry.producer); made >= 0)
+      if (const ColumnIndex in = relaxation_.paged_in(segment, tensor); in.exists()) item.terms.push_back({in, -1});
+      if (entry.producer.exists())
+        if (const ColumnIndex made = relaxation_.recomputed(segment, entry.producer); made.exists())
           item.terms.push_back({made, -1});
       item.value = item.constant + sum_at(item.terms, point_);
       if (item.value > kSome) items.push_back(std::move(item));
@@ -83,10 +78,10 @@ class MemorySeparator {
   }
 
   // Cuts beside an op that is recomputed in the segment, as its `column` says; `items`: what is in RAM throughout.
-  void beside_recomputed(int32_t segment, int32_t op, int32_t column, const std::vector<KnapsackItem>& items) {
-    const Bytes own = working_set(model_, model_.ops[z(op)]);
+  void beside_recomputed(Segment segment, OpIndex op, ColumnIndex column, const std::vector<KnapsackItem>& items) {
+    const Bytes own = working_set(model_, model_.ops[op]);
     Knapsack knapsack{.segment = segment, .op = op, .capacity = relaxation_.budget_beside(segment, op) + own};
-    double held = static_cast<double>(own) * point_[z(column)];
+    double held = static_cast<double>(own) * point_[column];
     Bytes heaviest = own;
     for (const KnapsackItem& item : items) {
       if (relaxation_.touches(op, item.tensor)) continue;
@@ -97,14 +92,14 @@ class MemorySeparator {
     if (held <= static_cast<double>(knapsack.capacity - heaviest - 1)) return;
     for (const KnapsackItem& item : items)
       if (!relaxation_.touches(op, item.tensor)) knapsack.items.push_back(item);
-    knapsack.items.push_back({-1, own, {{column, 1}}, point_[z(column)]});
+    knapsack.items.push_back({TensorIndex(), own, {{column, 1}}, point_[column]});
     if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance_)) cuts_.push_back(knapsack_row(knapsack));
     knapsack_cuts(knapsack, kinds_, tolerance_, cuts_);
   }
 
   const Relaxation& relaxation_;
   const Model& model_;
-  const std::vector<double>& point_;
+  const Point& point_;
   const double tolerance_;
   const KnapsackCuts kinds_;
   std::vector<Row> cuts_;
@@ -112,7 +107,7 @@ class MemorySeparator {
 
 }  // namespace
 
-std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+std::vector<Row> memory_cuts(const Relaxation& relaxation, const Point& point, double tolerance,
                              const std::function<bool()>& stop) {
   return MemorySeparator(relaxation, point, tolerance).run(stop);
 }

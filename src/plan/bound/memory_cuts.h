@@ -19,7 +19,7 @@ class Relaxation;
 
 // Those found so far when `stop`, asked in every segment, says so.
 [[nodiscard]] std::vector<Row> memory_cuts(
-    const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+    const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace pantoum::plan

@@ -27,7 +27,7 @@ class Relaxation;
 // At most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`. Those found
 // so far when `stop`, asked in every segment, says so. Cost: segments squared times (tensors + reads).
 [[nodiscard]] std::vector<Row> path_cuts(
-    const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+    const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace pantoum::plan

@@ -16,13 +16,9 @@ constexpr double kLong = 0.36;             // of all iterations since the last b
 constexpr double kWeightRange = 100;       // the weight stays within this factor of the first one
 constexpr int kFirstNorm = 20, kNorm = 6;  // rounds of the power method; later ones begin with the last direction
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 }  // namespace
 
-PrimalDual::PrimalDual(const std::vector<Column>& columns) : columns_(columns) {
+PrimalDual::PrimalDual(const Columns& columns) : columns_(columns) {
   for (const Column& column : columns) {
     const double unit = column.upper > 0 ? column.upper : 1;
     unit_.push_back(unit);
@@ -41,7 +37,7 @@ PrimalDual::PrimalDual(const std::vector<Column>& columns) : columns_(columns) {
 void PrimalDual::add(std::vector<Row> rows) {
   for (Row& row : rows) {
     double most = 0;
-    for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor) * unit_[z(term.column)]);
+    for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor) * unit_[term.column]);
     states_.push_back({.scale = most > 0 ? 1 / most : 1});
     rows_.push_back(std::move(row));
   }
@@ -56,7 +52,7 @@ void PrimalDual::assemble(const std::function<bool()>& stop) {
   for (size_t row = 0; row < rows_.size(); ++row) {
     const RowState& state = states_[row];
     for (const Term& term : rows_[row].terms)
-      matrix_.add(term.column, term.factor * state.scale * unit_[z(term.column)]);
+      matrix_.add(position_of(term.column), term.factor * state.scale * unit_[term.column]);
     matrix_.end_row();
     lower_.push_back(rows_[row].lower * state.scale);
     y_.push_back(state.y);
@@ -176,7 +172,7 @@ void PrimalDual::solve(int iterations, const std::function<bool()>& stop) {
       reflect();
     if (stop()) break;
   }
-  for (size_t column = 0; column < x1_.size(); ++column) point_[column] = x1_[column] * unit_[column];
+  for (const ColumnIndex column : unit_.indices()) point_[column] = x1_[position_of(column)] * unit_[column];
   for (size_t row = 0; row < rows_.size(); ++row) {
     RowState& state = states_[row];
     state.y = y1_[row], state.best_y = best_y_[row];

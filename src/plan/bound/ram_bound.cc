@@ -26,18 +26,18 @@ Bytes everything(const Model& model) {
   return bytes;
 }
 
-std::string name_of(const Model& model, int32_t stage) {
+std::string name_of(const Model& model, Stage stage) {
   for (const problem::Op& op : model.graph->ops)
-    if (op.id == model.ops[static_cast<size_t>(stage) - 1].id) return op.name;
+    if (op.id == model.ops[Model::op_of(stage)].id) return op.name;
   return {};
 }
 
 // The ops that end the segments whose memory rows weigh most.
 std::string tightest(const Model& model, const Certificate& certificate) {
-  std::vector<std::pair<double, int32_t>> stages;
+  std::vector<std::pair<double, Stage>> stages;
   for (const Certificate::Row& row : certificate.rows)
     if (row.rule == Rule::kMemory)
-      stages.emplace_back(-row.multiplier, certificate.boundaries[static_cast<size_t>(row.of.front())]);
+      stages.emplace_back(-row.multiplier, certificate.boundaries[base::position_of(row.of.front())]);
   std::sort(stages.begin(), stages.end());
   std::string names;
   for (size_t at = 0; at < std::min(kNamed, stages.size()); ++at)

@@ -10,11 +10,7 @@ namespace pantoum::plan {
 using problem::Variable;
 namespace {
 
-constexpr int32_t kFlowSegments = 16;  // with columns W and F, at most
-
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
+constexpr Segment kFlowSegments = 16;  // with columns W and F, at most
 
 double joules(const OpModel& op) {
   return cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
@@ -23,18 +19,18 @@ double seconds(const OpModel& op) {
   return cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
 }
 
-std::vector<int32_t> common_reads(const OpModel& op) {
-  std::vector<int32_t> common(op.choices.front().reads.begin(), op.choices.front().reads.end());
+std::vector<TensorIndex> common_reads(const OpModel& op) {
+  std::vector<TensorIndex> common = op.choices.front().reads;
   for (const ChoiceModel& choice : op.choices)
-    std::erase_if(common, [&](int32_t tensor) {
+    std::erase_if(common, [&](TensorIndex tensor) {
       return std::find(choice.reads.begin(), choice.reads.end(), tensor) == choice.reads.end();
     });
   return common;
 }
 
 // All that any choice of the op holds while it runs.
-std::set<int32_t> touched(const OpModel& op) {
-  std::set<int32_t> all;
+std::set<TensorIndex> touched(const OpModel& op) {
+  std::set<TensorIndex> all;
   for (const ChoiceModel& choice : op.choices) {
     all.insert(choice.reads.begin(), choice.reads.end());
     all.insert(choice.writes.begin(), choice.writes.end());
@@ -53,12 +49,12 @@ Bytes rounding(const Model& model) {
 
 }  // namespace
 
-Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<int32_t>& boundaries)
+Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries)
     : model_(model),
       options_(options),
-      tensors_(static_cast<int32_t>(model.tensors.size())),
-      ops_(static_cast<int32_t>(model.ops.size())),
-      boundaries_(boundaries) {
+      boundaries_(boundaries),
+      defined_(model.tensors.size()),
+      x_(model.tensors.size()) {
   flows_ = model.async && model.paging && model.uses(Switch::kFlowCuts) && timed();
   find_segments();
   find_definitions();
@@ -74,39 +70,41 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
   add_flow_rows();
 }
 
-int32_t Relaxation::add_column(double cost, std::optional<Certificate::Decision> decision) {
-  columns_.push_back({.cost = cost});
+ColumnIndex Relaxation::add_column(double cost, std::optional<Certificate::Decision> decision) {
   decisions_.push_back(decision);
-  return static_cast<int32_t>(columns_.size()) - 1;
+  return columns_.push_back({.cost = cost});
 }
 
 void Relaxation::find_segments() {
-  segment_of_.resize(z(model_.end()) + 1);
-  for (int32_t stage = 0, segment = 0; stage <= model_.end(); ++stage) {
-    segment_of_[z(stage)] = segment;
-    if (stage == boundaries_[z(segment)]) ++segment;
+  Segment segment = 0;
+  for (Stage stage = 0; stage <= model_.end(); ++stage) {
+    segment_of_.push_back(segment);
+    if (stage == boundary(segment)) ++segment;
   }
 }
 
 void Relaxation::find_definitions() {
-  for (const TensorModel& tensor : model_.tensors) {
-    const OpModel* maker = tensor.producer >= 0 ? &model_.ops[z(tensor.producer)] : nullptr;
+  for (const TensorIndex tensor : model_.tensors.indices()) {
+    const TensorModel& entry = model_.tensors[tensor];
+    const OpModel* maker = entry.producer.exists() ? &model_.ops[entry.producer] : nullptr;
     definition_segment_.push_back(maker != nullptr ? segment_of(maker->stage) : -1);
-    defined_.push_back(maker != nullptr ? !maker->optional : tensor.start == problem::Home::kRam);
+    defined_[tensor] = maker != nullptr ? !maker->optional : entry.start == problem::Home::kRam;
   }
 }
 
 void Relaxation::find_pinned() {
-  replaced_.assign(z(tensors_), model_.never());
+  replaced_.assign(model_.tensors.size(), model_.never());
   for (const OpModel& op : model_.ops) {
     touched_.push_back(touched(op));
     for (const ChoiceModel& choice : op.choices)
-      for (const int32_t source : choice.shares)
-        if (source >= 0) replaced_[z(source)] = std::min(replaced_[z(source)], op.stage);
+      for (const TensorIndex source : choice.shares)
+        if (source.exists()) replaced_[source] = std::min(replaced_[source], op.stage);
   }
-  for (int32_t tensor = 0; tensor < tensors_ && model_.uses(Switch::kPinnedRoom); ++tensor)
-    if (model_.tensors[z(tensor)].pinned && model_.tensors[z(tensor)].start == problem::Home::kRam)
+  for (const TensorIndex tensor : model_.tensors.indices()) {
+    const TensorModel& entry = model_.tensors[tensor];
+    if (entry.pinned && entry.start == problem::Home::kRam && model_.uses(Switch::kPinnedRoom))
       pinned_.push_back(tensor);
+  }
   budget_ = options_.question.budget_bytes() + rounding(model_) - model_.staging;
 }
 
@@ -115,155 +113,153 @@ void Relaxation::find_needs() {
   for (const OpModel& op : model_.ops) {
     reads_.push_back(common_reads(op));
     if (op.optional) continue;
-    std::vector<int32_t>& needs = needs_[z(segment_of(op.stage))];
+    std::vector<TensorIndex>& needs = needs_[segment_of(op.stage)];
     needs.insert(needs.end(), reads_.back().begin(), reads_.back().end());
   }
-  for (int32_t tensor = 0; tensor < tensors_; ++tensor)
-    if (model_.tensors[z(tensor)].ends_in_ram) needs_.back().push_back(tensor);
-  for (int32_t segment = 0; segment < segments(); ++segment) {
-    std::vector<int32_t>& needs = needs_[z(segment)];
+  for (const TensorIndex tensor : model_.tensors.indices())
+    if (model_.tensors[tensor].ends_in_ram) needs_[segments() - 1].push_back(tensor);
+  for (Segment segment = 0; segment < segments(); ++segment) {
+    std::vector<TensorIndex>& needs = needs_[segment];
     std::sort(needs.begin(), needs.end());
     needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
     std::erase_if(needs,
-                  [&](int32_t tensor) { return available(segment, tensor) || model_.tensors[z(tensor)].pinned; });
+                  [&](TensorIndex tensor) { return available(segment, tensor) || model_.tensors[tensor].pinned; });
   }
 }
 
 // last_use_[i]: the last segment in which i is of use, to a reader or to recompute something that is.
 void Relaxation::find_last_uses() {
-  last_use_.assign(z(tensors_), -1);
-  for (int32_t tensor = 0; tensor < tensors_ && !model_.uses(Switch::kLastUses); ++tensor) {
-    const TensorModel& entry = model_.tensors[z(tensor)];
-    const bool had = entry.producer >= 0 || entry.start == problem::Home::kRam || entry.start == problem::Home::kAux;
-    if (had) last_use_[z(tensor)] = segments() - 1;
+  for (const TensorModel& tensor : model_.tensors) {
+    const bool starts = tensor.start == problem::Home::kRam || tensor.start == problem::Home::kAux;
+    const bool ever = !model_.uses(Switch::kLastUses) && (starts || tensor.producer.exists());
+    last_use_.push_back(ever ? segments() - 1 : -1);
   }
-  for (int32_t segment = 0; segment < segments(); ++segment)
-    for (const int32_t tensor : needs_[z(segment)]) last_use_[z(tensor)] = std::max(last_use_[z(tensor)], segment);
-  for (int32_t op = ops_ - 1; op >= 0; --op) {
-    const OpModel& entry = model_.ops[z(op)];
+  for (Segment segment = 0; segment < segments(); ++segment)
+    for (const TensorIndex tensor : needs_[segment]) last_use_[tensor] = std::max(last_use_[tensor], segment);
+  for (const OpIndex op : model_.ops.indices().descending()) {
+    const OpModel& entry = model_.ops[op];
     if (!entry.recomputable && !entry.optional) continue;
-    const int32_t last = last_use_of_outputs(entry);
-    for (const int32_t tensor : reads_[z(op)]) last_use_[z(tensor)] = std::max(last_use_[z(tensor)], last);
+    const Segment last = last_use_of_outputs(entry);
+    for (const TensorIndex tensor : reads_[op]) last_use_[tensor] = std::max(last_use_[tensor], last);
   }
 }
 
-int32_t Relaxation::last_use_of_outputs(const OpModel& op) const {
-  int32_t last = -1;
+Segment Relaxation::last_use_of_outputs(const OpModel& op) const {
+  Segment last = -1;
   for (const ChoiceModel& choice : op.choices)
-    for (const int32_t tensor : choice.writes) last = std::max(last, last_use_[z(tensor)]);
+    for (const TensorIndex tensor : choice.writes) last = std::max(last, last_use_[tensor]);
   return last;
 }
 
 void Relaxation::add_columns() {
-  const auto cells = [&](int32_t count) { return std::vector<int32_t>(z(segments()) * z(count), -1); };
-  s_ = cells(tensors_), i_ = cells(tensors_), r_ = cells(ops_);
-  x_.assign(z(tensors_), -1);
-  for (int32_t tensor = 0; tensor < tensors_; ++tensor)
-    if (!model_.tensors[z(tensor)].pinned) add_tensor_columns(tensor);
-  for (int32_t op = 0; op < ops_; ++op) add_op_columns(op);
+  s_ = i_ = w_ = f_ = ColumnGrid<TensorIndex>(segments(), model_.tensors.size());
+  r_ = ColumnGrid<OpIndex>(segments(), model_.ops.size());
+  for (const TensorIndex tensor : model_.tensors.indices())
+    if (!model_.tensors[tensor].pinned) add_tensor_columns(tensor);
+  for (const OpIndex op : model_.ops.indices()) add_op_columns(op);
   for (const OpModel& op : model_.ops)
     if (!op.optional && options_.question.objective == Objective::kEnergy) constant_ += joules(op);
 }
 
-void Relaxation::add_tensor_columns(int32_t tensor) {
+void Relaxation::add_tensor_columns(TensorIndex tensor) {
   const bool energy = options_.question.objective == Objective::kEnergy;
-  const TensorModel& entry = model_.tensors[z(tensor)];
-  const int32_t first = std::max(0, definition_segment(tensor)), last = last_use_[z(tensor)];
+  const TensorModel& entry = model_.tensors[tensor];
+  const Segment first = std::max(0, definition_segment(tensor)), last = last_use_[tensor];
   const bool stored = entry.start == problem::Home::kAux;
   // What must end in storage may go there early, and come back, whatever is switched off.
   const bool pages = stored || entry.can_page || (entry.ends_in_aux && model_.paging);
   if (pages && !stored && (last > definition_segment(tensor) || entry.ends_in_aux)) {
-    x_[z(tensor)] = add_column(energy ? entry.out_j : 0, {{Variable::kPagedOut, 0, tensor}});
-    if (entry.ends_in_aux) columns_.back().lower = 1;
+    x_[tensor] = add_column(energy ? entry.out_j : 0, {{Variable::kPagedOut, 0, tensor.value()}});
+    if (entry.ends_in_aux) columns_[paged_out(tensor)].lower = 1;
   }
-  for (int32_t segment = first; segment <= last; ++segment) {
-    const size_t cell = z(segment) * z(tensors_) + z(tensor);
-    if (segment > first) s_[cell] = add_column(0, {{Variable::kInRam, segment, tensor}});
+  for (Segment segment = first; segment <= last; ++segment) {
+    if (segment > first) s_.at(segment, tensor) = add_column(0, {{Variable::kInRam, segment, tensor.value()}});
     if (pages && (!available(segment, tensor) || flows_))
-      i_[cell] = add_column(energy ? entry.in_j : 0, {{Variable::kPagedIn, segment, tensor}});
+      i_.at(segment, tensor) = add_column(energy ? entry.in_j : 0, {{Variable::kPagedIn, segment, tensor.value()}});
   }
 }
 
-void Relaxation::add_op_columns(int32_t op) {
-  const OpModel& entry = model_.ops[z(op)];
+void Relaxation::add_op_columns(OpIndex op) {
+  const OpModel& entry = model_.ops[op];
   if (!entry.recomputable && !entry.optional) return;
   const double cost = options_.question.objective == Objective::kEnergy ? joules(entry) : 0;
-  const int32_t first = segment_of(entry.stage) + (entry.optional ? 0 : 1), last = last_use_of_outputs(entry);
-  for (int32_t segment = first; segment <= last; ++segment)
-    r_[z(segment) * z(ops_) + z(op)] = add_column(cost, {{Variable::kComputed, segment, op}});
+  const Segment first = segment_of(entry.stage) + (entry.optional ? 0 : 1), last = last_use_of_outputs(entry);
+  for (Segment segment = first; segment <= last; ++segment)
+    r_.at(segment, op) = add_column(cost, {{Variable::kComputed, segment, op.value()}});
 }
 
 // The terms of S + R + I; true when it is 1 whatever they are.
-bool Relaxation::presence(int32_t segment, int32_t tensor, std::vector<Term>& terms) const {
-  if (available(segment, tensor) || model_.tensors[z(tensor)].pinned) return true;
-  const int32_t producer = model_.tensors[z(tensor)].producer;
-  for (const int32_t column :
-       {in_ram(segment, tensor), paged_in(segment, tensor), producer >= 0 ? recomputed(segment, producer) : -1})
-    if (column >= 0) terms.push_back({column, 1});
+bool Relaxation::presence(Segment segment, TensorIndex tensor, std::vector<Term>& terms) const {
+  if (available(segment, tensor) || model_.tensors[tensor].pinned) return true;
+  const OpIndex producer = model_.tensors[tensor].producer;
+  const ColumnIndex made = producer.exists() ? recomputed(segment, producer) : ColumnIndex();
+  for (const ColumnIndex column : {in_ram(segment, tensor), paged_in(segment, tensor), made})
+    if (column.exists()) terms.push_back({column, 1});
   return false;
 }
 
 void Relaxation::add_rows() {
-  for (int32_t segment = 0; segment < segments(); ++segment) {
-    for (const int32_t tensor : needs(segment)) {
-      Row row{.terms = {}, .lower = 1, .rule = Rule::kNeed, .of = {segment, tensor}};
+  for (Segment segment = 0; segment < segments(); ++segment) {
+    for (const TensorIndex tensor : needs(segment)) {
+      Row row{.terms = {}, .lower = 1, .rule = Rule::kNeed, .of = {segment, tensor.value()}};
       if (!presence(segment, tensor, row.terms)) rows_.push_back(std::move(row));
     }
-    for (int32_t op = 0; op < ops_; ++op) {
-      if (recomputed(segment, op) < 0) continue;
-      for (const int32_t tensor : reads(op)) {
-        Row row{.terms = {{recomputed(segment, op), -1}}, .rule = Rule::kDep, .of = {segment, op, tensor}};
+    for (const OpIndex op : model_.ops.indices()) {
+      if (!recomputed(segment, op).exists()) continue;
+      for (const TensorIndex tensor : reads(op)) {
+        Row row{
+            .terms = {{recomputed(segment, op), -1}}, .rule = Rule::kDep, .of = {segment, op.value(), tensor.value()}};
         if (!presence(segment, tensor, row.terms)) rows_.push_back(std::move(row));
       }
     }
-    for (int32_t tensor = 0; tensor < tensors_; ++tensor) add_tensor_rows(segment, tensor);
+    for (const TensorIndex tensor : model_.tensors.indices()) add_tensor_rows(segment, tensor);
   }
 }
 
-void Relaxation::add_tensor_rows(int32_t segment, int32_t tensor) {
-  if (segment + 1 < segments() && in_ram(segment + 1, tensor) >= 0) {
-    Row row{.terms = {{in_ram(segment + 1, tensor), -1}}, .rule = Rule::kCarry, .of = {segment, tensor}};
+void Relaxation::add_tensor_rows(Segment segment, TensorIndex tensor) {
+  if (segment + 1 < segments() && in_ram(segment + 1, tensor).exists()) {
+    Row row{.terms = {{in_ram(segment + 1, tensor), -1}}, .rule = Rule::kCarry, .of = {segment, tensor.value()}};
     if (!presence(segment, tensor, row.terms)) rows_.push_back(std::move(row));
   }
-  if (paged_in(segment, tensor) >= 0 && paged_out(tensor) >= 0)
+  if (paged_in(segment, tensor).exists() && paged_out(tensor).exists())
     rows_.push_back({.terms = {{paged_out(tensor), 1}, {paged_in(segment, tensor), -1}},
                      .rule = Rule::kStored,
-                     .of = {segment, tensor}});
+                     .of = {segment, tensor.value()}});
 }
 
-bool Relaxation::read_at_boundary(int32_t segment, int32_t tensor) const {
-  if (boundary(segment) == model_.end()) return model_.tensors[z(tensor)].ends_in_ram;
-  const std::vector<int32_t>& read = reads(boundary(segment) - 1);
+bool Relaxation::read_at_boundary(Segment segment, TensorIndex tensor) const {
+  if (boundary(segment) == model_.end()) return model_.tensors[tensor].ends_in_ram;
+  const std::vector<TensorIndex>& read = reads(boundary_op(segment));
   return std::find(read.begin(), read.end(), tensor) != read.end();
 }
 
-Bytes Relaxation::budget_beside(int32_t segment, int32_t op) const {
-  Bytes left = budget_ - working_set(model_, model_.ops[z(op)]);
-  for (const int32_t tensor : pinned_)
-    if (replaced_[z(tensor)] > boundary(segment) && !touches(op, tensor)) left -= model_.tensors[z(tensor)].size;
+Bytes Relaxation::budget_beside(Segment segment, OpIndex op) const {
+  Bytes left = budget_ - working_set(model_, model_.ops[op]);
+  for (const TensorIndex tensor : pinned_)
+    if (replaced_[tensor] > boundary(segment) && !touches(op, tensor)) left -= model_.tensors[tensor].size;
   return left;
 }
 
 // The budget beside the boundary op, as a row that has no tensor yet. With kRam the budget is a column.
-Row Relaxation::memory_row(Rule rule, int32_t segment) const {
-  const Bytes given = least_budget_ >= 0 ? options_.question.budget_bytes() : 0;
-  const Bytes left = budget_beside(segment, boundary(segment) - 1) - given;
+Row Relaxation::memory_row(Rule rule, Segment segment) const {
+  const Bytes given = least_budget_.exists() ? options_.question.budget_bytes() : 0;
+  const Bytes left = budget_beside(segment, boundary_op(segment)) - given;
   Row row{.lower = -static_cast<double>(left), .rule = rule, .of = {segment}};
-  if (least_budget_ >= 0) row.terms.push_back({least_budget_, 1});
+  if (least_budget_.exists()) row.terms.push_back({least_budget_, 1});
   return row;
 }
 
 void Relaxation::add_memory_rows() {
   if (options_.question.objective == Objective::kRam) {
     least_budget_ = add_column(1, {});
-    columns_.back().upper = static_cast<double>(options_.question.budget_bytes());
+    columns_[least_budget_].upper = static_cast<double>(options_.question.budget_bytes());
   }
-  for (int32_t segment = 0; segment + 1 < segments(); ++segment) {
+  for (Segment segment = 0; segment + 1 < segments(); ++segment) {
     Row row = memory_row(Rule::kMemory, segment);
-    for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
-      const Bytes size = model_.tensors[z(tensor)].size;
-      const int32_t column = in_ram(segment + 1, tensor);
-      if (column >= 0 && size > 0 && !touches(boundary(segment) - 1, tensor))
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const Bytes size = model_.tensors[tensor].size;
+      const ColumnIndex column = in_ram(segment + 1, tensor);
+      if (column.exists() && size > 0 && !touches(boundary_op(segment), tensor))
         row.terms.push_back({column, -static_cast<double>(size)});
     }
     rows_.push_back(std::move(row));
@@ -285,23 +281,23 @@ bool Relaxation::timed() const {
 
 void Relaxation::add_time_rows() {
   if (!timed()) return;
-  const int32_t whole = makespan_ = add_column(second_cost(), {});
-  columns_.back().upper = options_.question.deadline ? *options_.question.deadline : *options_.most_seconds;
-  Row work{.terms = {{whole, 1}}, .rule = Rule::kWork}, in{.terms = {{whole, 1}}, .rule = Rule::kMoveIn},
-      out{.terms = {{whole, 1}}, .rule = Rule::kMoveOut};
-  for (int32_t op = 0; op < ops_; ++op) {
-    const double takes = seconds(model_.ops[z(op)]);
-    if (!model_.ops[z(op)].optional) work.lower += takes;
-    for (int32_t segment = 0; segment < segments(); ++segment)
-      if (recomputed(segment, op) >= 0) work.terms.push_back({recomputed(segment, op), -takes});
+  makespan_ = add_column(second_cost(), {});
+  columns_[makespan_].upper = options_.question.deadline ? *options_.question.deadline : *options_.most_seconds;
+  Row work{.terms = {{makespan_, 1}}, .rule = Rule::kWork}, in{.terms = {{makespan_, 1}}, .rule = Rule::kMoveIn},
+      out{.terms = {{makespan_, 1}}, .rule = Rule::kMoveOut};
+  for (const OpIndex op : model_.ops.indices()) {
+    const double takes = seconds(model_.ops[op]);
+    if (!model_.ops[op].optional) work.lower += takes;
+    for (Segment segment = 0; segment < segments(); ++segment)
+      if (recomputed(segment, op).exists()) work.terms.push_back({recomputed(segment, op), -takes});
   }
   Row& reads = model_.async ? in : work;
   Row& writes = !model_.async ? work : model_.full_duplex ? out : in;
-  for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
-    const TensorModel& entry = model_.tensors[z(tensor)];
-    for (int32_t segment = 0; segment < segments(); ++segment)
-      if (paged_in(segment, tensor) >= 0) reads.terms.push_back({paged_in(segment, tensor), -entry.in_s});
-    if (paged_out(tensor) >= 0) writes.terms.push_back({paged_out(tensor), -entry.out_s});
+  for (const TensorIndex tensor : model_.tensors.indices()) {
+    const TensorModel& entry = model_.tensors[tensor];
+    for (Segment segment = 0; segment < segments(); ++segment)
+      if (paged_in(segment, tensor).exists()) reads.terms.push_back({paged_in(segment, tensor), -entry.in_s});
+    if (paged_out(tensor).exists()) writes.terms.push_back({paged_out(tensor), -entry.out_s});
   }
   for (Row* row : {&work, &in, &out})
     if (row->terms.size() > 1 || row == &work) rows_.push_back(std::move(*row));
@@ -312,53 +308,52 @@ void Relaxation::add_energy_row() {
   Row row{.lower = -*options_.question.energy_limit, .rule = Rule::kSpend};
   for (const OpModel& op : model_.ops)
     if (!op.optional) row.lower += joules(op);
-  const auto add = [&](int32_t column, double factor) {
-    if (column >= 0 && factor > 0) row.terms.push_back({column, -factor});
+  const auto add = [&](ColumnIndex column, double factor) {
+    if (column.exists() && factor > 0) row.terms.push_back({column, -factor});
   };
-  for (int32_t segment = 0; segment < segments(); ++segment) {
-    for (int32_t op = 0; op < ops_; ++op) add(recomputed(segment, op), joules(model_.ops[z(op)]));
-    for (int32_t tensor = 0; tensor < tensors_; ++tensor)
-      add(paged_in(segment, tensor), model_.tensors[z(tensor)].in_j);
+  for (Segment segment = 0; segment < segments(); ++segment) {
+    for (const OpIndex op : model_.ops.indices()) add(recomputed(segment, op), joules(model_.ops[op]));
+    for (const TensorIndex tensor : model_.tensors.indices())
+      add(paged_in(segment, tensor), model_.tensors[tensor].in_j);
   }
-  for (int32_t tensor = 0; tensor < tensors_; ++tensor) add(paged_out(tensor), model_.tensors[z(tensor)].out_j);
+  for (const TensorIndex tensor : model_.tensors.indices()) add(paged_out(tensor), model_.tensors[tensor].out_j);
   add(makespan_, model_.idle_w);
   rows_.push_back(std::move(row));
 }
 
 void Relaxation::add_flow_columns() {
-  w_.assign(s_.size(), -1), f_.assign(s_.size(), -1);
   if (!flows_) return;
-  const int32_t stride = (segments() + kFlowSegments - 1) / kFlowSegments;
-  for (int32_t segment = stride / 2; segment + 1 < segments(); segment += stride) {
+  const Segment stride = (segments() + kFlowSegments - 1) / kFlowSegments;
+  for (Segment segment = stride / 2; segment + 1 < segments(); segment += stride) {
     flow_segments_.push_back(segment);
-    for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
-      if (paged_out(tensor) < 0 || definition_segment(tensor) > segment || last_use_[z(tensor)] <= segment) continue;
-      w_[z(segment) * z(tensors_) + z(tensor)] = add_column(0, {});
-      f_[z(segment) * z(tensors_) + z(tensor)] = add_column(0, {});
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      if (!paged_out(tensor).exists() || definition_segment(tensor) > segment || last_use_[tensor] <= segment) continue;
+      w_.at(segment, tensor) = add_column(0, {});
+      f_.at(segment, tensor) = add_column(0, {});
     }
   }
 }
 
 void Relaxation::add_flow_rows() {
-  for (const int32_t segment : flow_segments()) add_flow_rows(segment);
+  for (const Segment segment : flow_segments()) add_flow_rows(segment);
 }
 
-void Relaxation::add_flow_rows(int32_t segment) {
+void Relaxation::add_flow_rows(Segment segment) {
   Row flight = memory_row(Rule::kFlight, segment);
-  for (int32_t tensor = 0; tensor < tensors_; ++tensor) {
-    const auto size = static_cast<double>(model_.tensors[z(tensor)].size);
-    if (written(segment, tensor) >= 0)
+  for (const TensorIndex tensor : model_.tensors.indices()) {
+    const auto size = static_cast<double>(model_.tensors[tensor].size);
+    if (written(segment, tensor).exists())
       rows_.push_back(
           {.terms = {{paged_out(tensor), 1}, {written(segment, tensor), -1}, {in_flight(segment, tensor), -1}},
            .rule = Rule::kIssued,
-           .of = {segment, tensor}});
-    if (size == 0 || touches(boundary(segment) - 1, tensor)) continue;
-    if (in_flight(segment, tensor) >= 0) flight.terms.push_back({in_flight(segment, tensor), -size});
-    if (in_ram(segment + 1, tensor) < 0) continue;
-    flight.of.push_back(tensor);
+           .of = {segment, tensor.value()}});
+    if (size == 0 || touches(boundary_op(segment), tensor)) continue;
+    if (in_flight(segment, tensor).exists()) flight.terms.push_back({in_flight(segment, tensor), -size});
+    if (!in_ram(segment + 1, tensor).exists()) continue;
+    flight.of.push_back(tensor.value());
     flight.terms.push_back({in_ram(segment + 1, tensor), -size});
-    for (int32_t before = 0; before <= segment; ++before)
-      if (paged_in(before, tensor) >= 0) flight.terms.push_back({paged_in(before, tensor), size});
+    for (Segment before = 0; before <= segment; ++before)
+      if (paged_in(before, tensor).exists()) flight.terms.push_back({paged_in(before, tensor), size});
   }
   rows_.push_back(std::move(flight));
 }

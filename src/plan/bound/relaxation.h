@@ -44,6 +44,26 @@ namespace pantoum::plan {
 
 using problem::Certificate;
 
+using Segment = int32_t;  // one counts with segments, so they are plain numbers
+
+// By segment, and by tensor or op: the column, or none.
+template <class I>
+class ColumnGrid {
+ public:
+  ColumnGrid() = default;
+  ColumnGrid(Segment segments, size_t width) : width_(width), columns_(base::position_of(segments) * width) {}
+
+  [[nodiscard]] ColumnIndex& at(Segment segment, I index) { return columns_[place(segment, index)]; }
+  [[nodiscard]] ColumnIndex at(Segment segment, I index) const { return columns_[place(segment, index)]; }
+
+ private:
+  [[nodiscard]] size_t place(Segment segment, I index) const {
+    return base::position_of(segment) * width_ + base::position_of(index);
+  }
+  size_t width_ = 0;
+  std::vector<ColumnIndex> columns_;
+};
+
 struct RelaxationOptions {
   Question question;                    // kRam: the least M that does as the budget, at most the budget given here
   double second_price = 0;              // kEnergy: what a second of the makespan costs beside idle power
@@ -53,104 +73,102 @@ struct RelaxationOptions {
 class Relaxation {
  public:
   // `boundaries`: stages, ascending, the last is model.end(). Cost: linear in segments times (tensors + ops + reads).
-  Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<int32_t>& boundaries);
+  Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries);
 
   [[nodiscard]] const Model& model() const { return model_; }
   [[nodiscard]] const RelaxationOptions& options() const { return options_; }
-  [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
+  [[nodiscard]] const Columns& columns() const { return columns_; }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
   // What the column says of a plan; of the makespan nothing that is 0 or 1.
-  [[nodiscard]] const std::optional<Certificate::Decision>& decision(int32_t column) const {
-    return decisions_[static_cast<size_t>(column)];
+  [[nodiscard]] const std::optional<Certificate::Decision>& decision(ColumnIndex column) const {
+    return decisions_[column];
   }
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
-  [[nodiscard]] int32_t segments() const { return static_cast<int32_t>(boundaries_.size()); }
-  [[nodiscard]] int32_t boundary(int32_t segment) const { return boundaries_[static_cast<size_t>(segment)]; }
-  [[nodiscard]] int32_t segment_of(int32_t stage) const { return segment_of_[static_cast<size_t>(stage)]; }
+  [[nodiscard]] Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
+  [[nodiscard]] Stage boundary(Segment segment) const { return boundaries_[segment]; }
+  // The op that ends the segment; not of the last one.
+  [[nodiscard]] OpIndex boundary_op(Segment segment) const { return Model::op_of(boundary(segment)); }
+  [[nodiscard]] Segment segment_of(Stage stage) const { return segment_of_[stage]; }
   // The segment in which the tensor is first had: -1 in RAM from the start. Storage and optional ops define nothing.
-  [[nodiscard]] int32_t definition_segment(int32_t tensor) const {
-    return definition_segment_[static_cast<size_t>(tensor)];
-  }
-  [[nodiscard]] bool defined(int32_t tensor) const { return defined_[static_cast<size_t>(tensor)] != 0; }
+  [[nodiscard]] Segment definition_segment(TensorIndex tensor) const { return definition_segment_[tensor]; }
+  [[nodiscard]] bool defined(TensorIndex tensor) const { return defined_[tensor] != 0; }
 
-  // Columns; -1 where there is none (it would be 0).
-  [[nodiscard]] int32_t in_ram(int32_t segment, int32_t tensor) const { return find(s_, segment, tensor, tensors_); }
-  [[nodiscard]] int32_t recomputed(int32_t segment, int32_t op) const { return find(r_, segment, op, ops_); }
-  [[nodiscard]] int32_t paged_in(int32_t segment, int32_t tensor) const { return find(i_, segment, tensor, tensors_); }
-  [[nodiscard]] int32_t paged_out(int32_t tensor) const { return x_[static_cast<size_t>(tensor)]; }
-  [[nodiscard]] int32_t written(int32_t segment, int32_t tensor) const { return find(w_, segment, tensor, tensors_); }
-  [[nodiscard]] int32_t in_flight(int32_t segment, int32_t tensor) const { return find(f_, segment, tensor, tensors_); }
-  [[nodiscard]] int32_t makespan() const { return makespan_; }
+  // Columns; none where there is none (it would be 0).
+  [[nodiscard]] ColumnIndex in_ram(Segment segment, TensorIndex tensor) const { return s_.at(segment, tensor); }
+  [[nodiscard]] ColumnIndex recomputed(Segment segment, OpIndex op) const { return r_.at(segment, op); }
+  [[nodiscard]] ColumnIndex paged_in(Segment segment, TensorIndex tensor) const { return i_.at(segment, tensor); }
+  [[nodiscard]] ColumnIndex paged_out(TensorIndex tensor) const { return x_[tensor]; }
+  [[nodiscard]] ColumnIndex written(Segment segment, TensorIndex tensor) const { return w_.at(segment, tensor); }
+  [[nodiscard]] ColumnIndex in_flight(Segment segment, TensorIndex tensor) const { return f_.at(segment, tensor); }
+  [[nodiscard]] ColumnIndex makespan() const { return makespan_; }
   // Segments of W and F, ascending.
-  [[nodiscard]] const std::vector<int32_t>& flow_segments() const { return flow_segments_; }
-  [[nodiscard]] bool flows(int32_t segment) const {
+  [[nodiscard]] const std::vector<Segment>& flow_segments() const { return flow_segments_; }
+  [[nodiscard]] bool flows(Segment segment) const {
     return std::binary_search(flow_segments_.begin(), flow_segments_.end(), segment);
   }
   // What every choice of the op reads.
-  [[nodiscard]] const std::vector<int32_t>& reads(int32_t op) const { return reads_[static_cast<size_t>(op)]; }
+  [[nodiscard]] const std::vector<TensorIndex>& reads(OpIndex op) const { return reads_[op]; }
   // Do all choices of the boundary op read the tensor, or must it be in RAM at the end?
-  [[nodiscard]] bool read_at_boundary(int32_t segment, int32_t tensor) const;
+  [[nodiscard]] bool read_at_boundary(Segment segment, TensorIndex tensor) const;
   // Does any choice of the op read or write the tensor?
-  [[nodiscard]] bool touches(int32_t op, int32_t tensor) const {
-    return touched_[static_cast<size_t>(op)].contains(tensor);
-  }
+  [[nodiscard]] bool touches(OpIndex op, TensorIndex tensor) const { return touched_[op].contains(tensor); }
   // Bytes for what the op does not touch while it runs in the segment: the budget less its working set, and less what
   // is pinned.
-  [[nodiscard]] Bytes budget_beside(int32_t segment, int32_t op) const;
+  [[nodiscard]] Bytes budget_beside(Segment segment, OpIndex op) const;
   // Tensors read in the segment by first computations, distinct, of which it is not the definition segment.
-  [[nodiscard]] const std::vector<int32_t>& needs(int32_t segment) const {
-    return needs_[static_cast<size_t>(segment)];
-  }
+  [[nodiscard]] const std::vector<TensorIndex>& needs(Segment segment) const { return needs_[segment]; }
   // The tensor is in RAM when the segment opens or from its first computation in it, whatever the columns say.
-  [[nodiscard]] bool available(int32_t segment, int32_t tensor) const {
-    const int32_t definition = definition_segment(tensor);
+  [[nodiscard]] bool available(Segment segment, TensorIndex tensor) const {
+    const Segment definition = definition_segment(tensor);
     return defined(tensor) && (definition == segment || (definition < 0 && segment == 0));
   }
 
  private:
-  static int32_t find(const std::vector<int32_t>& columns, int32_t segment, int32_t index, int32_t count) {
-    return columns[static_cast<size_t>(segment) * static_cast<size_t>(count) + static_cast<size_t>(index)];
-  }
-  int32_t add_column(double cost, std::optional<Certificate::Decision> decision);
+  ColumnIndex add_column(double cost, std::optional<Certificate::Decision> decision);
   void find_segments();
   void find_definitions();
   void find_pinned();
   void find_needs();
   void find_last_uses();
-  [[nodiscard]] int32_t last_use_of_outputs(const OpModel& op) const;
+  [[nodiscard]] Segment last_use_of_outputs(const OpModel& op) const;
   void add_columns();
-  void add_tensor_columns(int32_t tensor);
-  void add_op_columns(int32_t op);
+  void add_tensor_columns(TensorIndex tensor);
+  void add_op_columns(OpIndex op);
   void add_rows();
-  void add_tensor_rows(int32_t segment, int32_t tensor);
+  void add_tensor_rows(Segment segment, TensorIndex tensor);
   void add_memory_rows();
-  [[nodiscard]] Row memory_row(Rule rule, int32_t segment) const;
+  [[nodiscard]] Row memory_row(Rule rule, Segment segment) const;
   void add_time_rows();
   void add_energy_row();
   [[nodiscard]] double second_cost() const;
   [[nodiscard]] bool timed() const;
   void add_flow_columns();
   void add_flow_rows();
-  void add_flow_rows(int32_t segment);
-  bool presence(int32_t segment, int32_t tensor, std::vector<Term>& terms) const;
+  void add_flow_rows(Segment segment);
+  bool presence(Segment segment, TensorIndex tensor, std::vector<Term>& terms) const;
 
   const Model& model_;
   const RelaxationOptions options_;
-  const int32_t tensors_, ops_;
-  std::vector<int32_t> boundaries_, segment_of_, definition_segment_, last_use_;
-  std::vector<char> defined_;
-  std::vector<int32_t> s_, r_, i_, x_, w_, f_, flow_segments_;
+  Indexed<Segment, Stage> boundaries_;
+  Indexed<Stage, Segment> segment_of_;
+  Indexed<TensorIndex, Segment> definition_segment_, last_use_;
+  Indexed<TensorIndex, char> defined_;
+  ColumnGrid<TensorIndex> s_, i_, w_, f_;
+  ColumnGrid<OpIndex> r_;
+  Indexed<TensorIndex, ColumnIndex> x_;
+  ColumnIndex makespan_, least_budget_;  // T, M
+  std::vector<Segment> flow_segments_;
   bool flows_ = false;
-  std::vector<std::vector<int32_t>> reads_, needs_;
-  std::vector<std::set<int32_t>> touched_;  // by op
-  std::vector<int32_t> pinned_;             // pinned tensors that start in RAM
-  std::vector<int32_t> replaced_;           // by tensor: the first stage at which an output may take its bytes
-  Bytes budget_ = 0;                        // without the staging buffer, and with what need not be rounded up
-  std::vector<Column> columns_;
-  std::vector<std::optional<Certificate::Decision>> decisions_;  // by column
+  Indexed<OpIndex, std::vector<TensorIndex>> reads_;
+  Indexed<Segment, std::vector<TensorIndex>> needs_;
+  Indexed<OpIndex, std::set<TensorIndex>> touched_;
+  std::vector<TensorIndex> pinned_;       // that start in RAM
+  Indexed<TensorIndex, Stage> replaced_;  // the first stage at which an output may take its bytes
+  Bytes budget_ = 0;                      // without the staging buffer, and with what need not be rounded up
+  Columns columns_;
+  Indexed<ColumnIndex, std::optional<Certificate::Decision>> decisions_;
   std::vector<Row> rows_;
   double constant_ = 0;
-  int32_t makespan_ = -1, least_budget_ = -1;  // columns: T, M
 };
 
 }  // namespace pantoum::plan

@@ -4,18 +4,25 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.h"
 #include "problem/certificate.h"
 
 namespace pantoum::plan {
 
+using base::Index;
+using base::Indexed;
 using problem::Rule;
+
+using ColumnIndex = Index<struct ColumnTag>;  // none: the column would be 0
+using Point = Indexed<ColumnIndex, double>;
 
 struct Column {
   double cost = 0, lower = 0, upper = 1;
 };
+using Columns = Indexed<ColumnIndex, Column>;
 
 struct Term {
-  int32_t column = 0;
+  ColumnIndex column;
   double factor = 0;
 };
 
@@ -27,8 +34,8 @@ struct Row {  // sum of terms >= lower
 };
 
 // `from` and the sum of the terms at a point, added in that order.
-[[nodiscard]] inline double sum_at(const std::vector<Term>& terms, const std::vector<double>& point, double from = 0) {
-  for (const Term& term : terms) from += term.factor * point[static_cast<size_t>(term.column)];
+[[nodiscard]] inline double sum_at(const std::vector<Term>& terms, const Point& point, double from = 0) {
+  for (const Term& term : terms) from += term.factor * point[term.column];
   return from;
 }
 

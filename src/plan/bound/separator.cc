@@ -13,17 +13,16 @@
 namespace pantoum::plan {
 namespace {
 
-std::vector<Row> paths(const Relaxation& relaxation, const std::vector<double>& point, const SeparationLimits& limits) {
+std::vector<Row> paths(const Relaxation& relaxation, const Point& point, const SeparationLimits& limits) {
   return path_cuts(relaxation, point, limits.violation.indicators, limits.stop);
 }
 
-std::vector<Row> memory(const Relaxation& relaxation, const std::vector<double>& point,
-                        const SeparationLimits& limits) {
+std::vector<Row> memory(const Relaxation& relaxation, const Point& point, const SeparationLimits& limits) {
   if (relaxation.model().ops.size() > limits.knapsack_ops) return {};
   return memory_cuts(relaxation, point, limits.violation.knapsacks, limits.stop);
 }
 
-std::vector<Row> flows(const Relaxation& relaxation, const std::vector<double>& point, const SeparationLimits& limits) {
+std::vector<Row> flows(const Relaxation& relaxation, const Point& point, const SeparationLimits& limits) {
   return flow_cuts(relaxation, point, limits.violation.indicators);
 }
 
@@ -37,7 +36,7 @@ size_t separator_of(Rule rule) {
     return std::find(separator.rules.begin(), separator.rules.end(), rule) != separator.rules.end();
   };
   const auto found = std::find_if(separators().begin(), separators().end(), has_rule);
-  return static_cast<size_t>(found - separators().begin());
+  return base::position_of(found - separators().begin());
 }
 
 }  // namespace
@@ -57,7 +56,7 @@ Separation::Separation(const Relaxation& relaxation, SeparationLimits limits)
     counts_.push_back({.name = separator.name, .on = is_on(separator, relaxation.model())});
 }
 
-std::vector<Row> Separation::violated(const std::vector<double>& point) {
+std::vector<Row> Separation::violated(const Point& point) {
   using Clock = std::chrono::steady_clock;
   std::vector<Row> all;
   for (size_t each = 0; each < counts_.size(); ++each) {
@@ -72,9 +71,9 @@ std::vector<Row> Separation::violated(const std::vector<double>& point) {
   return all;
 }
 
-bool Separation::violates(const std::vector<double>& point, const Row& row) const {
+bool Separation::violates(const Point& point, const Row& row) const {
   const bool seconds = row.rule == Rule::kFlow;
-  const double unit = seconds ? relaxation_.columns()[static_cast<size_t>(relaxation_.makespan())].upper : 1;
+  const double unit = seconds ? relaxation_.columns()[relaxation_.makespan()].upper : 1;
   return sum_at(row.terms, point, -row.lower) < -limits_.violation.indicators * unit;
 }
 

@@ -35,8 +35,7 @@ struct Separator {
   const char* name;
   std::vector<Switch> switches;  // it is asked where one of them is on
   std::vector<Rule> rules;       // of its rows, and of no other's
-  std::vector<Row> (*separate)(const Relaxation& relaxation, const std::vector<double>& point,
-                               const SeparationLimits& limits);
+  std::vector<Row> (*separate)(const Relaxation& relaxation, const Point& point, const SeparationLimits& limits);
 };
 [[nodiscard]] const std::vector<Separator>& separators();
 
@@ -47,9 +46,9 @@ class Separation {
   Separation(const Relaxation& relaxation, SeparationLimits limits);
 
   // Rows that the point violates, separator by separator.
-  [[nodiscard]] std::vector<Row> violated(const std::vector<double>& point);
+  [[nodiscard]] std::vector<Row> violated(const Point& point);
   // Does the point violate the row by more than the limit for indicators, whatever the row is made of?
-  [[nodiscard]] bool violates(const std::vector<double>& point, const Row& row) const;
+  [[nodiscard]] bool violates(const Point& point, const Row& row) const;
   // To be told of the rows that are added to the program, and of the bound that the program proves once it is solved.
   void kept(const std::vector<Row>& rows);
   void solved(double bound);
