@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "problem/objective_values.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -74,6 +75,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
   if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
+  if (!plan.separators.empty()) json["separators"] = problem::separators_json(plan.separators);
   return json;
 }
 

@@ -45,6 +45,7 @@ void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const
   if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = bound;
   plan.certificate = proved.certificate();
   plan.lines = proved.lines();
+  plan.separators = proved.separators();
   if (!keeps_order(plan, solver.instance().model)) {  // a warm start of another order: nothing is proved for that
     plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1, plan.status = Status::kFeasible;
     return;

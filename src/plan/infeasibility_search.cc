@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "plan/bound/lp_bound.h"
 #include "plan/bound/ram_bound.h"
 #include "plan/finalize.h"
 #include "plan/infeasibility_report.h"

@@ -19,7 +19,7 @@ void Prover::run(const std::function<double()>& seconds_left, const std::functio
   sum_.run({.seconds_left = seconds_left,
             .value = value,
             .effort = effort,
-            .solved = [this](const Relaxation& relaxation, const std::vector<double>& point) {
+            .solved = [this](const Relaxation& relaxation, const Point& point) {
               if (instance_.by_clock()) offer_near_policy(relaxation, point);
             }});
 }
@@ -47,14 +47,18 @@ std::optional<Certificate> Prover::certificate() const {
 }
 
 std::vector<Certificate> Prover::lines() const {
-  return by_product() ? product_.lines() : std::vector<Certificate>{};
+  return by_product() ? product_.hyperplanes() : std::vector<Certificate>{};
+}
+
+const std::vector<problem::SeparatorCount>& Prover::separators() const {
+  return by_product() ? product_.separators() : sum_.separators();
 }
 
 bool Prover::by_product() const {
   return instance_.objective() == Objective::kEdp;
 }
 
-void Prover::offer_near_policy(const Relaxation& relaxation, const std::vector<double>& point) {
+void Prover::offer_near_policy(const Relaxation& relaxation, const Point& point) {
   Policy near = round_lp(relaxation, point, first_choices(instance_.model, instance_.objective()));
   const std::lock_guard lock(near_mutex_);
   near_policy_ = std::move(near);

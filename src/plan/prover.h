@@ -33,10 +33,12 @@ class Prover {
   [[nodiscard]] Bounds bounds() const;
   [[nodiscard]] std::optional<Certificate> certificate() const;
   [[nodiscard]] std::vector<Certificate> lines() const;
+  // What the separators of the bound did.
+  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const;
 
  private:
   [[nodiscard]] bool by_product() const;
-  void offer_near_policy(const Relaxation& relaxation, const std::vector<double>& point);
+  void offer_near_policy(const Relaxation& relaxation, const Point& point);
 
   const Instance& instance_;
   BoundSearch sum_;   // of energy, or of time

@@ -105,13 +105,27 @@ Bound read_bound(const JsonNode& root) {
   return bound;
 }
 
+SeparatorCount read_separator(const JsonNode& node) {
+  if (!node.object({"name", "on", "found", "kept", "bound_moved", "seconds"})) return {};
+  return {.name = node.need("name").text(),
+          .on = node.need("on").boolean(),
+          .found = count(node.need("found")),
+          .kept = count(node.need("kept")),
+          .bound_moved = quantity(node.need("bound_moved")),
+          .seconds = quantity(node.need("seconds"))};
+}
+
 void read_solver(const JsonNode& root, Plan& plan) {
   if (!root.has("solver")) return;
   const JsonNode node = root.need("solver");
-  if (!node.object({"method", "seconds", "gap"})) return;
+  if (!node.object({"method", "seconds", "gap", "separators"})) return;
   if (node.has("method")) plan.method = node.need("method").text();
   if (node.has("seconds")) plan.solver_seconds = quantity(node.need("seconds"));
   if (node.has("gap")) plan.gap = quantity(node.need("gap"));
+  if (!node.has("separators")) return;
+  const JsonNode separators = node.need("separators");
+  for (size_t each = 0, count = separators.array(); each < count; ++each)
+    plan.separators.push_back(read_separator(separators.item(each)));
 }
 
 std::map<int64_t, Bytes> read_offsets(const JsonNode& root, const char* key) {
@@ -212,6 +226,13 @@ Json predicted_json(const Predicted& predicted) {
   return json;
 }
 
+Json solver_json(const Plan& plan) {
+  Json json = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
+  if (std::isfinite(plan.gap)) json["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
+  if (!plan.separators.empty()) json["separators"] = separators_json(plan.separators);
+  return json;
+}
+
 Json bound_json(const Bound& bound) {
   Json json = Json::object();
   if (bound.energy_j && std::isfinite(*bound.energy_j)) json["energy_j"] = *bound.energy_j;
@@ -256,12 +277,23 @@ Json to_json(const Plan& plan) {
   json["predicted"] = predicted_json(plan.predicted);
   json["bound"] = bound_json(plan.bound);
   json["status"] = kStatus[static_cast<size_t>(plan.status)];
-  json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
-  if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
+  json["solver"] = solver_json(plan);
   json["graph"] = to_json(plan.graph);
   if (!plan.command.empty()) json[kCommand] = plan.command;
   if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
   for (const Certificate& line : plan.lines) json[kLines].push_back(certificate_json(line));
+  return json;
+}
+
+Json separators_json(const std::vector<SeparatorCount>& separators) {
+  Json json = Json::array();
+  for (const SeparatorCount& each : separators)
+    json.push_back({{"name", each.name},
+                    {"on", each.on},
+                    {"found", each.found},
+                    {"kept", each.kept},
+                    {"bound_moved", each.bound_moved},
+                    {"seconds", each.seconds}});
   return json;
 }
 

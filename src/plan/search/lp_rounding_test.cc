@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/bound/boundaries.h"
+#include "plan/bound/relaxation.h"
 #include "plan/search/search.h"
 #include "testing/random_graph.h"
 
@@ -19,10 +21,10 @@ TEST(PolicyNear, KeepsWhatTheSolutionKeeps) {
     const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
                                 choose_boundaries(model, options.question.budget_bytes(), 100));
     const Choices choices = first_choices(model, Objective::kEnergy);
-    const Policy all = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 1), choices);
+    const Policy all = round_lp(relaxation, Point(relaxation.columns().size(), 1), choices);
     EXPECT_EQ(all.intervals, keep_all(model, choices).intervals);
     EXPECT_EQ(all.choices, choices);
-    const Policy none = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 0), choices);
+    const Policy none = round_lp(relaxation, Point(relaxation.columns().size(), 0), choices);
     for (size_t interval = 0; interval < model.intervals.size(); ++interval) {
       if (none.intervals[interval] == all.intervals[interval]) continue;
       ++given_up;

@@ -6,7 +6,7 @@ namespace pantoum::plan {
 namespace {
 
 constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{{
-    {Switch::kPathCuts, "path-cuts", "bound: what is needed was in RAM, stored or made again since an earlier epoch"},
+    {Switch::kPathCuts, "path-cuts", "bound: what is needed was in RAM, stored or recomputed since an earlier segment"},
     {Switch::kStoredOnce, "stored-once", "bound: in a path cut, what is read from storage was written there, once"},
     {Switch::kPathStep, "path-step", "bound: of path cuts for one need only those that violate by a step more"},
     {Switch::kBoundaryCuts, "boundary-cuts", "bound: the memory rows of the boundaries are rounded and covered"},
