@@ -36,6 +36,8 @@ class JsonNode {
 
   // An object with none but the `known` keys (and "x-..." ones), or an error.
   bool object(std::initializer_list<const char*> known) const;
+  bool object(const std::vector<std::string>& known) const;
+  [[nodiscard]] bool is_object() const;  // whatever its keys are, or an error
   [[nodiscard]] bool has(const char* key) const;
   [[nodiscard]] JsonNode need(const char* key) const;  // missing: an error
   [[nodiscard]] JsonNode item(size_t index) const;     // of an array
@@ -55,6 +57,8 @@ class JsonNode {
   [[nodiscard]] std::string path() const;
 
  private:
+  template <class Names>
+  [[nodiscard]] bool has_only(const Names& known) const;
   JsonNode(const nlohmann::json* value, const JsonNode* parent, const char* key, size_t index)
       : value_(value), errors_(parent->errors_), parent_(parent), key_(key), index_(index) {}
 

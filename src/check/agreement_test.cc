@@ -14,6 +14,7 @@
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
 #include "testing/random_case.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::check {
 namespace {
@@ -116,12 +117,6 @@ void count_moments(const problem::Plan& plan, const std::vector<Span>& spans, st
 
 class Agreement : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("pantoum_agreement_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // Empty: it cannot be run here.
   static std::filesystem::path reference_checker() {
     std::filesystem::path checker = std::filesystem::path(PANTOUM_SOURCE_DIR) / "../shared/tools/check_plan.py";
@@ -137,7 +132,7 @@ class Agreement : public testing::Test {
   }
 
   std::string write_text(const std::string& name, const std::string& text) const {
-    const std::string path = (folder_ / name).string();
+    const std::string path = (folder_.path() / name).string();
     std::ofstream file(path);
     file << text;
     file.close();
@@ -147,8 +142,8 @@ class Agreement : public testing::Test {
 
   // One verdict, a line of JSON, for each of the cases [first, last).
   std::vector<nlohmann::json> reference_verdicts(const std::filesystem::path& checker, int first, int last) const {
-    const std::string list_path = (folder_ / "list").string();
-    const std::string verdicts_path = (folder_ / "verdicts").string();
+    const std::string list_path = (folder_.path() / "list").string();
+    const std::string verdicts_path = (folder_.path() / "verdicts").string();
     std::ofstream list(list_path);
     for (int number = first; number < last; ++number) write(random_case(static_cast<uint64_t>(number)), number, list);
     list.close();
@@ -163,7 +158,7 @@ class Agreement : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 void expect_same(const Found& ours, const nlohmann::json& theirs, int number) {

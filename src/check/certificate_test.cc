@@ -321,7 +321,7 @@ TEST(CheckCertificate, RefusesKnapsacksOfWhatIsNotThere) {
             "E0805 tensor 3 is not made before segment 3 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, -5, 0}), "E0805 -5 is no divisor @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, 3, 100, 0}),
-            "E0805 op 3 is not computed again in segment 2 @ x-certificate.rows[0]");
+            "E0805 op 3 is not recomputed in segment 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, 0, 100, 2}),
             "E0805 tensor 2 may come in segment 2 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 1, 1, 0}), "E0805 1 is no role of the op @ x-certificate.rows[0]");

@@ -111,23 +111,23 @@ class Replay {
     for (size_t index = 0; index < graph_.tensors.size(); ++index) {
       if (tensor(index).end == Home::kRam && !arena_.holds(index)) return broken(named(index) + " must end in RAM");
       if (tensor(index).end == Home::kAux && !in_storage_[index]) return broken(named(index) + " must end in storage");
-      PANTOUM_TRY(heir_in_place(index));
+      PANTOUM_TRY(successor_in_place(index));
     }
     return {};
   }
 
   // The step ends where the next one starts.
-  Result<void> heir_in_place(size_t index) const {
+  Result<void> successor_in_place(size_t index) const {
     const Tensor& old = tensor(index);
     if (old.next < 0 && old.end != Home::kRam) return {};
-    const size_t heir = old.next < 0 ? index : index_of(old.next);
+    const size_t successor = old.next < 0 ? index : index_of(old.next);
     if (old.start == Home::kRam) {
       const int64_t at = plan_.initial.at(old.id);
-      if (!arena_.holds(heir) || arena_.at(heir) != at)
-        return broken(fmt::format("{} must end in RAM at {}, where the next step looks for it", named(heir), at));
+      if (!arena_.holds(successor) || arena_.at(successor) != at)
+        return broken(fmt::format("{} must end in RAM at {}, where the next step looks for it", named(successor), at));
     }
-    if (old.start == Home::kAux && !in_storage_[heir])
-      return broken(named(heir) + " must end in storage, where the next step looks for it");
+    if (old.start == Home::kAux && !in_storage_[successor])
+      return broken(named(successor) + " must end in storage, where the next step looks for it");
     return {};
   }
 
@@ -164,8 +164,8 @@ class Replay {
     if (step.choice < 0 || static_cast<size_t>(step.choice) >= op.choices.size())
       return broken(fmt::format("{} has no choice {}", named(op), step.choice));
     const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
-    const bool again = computed_[known->second];
-    if (again && !op.recompute) return broken(named(op) + " may not be computed again");
+    const bool recomputed = computed_[known->second];
+    if (recomputed && !op.recompute) return broken(named(op) + " may not be recomputed");
     if (step.at.size() != choice.writes.size())
       return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
                                 step.at.size()));
@@ -186,8 +186,8 @@ class Replay {
     span_.end_s = end;
     found_.energy_j += choice.energy_j;
     found_.counts.compute += 1;
-    found_.counts.recompute += again ? 1 : 0;
-    if (!again) first_computed_.push_back(op.id);
+    found_.counts.recompute += recomputed ? 1 : 0;
+    if (!recomputed) first_computed_.push_back(op.id);
     computed_[known->second] = true;
     return {};
   }

@@ -109,12 +109,13 @@ void RowSums::add_side(int64_t side, double multiplier) {
 
 void RowSums::add_memory(int32_t segment, double multiplier) {
   memory_[z(segment)] = sum_down(memory_[z(segment)], multiplier);
-  add_room(segment, multiplier);
+  add_budget(segment, multiplier);
 }
 
-void RowSums::add_room(int32_t segment, double multiplier) {
+void RowSums::add_budget(int32_t segment, double multiplier) {
   const int32_t op = facts_.boundary_op(segment);
-  add_side(facts_.op(op).working_set - facts_.capacity(segment, op) + (ram_ ? *asked_.question.budget : 0), multiplier);
+  add_side(facts_.op(op).working_set - facts_.budget_beside(segment, op) + (ram_ ? *asked_.question.budget : 0),
+           multiplier);
   if (ram_) need_ = sum_down(need_, -multiplier);
 }
 
@@ -150,10 +151,10 @@ void RowSums::add_flow(int32_t first, int32_t segment, bool moves, double multip
   std::vector<double>& written = flow_written_[z(segment)];
   written.resize(z(facts_.segments()) + 1, 0);
   written[z(first + 1)] = sum_down(written[z(first + 1)], multiplier);
-  spend(static_cast<int64_t>(facts_.ops().size()) + facts_.segments());
+  count_terms(static_cast<int64_t>(facts_.ops().size()) + facts_.segments());
 }
 
-// The joules of all that is paid, idle power included: at most most_energy.
+// The joules of all that is paid, idle power included: at most the energy limit.
 void RowSums::add_spend(double multiplier) {
   spend_ = sum_down(spend_, multiplier);
   makespan_ = sum_down(makespan_, part(multiplier, idle_w_));
@@ -225,7 +226,7 @@ double RowSums::written_total() const {
   const Grid& grid = grids_[static_cast<size_t>(Column::kWritten)];
   for (size_t index = 0; index < facts_.tensors().size(); ++index) {
     const TensorFacts& tensor = facts_.tensors()[index];
-    const int32_t latest = tensor.maker < 0 ? -1 : tensor.birth - 1;
+    const int32_t latest = tensor.producer < 0 ? -1 : tensor.definition_segment - 1;
     for (size_t segment = 0; segment < grid[index].size(); ++segment) {
       const double left = grid[index][segment];
       if (left >= 0) continue;

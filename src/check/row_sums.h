@@ -28,20 +28,20 @@ class RowSums {
   void add_paged_out(int32_t tensor, double multiplier);
   // Right sides.
   void add_side(int64_t side, double multiplier);
-  void add_room(int32_t segment, double multiplier);  // beside the boundary op, on the lesser side
+  void add_budget(int32_t segment, double multiplier);  // beside the boundary op, on the lesser side
   // Whole rows.
   void add_memory(int32_t segment, double multiplier);
   void add_work(double multiplier);
   void add_moves_in(double multiplier);
   void add_moves_out(double multiplier);
-  void add_spend(double multiplier);  // most_energy is given
+  void add_spend(double multiplier);  // there is a limit on energy
   void add_flow(int32_t first, int32_t segment, bool moves, double multiplier);
 
   // From the start again, for the case of these decisions.
   void begin_case();
   void decide(const problem::Certificate::Decision& decision, bool value);
 
-  void spend(int64_t terms) { terms_ += terms; }  // looked at
+  void count_terms(int64_t terms) { terms_ += terms; }  // that were looked at
   [[nodiscard]] bool too_large() const { return cells_ > kMostCells || terms_ > kMostTerms; }
   // The bound; NaN or infinite where a sum overflows or the makespan has no upper bound and needs one.
   [[nodiscard]] double total() const;
@@ -67,11 +67,10 @@ class RowSums {
   const bool energy_, ram_, sync_, full_duplex_;
   const double idle_w_;
   Grid grids_[5];
-  std::vector<double> paged_out_;                 // by tensor: what rows took from its cost
-  std::vector<double> memory_;                    // by segment
-  std::vector<double> flow_computed_, flow_ins_;  // by segment
-  // By segment, by one more than the segment of the work before; or empty.
-  std::vector<std::vector<double>> flow_written_;
+  std::vector<double> paged_out_;                  // by tensor: what rows took from its cost
+  std::vector<double> memory_;                     // by segment
+  std::vector<double> flow_computed_, flow_ins_;   // by segment
+  std::vector<std::vector<double>> flow_written_;  // by segment, by one more than that of the work before; or empty
   double work_ = 0, moves_in_ = 0, moves_out_ = 0, spend_ = 0;
   double joules_ = 0, seconds_ = 0;             // of the first computations
   double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective

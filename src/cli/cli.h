@@ -11,8 +11,6 @@
 
 namespace pantoum::cli {
 
-using Words = std::vector<std::string>;
-
 struct Common {  // options that every verb has
   std::string format = "text";
   [[nodiscard]] bool json() const { return format == "json"; }
@@ -22,8 +20,7 @@ struct Common {  // options that every verb has
 void add_inspect(CommandLine& line);
 void add_devices(CommandLine& line);
 void add_operators(CommandLine& line);
-// `words`: those of the command line behind the verb; they outlive the action.
-void add_plan(CommandLine& line, const Words& words);
+void add_plan(CommandLine& line);
 void add_sweep(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_verify(CommandLine& line);

@@ -5,9 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-
-#include "base/units.h"
-#include "train/batch_queue.h"
+#include <filesystem>
 
 namespace pantoum::cli {
 namespace {
@@ -40,30 +38,19 @@ Result<void> parse_augmentation(const std::string& text, data::Augmentation& aug
   return {};
 }
 
-// One sample of what the training step reads.
-data::Wanted wanted_of(const ir::Graph& training) {
-  const auto sample = [&](ir::ValueId id) {
-    const ir::Value& value = training.value(id);
-    ir::Shape shape = value.type.shape;  // a shape without a batch is refused by the trainer
-    if (!shape.empty()) shape.erase(shape.begin());
-    return data::WantedTensor{value.name, value.type.dtype, std::move(shape)};
-  };
-  data::Wanted wanted;
-  for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
-  wanted.label = sample(training.labels.front());
-  if (training.labels.size() == 1) return wanted;
-  const auto output_of = [](const std::string& label) { return label.substr(std::string("label.").size()); };
-  wanted.label.name = output_of(wanted.label.name);
-  for (auto label = training.labels.begin() + 1; label != training.labels.end(); ++label) {
-    wanted.more_labels.push_back(sample(*label));
-    wanted.more_labels.back().name = output_of(wanted.more_labels.back().name);
+Result<data::Preparation> preparation_of(const DataWords& words) {
+  data::Preparation preparation;
+  for (const std::string& text : words.normalize) {
+    PANTOUM_ASSIGN(const data::Normalization normalization, parse_normalization(text));
+    preparation.normalization.push_back(normalization);
   }
-  return wanted;
+  for (const std::string& text : words.augment) PANTOUM_TRY(parse_augmentation(text, preparation.augmentation));
+  return preparation;
 }
 
 }  // namespace
 
-void add_data_options(Verb& verb, DataWords& words) {
+void add_data_options(Verb& verb, DataWords& words, std::string& feature_cache) {
   verb.add_option("--data", words.data,
                   "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
       .required();
@@ -81,7 +68,7 @@ void add_data_options(Verb& verb, DataWords& words) {
   verb.add_option("--prefetch", words.prefetch,
                   "batches made ahead on a thread of their own; their bytes are part of --ram")
       .within(0, 64);
-  add_feature_option(verb, words.feature_cache);
+  add_feature_option(verb, feature_cache);
   verb.add_option("--cache", words.cache,
                   "folder for data that cannot be read in place (beside the weights without it)");
 }
@@ -92,43 +79,14 @@ void add_feature_option(Verb& verb, std::string& feature_cache) {
       "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
 }
 
-Result<data::Preparation> preparation_of(const DataWords& words) {
-  data::Preparation preparation;
-  for (const std::string& text : words.normalize) {
-    PANTOUM_ASSIGN(const data::Normalization normalization, parse_normalization(text));
-    preparation.normalization.push_back(normalization);
-  }
-  for (const std::string& text : words.augment) PANTOUM_TRY(parse_augmentation(text, preparation.augmentation));
-  return preparation;
-}
-
-Result<data::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& model) {
-  return data::open_data(words.data, wanted_of(model),
-                         {.cache_folder = words.cache.empty() ? cache : words.cache,
-                          .label_columns = words.label_columns,
-                          .test_path = words.test_data});
-}
-
-Result<bool> wants_features(const DataWords& words) {
-  if (words.feature_cache.empty()) return false;
-  PANTOUM_TRY(base::parse_bytes(words.feature_cache, "--feature-cache"));
-  if (words.augment.empty()) return true;
-  std::fprintf(stderr, "note: --augment changes the samples in every epoch: no features are kept\n");
-  return false;
-}
-
-int64_t feature_bytes(const ir::Graph& training, int64_t samples) {
-  int64_t row_bytes = 0;
-  for (const ir::ValueId input : training.inputs)
-    row_bytes += training.value(input).type.bytes() / training.value(input).type.shape.front();
-  return samples * row_bytes;
-}
-
-int64_t prefetch_bytes(const DataWords& words, const ir::Graph& training) {
-  std::vector<uint64_t> bytes;
-  for (const std::vector<ir::ValueId>* ids : {&training.inputs, &training.labels})
-    for (const ir::ValueId id : *ids) bytes.push_back(static_cast<uint64_t>(training.value(id).type.bytes()));
-  return static_cast<int64_t>(train::queue_bytes(bytes, words.prefetch));
+Result<pipeline::DataRequest> data_request(const DataWords& words, const std::string& output) {
+  pipeline::DataRequest request{.path = words.data, .test_path = words.test_data, .cache_folder = words.cache};
+  if (request.cache_folder.empty())
+    request.cache_folder = (std::filesystem::path(output).parent_path() / ".cache").string();
+  request.label_columns = words.label_columns;
+  PANTOUM_ASSIGN(request.preparation, preparation_of(words));
+  request.prefetch = words.prefetch;
+  return request;
 }
 
 }  // namespace pantoum::cli

@@ -10,16 +10,16 @@
 
 namespace pantoum::cli {
 
-struct ToldLosses {
+struct ReportedLosses {
   std::vector<autodiff::LossTerm> terms;
   bool perplexity = false;  // e to the cross-entropy
 };
 
 // "test_loss", "test_accuracy", "test_top5", "test_mae", "test_perplexity"; with several losses "outputs" too, which
 // has them for each.
-[[nodiscard]] nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ToldLosses& told);
+[[nodiscard]] nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ReportedLosses& losses);
 
 // "  test loss 0.3120  test accuracy 0.8919"
-[[nodiscard]] std::string to_text(const train::Evaluation& evaluation, const ToldLosses& told);
+[[nodiscard]] std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& losses);
 
 }  // namespace pantoum::cli

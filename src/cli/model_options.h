@@ -14,7 +14,7 @@ namespace pantoum::cli {
 
 // As the user wrote them; turned into values by the functions below, so that every error names its option.
 struct ModelWords {
-  std::string model, params_in = "ram", weights;
+  std::string model, params_in = "ram", weights, feature_cache;  // feature_cache: "": none; else bytes
   LossWords loss;
   OptimizerWords optimizer;
   int64_t batch = 0;
@@ -28,7 +28,7 @@ struct PlanWords {
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, small_saves = false,
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false,
        measure = false;
   std::vector<std::string> dump_after, disable, without;
 };
@@ -38,7 +38,6 @@ void add_plan_options(Verb& verb, PlanWords& words);
 
 [[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);
-[[nodiscard]] int thread_count(const PlanWords& words);
 // Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
 [[nodiscard]] Result<pipeline::Dump> dump_of(const PlanWords& words);
 

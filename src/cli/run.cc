@@ -30,11 +30,11 @@ bool wants_json(int argc, const char* const* argv) {
   return false;
 }
 
-void add_verbs(CommandLine& line, const Words& words) {
+void add_verbs(CommandLine& line) {
   add_inspect(line);
   add_devices(line);
   add_operators(line);
-  add_plan(line, words);
+  add_plan(line);
   add_sweep(line);
   add_explain(line);
   add_verify(line);
@@ -57,8 +57,7 @@ int run(int argc, const char* const* argv) {
       "pantoum",
       "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage",
       PANTOUM_VERSION);
-  const Words words(argv + std::min(argc, 2), argv + argc);
-  add_verbs(line, words);
+  add_verbs(line);
   const Result<std::optional<Action>> chosen = line.parse(argc, argv);
   if (!chosen) {
     print(chosen.error(), wants_json(argc, argv));

@@ -79,8 +79,8 @@ Result<problem::Bytes> unplanned_peak(const Options& options) {
   if (model.batch == 0) model.batch = 1;
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_ASSIGN(const problem::Plan plan, plan::unplanned(compiled.training_cost.graph));
-  return plan.predicted.peak_bytes;
+  PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
+  return step.peak_bytes;
 }
 
 Result<int> inspect(const Options& options) {

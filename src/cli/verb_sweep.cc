@@ -19,14 +19,14 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
-  TrainingLength length;
+  pipeline::TrainingLength length;
   std::string costgraph, page_folder, output;
   std::vector<std::string> planners{"pantoum"};
 };
 
 Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
-    PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
+    request.length.batch = options.model.batch;
     return problem::read_cost_graph(options.costgraph);
   }
   if (options.model.params_in == "auto")
@@ -34,8 +34,8 @@ Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanReques
                 "say ram or aux");
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  return std::move(compiled.training_cost.graph);
+  request.length.batch = pipeline::batch_of(compiled);
+  return std::move(compiled.training().cost.graph);
 }
 
 Result<pipeline::SweepRequest> sweep_request(const Options& options) {
@@ -45,6 +45,7 @@ Result<pipeline::SweepRequest> sweep_request(const Options& options) {
   PlanWords words = options.plan;
   words.ram.clear();
   PANTOUM_ASSIGN(request.plan, plan_request(words));
+  request.plan.length = options.length;
   request.plan.measure.page_folder = options.page_folder;
   return request;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "testing/binary_plans.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::host {
 namespace {
@@ -331,28 +332,24 @@ TEST(FilePagerOpen, TellsThatALimitOnFilesIsTooSmall) {
 }
 
 TEST(FilePagerOpen, NeverTakesOverAFileThatExists) {
-  const std::string path = testing::TempDir() + "pantoum-page-exists-" + std::to_string(getpid());
+  const TemporaryFolder folder;
+  const std::string path = folder.file("exists");
   std::ofstream(path) << "precious";
   const auto pager = FilePager::open({.path = path, .bytes = kBlock});
   std::string kept;
   std::ifstream(path) >> kept;
-  std::filesystem::remove(path);
   ASSERT_FALSE(pager.has_value());
   EXPECT_EQ(pager.error().code, "E0902");
   EXPECT_EQ(kept, "precious");
 }
 
 TEST(FilePagerOpen, LeavesNoFileBehind) {
-  const std::string folder = testing::TempDir() + "pantoum-page-folder-" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  {
-    const auto in_folder = FilePager::open({.path = folder, .bytes = kBlock});
-    const auto by_name = FilePager::open({.path = folder + "/step.page", .bytes = kBlock});
-    EXPECT_TRUE(in_folder.has_value());
-    EXPECT_TRUE(by_name.has_value());
-    EXPECT_TRUE(std::filesystem::is_empty(folder));
-  }
-  std::filesystem::remove(folder);
+  const TemporaryFolder folder;
+  const auto in_folder = FilePager::open({.path = folder.path().string(), .bytes = kBlock});
+  const auto by_name = FilePager::open({.path = folder.file("step.page"), .bytes = kBlock});
+  EXPECT_TRUE(in_folder.has_value());
+  EXPECT_TRUE(by_name.has_value());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(FilePagerOpen, RefusesAFolderThatDoesNotExist) {

@@ -275,6 +275,7 @@ Result<Numbers> fold_reduce_prod(const FoldCall& call) {
   return Numbers{data.dtype, keep ? Shape(data.shape.size(), 1) : Shape{}, {static_cast<int64_t>(product)}, {}};
 }
 
+// why: one row per operator, and nothing that two tables could share.
 constexpr std::array kFolders = {
     FolderEntry{"Reshape", 2, fold_reshape},
     FolderEntry{"Squeeze", 1, fold_squeeze},

@@ -235,6 +235,23 @@ void Driver::record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome)
   }
 }
 
+bool is_known(const onnx::NodeProto& message) {
+  return find_operator(message.domain(), message.op_type()) != nullptr ||
+         (message.domain().empty() && find_folder(message.op_type()) != nullptr);
+}
+
+// False where a node before this one could not be made: it has been told there.
+bool begins_here(const Operand& failed) {
+  return failed.problem != "-" && failed.problem != "its shape is dynamic";
+}
+
+// Why a node cannot be lowered one of whose inputs could not be made.
+Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
+  if (!is_known(message))
+    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
+}
+
 void Driver::lower_node(int position) {
   const onnx::NodeProto& message = model_.proto->graph().node(position);
   NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
@@ -249,23 +266,13 @@ void Driver::lower_node(int position) {
     return fail_outputs(message);
   }
   const size_t first_op = out_.graph.ops.size();
-  Result<void> lowered;
-  if (const Operand* input = failed_input(message)) {
-    const bool known = find_operator(message.domain(), message.op_type()) != nullptr ||
-                       (message.domain().empty() && find_folder(message.op_type()) != nullptr);
-    const bool began_here = input->problem != "-" && input->problem != "its shape is dynamic";
-    if (!known) {
-      lowered = unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
-    } else if (began_here) {
-      lowered = unsupported(input->problem, "export the model in float32, with fixed shapes");
-    } else {
-      coverage.forward = coverage.gradient = true;
-      coverage.note = "not checked: an input could not be made";
-      return fail_outputs(message);
-    }
-  } else {
-    lowered = lower(node);
+  const Operand* failed = failed_input(message);
+  if (failed != nullptr && is_known(message) && !begins_here(*failed)) {
+    coverage.forward = coverage.gradient = true;
+    coverage.note = "not checked: an input could not be made";
+    return fail_outputs(message);
   }
+  const Result<void> lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
   coverage.note = node.note();
   if (!lowered) {
     outcome.code = lowered.error().code;

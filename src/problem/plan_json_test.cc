@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::problem {
 namespace {
@@ -85,12 +86,12 @@ TEST(PlanJson, WritesWhatItReads) {
 }
 
 TEST(PlanJson, WritesAFileWhole) {
-  const std::string path = (std::filesystem::temp_directory_path() / "pantoum_plan_json_test.json").string();
+  const TemporaryFolder folder;
+  const std::string path = folder.file("plan.json");
   const auto plan = parse_plan(kWhole, "p.json");
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(write_plan(*plan, path).has_value());
   const auto again = read_plan(path);
-  std::remove(path.c_str());
   ASSERT_TRUE(again.has_value()) << to_text(again.error());
   EXPECT_EQ(base::json_text(to_json(*again)), base::json_text(to_json(*plan)));
 }
@@ -196,6 +197,33 @@ TEST(PlanJson, RefusesAPlanWithoutABudget) {
   auto plan = parse_plan(second(), "p.json");
   plan->question.budget.reset();
   EXPECT_FALSE(parse_plan(base::json_text(to_json(*plan)), "again"));
+}
+
+TEST(PlanJson, CarriesTheOptionsOfAModelUnread) {
+  Plan plan;
+  plan.question.budget = 1;
+  plan.model = R"({"batch":8,"path":"cnn.onnx"})";
+  plan.request = R"({"device":"m4"})";
+  const auto read = parse_plan(base::json_text(to_json(plan)), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, plan.model);
+  EXPECT_EQ(read->request, plan.request);
+  EXPECT_FALSE(to_json(Plan{}).contains("x-model"));
+  auto words = to_json(plan);
+  words["x-model"] = {"cnn.onnx", "--batch", "8"};
+  const auto refused = parse_plan(base::json_text(words), "test");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().where, "test: x-model");
+}
+
+TEST(PlanJson, ReadsPlansThatKeptTheWordsOfTheirCommand) {
+  Plan plan;
+  plan.question.budget = 1;
+  auto old = to_json(plan);
+  old["x-command"] = {"cnn.onnx", "--small-saves"};
+  const auto read = parse_plan(base::json_text(old), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, "");
 }
 
 TEST(PlanJson, RefusesEveryTruncation) {

@@ -8,12 +8,8 @@
 namespace pantoum::plan::baseline {
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 struct Swap {
-  int32_t interval = 0;
+  IntervalIndex interval;
   Seconds free_s = 0;
 };
 
@@ -39,29 +35,31 @@ class Chooser {
   // When each stage ends, all in RAM; the intervals by falling free time.
   void measure() {
     const auto needed = needed_ops(model_, task_.choices);
-    std::vector<Seconds> end(z(model_.end()) + 1, 0);
-    for (int32_t stage = 1; stage <= model_.stages(); ++stage)
-      end[z(stage)] = end[z(stage) - 1] + (needed[z(stage) - 1] ? task_.kernel(stage - 1).seconds : 0);
-    end[z(model_.end())] = end[z(model_.stages())];
-    for (int32_t interval = 0; interval < static_cast<int32_t>(model_.intervals.size()); ++interval) {
-      const Interval& span = model_.intervals[z(interval)];
-      const TensorModel& tensor = model_.tensors[z(span.tensor)];
+    Indexed<Stage, Seconds> end(model_.ops.size() + 2, 0);
+    for (const OpIndex op : model_.ops.indices()) {
+      const Stage stage = model_.ops[op].stage;
+      end[stage] = end[stage - 1] + (needed[op] ? task_.kernel(op).seconds : 0);
+    }
+    end[model_.end()] = end[model_.stages()];
+    for (const IntervalIndex interval : model_.intervals.indices()) {
+      const Interval& span = model_.intervals[interval];
+      const TensorModel& tensor = model_.tensors[span.tensor];
       if (span.to > model_.end() || tensor.size == 0 || span.to <= span.from + 1) continue;
-      swaps_.push_back({interval, end[z(span.to) - 1] - end[z(span.from)] - tensor.out_s - tensor.in_s});
+      swaps_.push_back({interval, end[span.to - 1] - end[span.from] - tensor.out_s - tensor.in_s});
     }
     std::stable_sort(swaps_.begin(), swaps_.end(), [](const Swap& a, const Swap& b) { return a.free_s > b.free_s; });
   }
 
-  [[nodiscard]] bool retained_over_a_peak(int32_t interval) const {
-    const Interval& span = model_.intervals[z(interval)];
-    if (simulator_.policy().intervals[z(interval)].evict < span.to) return false;
-    for (int32_t stage = span.from + 1; stage < span.to; ++stage)
+  [[nodiscard]] bool retained_over_a_peak(IntervalIndex interval) const {
+    const Interval& span = model_.intervals[interval];
+    if (simulator_.policy().intervals[interval].evict < span.to) return false;
+    for (Stage stage = span.from + 1; stage < span.to; ++stage)
       if (simulator_.peak(stage) > task_.options.question.budget_bytes()) return true;
     return false;
   }
 
-  bool evict(int32_t interval, bool page) {
-    const Interval& span = model_.intervals[z(interval)];
+  bool evict(IntervalIndex interval, bool page) {
+    const Interval& span = model_.intervals[interval];
     const IntervalPolicy to{.evict = span.from, .retain = page ? span.to : span.from, .fetch = span.to, .page = page};
     const Outcome before = simulator_.outcome(), after = simulator_.propose({{interval, to}});
     if (after.sound && after.excess < before.excess) {
@@ -80,19 +78,19 @@ class Chooser {
   }
 
   // Seconds to rematerialize a dropped tensor: its op, and the ops of what it reads and is dropped as well.
-  [[nodiscard]] Seconds recompute_seconds(int32_t tensor, int32_t stage, int depth) const {
-    const int32_t op = model_.tensors[z(tensor)].producer;
-    if (op < 0 || depth > 64) return model_.tensors[z(tensor)].in_s;
+  [[nodiscard]] Seconds recompute_seconds(TensorIndex tensor, Stage stage, int depth) const {
+    const OpIndex op = model_.tensors[tensor].producer;
+    if (!op.exists() || depth > 64) return model_.tensors[tensor].in_s;
     Seconds seconds = task_.kernel(op).seconds;
-    for (const int32_t read : task_.kernel(op).reads)
+    for (const TensorIndex read : task_.kernel(op).reads)
       if (dropped_at(read, stage)) seconds += recompute_seconds(read, stage, depth + 1);
     return seconds;
   }
-  [[nodiscard]] bool dropped_at(int32_t tensor, int32_t stage) const {
-    const TensorModel& entry = model_.tensors[z(tensor)];
+  [[nodiscard]] bool dropped_at(TensorIndex tensor, Stage stage) const {
+    const TensorModel& entry = model_.tensors[tensor];
     for (const IntervalIndex interval : entry.intervals) {
-      const Interval& span = model_.intervals[z(interval)];
-      if (span.from < stage && stage <= span.to) return simulator_.policy().intervals[z(interval)].evict < stage;
+      const Interval& span = model_.intervals[interval];
+      if (span.from < stage && stage <= span.to) return simulator_.policy().intervals[interval].evict < stage;
     }
     return true;
   }
@@ -100,15 +98,15 @@ class Chooser {
   // The best of all intervals that are left.
   bool step() {
     struct Offer {
-      int32_t interval;
+      IntervalIndex interval;
       bool page;
       double seconds_per_byte;
     };
     std::vector<Offer> offers;
     for (const Swap& swap : swaps_) {
       if (!retained_over_a_peak(swap.interval)) continue;
-      const Interval& span = model_.intervals[z(swap.interval)];
-      const auto bytes = static_cast<double>(model_.tensors[z(span.tensor)].size);
+      const Interval& span = model_.intervals[swap.interval];
+      const auto bytes = static_cast<double>(model_.tensors[span.tensor].size);
       const Seconds by_swap = std::max(0.0, -swap.free_s);
       const bool page = may_page(model_, swap.interval), drop = may_drop(model_, swap.interval);
       const Seconds by_compute = drop ? recompute_seconds(span.tensor, span.to, 0) : 0;

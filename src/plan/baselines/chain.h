@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "pantoum/result.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 
 struct Task;
 
 struct Chain {
-  std::vector<int32_t> forward;             // ops
-  std::vector<std::vector<int32_t>> steps;  // n + 1 of them: the backward ops of step i, in order
+  Indexed<int32_t, OpIndex> forward;             // by state
+  Indexed<int32_t, std::vector<OpIndex>> steps;  // n + 1 of them: the backward ops of step i, in order
   [[nodiscard]] int32_t length() const { return static_cast<int32_t>(forward.size()); }
 };
 

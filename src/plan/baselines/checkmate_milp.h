@@ -44,9 +44,10 @@ class CheckmateMilp {
   // The cost of every recomputation and transfer.
   template <class Compute, class In, class Out>
   void set_costs(Compute compute, In in, Out out) {
-    for (const Cell& cell : computes_) program.cost[at(cell.column)] = compute(task_.kernel(ops_[at(cell.subject)]));
-    for (const Cell& cell : ins_) program.cost[at(cell.column)] = in(tensor(cell.subject));
-    for (const Cell& cell : outs_) program.cost[at(cell.column)] = out(tensor(cell.subject));
+    for (const Cell& cell : computes_)
+      program.cost[base::position_of(cell.column)] = compute(task_.kernel(ops_[cell.subject]));
+    for (const Cell& cell : ins_) program.cost[base::position_of(cell.column)] = in(tensor(cell.subject));
+    for (const Cell& cell : outs_) program.cost[base::position_of(cell.column)] = out(tensor(cell.subject));
   }
   void limit_compute_seconds(Seconds most);  // POET's deadline: computes alone
   void limit_transfers(double bytes_per_s);  // PORT's bandwidth: a stage moves what its computes cover
@@ -69,15 +70,20 @@ class CheckmateMilp {
   struct Cell {
     int32_t stage, subject, column;  // subject: index into ops_ or made_
   };
-  static size_t at(int32_t index) { return static_cast<size_t>(index); }
+  // By stage, or by what is made, or by op in the order of the stages: one counts with all of these.
+  template <class T>
+  using List = Indexed<int32_t, T>;
+  template <class T>
+  using Matrix = List<List<T>>;  // [stage][op or what is made]
+
   [[nodiscard]] int32_t count() const { return static_cast<int32_t>(ops_.size()); }
-  [[nodiscard]] const TensorModel& tensor(int32_t made) const { return task_.model.tensors[at(made_[at(made)])]; }
-  [[nodiscard]] Term find(const std::vector<std::vector<Term>>& matrix, int32_t stage, int32_t subject) const {
-    return matrix[at(stage)][at(subject)];
+  [[nodiscard]] const TensorModel& tensor(int32_t made) const { return task_.model.tensors[made_[made]]; }
+  [[nodiscard]] Term find(const Matrix<Term>& matrix, int32_t stage, int32_t subject) const {
+    return matrix[stage][subject];
   }
-  struct Rounding {  // [stage][subject]
-    std::vector<std::vector<char>> retained, in, compute;
-    std::vector<char> paged;  // by made tensor
+  struct Rounding {
+    Matrix<char> retained, in, compute;
+    List<char> paged;  // by made tensor
   };
   [[nodiscard]] Rounding round_retained(const std::vector<double>& values, double threshold) const;
   void carry(Rounding& rounding) const;
@@ -95,19 +101,20 @@ class CheckmateMilp {
   const Bytes budget_;
   const bool paging_;
   size_t own_rows_ = 0;
-  std::vector<int32_t> ops_, made_;                                        // ops in order; the tensors that they write
-  std::vector<int32_t> maker_;                                             // by made tensor: index into ops_
-  std::vector<std::vector<int32_t>> reads_, writes_;                       // by op: made tensors
-  std::vector<std::vector<int32_t>> readers_;                              // by made tensor: ops
-  std::vector<std::vector<Term>> compute_, retained_, stored_, in_, out_;  // [stage][subject]
-  std::vector<Cell> computes_, ins_, outs_;                                // what is not fixed
+  List<OpIndex> ops_;                          // in the order of the stages
+  List<TensorIndex> made_;                     // what they write
+  List<int32_t> maker_;                        // by what is made: position in ops_
+  List<std::vector<int32_t>> reads_, writes_;  // by op: of what is made
+  List<std::vector<int32_t>> readers_;         // by what is made: ops
+  Matrix<Term> compute_, retained_, stored_, in_, out_;
+  std::vector<Cell> computes_, ins_, outs_;  // what is not fixed
 };
 
 // What the whole step costs without recomputation, as the unit of a program's costs; 1 where it costs nothing.
 template <class Cost>
 [[nodiscard]] double cost_unit(const Task& task, Cost cost) {
   double whole = 0;
-  for (size_t op = 0; op < task.model.ops.size(); ++op) whole += cost(task.kernel(static_cast<int32_t>(op)));
+  for (const OpIndex op : task.model.ops.indices()) whole += cost(task.kernel(op));
   return whole > 0 ? whole : 1;
 }
 

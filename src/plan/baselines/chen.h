@@ -9,10 +9,10 @@
 // simulator's.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "plan/baselines/baseline.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 
@@ -27,6 +27,6 @@ struct Task;
 [[nodiscard]] Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options);
 
 // The ops ahead of stage `boundary` that every path of the forward graph crosses, ascending.
-[[nodiscard]] std::vector<int32_t> articulation_points(const Task& task, int32_t boundary);
+[[nodiscard]] std::vector<OpIndex> articulation_points(const Task& task, Stage boundary);
 
 }  // namespace pantoum::plan::baseline

@@ -19,7 +19,8 @@ TEST(ForwardBackwardBoundary, IsBehindTheLoss) {
 TEST(ArticulationPoints, AreWhatEveryPathCrosses) {
   const problem::CostGraph graph = sample_residual(2);  // in | conv add | conv add
   const PlanOptions options{.question = {.budget = 1 << 20}};
-  EXPECT_EQ(articulation_points(ask(graph, options, "test").value(), 5), (std::vector<int32_t>{0, 2, 4}));
+  EXPECT_EQ(articulation_points(ask(graph, options, "test").value(), 5),
+            (std::vector<OpIndex>{OpIndex(0), OpIndex(2), OpIndex(4)}));
 }
 
 TEST(ChenSqrt, ComputesNoOpMoreThanTwice) {

@@ -38,14 +38,13 @@ class Writer {
 
  private:
   void advance(int32_t from, int32_t to) {
-    for (int32_t state = from + 1; state <= to; ++state) actions.push_back({Do::kCompute, forward(state)});
+    for (int32_t state = from + 1; state <= to; ++state) actions.push_back(computing(chain_.forward[state]));
   }
   // Taping: the state that the step turns back, left out by `complete` where the backward ops do not read it.
   void step(int32_t at) {
     if (at < chain_.length()) advance(at - 1, at);
-    for (const int32_t op : chain_.steps[static_cast<size_t>(at)]) actions.push_back({Do::kCompute, op});
+    for (const OpIndex op : chain_.steps[at]) actions.push_back(computing(op));
   }
-  [[nodiscard]] int32_t forward(int32_t state) const { return chain_.forward[static_cast<size_t>(state)]; }
 
   const Chain& chain_;
   const Revolve& table_;
@@ -54,7 +53,7 @@ class Writer {
 }  // namespace
 
 Revolve::Revolve(int32_t length, int32_t slots) : length_(length) {
-  cost_.resize(static_cast<size_t>(length + 1) * static_cast<size_t>(slots + 1));
+  cost_.resize(base::position_of(at(length, slots)) + 1);
   split_.resize(cost_.size());
   for (int32_t l = 2; l <= length; ++l) cost_[at(l, 0)] = static_cast<int64_t>(l) * (l - 1) / 2;
   for (int32_t c = 1; c <= slots; ++c)

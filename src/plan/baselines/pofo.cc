@@ -16,18 +16,14 @@ constexpr int32_t kMostLayers = 128;
 constexpr int32_t kParts = 256;  // of RAM
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 // The chain's figures. State -1 is there at the start and takes nothing.
 struct Figures {
-  std::vector<Bytes> state;                         // by state: bytes
-  std::vector<Bytes> forward_bytes;                 // by state: bytes beside its predecessor while it is computed
-  std::vector<Bytes> step_bytes;                    // by step: bytes beside the states while its ops run
-  std::vector<double> compute, transfer;            // by state: cost to compute, to write and read
-  std::vector<Seconds> seconds, moving_s;           // by state
-  std::vector<char> may_offload, read_by_own_step;  // by state
+  Indexed<int32_t, Bytes> state;                         // by state: bytes
+  Indexed<int32_t, Bytes> forward_bytes;                 // by state: bytes beside its predecessor while it is computed
+  Indexed<int32_t, Bytes> step_bytes;                    // by step: bytes beside the states while its ops run
+  Indexed<int32_t, double> compute, transfer;            // by state: cost to compute, to write and read
+  Indexed<int32_t, Seconds> seconds, moving_s;           // by state
+  Indexed<int32_t, char> may_offload, read_by_own_step;  // by state
 };
 
 class Surveyor {
@@ -37,26 +33,26 @@ class Surveyor {
   Figures run() {
     state_of_.assign(task_.model.tensors.size(), -1);
     for (int32_t state = 0; state < chain_.length(); ++state)
-      for (const int32_t tensor : writes(state)) state_of_[z(tensor)] = state;
+      for (const TensorIndex tensor : writes(state)) state_of_[tensor] = state;
     for (int32_t state = 0; state < chain_.length(); ++state) add_state(state);
-    figures_.read_by_own_step.assign(z(chain_.length()), 0);
+    figures_.read_by_own_step.assign(chain_.forward.size(), 0);
     for (int32_t step = 0; step <= chain_.length(); ++step) add_step(step);
     return std::move(figures_);
   }
 
  private:
   [[nodiscard]] const std::vector<TensorIndex>& writes(int32_t state) const {
-    return task_.kernel(chain_.forward[z(state)]).writes;
+    return task_.kernel(chain_.forward[state]).writes;
   }
 
   void add_state(int32_t state) {
-    const ChoiceModel& kernel = task_.kernel(chain_.forward[z(state)]);
+    const ChoiceModel& kernel = task_.kernel(chain_.forward[state]);
     Bytes bytes = 0;
     Joules joules = 0;
     Seconds seconds = 0;
     bool may = true;
-    for (const int32_t tensor : kernel.writes) {
-      const TensorModel& entry = task_.model.tensors[z(tensor)];
+    for (const TensorIndex tensor : kernel.writes) {
+      const TensorModel& entry = task_.model.tensors[tensor];
       bytes += entry.size;
       joules += entry.in_j + entry.out_j;
       seconds += entry.in_s + entry.out_s;
@@ -73,15 +69,15 @@ class Surveyor {
 
   void add_step(int32_t step) {
     Bytes most = 0;
-    for (const int32_t op : chain_.steps[z(step)]) {
+    for (const OpIndex op : chain_.steps[step]) {
       const ChoiceModel& kernel = task_.kernel(op);
       Bytes bytes = kernel.workspace;
-      for (const int32_t tensor : kernel.writes) bytes += task_.model.tensors[z(tensor)].size;
-      for (const int32_t tensor : kernel.reads) {
-        const int32_t state = state_of_[z(tensor)];
-        if (state < 0 && task_.model.tensors[z(tensor)].start == problem::Home::kNone)
-          bytes += task_.model.tensors[z(tensor)].size;
-        if (state >= 0 && state == step) figures_.read_by_own_step[z(state)] = 1;
+      for (const TensorIndex tensor : kernel.writes) bytes += task_.model.tensors[tensor].size;
+      for (const TensorIndex tensor : kernel.reads) {
+        const int32_t state = state_of_[tensor];
+        if (state < 0 && task_.model.tensors[tensor].start == problem::Home::kNone)
+          bytes += task_.model.tensors[tensor].size;
+        if (state >= 0 && state == step) figures_.read_by_own_step[state] = 1;
       }
       most = std::max(most, bytes);
     }
@@ -90,7 +86,7 @@ class Surveyor {
 
   const Task& task_;
   const Chain& chain_;
-  std::vector<int32_t> state_of_;
+  Indexed<TensorIndex, int32_t> state_of_;
   Figures figures_;
 };
 
@@ -103,7 +99,7 @@ class Table {
         part_(std::max<Bytes>(1, budget / kParts)) {
     const bool energy = task.options.question.objective == Objective::kEnergy;
     for (int32_t state = 0; state < last_ - 1; ++state)
-      transfer_.push_back(energy ? figures.transfer[z(state)] : figures.moving_s[z(state)]);
+      transfer_.push_back(energy ? figures.transfer[state] : figures.moving_s[state]);
     covered_ = !energy;
     fill_recompute();
     fill_plan();
@@ -124,43 +120,43 @@ class Table {
     return recompute_[recompute_at(from, to, budget)];
   }
   [[nodiscard]] int32_t parts(int32_t state) const {  // rounded up
-    return state == 0 || state == last_ ? 0 : to_parts(figures_.state[z(state - 1)]);
+    return state == 0 || state == last_ ? 0 : to_parts(figures_.state[state - 1]);
   }
   // For the steps up to `middle`, which holds it until its own step is done where that reads it.
   [[nodiscard]] int32_t left_budget(int32_t middle, int32_t budget) const {
-    return figures_.read_by_own_step[z(middle - 1)] ? budget - parts(middle) : budget;
+    return figures_.read_by_own_step[middle - 1] ? budget - parts(middle) : budget;
   }
   // What the segment's recomputations may take.
   [[nodiscard]] int32_t inner(int32_t from, int32_t to, int32_t budget, bool opens_offloaded) const {
     return budget - (opens_offloaded ? parts(from) : 0) -
-           (to < last_ && figures_.read_by_own_step[z(to - 1)] ? parts(to) : 0);
+           (to < last_ && figures_.read_by_own_step[to - 1] ? parts(to) : 0);
   }
 
  private:
   [[nodiscard]] int32_t to_parts(Bytes bytes) const { return static_cast<int32_t>((bytes + part_ - 1) / part_); }
-  [[nodiscard]] size_t plan_at(int32_t state, int32_t budget) const { return z(state) * (kParts + 1) + z(budget); }
-  [[nodiscard]] size_t recompute_at(int32_t from, int32_t to, int32_t budget) const {
-    return (z(from) * z(last_ + 1) + z(to)) * (kParts + 1) + z(budget);
+  [[nodiscard]] int32_t plan_at(int32_t state, int32_t budget) const { return state * (kParts + 1) + budget; }
+  [[nodiscard]] int32_t recompute_at(int32_t from, int32_t to, int32_t budget) const {
+    return (from * (last_ + 1) + to) * (kParts + 1) + budget;
   }
 
   // Parts beside the state `from` that steps to .. from + 1 and their forward ops need at once, nothing held.
   [[nodiscard]] int32_t least_parts(int32_t from, int32_t to) const {
     Bytes most = 0;
     for (int32_t state = from + 1; state < to; ++state) {
-      const Bytes before = state - 1 > from ? figures_.state[z(state - 2)] : 0;
-      most = std::max(most, before + figures_.forward_bytes[z(state - 1)] + gradient(to));
+      const Bytes before = state - 1 > from ? figures_.state[state - 2] : 0;
+      most = std::max(most, before + figures_.forward_bytes[state - 1] + gradient(to));
     }
     for (int32_t step = from + 1; step <= to; ++step) {
-      const Bytes own = step - 1 > from ? figures_.state[z(step - 2)] : 0;
-      most = std::max(most, own + figures_.step_bytes[z(step - 1)]);
+      const Bytes own = step - 1 > from ? figures_.state[step - 2] : 0;
+      most = std::max(most, own + figures_.step_bytes[step - 1]);
     }
     return to_parts(most);
   }
   // What waits for the segment: the gradient that its first step reads.
-  [[nodiscard]] Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[z(to)] / 2 : 0; }
+  [[nodiscard]] Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
 
   void fill_recompute() {
-    recompute_.assign(z(last_ + 1) * z(last_ + 1) * (kParts + 1), {});
+    recompute_.assign(base::position_of(recompute_at(last_, last_, kParts) + 1), {});
     for (int32_t length = 1; length <= last_; ++length)
       for (int32_t from = 0; from + length <= last_; ++from) {
         const int32_t to = from + length, least = least_parts(from, to);
@@ -174,7 +170,7 @@ class Table {
     if (to == from + 1) best.cost = 0;
     double advance = 0;
     for (int32_t middle = from + 1; middle < to; ++middle) {
-      advance += figures_.compute[z(middle - 1)];
+      advance += figures_.compute[middle - 1];
       if (parts(middle) > budget) continue;
       const int32_t left = left_budget(middle, budget);
       if (left < 0) continue;
@@ -188,7 +184,7 @@ class Table {
   // plan_[state][budget]: the states up to `state` are settled, `budget` is what the retained ones leave. An offloaded
   // `state` is in RAM while its segment runs: its parts come off in `inner`.
   void fill_plan() {
-    plan_.assign(z(last_ + 1) * (kParts + 1), {});
+    plan_.assign(base::position_of(plan_at(last_, kParts) + 1), {});
     offloaded_.assign(plan_.size(), {});
     for (int32_t budget = 0; budget <= kParts; ++budget)
       plan_[plan_at(last_, budget)].cost = offloaded_[plan_at(last_, budget)].cost = 0;
@@ -203,7 +199,7 @@ class Table {
     Choice best;
     double computes = 0;
     for (int32_t end = state + 1; end <= last_; ++end) {
-      if (end < last_) computes += figures_.seconds[z(end - 1)];
+      if (end < last_) computes += figures_.seconds[end - 1];
       const int32_t inside = inner(state, end, budget, opens_offloaded);
       if (inside < 0) continue;
       const double own = recompute_[recompute_at(state, end, inside)].cost;
@@ -216,8 +212,8 @@ class Table {
         const double retained = own + plan_[plan_at(end, budget - parts(end))].cost;
         if (retained < best.cost) best = {retained, end, false};
       }
-      if (!figures_.may_offload[z(end - 1)]) continue;
-      const double move = covered_ ? std::max(0.0, transfer_[z(end - 1)] - 2 * computes) : transfer_[z(end - 1)];
+      if (!figures_.may_offload[end - 1]) continue;
+      const double move = covered_ ? std::max(0.0, transfer_[end - 1] - 2 * computes) : transfer_[end - 1];
       const double paged = own + move + offloaded_[plan_at(end, budget)].cost;
       if (paged < best.cost) best = {paged, end, true};
     }
@@ -228,77 +224,86 @@ class Table {
   const int32_t last_;  // number of states, the start included
   const Bytes part_;
   bool covered_ = false;
-  std::vector<double> transfer_;  // by state of the chain
-  std::vector<Choice> recompute_, plan_, offloaded_;
+  Indexed<int32_t, double> transfer_;  // by state of the chain
+  Indexed<int32_t, Choice> recompute_, plan_, offloaded_;
 };
 
 class Writer {
  public:
   Writer(const Task& task, const Chain& chain, const Table& table)
-      : task_(task), chain_(chain), table_(table), there_(z(table.last() + 1), 0) {}
+      : task_(task),
+        chain_(chain),
+        table_(table),
+        there_(base::position_of(table.last() + 1), 0),
+        offload_(there_.size(), 0) {}
 
   std::vector<Action> run() {
-    struct Segment {
-      int32_t from, to, budget;
-      bool fetch;
-    };
+    const std::vector<Segment> segments = choose_segments();
+    for (int32_t state = 1; state < table_.last(); ++state) {
+      compute(state);
+      if (offload_[state]) move(state, Do::kPageOut);
+    }
+    there_[table_.last() - 1] = 1;
+    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
+      if (segment->fetch && !there_[segment->from]) move(segment->from, Do::kPageIn);
+      reverse(segment->from, segment->to, segment->budget);
+    }
+    return std::move(actions_);
+  }
+
+ private:
+  struct Segment {
+    int32_t from, to, budget;
+    bool fetch;
+  };
+
+  // In the order of the chain; tells which states are retained and which are offloaded.
+  std::vector<Segment> choose_segments() {
     std::vector<Segment> segments;
-    std::vector<char> offload(there_.size(), 0);
     int32_t state = 0, budget = kParts;
     bool fetched = false;
     while (state < table_.last()) {
       const Table::Choice choice = table_.segment(state, budget, fetched);
       segments.push_back({state, choice.next, table_.inner(state, choice.next, budget, fetched), fetched});
       if (choice.next < table_.last()) {
-        there_[z(choice.next)] = !choice.offload;
-        offload[z(choice.next)] = choice.offload;
+        there_[choice.next] = !choice.offload;
+        offload_[choice.next] = choice.offload;
         if (!choice.offload) budget -= table_.parts(choice.next);
       }
       fetched = choice.offload;
       state = choice.next;
     }
-    for (int32_t at = 1; at < table_.last(); ++at) {
-      compute(at);
-      if (offload[z(at)]) move(at, Do::kPageOut);
-    }
-    there_[z(table_.last() - 1)] = 1;
-    for (size_t segment = segments.size(); segment-- > 0;) {
-      const Segment& one = segments[segment];
-      if (one.fetch && !there_[z(one.from)]) move(one.from, Do::kPageIn);
-      reverse(one.from, one.to, one.budget);
-    }
-    return std::move(actions_);
+    return segments;
   }
 
- private:
-  [[nodiscard]] int32_t op(int32_t state) const { return chain_.forward[z(state - 1)]; }
-  void compute(int32_t state) { actions_.push_back({Do::kCompute, op(state)}); }
+  [[nodiscard]] OpIndex op(int32_t state) const { return chain_.forward[state - 1]; }
+  void compute(int32_t state) { actions_.push_back(computing(op(state))); }
   void move(int32_t state, Do what) {
-    for (const int32_t tensor : task_.kernel(op(state)).writes) actions_.push_back({what, tensor});
-    there_[z(state)] = what == Do::kPageIn;
+    for (const TensorIndex tensor : task_.kernel(op(state)).writes) actions_.push_back(moving(what, tensor));
+    there_[state] = what == Do::kPageIn;
   }
 
   // Steps to .. from + 1; state `from` is there, and `to` until its step is done.
   void reverse(int32_t from, int32_t to, int32_t budget) {
     if (to == from + 1) {
-      for (const int32_t each : chain_.steps[z(to - 1)]) actions_.push_back({Do::kCompute, each});
+      for (const OpIndex each : chain_.steps[to - 1]) actions_.push_back(computing(each));
       return;
     }
     const int32_t middle = table_.hold(from, to, budget).next;
     int32_t nearest = from;  // what is there still (the last state, when backward begins) is not recomputed
     for (int32_t state = from + 1; state <= middle; ++state)
-      if (there_[z(state)]) nearest = state;
+      if (there_[state]) nearest = state;
     for (int32_t state = nearest + 1; state <= middle; ++state) compute(state);
-    there_[z(middle)] = 1;
+    there_[middle] = 1;
     reverse(middle, to, budget - table_.parts(middle));
     reverse(from, middle, table_.left_budget(middle, budget));
-    there_[z(middle)] = 0;
+    there_[middle] = 0;
   }
 
   const Task& task_;
   const Chain& chain_;
   const Table& table_;
-  std::vector<char> there_;  // by state
+  Indexed<int32_t, char> there_, offload_;  // by state
   std::vector<Action> actions_;
 };
 

@@ -25,9 +25,7 @@ struct Task {
   }
   [[nodiscard]] double left() const { return options.time_limit - elapsed(); }
   [[nodiscard]] bool out_of_time() const { return options.stop.stop_requested() || left() <= 0; }
-  [[nodiscard]] const ChoiceModel& kernel(int32_t op) const {
-    return model.ops[static_cast<size_t>(op)].choices[static_cast<size_t>(choices[static_cast<size_t>(op)])];
-  }
+  [[nodiscard]] const ChoiceModel& kernel(OpIndex op) const { return model.chosen(op, choices); }
   // What the simulator is asked: the budget and the objective, and no other limit.
   [[nodiscard]] Limit limit() const {
     return {.question = {.budget = options.question.budget, .objective = options.question.objective}};
