@@ -76,8 +76,8 @@ std::optional<Plan> Solver::solve() {
   std::vector<SearchResult> starts;
   if (options_.question.objective != Objective::kEnergy) {
     starts.push_back(cheapest(limit));
-    const Policy hoisted = hoist(model_, limit, starts.front().policy, limits(0));
-    starts.push_back({hoisted, Simulator(model_, limit).reset(hoisted)});
+    const Policy prefetched = prefetch(model_, limit, starts.front().policy, limits(0));
+    starts.push_back({prefetched, Simulator(model_, limit).reset(prefetched)});
     if (better(starts.back().outcome, found.outcome)) found = starts.back();
   }
   const SearchResult start = found;
@@ -159,7 +159,7 @@ void Solver::prove() {
 
 void Solver::take_up(const Relaxation& relaxation, const std::vector<double>& point) {
   if (options_.effort > 0) return;  // when a solution comes is a matter of the clock
-  Policy near = policy_near(relaxation, point, first_choices(model_, options_.question.objective));
+  Policy near = round_lp(relaxation, point, first_choices(model_, options_.question.objective));
   const std::lock_guard lock(near_mutex_);
   near_solution_ = std::move(near);
 }
@@ -190,9 +190,9 @@ double Solver::target() const {
 }
 
 // Where something has to be given up: from the choices that read the fewest bytes, less has to be.
-void Solver::lean_reads(const Limit& limit, const std::vector<int32_t>& choices, SearchResult& found) {
+void Solver::lean_reads(const Limit& limit, const Choices& choices, SearchResult& found) {
   if (!model_.uses(Switch::kLeanReads)) return;
-  std::vector<int32_t> lean = plan::lean_reads(model_, choices);
+  Choices lean = plan::lean_reads(model_, choices);
   if (lean == choices) return;
   SearchResult from = greedy(model_, limit, keep_all(model_, std::move(lean)), limits(0));
   if (better(from.outcome, found.outcome)) found = std::move(from);
@@ -220,7 +220,7 @@ void Solver::lean_choices(const Limit& limit, SearchResult& found) {
 SearchResult Solver::best_chain(const Limit& limit, const SearchResult& start) {
   const int threads = thread_count();
   double improved_at = elapsed();
-  ChainLimits chains{.chains = kChains, .threads = threads, .search = limits(0)};
+  ParallelLimits chains{.chains = kChains, .threads = threads, .search = limits(0)};
   if (options_.effort > 0) {
     chains.rounds = options_.effort * kRoundsPerEffort;
   } else {
@@ -233,19 +233,19 @@ SearchResult Solver::best_chain(const Limit& limit, const SearchResult& start) {
     improved_at = elapsed();
     report(best.value);
   };
-  if (options_.effort == 0 && model_.uses(Switch::kLpStart))
+  if (options_.effort == 0 && model_.uses(Switch::kLpRounding))
     chains.hint = [this] {
       const std::lock_guard lock(near_mutex_);
       return std::exchange(near_solution_, std::nullopt);
     };
-  return anneal_chains(model_, limit, start, chains);
+  return anneal_in_parallel(model_, limit, start, chains);
 }
 
 // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
 // last got better.
 SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const std::function<bool(double)>& stagnant) {
   double improved_at = elapsed();
-  ChainLimits chains{.chains = kChains, .threads = thread_count(), .search = limits(0)};
+  ParallelLimits chains{.chains = kChains, .threads = thread_count(), .search = limits(0)};
   chains.search.target = 0;
   if (options_.effort > 0) {
     chains.rounds = options_.effort * kRoundsPerEffort;
@@ -254,7 +254,7 @@ SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const 
     chains.stagnant = [&] { return stagnant(improved_at); };
     chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
   }
-  return anneal_chains(model_, limit, start, chains);
+  return anneal_in_parallel(model_, limit, start, chains);
 }
 
 // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its
@@ -304,9 +304,9 @@ void Solver::report(double best) {
 std::optional<Plan> Solver::realize(const Limit& limit, const SearchResult& found, std::optional<Bytes> budget) {
   excess_ = 0, late_ = 0;
   if (!found.outcome.fits()) return std::nullopt;
-  const Policy hoisted = hoist(model_, limit, found.policy, limits(0));
-  std::optional<Plan> plan = place_policy(limit, hoisted, budget);
-  if (!plan && !(hoisted == found.policy)) plan = place_policy(limit, found.policy, budget);
+  const Policy prefetched = prefetch(model_, limit, found.policy, limits(0));
+  std::optional<Plan> plan = place_policy(limit, prefetched, budget);
+  if (!plan && !(prefetched == found.policy)) plan = place_policy(limit, found.policy, budget);
   return plan;
 }
 

@@ -55,7 +55,7 @@ class Solver {
   [[nodiscard]] double target() const;
   [[nodiscard]] SearchLimits limits(int64_t rounds) const;
 
-  void lean_reads(const Limit& limit, const std::vector<int32_t>& choices, SearchResult& found);
+  void lean_reads(const Limit& limit, const Choices& choices, SearchResult& found);
   void lean_choices(const Limit& limit, SearchResult& found);
   SearchResult best_chain(const Limit& limit, const SearchResult& start);
   SearchResult aside(const Limit& limit, const SearchResult& start, const std::function<bool(double)>& stagnant);

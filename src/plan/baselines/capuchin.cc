@@ -41,13 +41,13 @@ class Chooser {
 
   // When each stage ends, all in RAM; the gaps by falling free time.
   void measure() {
-    const std::vector<char> needed = needed_ops(model_, question_.choices);
+    const auto needed = needed_ops(model_, question_.choices);
     std::vector<Seconds> end(z(model_.end()) + 1, 0);
     for (int32_t stage = 1; stage <= model_.stages(); ++stage)
       end[z(stage)] = end[z(stage) - 1] + (needed[z(stage) - 1] ? question_.kernel(stage - 1).seconds : 0);
     end[z(model_.end())] = end[z(model_.stages())];
-    for (int32_t gap = 0; gap < static_cast<int32_t>(model_.gaps.size()); ++gap) {
-      const Gap& span = model_.gaps[z(gap)];
+    for (int32_t gap = 0; gap < static_cast<int32_t>(model_.intervals.size()); ++gap) {
+      const Interval& span = model_.intervals[z(gap)];
       const TensorModel& tensor = model_.tensors[z(span.tensor)];
       if (span.to > model_.end() || tensor.size == 0 || span.to <= span.from + 1) continue;
       swaps_.push_back({gap, end[z(span.to) - 1] - end[z(span.from)] - tensor.out_s - tensor.in_s});
@@ -56,16 +56,16 @@ class Chooser {
   }
 
   [[nodiscard]] bool kept_over_a_peak(int32_t gap) const {
-    const Gap& span = model_.gaps[z(gap)];
-    if (simulator_.policy().gaps[z(gap)].evict < span.to) return false;
+    const Interval& span = model_.intervals[z(gap)];
+    if (simulator_.policy().intervals[z(gap)].evict < span.to) return false;
     for (int32_t stage = span.from + 1; stage < span.to; ++stage)
       if (simulator_.peak(stage) > question_.options.question.budget_bytes()) return true;
     return false;
   }
 
   bool give_up(int32_t gap, bool page) {
-    const Gap& span = model_.gaps[z(gap)];
-    const GapPolicy to{.evict = span.from, .again = page ? span.to : span.from, .fetch = span.to, .page = page};
+    const Interval& span = model_.intervals[z(gap)];
+    const IntervalPolicy to{.evict = span.from, .retain = page ? span.to : span.from, .fetch = span.to, .page = page};
     const Outcome before = simulator_.outcome(), after = simulator_.propose({{gap, to}});
     if (after.sound && after.excess < before.excess) {
       simulator_.accept();
@@ -93,9 +93,9 @@ class Chooser {
   }
   [[nodiscard]] bool dropped_at(int32_t tensor, int32_t stage) const {
     const TensorModel& entry = model_.tensors[z(tensor)];
-    for (int32_t gap = entry.first_gap; gap < entry.first_gap + entry.gap_count; ++gap) {
-      const Gap& span = model_.gaps[z(gap)];
-      if (span.from < stage && stage <= span.to) return simulator_.policy().gaps[z(gap)].evict < stage;
+    for (int32_t gap = entry.intervals.front().value(); gap <= entry.intervals.back().value(); ++gap) {
+      const Interval& span = model_.intervals[z(gap)];
+      if (span.from < stage && stage <= span.to) return simulator_.policy().intervals[z(gap)].evict < stage;
     }
     return true;
   }
@@ -110,7 +110,7 @@ class Chooser {
     std::vector<Offer> offers;
     for (const Swap& swap : swaps_) {
       if (!kept_over_a_peak(swap.gap)) continue;
-      const Gap& span = model_.gaps[z(swap.gap)];
+      const Interval& span = model_.intervals[z(swap.gap)];
       const auto bytes = static_cast<double>(model_.tensors[z(span.tensor)].size);
       const Seconds by_swap = std::max(0.0, -swap.free_s);
       const bool page = may_page(model_, swap.gap), drop = may_drop(model_, swap.gap);
@@ -137,9 +137,9 @@ Result<Plan> capuchin(const CostGraph& graph, const PlanOptions& options) {
   PANTOUM_ASSIGN(const Question question, ask(graph, options, "capuchin"));
   const Policy policy = Chooser(question).run();
   const Policy ahead =
-      hoist(question.model,
-            {.question = {.budget = options.question.budget_bytes(), .objective = options.question.objective}}, policy,
-            {.rounds = 0, .stop = [&] { return question.out_of_time(); }});
+      prefetch(question.model,
+               {.question = {.budget = options.question.budget_bytes(), .objective = options.question.objective}},
+               policy, {.rounds = 0, .stop = [&] { return question.out_of_time(); }});
   Result<Plan> plan = plan_policy(question, ahead);
   return plan || ahead == policy ? plan : plan_policy(question, policy);
 }

@@ -11,7 +11,7 @@ namespace {
 
 Result<void> add_forward(const Question& question, int32_t op, std::vector<int32_t>& state_of, Chain& chain) {
   const OpModel& model = question.model.ops[static_cast<size_t>(op)];
-  if (!model.again)
+  if (!model.recomputable)
     return does_not_apply(question, fmt::format("op {} of the forward chain may run once only", model.id));
   bool linked = chain.forward.empty();
   for (const int32_t tensor : question.kernel(op).reads) {

@@ -48,7 +48,7 @@ void StageProgram::add_columns(bool paging) {
   for (int32_t stage = 0; stage < count(); ++stage) {
     compute_[at(stage)][at(stage)] = {-1, 1};
     for (int32_t op = 0; op < stage; ++op) {
-      if (!question_.model.ops[at(ops_[at(op)])].again) continue;
+      if (!question_.model.ops[at(ops_[at(op)])].recomputable) continue;
       compute_[at(stage)][at(op)] = binary();
       computes_.push_back({stage, op, compute_[at(stage)][at(op)].column});
     }

@@ -22,14 +22,14 @@ Bytes bytes_of(const Question& question, int32_t op) {
 Policy drop_between(const Question& question, int32_t turn, const std::vector<int32_t>& checkpoints) {
   const Model& model = question.model;
   Policy policy = keep_all(model, question.choices);
-  for (size_t gap = 0; gap < model.gaps.size(); ++gap) {
-    const Gap& span = model.gaps[gap];
+  for (size_t gap = 0; gap < model.intervals.size(); ++gap) {
+    const Interval& span = model.intervals[gap];
     const int32_t producer = model.tensors[z(span.tensor)].producer;
     if (producer < 0 || producer >= turn || span.to <= turn || span.to >= model.end()) continue;
     if (std::binary_search(checkpoints.begin(), checkpoints.end(), producer)) continue;
     if (!may_drop(model, static_cast<int32_t>(gap))) continue;
-    policy.gaps[gap].again = span.from;  // a segment that is computed again stays
-    if (span.from <= turn) policy.gaps[gap].evict = span.from;
+    policy.intervals[gap].retain = span.from;  // a segment that is computed again stays
+    if (span.from <= turn) policy.intervals[gap].evict = span.from;
   }
   return policy;
 }

@@ -16,7 +16,7 @@ bool is_update(const Question& question, int32_t op, const std::unordered_set<in
 }  // namespace
 
 std::vector<int32_t> needed_in_order(const Question& question) {
-  const std::vector<char> needed = needed_ops(question.model, question.choices);
+  const auto needed = needed_ops(question.model, question.choices);
   std::vector<int32_t> ops;
   for (size_t op = 0; op < needed.size(); ++op)
     if (needed[op]) ops.push_back(static_cast<int32_t>(op));

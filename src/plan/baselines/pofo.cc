@@ -43,7 +43,7 @@ class Surveyor {
   }
 
  private:
-  [[nodiscard]] const std::vector<int32_t>& writes(int32_t state) const {
+  [[nodiscard]] const std::vector<TensorIndex>& writes(int32_t state) const {
     return question_.kernel(chain_.forward[z(state)]).writes;
   }
 

@@ -20,7 +20,7 @@ struct Step {
 
 class Completer {
  public:
-  Completer(const Model& model, const std::vector<int32_t>& choices) : model_(model), choices_(choices) {}
+  Completer(const Model& model, const Choices& choices) : model_(model), choices_(choices) {}
 
   Result<std::vector<Event>> run(const std::vector<Action>& actions) {
     PANTOUM_TRY(supply(actions));
@@ -66,7 +66,7 @@ class Completer {
 
   Result<void> run_op(int32_t op, int32_t choice, int depth) {
     const OpModel& model = model_.ops[z(op)];
-    if (runs_[z(op)]++ > 0 && !model.again)
+    if (runs_[z(op)]++ > 0 && !model.recomputable)
       return fail("E0302", fmt::format("the schedule runs op {} twice, which may run once only", model.id));
     for (const int32_t read : model.choices[z(choice)].reads) PANTOUM_TRY(need(read, depth));
     steps_.push_back({.action = {Do::kCompute, op}, .choice = choice});
@@ -237,7 +237,7 @@ class Completer {
     for (const int32_t read : how.reads)
       if (!in_ram_[z(read)]) return lost(read);
     Event event{.what = Do::kCompute, .subject = step.action.subject, .choice = step.choice, .taken_over = {}};
-    event.taken_over.assign(how.writes.size(), -1);
+    event.taken_over.assign(how.writes.size(), {});
     for (size_t write = 0; write < how.writes.size(); ++write) {
       if (in_ram_[z(how.writes[write])]) continue;
       const int32_t source = donor(step, write);
@@ -245,7 +245,7 @@ class Completer {
         take_over(how.writes[write], source);
       else
         arrive(how.writes[write]);
-      event.taken_over[write] = source;
+      event.taken_over[write] = TensorIndex(source);
     }
     events_.push_back(std::move(event));
     return {};
@@ -289,7 +289,7 @@ class Completer {
 
   static constexpr int kMostDepth = 1500;
   const Model& model_;
-  const std::vector<int32_t>& choices_;
+  const Choices& choices_;
   std::vector<Step> steps_;
   std::vector<Event> events_;
   std::vector<char> made_, stored_;     // by tensor, in the order of the actions
@@ -310,8 +310,7 @@ Bytes sum_of_outputs(const Model& model, const Event& event, const std::vector<c
 
 }  // namespace
 
-Result<std::vector<Event>> complete(const Model& model, const std::vector<int32_t>& choices,
-                                    const std::vector<Action>& actions) {
+Result<std::vector<Event>> complete(const Model& model, const Choices& choices, const std::vector<Action>& actions) {
   return Completer(model, choices).run(actions);
 }
 

@@ -24,7 +24,7 @@ struct Action {
 // The stream that the actions give, each op with its choice of `choices`. E0302 where there is none: an op that may run
 // once only is asked for twice, a tensor is lost, or a parameter cannot end where the next step looks for it.
 // Cost: linear.
-[[nodiscard]] Result<std::vector<Event>> complete(const Model& model, const std::vector<int32_t>& choices,
+[[nodiscard]] Result<std::vector<Event>> complete(const Model& model, const Choices& choices,
                                                   const std::vector<Action>& actions);
 
 // The largest sum of live bytes of a stream, workspaces and staging buffer included, sizes rounded to the alignment.

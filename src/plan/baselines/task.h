@@ -15,7 +15,7 @@ struct Question {
   const PlanOptions& options;
   const char* name;  // of the method
   Model model;
-  std::vector<int32_t> choices;  // by op: the cheapest for the objective; the literature has one per op
+  Choices choices;  // by op: the cheapest for the objective; the literature has one per op
   std::chrono::steady_clock::time_point begin;
 
   [[nodiscard]] double elapsed() const {

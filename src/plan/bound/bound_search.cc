@@ -93,7 +93,7 @@ void BoundSearch::run(const Limits& limits) {
   std::vector<int32_t> boundaries;
   const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
   const bool branching = model_.stages() <= kBranching && model_.uses(Switch::kBranching);
-  const int32_t first = model_.uses(Switch::kLadder) ? kFewest : kMost;
+  const int32_t first = model_.uses(Switch::kBoundaryRefinement) ? kFewest : kMost;
   for (int32_t slices = first; slices <= kMost; slices *= 2) {
     if (slices > first && int64_t{slices} * model_.stages() > kMostCells) break;
     std::vector<int32_t> next = choose_boundaries(model_, options_.question.budget_bytes(), slices);

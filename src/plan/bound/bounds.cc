@@ -75,7 +75,7 @@ double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
   for (const OpModel& op : model.ops) {
     Bytes load = model.staging + working_set(model, op);
     offers.clear();
-    for (const Gap& gap : model.gaps) {
+    for (const Interval& gap : model.intervals) {
       if (gap.from >= op.stage || gap.to <= op.stage || gap.to == model.never()) continue;
       const TensorModel& tensor = model.tensors[z(gap.tensor)];
       if (tensor.size == 0) continue;
@@ -170,7 +170,7 @@ std::vector<Tenant> tenants_of(const Model& model) {
     if (tenant.heir >= 0) {
       const TensorModel& heir = model.tensors[z(tenant.heir)];
       const OpModel& update = model.ops[z(heir.producer)];
-      const bool stays = heir.pinned || !(heir.can_page || update.again || (heir.ends_in_aux && model.paging));
+      const bool stays = heir.pinned || !(heir.can_page || update.recomputable || (heir.ends_in_aux && model.paging));
       if (stays && heir.ends_in_ram)
         tenant.bytes = std::min(entry.size, heir.size);
       else
@@ -204,7 +204,7 @@ WorkingSet least_ram(const Model& model) {
     }
     if (leanest == nullptr || least <= worst.bytes) continue;
     worst.bytes = least;
-    std::vector<int32_t> held(leanest->reads);
+    std::vector<TensorIndex> held(leanest->reads);
     held.insert(held.end(), leanest->writes.begin(), leanest->writes.end());
     std::stable_sort(held.begin(), held.end(),
                      [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });

@@ -33,7 +33,7 @@ Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& po
 // it.
 std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
   std::vector<KnapsackItem> items;
-  const bool last = epoch + 1 == relaxation.epochs(), reads = relaxation.model().uses(Switch::kStayingReads);
+  const bool last = epoch + 1 == relaxation.epochs(), reads = relaxation.model().uses(Switch::kRetainedReads);
   for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
     const TensorModel& entry = relaxation.model().tensors[z(tensor)];
     if (entry.pinned || relaxation.birth(tensor) >= epoch || relaxation.given(epoch, tensor)) continue;

@@ -24,7 +24,7 @@ double seconds(const OpModel& op) {
 }
 
 std::vector<int32_t> common_reads(const OpModel& op) {
-  std::vector<int32_t> common = op.choices.front().reads;
+  std::vector<int32_t> common(op.choices.front().reads.begin(), op.choices.front().reads.end());
   for (const ChoiceModel& choice : op.choices)
     std::erase_if(common, [&](int32_t tensor) {
       return std::find(choice.reads.begin(), choice.reads.end(), tensor) == choice.reads.end();
@@ -58,7 +58,7 @@ struct Pressure {
 // By stage 1..n: bytes live under a plan that keeps everything (at least), and the op's working set.
 std::vector<Pressure> pressures(const Model& model) {
   std::vector<Bytes> change(z(model.never()) + 1, 0);
-  for (const Gap& gap : model.gaps) {
+  for (const Interval& gap : model.intervals) {
     if (gap.to == model.never() || gap.to <= gap.from + 1) continue;
     change[z(gap.from) + 1] += model.tensors[z(gap.tensor)].size;
     change[z(gap.to)] -= model.tensors[z(gap.tensor)].size;
@@ -181,7 +181,7 @@ void Relaxation::find_last_uses() {
     for (const int32_t tensor : needs_[z(epoch)]) last_[z(tensor)] = std::max(last_[z(tensor)], epoch);
   for (int32_t op = ops_ - 1; op >= 0; --op) {
     const OpModel& entry = model_.ops[z(op)];
-    if (!entry.again && !entry.optional) continue;
+    if (!entry.recomputable && !entry.optional) continue;
     int32_t last = -1;
     for (const ChoiceModel& choice : entry.choices)
       for (const int32_t tensor : choice.writes) last = std::max(last, last_[z(tensor)]);
@@ -214,7 +214,7 @@ void Relaxation::add_columns() {
   }
   for (int32_t op = 0; op < ops_; ++op) {
     const OpModel& entry = model_.ops[z(op)];
-    if (!entry.again && !entry.optional) continue;
+    if (!entry.recomputable && !entry.optional) continue;
     int32_t last = -1;
     for (const ChoiceModel& choice : entry.choices)
       for (const int32_t tensor : choice.writes) last = std::max(last, last_[z(tensor)]);

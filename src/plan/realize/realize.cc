@@ -46,7 +46,7 @@ Result<Placed> placed(const Model& model, const std::vector<Event>& events, cons
     PANTOUM_ASSIGN(made.placement, place::place(made.stays.stays, placing(model, options, budget, share), &shortfall));
     return made;
   };
-  if (!model.async || !model.uses(Switch::kLanding) || !budget) return attempt({}, 1);
+  if (!model.async || !model.uses(Switch::kWriteCompletion) || !budget) return attempt({}, 1);
   for (const double patience : kPatience) {
     const std::vector<size_t> until =
         landings(model, events, static_cast<Bytes>(patience * static_cast<double>(*budget)));

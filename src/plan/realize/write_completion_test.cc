@@ -66,7 +66,7 @@ TEST(Landings, SpareStallsAndGiveWayToTheBudget) {
   };
   EXPECT_NEAR(seconds(2 * kBytes), 4, 1e-9);
   EXPECT_NEAR(seconds(kBytes), 5.5, 1e-9);  // the bytes of tensor 0 are all there are
-  options.without.add(Switch::kLanding);
+  options.without.add(Switch::kWriteCompletion);
   EXPECT_NEAR(seconds(2 * kBytes), 5.5, 1e-9);
 }
 

@@ -25,7 +25,7 @@ class Annealer {
         limits_(limits),
         best_(start),
         neighbours_(model, limit.question.budget_bytes()),
-        twins_(model),
+        parts_(model),
         simulator_(model, limit),
         random_(seed) {
     for (size_t op = 0; op < model.ops.size(); ++op)
@@ -57,7 +57,7 @@ class Annealer {
  private:
   static constexpr int64_t kAskEvery = 64;
   static constexpr int32_t kExchangeEvery = 300;
-  static constexpr size_t kTriesPerGap = 16;
+  static constexpr size_t kTriesPerInterval = 16;
 
   [[nodiscard]] bool finished() {
     if (limits_.rounds > 0 && round_ >= limits_.rounds) return true;
@@ -120,46 +120,49 @@ class Annealer {
     if (met > 44) price /= 1.5;
   }
 
-  // A large change is made whatever it costs, and the gaps around make the best of that; all of it is taken or none.
+  // A large change is made whatever it costs, and the intervals around make the best of that; all of it is taken or none.
   void exchange() {
     bool copy = true;
     std::vector<Simulator::Change> turned;
     if (limits_.guide != nullptr && random_.one_in(2)) {
       turned = neighbours_.follow(simulator_, *limits_.guide, random_);
-    } else if (model_.uses(Switch::kTwins) && !twins_.empty() && random_.one_in(2)) {
-      turned = twins_.draw(simulator_.policy(), random_);
+    } else if (model_.uses(Switch::kIsomorphicParts) && !parts_.empty() && random_.one_in(2)) {
+      turned = parts_.draw(simulator_.policy(), random_);
     } else {
       copy = false;
       turned = {neighbours_.turn(simulator_, random_)};
     }
     if (turned.empty()) return;
-    const std::vector<GapPolicy> before = simulator_.policy().gaps;
+    const auto before = simulator_.policy().intervals;
     const double price = price_(simulator_.outcome());
     if (!try_changes(turned, 1e300)) return;
-    const int32_t gap = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].gap;
-    neighbours_.focus(gap, 8 << random_.below(6));
-    if (!neighbours_.focused().empty()) settle(gap, !copy);
+    const int32_t interval = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].interval;
+    neighbours_.focus(interval, 8 << random_.below(6));
+    if (!neighbours_.focused().empty()) settle(interval, !copy);
     neighbours_.focus_on_all();
     if (price_(simulator_.outcome()) <= price + temperature() * random_.exponential()) return;
     std::vector<Simulator::Change> back;
     for (size_t each = 0; each < before.size(); ++each)
-      if (!(before[each] == simulator_.policy().gaps[each])) back.push_back({static_cast<int32_t>(each), before[each]});
+      if (!(before[each] == simulator_.policy().intervals[each]))
+        back.push_back({static_cast<int32_t>(each), before[each]});
     simulator_.propose(back);
     simulator_.accept();
   }
 
-  // The gaps in focus, first in the opposite sense of the one that was turned, then in any.
+  // The intervals in focus, first in the opposite sense of the one that was turned, then in any.
   void settle(int32_t turned, bool opposite) {
-    const auto kept = [&](int32_t gap) {
-      return simulator_.policy().gaps[static_cast<size_t>(gap)].evict >= model_.gaps[static_cast<size_t>(gap)].to;
+    const auto kept = [&](int32_t interval) {
+      return simulator_.policy().intervals[static_cast<size_t>(interval)].evict >=
+             model_.intervals[static_cast<size_t>(interval)].to;
     };
-    std::vector<int32_t> gaps = neighbours_.focused();
-    for (size_t last = gaps.size(); last > 1; --last)
-      std::swap(gaps[last - 1], gaps[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
-    for (const int32_t gap : gaps)
-      if (!opposite || kept(gap) == kept(turned) || model_.gaps[static_cast<size_t>(gap)].to == model_.never())
-        try_changes({neighbours_.turned(simulator_, gap, random_)}, 0);
-    for (size_t tries = kTriesPerGap * gaps.size(); tries > 0; --tries)
+    std::vector<int32_t> intervals = neighbours_.focused();
+    for (size_t last = intervals.size(); last > 1; --last)
+      std::swap(intervals[last - 1], intervals[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
+    for (const int32_t interval : intervals)
+      if (!opposite || kept(interval) == kept(turned) ||
+          model_.intervals[static_cast<size_t>(interval)].to == model_.never())
+        try_changes({neighbours_.turned(simulator_, interval, random_)}, 0);
+    for (size_t tries = kTriesPerInterval * intervals.size(); tries > 0; --tries)
       try_changes(neighbours_.draw(simulator_, random_), 0);
   }
 
@@ -167,7 +170,7 @@ class Annealer {
   const SearchLimits& limits_;
   SearchResult best_;
   Neighbours neighbours_;
-  Twins twins_;
+  IsomorphicParts parts_;
   Simulator simulator_;
   Random random_;
   std::vector<int32_t> choosy_;  // ops with several choices

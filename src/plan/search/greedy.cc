@@ -11,14 +11,14 @@ size_t z(int32_t index) {
   return static_cast<size_t>(index);
 }
 
-// A gap that is given up at once, and when last looked at the value paid per byte saved.
+// A interval that is given up at once, and when last looked at the value paid per byte saved.
 struct Candidate {
   double score = 0;
-  int32_t gap = 0;
+  int32_t interval = 0;
   bool page = false;
-  // The least score first; of equals the first gap, paged.
+  // The least score first; of equals the first interval, paged.
   friend bool operator<(const Candidate& a, const Candidate& b) {
-    return std::tuple(a.score, a.gap, !a.page) > std::tuple(b.score, b.gap, !b.page);
+    return std::tuple(a.score, a.interval, !a.page) > std::tuple(b.score, b.interval, !b.page);
   }
 };
 
@@ -43,21 +43,21 @@ class Giver {
 
   void look_at_all() {
     found_ = {};
-    for (int32_t gap = 0; gap < static_cast<int32_t>(model_.gaps.size()) && !stopped(); ++gap)
-      for (const bool page : {true, false}) look_at(gap, page);
+    for (int32_t interval = 0; interval < static_cast<int32_t>(model_.intervals.size()) && !stopped(); ++interval)
+      for (const bool page : {true, false}) look_at(interval, page);
   }
 
-  void look_at(int32_t gap, bool page) {
-    const Gap& span = model_.gaps[z(gap)];
+  void look_at(int32_t interval, bool page) {
+    const Interval& span = model_.intervals[z(interval)];
     if (span.to == model_.never() || span.to - span.from <= 1) return;
-    if (page ? !may_page(model_, gap) : !may_drop(model_, gap)) return;
-    const GapPolicy to = way(gap, page);
-    if (to == simulator_.policy().gaps[z(gap)]) return;
-    const Outcome before = simulator_.outcome(), after = simulator_.propose({{gap, to}});
+    if (page ? !may_page(model_, interval) : !may_drop(model_, interval)) return;
+    const IntervalPolicy to = way(interval, page);
+    if (to == simulator_.policy().intervals[z(interval)]) return;
+    const Outcome before = simulator_.outcome(), after = simulator_.propose({{interval, to}});
     simulator_.reject();
     if (!after.sound || after.excess >= before.excess) return;
     const double paid = std::max(0.0, after.value - before.value) + 1e-12 * before.value;
-    found_.push({paid / (before.excess - after.excess), gap, page});
+    found_.push({paid / (before.excess - after.excess), interval, page});
   }
 
   // What is given up changes what the others bring, mostly for the worse: only the first is looked at again.
@@ -66,21 +66,21 @@ class Giver {
     while (pressed() && !found_.empty() && !stopped()) {
       const Candidate first = found_.top();
       found_.pop();
-      look_at(first.gap, first.page);
+      look_at(first.interval, first.page);
       if (found_.empty()) break;
       const Candidate& best = found_.top();
-      if (best.gap != first.gap || best.page != first.page) continue;
+      if (best.interval != first.interval || best.page != first.page) continue;
       found_.pop();
-      simulator_.propose({{first.gap, way(first.gap, first.page)}});
+      simulator_.propose({{first.interval, way(first.interval, first.page)}});
       simulator_.accept();
       any = true;
     }
     return any;
   }
 
-  [[nodiscard]] GapPolicy way(int32_t gap, bool page) const {
-    const Gap& span = model_.gaps[z(gap)];
-    return {.evict = span.from, .again = span.to, .until = span.to, .fetch = span.to, .page = page};
+  [[nodiscard]] IntervalPolicy way(int32_t interval, bool page) const {
+    const Interval& span = model_.intervals[z(interval)];
+    return {.evict = span.from, .retain = span.to, .until = span.to, .fetch = span.to, .page = page};
   }
 
   const Model& model_;
@@ -101,7 +101,7 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
   SearchResult found{start, simulator.reset(start)};
   const auto consider = [&](const Model& how, const Limit& own) {
     const Policy given = give_up(how, own, start, limits).policy;
-    const Outcome& outcome = simulator.reset(hoist(model, limit, given, limits));
+    const Outcome& outcome = simulator.reset(prefetch(model, limit, given, limits));
     if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
   };
   const Limit open{.question = {.budget = limit.question.budget, .objective = limit.question.objective}};

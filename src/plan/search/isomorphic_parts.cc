@@ -21,7 +21,7 @@ uint64_t mix(uint64_t seed, uint64_t value) {
 }
 
 uint64_t first_kind(const Model& model, const TensorModel& tensor) {
-  uint64_t kind = mix(static_cast<uint64_t>(tensor.size), static_cast<uint64_t>(tensor.gap_count));
+  uint64_t kind = mix(static_cast<uint64_t>(tensor.size), static_cast<uint64_t>(tensor.intervals.size()));
   kind = mix(kind, static_cast<uint64_t>(tensor.start) * 2 + (tensor.pinned ? 1 : 0));
   if (tensor.producer < 0) return kind;
   const ChoiceModel& how = model.ops[z(tensor.producer)].choices.front();
@@ -30,7 +30,7 @@ uint64_t first_kind(const Model& model, const TensorModel& tensor) {
 
 }  // namespace
 
-Twins::Twins(const Model& model) : model_(model) {
+IsomorphicParts::IsomorphicParts(const Model& model) : model_(model) {
   const size_t count = model.tensors.size();
   users_.resize(count);
   for (size_t op = 0; op < model.ops.size(); ++op)
@@ -61,14 +61,14 @@ Twins::Twins(const Model& model) : model_(model) {
   stamp_.assign(count, 0);
 }
 
-void Twins::pair_up(int32_t here, int32_t there) {
+void IsomorphicParts::pair_up(int32_t here, int32_t there) {
   if (here == there || kind_[z(here)] != kind_[z(there)]) return;
   if (stamp_[z(here)] == draw_ || stamp_[z(there)] == draw_) return;
   stamp_[z(here)] = stamp_[z(there)] = draw_;
   pairs_.push_back({here, there});
 }
 
-const std::vector<Simulator::Change>& Twins::draw(const Policy& policy, Random& random) {
+const std::vector<Simulator::Change>& IsomorphicParts::draw(const Policy& policy, Random& random) {
   ++draw_;
   pairs_.clear();
   changes_.clear();
@@ -100,28 +100,29 @@ const std::vector<Simulator::Change>& Twins::draw(const Policy& policy, Random& 
   return changes_;
 }
 
-// The policies of one tensor's gaps for another's; thresholds at the same distance from the gap's nearer end.
-void Twins::copy(const Policy& policy, int32_t from, int32_t to) {
+// The policies of one tensor's intervals for another's; thresholds at the same distance from the interval's nearer end.
+void IsomorphicParts::copy(const Policy& policy, int32_t from, int32_t to) {
   const TensorModel &source = model_.tensors[z(from)], &target = model_.tensors[z(to)];
-  for (int32_t each = 0; each < std::min(source.gap_count, target.gap_count); ++each) {
-    const Gap &there = model_.gaps[z(source.first_gap + each)], &here = model_.gaps[z(target.first_gap + each)];
+  for (int32_t each = 0; each < std::min(source.intervals.size(), target.intervals.size()); ++each) {
+    const Interval &there = model_.intervals[z(source.intervals[each])],
+                   &here = model_.intervals[z(target.intervals[each])];
     if ((there.to == model_.never()) != (here.to == model_.never())) continue;
-    const GapPolicy& old = policy.gaps[z(source.first_gap + each)];
+    const IntervalPolicy& old = policy.intervals[z(source.intervals[each])];
     const auto moved = [&](int32_t stage) {
       if (stage >= there.to) return here.to;
       const bool near_end = there.to != model_.never() && there.to - stage < stage - there.from;
       const int32_t at = near_end ? here.to - (there.to - stage) : here.from + (stage - there.from);
       return std::clamp(at, here.from, here.to);
     };
-    GapPolicy copied{.evict = moved(old.evict),
-                     .again = moved(old.again),
-                     .until = moved(old.until),
-                     .fetch = here.to,
-                     .page = old.page};
-    if (copied.evict >= here.to) copied = {.evict = here.to, .again = here.to, .until = here.to, .fetch = here.to};
-    if (copied.again <= copied.evict) copied.again = std::min(here.to, copied.evict + 1);
-    if (copied.until <= copied.again) copied.until = here.to;
-    changes_.push_back({target.first_gap + each, copied});
+    IntervalPolicy copied{.evict = moved(old.evict),
+                          .retain = moved(old.retain),
+                          .until = moved(old.until),
+                          .fetch = here.to,
+                          .page = old.page};
+    if (copied.evict >= here.to) copied = {.evict = here.to, .retain = here.to, .until = here.to, .fetch = here.to};
+    if (copied.retain <= copied.evict) copied.retain = std::min(here.to, copied.evict + 1);
+    if (copied.until <= copied.retain) copied.until = here.to;
+    changes_.push_back({target.intervals[each], copied});
   }
 }
 

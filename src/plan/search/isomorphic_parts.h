@@ -8,12 +8,12 @@
 
 namespace pantoum::plan {
 
-class Twins {
+class IsomorphicParts {
  public:
-  explicit Twins(const Model& model);
+  explicit IsomorphicParts(const Model& model);
   [[nodiscard]] bool empty() const { return starts_.empty(); }
   // A tensor and a like one, and around them, pair by pair, what is made of and from them alike: the policies of one
-  // side's gaps for the other's, or both exchanged. May be empty.
+  // side's intervals for the other's, or both exchanged. May be empty.
   const std::vector<Simulator::Change>& draw(const Policy& policy, Random& random);
 
  private:

@@ -14,9 +14,9 @@ class Rounding {
   Rounding(const Relaxation& relaxation, const std::vector<double>& point)
       : relaxation_(relaxation), model_(relaxation.model()), point_(point) {}
 
-  [[nodiscard]] GapPolicy round(int32_t gap) const {
-    const Gap& span = model_.gaps[z(gap)];
-    GapPolicy policy{.evict = span.to, .again = span.to, .until = span.to, .fetch = span.to};
+  [[nodiscard]] IntervalPolicy round(int32_t interval) const {
+    const Interval& span = model_.intervals[z(interval)];
+    IntervalPolicy policy{.evict = span.to, .retain = span.to, .until = span.to, .fetch = span.to};
     // An epoch opens right after the boundary of the one before it.
     int32_t epoch = relaxation_.epoch_of(span.from) + 1;
     const int32_t last = relaxation_.epoch_of(span.to);
@@ -24,11 +24,11 @@ class Rounding {
     while (epoch <= last && stays(epoch, span.tensor)) left = relaxation_.boundary(epoch++ - 1);
     if (epoch > last) return policy;
     policy.evict = left;
-    policy.page =
-        may_page(model_, gap) && (!may_drop(model_, gap) || value(relaxation_.paged_out(span.tensor)) > kHalf);
+    policy.page = may_page(model_, interval) &&
+                  (!may_drop(model_, interval) || value(relaxation_.paged_out(span.tensor)) > kHalf);
     int32_t back = last;
     while (back > epoch && stays(back, span.tensor)) --back;
-    if (back < last) policy.again = std::max(left + 1, relaxation_.boundary(back - 1) + 1);
+    if (back < last) policy.retain = std::max(left + 1, relaxation_.boundary(back - 1) + 1);
     return policy;
   }
 
@@ -46,14 +46,15 @@ class Rounding {
 
 }  // namespace
 
-Policy policy_near(const Relaxation& relaxation, const std::vector<double>& point, std::vector<int32_t> choices) {
+Policy round_lp(const Relaxation& relaxation, const std::vector<double>& point, Choices choices) {
   const Model& model = relaxation.model();
   Policy policy = keep_all(model, std::move(choices));
   const Rounding rounding(relaxation, point);
-  for (int32_t gap = 0; gap < static_cast<int32_t>(model.gaps.size()); ++gap) {
-    const Gap& span = model.gaps[z(gap)];
-    const bool free = !model.tensors[z(span.tensor)].pinned && (may_page(model, gap) || may_drop(model, gap));
-    if (free && span.to <= model.end() && span.to - span.from > 1) policy.gaps[z(gap)] = rounding.round(gap);
+  for (int32_t interval = 0; interval < static_cast<int32_t>(model.intervals.size()); ++interval) {
+    const Interval& span = model.intervals[z(interval)];
+    const bool free = !model.tensors[z(span.tensor)].pinned && (may_page(model, interval) || may_drop(model, interval));
+    if (free && span.to <= model.end() && span.to - span.from > 1)
+      policy.intervals[z(interval)] = rounding.round(interval);
   }
   return policy;
 }

@@ -8,10 +8,9 @@
 
 namespace pantoum::plan {
 
-// Of a gap that epochs open in: kept while S is at least a half at every opening; else given up after the last opening
+// Of a interval that epochs open in: kept while S is at least a half at every opening; else given up after the last opening
 // before S falls, kept again from the stage where it rises to stay so until the use; paged where the tensor is written
-// by more than a half or can only be paged. The policy may be over the budget. Cost: linear in gaps times epochs.
-[[nodiscard]] Policy policy_near(const Relaxation& relaxation, const std::vector<double>& point,
-                                 std::vector<int32_t> choices);
+// by more than a half or can only be paged. The policy may be over the budget. Cost: linear in intervals times epochs.
+[[nodiscard]] Policy round_lp(const Relaxation& relaxation, const std::vector<double>& point, Choices choices);
 
 }  // namespace pantoum::plan

@@ -8,7 +8,7 @@
 namespace pantoum::plan {
 namespace {
 
-// A solution in which everything stays is near keeping everything; one in which nothing does gives every gap up.
+// A solution in which everything stays is near keeping everything; one in which nothing does gives every interval up.
 TEST(PolicyNear, KeepsWhatTheSolutionKeeps) {
   int given_up = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -18,16 +18,16 @@ TEST(PolicyNear, KeepsWhatTheSolutionKeeps) {
     const Model model = make_model(graph, options);
     const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
                                 choose_boundaries(model, options.question.budget_bytes(), 100));
-    const std::vector<int32_t> choices = first_choices(model, Objective::kEnergy);
-    const Policy all = policy_near(relaxation, std::vector<double>(relaxation.columns().size(), 1), choices);
-    EXPECT_EQ(all.gaps, keep_all(model, choices).gaps);
+    const Choices choices = first_choices(model, Objective::kEnergy);
+    const Policy all = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 1), choices);
+    EXPECT_EQ(all.intervals, keep_all(model, choices).intervals);
     EXPECT_EQ(all.choices, choices);
-    const Policy none = policy_near(relaxation, std::vector<double>(relaxation.columns().size(), 0), choices);
-    for (size_t gap = 0; gap < model.gaps.size(); ++gap) {
-      if (none.gaps[gap] == all.gaps[gap]) continue;
+    const Policy none = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 0), choices);
+    for (size_t interval = 0; interval < model.intervals.size(); ++interval) {
+      if (none.intervals[interval] == all.intervals[interval]) continue;
       ++given_up;
-      EXPECT_GE(none.gaps[gap].evict, model.gaps[gap].from);
-      EXPECT_LT(none.gaps[gap].evict, model.gaps[gap].to);
+      EXPECT_GE(none.intervals[interval].evict, model.intervals[interval].from);
+      EXPECT_LT(none.intervals[interval].evict, model.intervals[interval].to);
     }
     Simulator simulator(model, {.question = {.budget = INT64_MAX / 4}});
     const Outcome less = simulator.reset(none);

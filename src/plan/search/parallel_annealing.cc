@@ -10,14 +10,14 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
-constexpr int64_t kPerGap = 500;
+constexpr int64_t kPerInterval = 500;
 constexpr int64_t kTurns = 6;    // where rounds count, chains learn from each other so often
 constexpr int64_t kLeast = 500;  // proposals of such a round
 constexpr double kMostPatience = 4, kMostGrowth = 8;
 constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
 constexpr double kHot = 10;                            // times that, where a chain begins anew with all it may do
 constexpr int64_t kIdle = 2;                           // such rounds, and a chain begins anew
-constexpr int64_t kWarmGaps = 1000;                    // more gaps want it cooler: each pays a smaller share
+constexpr int64_t kWarmIntervals = 1000;               // more intervals want it cooler: each pays a smaller share
 
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   std::atomic<int> next{0};
@@ -36,7 +36,7 @@ enum Means : size_t { kDropping, kPaging, kBoth, kMeans };
 
 class Chains {
  public:
-  Chains(const Model& model, const Limit& limit, const SearchResult& start, const ChainLimits& limits)
+  Chains(const Model& model, const Limit& limit, const SearchResult& start, const ParallelLimits& limits)
       : model_(model), limit_(limit), start_(start), limits_(limits), best_(start) {
     chains_.resize(static_cast<size_t>(limits.chains));
     for (size_t chain = 0; chain < chains_.size(); ++chain) {
@@ -45,11 +45,11 @@ class Chains {
       chains_[chain].begins = chains_[chain].alone;
       chains_[chain].means = static_cast<Means>(chain / 2 % kMeans);
     }
-    const auto gaps = static_cast<int64_t>(model.gaps.size());
-    length_ = std::clamp(gaps * kPerGap, kShortest, kLongest);
+    const auto intervals = static_cast<int64_t>(model.intervals.size());
+    length_ = std::clamp(intervals * kPerInterval, kShortest, kLongest);
     if (limits.round.count() > 0) affordable_ = kShortest;
     if (limits.rounds > 0) length_ = std::min(length_, std::max(kLeast, limits.rounds / kTurns));
-    heat_ = static_cast<double>(kWarmGaps) / static_cast<double>(std::max(gaps, kWarmGaps));
+    heat_ = static_cast<double>(kWarmIntervals) / static_cast<double>(std::max(intervals, kWarmIntervals));
   }
 
   SearchResult run() {
@@ -109,7 +109,7 @@ class Chains {
       chain.idle = 0;
       return;
     }
-    if (!chain.guide.gaps.empty()) search.guide = &chain.guide;
+    if (!chain.guide.intervals.empty()) search.guide = &chain.guide;
     chain.found = anneal(model_, limit_, chain.found, seed, search);
     chain.idle = chain.found.outcome.value < before * (1 - 1e-7) ? 0 : chain.idle + 1;
   }
@@ -174,7 +174,7 @@ class Chains {
   const Model& model_;
   const Limit& limit_;
   const SearchResult& start_;
-  const ChainLimits& limits_;
+  const ParallelLimits& limits_;
   SearchResult best_;
   std::vector<Chain> chains_;
   int64_t length_ = 0, affordable_ = kLongest;  // of a round
@@ -185,8 +185,8 @@ class Chains {
 
 }  // namespace
 
-SearchResult anneal_chains(const Model& model, const Limit& limit, const SearchResult& start,
-                           const ChainLimits& limits) {
+SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
+                                const ParallelLimits& limits) {
   return Chains(model, limit, start, limits).run();
 }
 

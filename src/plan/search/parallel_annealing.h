@@ -9,7 +9,7 @@
 
 namespace pantoum::plan {
 
-struct ChainLimits {
+struct ParallelLimits {
   int chains = 4;
   int threads = 1;                               // has no influence on what is found, unless a clock ends the search
   int64_t rounds = 0;                            // proposals of each chain; 0: until `stop`
@@ -25,7 +25,7 @@ struct ChainLimits {
 // from the best of all after each round, and try parts of what their neighbour that goes its own way has found. While
 // nothing gets better, the rounds get longer, up to four times `round`. A hint, where there is one, is where such a
 // chain begins anew next.
-[[nodiscard]] SearchResult anneal_chains(const Model& model, const Limit& limit, const SearchResult& start,
-                                         const ChainLimits& limits);
+[[nodiscard]] SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
+                                              const ParallelLimits& limits);
 
 }  // namespace pantoum::plan

@@ -22,22 +22,22 @@ struct SearchResult {
   Priced price;  // that `anneal` came to; 0: none yet
 };
 
-// Gives up, gap by gap, what costs least per byte that it saves, until the policy fits or nothing helps.
+// Gives up, interval by interval, what costs least per byte that it saves, until the policy fits or nothing helps.
 // With a deadline or a limit on energy: first without; where that is late, without transfers; where it is dear, by what
 // costs least energy; then by what costs least time.
-// Cost: a simulation of every gap that spans the worst stage, per gap given up.
+// Cost: a simulation of every interval that spans the worst stage, per interval given up.
 [[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
 // Fits before it does not; nearer to fitting; of less value.
 [[nodiscard]] bool better(const Outcome& a, const Outcome& b);
 
-// Simulated annealing over the gaps' policies (`neighbours`) and the ops' choices, cool from the start; the price of a
-// byte over the budget adapts. Now and then an exchange: a gap is turned over, or gaps near each other become as they
+// Simulated annealing over the intervals' policies (`neighbours`) and the ops' choices, cool from the start; the price of a
+// byte over the budget adapts. Now and then an exchange: a interval is turned over, or intervals near each other become as they
 // are elsewhere (a twin, the guide); those around are settled anew, and the whole is taken or left.
 [[nodiscard]] SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
                                   const SearchLimits& limits);
 
 // Moves page-ins ahead of their uses where that shortens the makespan and the budget allows it.
-[[nodiscard]] Policy hoist(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits);
+[[nodiscard]] Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits);
 
 }  // namespace pantoum::plan

@@ -9,7 +9,7 @@ size_t z(int32_t index) {
 
 }  // namespace
 
-void LoadProfile::reset(int32_t stages, Bytes ram) {
+void LiveBytes::reset(int32_t stages, Bytes ram) {
   ram_ = ram;
   stages_ = stages;
   peaks_.assign(z(stages), 0);
@@ -17,7 +17,7 @@ void LoadProfile::reset(int32_t stages, Bytes ram) {
   lowest_.assign(highest_.size(), 0);
 }
 
-void LoadProfile::refresh(int32_t block) {
+void LiveBytes::refresh(int32_t block) {
   const int32_t first = block * kBlock, last = std::min(stages_, first + kBlock);
   Bytes high = peaks_[z(first)], low = high;
   for (int32_t stage = first + 1; stage < last; ++stage) {
@@ -28,13 +28,13 @@ void LoadProfile::refresh(int32_t block) {
   lowest_[z(block)] = low;
 }
 
-void LoadProfile::set(int32_t stage, Bytes peak) {
+void LiveBytes::set(int32_t stage, Bytes peak) {
   if (peaks_[z(stage)] == peak) return;
   peaks_[z(stage)] = peak;
   refresh(stage / kBlock);
 }
 
-void LoadProfile::add(int32_t first, int32_t last, Bytes delta) {
+void LiveBytes::add(int32_t first, int32_t last, Bytes delta) {
   for (int32_t begin = first; begin < last;) {
     const int32_t block = begin / kBlock, end = std::min(last, (block + 1) * kBlock);
     for (int32_t stage = begin; stage < end; ++stage) peaks_[z(stage)] += delta;
@@ -43,7 +43,7 @@ void LoadProfile::add(int32_t first, int32_t last, Bytes delta) {
   }
 }
 
-Bytes LoadProfile::change_within(int32_t first, int32_t last, Bytes delta) const {
+Bytes LiveBytes::change_within(int32_t first, int32_t last, Bytes delta) const {
   Bytes change = 0;
   for (int32_t stage = first; stage < last; ++stage) {
     const Bytes over = peaks_[z(stage)] - ram_;
@@ -52,7 +52,7 @@ Bytes LoadProfile::change_within(int32_t first, int32_t last, Bytes delta) const
   return change;
 }
 
-Bytes LoadProfile::excess_change(int32_t first, int32_t last, Bytes delta) const {
+Bytes LiveBytes::excess_change(int32_t first, int32_t last, Bytes delta) const {
   Bytes change = 0;
   for (int32_t begin = first; begin < last;) {
     const int32_t block = begin / kBlock, end = std::min(last, (block + 1) * kBlock);

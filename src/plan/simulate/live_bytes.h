@@ -8,7 +8,7 @@
 
 namespace pantoum::plan {
 
-class LoadProfile {
+class LiveBytes {
  public:
   // All stages at 0.
   void reset(int32_t stages, Bytes ram);

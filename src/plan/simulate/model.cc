@@ -47,7 +47,7 @@ class Compiler {
     add_ops();
     add_duties();
     set_freedoms();
-    add_gaps();
+    add_intervals();
     return std::move(model_);
   }
 
@@ -55,7 +55,7 @@ class Compiler {
   void add_tensors() {
     const Bytes unit = storage_unit(graph_.device);
     for (const problem::Tensor& tensor : graph_.tensors) {
-      index_.emplace(tensor.id, static_cast<int32_t>(model_.tensors.size()));
+      index_.emplace(tensor.id, model_.tensors.next_index());
       TensorModel entry;
       entry.id = tensor.id;
       entry.bytes = tensor.bytes;
@@ -80,18 +80,17 @@ class Compiler {
       OpModel entry;
       entry.id = id;
       entry.stage = static_cast<int32_t>(model_.ops.size()) + 1;
-      entry.again = op.recompute && options_.question.freedoms.recomputing;
+      entry.recomputable = op.recompute && options_.question.freedoms.recomputing;
       entry.optional = op.optional;
       for (size_t number = 0; number < op.choices.size(); ++number)
         if (number == 0 || options_.question.freedoms.numerics || op.choices[number].numerics == op.choices[0].numerics)
           entry.choices.push_back(choice_model(op, number));
-      for (const int64_t output : op.outputs)
-        model_.tensors[at(output)].producer = static_cast<int32_t>(model_.ops.size());
-      model_.ops.push_back(std::move(entry));
+      const OpIndex index = model_.ops.push_back(std::move(entry));
+      for (const int64_t output : op.outputs) model_.tensors[at(output)].producer = index;
     }
   }
 
-  [[nodiscard]] size_t at(int64_t id) const { return static_cast<size_t>(index_.at(id)); }
+  [[nodiscard]] TensorIndex at(int64_t id) const { return index_.at(id); }
 
   ChoiceModel choice_model(const problem::Op& op, size_t number) const {
     const problem::Choice& choice = op.choices[number];
@@ -105,14 +104,14 @@ class Compiler {
                       .over = {},
                       .shares = {}};
     for (const int position : choice.reads) {
-      const int32_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
+      const TensorIndex tensor = at(op.inputs[static_cast<size_t>(position)]);
       const bool known = std::find(entry.reads.begin(), entry.reads.end(), tensor) != entry.reads.end();
-      if (!known && model_.tensors[static_cast<size_t>(tensor)].start != Home::kRom) entry.reads.push_back(tensor);
+      if (!known && model_.tensors[tensor].start != Home::kRom) entry.reads.push_back(tensor);
     }
     for (const int position : choice.writes) {
-      entry.writes.push_back(index_.at(op.outputs[static_cast<size_t>(position)]));
-      entry.over.push_back(-1);
-      entry.shares.push_back(-1);
+      entry.writes.push_back(at(op.outputs[static_cast<size_t>(position)]));
+      entry.over.emplace_back();
+      entry.shares.emplace_back();
     }
     for (const auto& [out, in] : choice.overwrites) {  // the last pair of an output is the one that counts
       const size_t write = write_index(choice, out);
@@ -127,147 +126,146 @@ class Compiler {
   }
 
   // The input's tensor if the output may take over its bytes: equal sizes, and switched on (a successor always may).
-  int32_t takeover(const problem::Op& op, int out, int in) const {
-    const int32_t source = sharing(op, out, in);
+  TensorIndex takeover(const problem::Op& op, int out, int in) const {
+    const TensorIndex source = sharing(op, out, in);
     const auto size = [&](int64_t id) { return model_.tensors[at(id)].size; };
     const bool fits = size(op.inputs[static_cast<size_t>(in)]) == size(op.outputs[static_cast<size_t>(out)]);
-    return fits ? source : -1;
+    return fits ? source : TensorIndex();
   }
 
   // The same for sizes that the rules allow: the output's bytes are no more than the input's.
-  int32_t sharing(const problem::Op& op, int out, int in) const {
+  TensorIndex sharing(const problem::Op& op, int out, int in) const {
     const int64_t target = op.outputs[static_cast<size_t>(out)], source = op.inputs[static_cast<size_t>(in)];
     const TensorModel &to = model_.tensors[at(target)], &from = model_.tensors[at(source)];
-    const bool successor = graph_.tensors[at(source)].next == target;
+    const bool successor = given(at(source)).next == target;
     const bool allowed = successor || (options_.question.freedoms.in_place && !from.pinned);
     const bool fits = from.bytes >= to.bytes && to.bytes > 0 && from.start != Home::kRom;
-    return allowed && fits ? index_.at(source) : -1;
+    return allowed && fits ? at(source) : TensorIndex();
   }
 
   void add_duties() {
-    for (size_t tensor = 0; tensor < graph_.tensors.size(); ++tensor) {
-      const problem::Tensor& given = graph_.tensors[tensor];
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const problem::Tensor& asked = given(tensor);
       TensorModel& entry = model_.tensors[tensor];
-      if (given.end == Home::kRam) entry.ends_in_ram = true;
-      if (given.end == Home::kAux) entry.ends_in_aux = true;
-      const int64_t heir = given.next >= 0 ? given.next : (given.end == Home::kRam ? given.id : -1);
+      if (asked.end == Home::kRam) entry.ends_in_ram = true;
+      if (asked.end == Home::kAux) entry.ends_in_aux = true;
+      const int64_t heir = asked.next >= 0 ? asked.next : (asked.end == Home::kRam ? asked.id : -1);
       if (heir < 0) continue;
       TensorModel& successor = model_.tensors[at(heir)];
-      if (given.start == Home::kAux) successor.ends_in_aux = true;
-      if (given.start != Home::kRam) continue;
+      if (asked.start == Home::kAux) successor.ends_in_aux = true;
+      if (asked.start != Home::kRam) continue;
       successor.ends_in_ram = true;
-      if (successor.home < 0)
-        successor.home = static_cast<int32_t>(tensor);
+      if (!successor.home.exists())
+        successor.home = tensor;
       else
-        model_.duplicate_homes.emplace_back(index_.at(heir), static_cast<int32_t>(tensor));
+        model_.duplicate_homes.emplace_back(at(heir), tensor);
     }
   }
 
   void set_freedoms() {
     for (TensorModel& tensor : model_.tensors) {
-      const bool made = tensor.producer >= 0 && model_.ops[static_cast<size_t>(tensor.producer)].again;
+      const bool made = tensor.producer.exists() && model_.ops[tensor.producer].recomputable;
       tensor.can_page =
           model_.paging && options_.question.freedoms.paging && tensor.start != Home::kRom && !tensor.pinned;
       tensor.can_drop = !tensor.pinned && (made || tensor.start == Home::kAux);
     }
   }
 
-  void add_gaps() {
-    model_.entered.resize(static_cast<size_t>(model_.end()) + 1);
-    std::vector<std::vector<int32_t>> stages(model_.tensors.size());
+  [[nodiscard]] const problem::Tensor& given(TensorIndex tensor) const {
+    return graph_.tensors[static_cast<size_t>(tensor.value())];
+  }
+
+  void add_intervals() {
+    Indexed<TensorIndex, std::vector<Stage>> uses(model_.tensors.size());
     for (const OpModel& op : model_.ops)
       for (const ChoiceModel& choice : op.choices)
-        for (const int32_t tensor : choice.reads) {
-          std::vector<int32_t>& list = stages[static_cast<size_t>(tensor)];
+        for (const TensorIndex tensor : choice.reads) {
+          std::vector<Stage>& list = uses[tensor];
           if (list.empty() || list.back() != op.stage) list.push_back(op.stage);
         }
-    for (size_t tensor = 0; tensor < stages.size(); ++tensor) add_gaps_of(tensor, stages[tensor]);
-    mark_free_gaps();
+    for (const TensorIndex tensor : uses.indices()) add_intervals_of(tensor, uses[tensor]);
+    mark_free_intervals();
   }
 
   // Where no op has to read the tensor any more: each has a choice that does not, or is optional itself.
-  void mark_free_gaps() {
-    std::vector<int32_t> last(model_.tensors.size(), 0);
+  void mark_free_intervals() {
+    Indexed<TensorIndex, Stage> last(model_.tensors.size(), 0);
     for (const OpModel& op : model_.ops) {
       if (op.optional) continue;
-      for (const int32_t read : op.choices[0].reads) {
+      for (const TensorIndex read : op.choices[0].reads) {
         const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
           return std::find(choice.reads.begin(), choice.reads.end(), read) != choice.reads.end();
         });
-        if (always) last[static_cast<size_t>(read)] = std::max(last[static_cast<size_t>(read)], op.stage);
+        if (always) last[read] = std::max(last[read], op.stage);
       }
     }
-    for (Gap& gap : model_.gaps) {
-      const TensorModel& tensor = model_.tensors[static_cast<size_t>(gap.tensor)];
-      gap.free = last[static_cast<size_t>(gap.tensor)] < gap.to && !tensor.ends_in_ram && !tensor.ends_in_aux;
+    for (Interval& interval : model_.intervals) {
+      const TensorModel& tensor = model_.tensors[interval.tensor];
+      interval.free = last[interval.tensor] < interval.to && !tensor.ends_in_ram && !tensor.ends_in_aux;
     }
   }
 
-  void add_gaps_of(size_t tensor, const std::vector<int32_t>& uses) {
+  void add_intervals_of(TensorIndex tensor, const std::vector<Stage>& uses) {
     TensorModel& entry = model_.tensors[tensor];
-    entry.first_gap = static_cast<int32_t>(model_.gaps.size());
-    int32_t from = entry.producer >= 0 ? model_.ops[static_cast<size_t>(entry.producer)].stage : 0;
-    const auto add = [&](int32_t to) {
-      const NextGap next{static_cast<int32_t>(tensor), static_cast<int32_t>(model_.gaps.size())};
-      model_.entered[static_cast<size_t>(from)].push_back(next);
-      model_.gaps.push_back({static_cast<int32_t>(tensor), from, to});
+    const IntervalIndex first = model_.intervals.next_index();
+    Stage from = entry.producer.exists() ? model_.ops[entry.producer].stage : 0;
+    const auto add = [&](Stage to) {
+      model_.intervals.push_back({tensor, from, to});
       from = to;
     };
-    for (const int32_t use : uses) add(use);
-    if (entry.ends_in_ram) add(model_.end());
-    if (!entry.ends_in_ram) add(model_.never());
-    entry.gap_count = static_cast<int32_t>(model_.gaps.size()) - entry.first_gap;
+    for (const Stage use : uses) add(use);
+    add(entry.ends_in_ram ? model_.end() : model_.never());
+    entry.intervals = {first, uses.size() + 1};
   }
 
   const CostGraph& graph_;
   const PlanOptions& options_;
   Model model_;
-  std::unordered_map<int64_t, int32_t> index_;
+  std::unordered_map<int64_t, TensorIndex> index_;
 };
 
 constexpr int kPricings = 3;  // of edp: what a joule and a second count depends on the choices themselves
 
-// By op: which of its outputs are needed under the choices; ops in reverse order.
-std::vector<char> needed_tensors(const Model& model, const std::vector<int32_t>& choices, std::vector<char>& ops) {
-  std::vector<char> needed(model.tensors.size(), 0);
-  ops.assign(model.ops.size(), 0);
-  for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
+template <class T>
+using ByTensor = Indexed<TensorIndex, T>;
+template <class T>
+using ByOp = Indexed<OpIndex, T>;
+
+// Those that the step must end with.
+ByTensor<char> needed_at_end(const Model& model) {
+  ByTensor<char> needed(model.tensors.size(), 0);
+  for (const TensorIndex tensor : model.tensors.indices())
     needed[tensor] = model.tensors[tensor].ends_in_ram || model.tensors[tensor].ends_in_aux;
-  std::vector<char> wanted(model.ops.size(), 0);
-  for (size_t tensor = 0; tensor < needed.size(); ++tensor)
-    if (needed[tensor] && model.tensors[tensor].producer >= 0)
-      wanted[static_cast<size_t>(model.tensors[tensor].producer)] = 1;
-  for (size_t op = model.ops.size(); op-- > 0;) {
-    if (model.ops[op].optional && !wanted[op]) continue;
-    ops[op] = 1;
-    for (const int32_t tensor : model.ops[op].choices[static_cast<size_t>(choices[op])].reads) {
-      needed[static_cast<size_t>(tensor)] = 1;
-      const int32_t producer = model.tensors[static_cast<size_t>(tensor)].producer;
-      if (producer >= 0) wanted[static_cast<size_t>(producer)] = 1;
-    }
-  }
   return needed;
 }
 
 // The choice of the op that writes most of the needed outputs, the cheapest of those.
-int32_t covering_choice(const Model& model, size_t op, const std::vector<char>& needed, const Prices& prices) {
+int32_t covering_choice(const OpModel& op, const ByTensor<char>& needed, const Prices& prices) {
   size_t most = 0;
-  std::vector<int32_t> outputs;
-  for (const ChoiceModel& choice : model.ops[op].choices)
-    for (const int32_t tensor : choice.writes)
-      if (needed[static_cast<size_t>(tensor)] && std::find(outputs.begin(), outputs.end(), tensor) == outputs.end())
-        outputs.push_back(tensor);
   int32_t best = -1;
-  const auto& choices = model.ops[op].choices;
-  const auto price = [&](size_t number) { return prices(choices[number].joules, choices[number].seconds); };
-  for (size_t number = 0; number < choices.size(); ++number) {
+  const auto price = [&](size_t number) { return prices(op.choices[number].joules, op.choices[number].seconds); };
+  for (size_t number = 0; number < op.choices.size(); ++number) {
     size_t written = 0;
-    for (const int32_t tensor : choices[number].writes) written += needed[static_cast<size_t>(tensor)] ? 1 : 0;
+    for (const TensorIndex tensor : op.choices[number].writes) written += needed[tensor] ? 1 : 0;
     const bool cheaper =
         best < 0 || written > most || (written == most && price(number) < price(static_cast<size_t>(best)));
     if (written >= most && cheaper) best = static_cast<int32_t>(number), most = written;
   }
   return best;
+}
+
+Choices choices_at(const Model& model, const Prices& prices) {
+  Choices choices(model.ops.size(), 0);
+  ByTensor<char> needed = needed_at_end(model);
+  for (const OpIndex op : model.ops.indices().descending()) {  // readers are decided before the op that writes for them
+    choices[op] = covering_choice(model.ops[op], needed, prices);
+    bool read = !model.ops[op].optional;
+    for (const ChoiceModel& choice : model.ops[op].choices)
+      for (const TensorIndex tensor : choice.writes) read = read || needed[tensor];
+    if (!read) continue;
+    for (const TensorIndex tensor : model.chosen(op, choices).reads) needed[tensor] = 1;
+  }
+  return choices;
 }
 
 }  // namespace
@@ -276,41 +274,26 @@ Model make_model(const CostGraph& graph, const PlanOptions& options) {
   return Compiler(graph, options).run();
 }
 
-std::vector<char> needed_ops(const Model& model, const std::vector<int32_t>& choices) {
-  std::vector<char> ops;
-  needed_tensors(model, choices, ops);
-  return ops;
-}
-
-namespace {
-
-std::vector<int32_t> choices_at(const Model& model, const Prices& prices) {
-  std::vector<int32_t> choices(model.ops.size(), 0);
-  std::vector<char> needed(model.tensors.size(), 0);
-  for (size_t tensor = 0; tensor < needed.size(); ++tensor)
-    needed[tensor] = model.tensors[tensor].ends_in_ram || model.tensors[tensor].ends_in_aux;
-  for (size_t op = model.ops.size(); op-- > 0;) {  // readers are decided before the op that writes for them
-    choices[op] = covering_choice(model, op, needed, prices);
-    bool read = !model.ops[op].optional;
-    for (const ChoiceModel& choice : model.ops[op].choices)
-      for (const int32_t tensor : choice.writes) read = read || needed[static_cast<size_t>(tensor)];
-    if (!read) continue;
-    for (const int32_t tensor : model.ops[op].choices[static_cast<size_t>(choices[op])].reads)
-      needed[static_cast<size_t>(tensor)] = 1;
+ByOp<char> needed_ops(const Model& model, const Choices& choices) {
+  ByOp<char> needed(model.ops.size(), 0), wanted(model.ops.size(), 0);
+  for (const TensorModel& tensor : model.tensors)
+    if ((tensor.ends_in_ram || tensor.ends_in_aux) && tensor.producer.exists()) wanted[tensor.producer] = 1;
+  for (const OpIndex op : model.ops.indices().descending()) {
+    if (model.ops[op].optional && !wanted[op]) continue;
+    needed[op] = 1;
+    for (const TensorIndex tensor : model.chosen(op, choices).reads)
+      if (const OpIndex producer = model.tensors[tensor].producer; producer.exists()) wanted[producer] = 1;
   }
-  return choices;
+  return needed;
 }
 
-}  // namespace
-
-std::vector<int32_t> first_choices(const Model& model, Objective objective) {
-  std::vector<int32_t> choices =
-      choices_at(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
+Choices first_choices(const Model& model, Objective objective) {
+  Choices choices = choices_at(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
   for (int pricing = 0; objective == Objective::kEdp && pricing < kPricings; ++pricing) {
     Joules energy = 0;
     Seconds time = 0;
-    for (size_t op = 0; op < choices.size(); ++op) {
-      const ChoiceModel& choice = model.ops[op].choices[static_cast<size_t>(choices[op])];
+    for (const OpIndex op : model.ops.indices()) {
+      const ChoiceModel& choice = model.chosen(op, choices);
       energy += choice.joules, time += choice.seconds;
     }
     choices = choices_at(model, prices_of(objective, energy, time));
@@ -318,17 +301,17 @@ std::vector<int32_t> first_choices(const Model& model, Objective objective) {
   return choices;
 }
 
-std::vector<int32_t> lean_reads(const Model& model, std::vector<int32_t> choices) {
-  for (size_t op = 0; op < model.ops.size(); ++op) {
+Choices lean_reads(const Model& model, Choices choices) {
+  const auto bytes = [&](const ChoiceModel& choice) {
+    Bytes sum = 0;
+    for (const TensorIndex read : choice.reads) sum += model.tensors[read].size;
+    return sum;
+  };
+  for (const OpIndex op : model.ops.indices()) {
     const std::vector<ChoiceModel>& ways = model.ops[op].choices;
-    const auto bytes = [&](const ChoiceModel& choice) {
-      Bytes sum = 0;
-      for (const int32_t read : choice.reads) sum += model.tensors[static_cast<size_t>(read)].size;
-      return sum;
-    };
-    const std::vector<int32_t> writes = ways[static_cast<size_t>(choices[op])].writes;
+    const std::vector<TensorIndex> writes = model.chosen(op, choices).writes;
     for (size_t number = 0; number < ways.size(); ++number)
-      if (ways[number].writes == writes && bytes(ways[number]) < bytes(ways[static_cast<size_t>(choices[op])]))
+      if (ways[number].writes == writes && bytes(ways[number]) < bytes(model.chosen(op, choices)))
         choices[op] = static_cast<int32_t>(number);
   }
   return choices;

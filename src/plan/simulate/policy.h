@@ -1,38 +1,52 @@
-// What the search decides: for every gap keep, page or drop, with three thresholds; for every op a choice.
+// What the search decides: for every interval retain, page or drop, with thresholds; for every op a choice.
 #pragma once
-
-#include <cstdint>
-#include <vector>
 
 #include "plan/simulate/model.h"
 
 namespace pantoum::plan {
 
-struct GapPolicy {
-  int32_t evict = 0;  // given up right after this stage; >= the gap's `to`: kept
-  int32_t again = 0;  // had again at or after this stage (a recomputation needed it), it is kept
-  int32_t until = 0;  // ... until it is given up again right after this stage; >= the gap's `to`: until its use
-  int32_t fetch = 0;  // paged in before this stage, ahead of the use; >= the gap's `to`: when it is used
-  bool page = false;  // given up by writing it to storage (once); otherwise dropped
-  friend bool operator==(const GapPolicy&, const GapPolicy&) = default;
+struct IntervalPolicy {
+  Stage evict = 0;    // evicted right after this stage; >= the interval's `to`: retained
+  Stage retain = 0;   // rematerialized at or after this stage (a recomputation needed it), it is retained
+  Stage until = 0;    // ... until it is evicted again right after this stage; >= the interval's `to`: until its use
+  Stage fetch = 0;    // paged in before this stage, ahead of the use; >= the interval's `to`: when it is used
+  bool page = false;  // evicted by writing it to storage (once); otherwise dropped
+  friend bool operator==(const IntervalPolicy&, const IntervalPolicy&) = default;
 };
 
 struct Policy {
-  std::vector<GapPolicy> gaps;   // by gap
-  std::vector<int32_t> choices;  // by op
+  Indexed<IntervalIndex, IntervalPolicy> intervals;
+  Choices choices;
   friend bool operator==(const Policy&, const Policy&) = default;
 };
 
-// Everything stays until its last use under these choices.
-[[nodiscard]] Policy keep_all(const Model& model, std::vector<int32_t> choices);
-
-// How a gap may give its tensor up; for good where nothing has to read it afterwards.
-[[nodiscard]] inline bool may_page(const Model& model, int32_t gap) {
-  return model.tensors[static_cast<size_t>(model.gaps[static_cast<size_t>(gap)].tensor)].can_page;
+// The interval's tensor stays in RAM from the beginning of the interval to its end.
+[[nodiscard]] inline IntervalPolicy retained(const Interval& interval) {
+  return {.evict = interval.to, .retain = interval.to, .until = interval.to, .fetch = interval.to};
 }
-[[nodiscard]] inline bool may_drop(const Model& model, int32_t gap) {
-  const Gap& span = model.gaps[static_cast<size_t>(gap)];
-  return model.tensors[static_cast<size_t>(span.tensor)].can_drop || span.to == model.never() || span.free;
+// The interval's tensor is evicted at its beginning, and not retained again before its use.
+[[nodiscard]] inline IntervalPolicy evicted(const Interval& interval, bool page) {
+  return {.evict = interval.from, .retain = interval.to, .until = interval.to, .fetch = interval.to, .page = page};
+}
+
+// Every tensor is retained until its last use under these choices.
+[[nodiscard]] Policy keep_all(const Model& model, Choices choices);
+
+// May the interval's tensor be evicted by writing it to storage?
+[[nodiscard]] inline bool may_page(const Model& model, IntervalIndex interval) {
+  return model.tensors[model.intervals[interval].tensor].can_page;
+}
+// May the interval's tensor be evicted without writing it? For good where no op has to read it afterwards.
+[[nodiscard]] inline bool may_drop(const Model& model, IntervalIndex interval) {
+  const Interval& span = model.intervals[interval];
+  return model.tensors[span.tensor].can_drop || span.to == model.never() || span.free;
+}
+// until every room uses typed indices
+[[nodiscard]] inline bool may_page(const Model& model, int32_t interval) {
+  return may_page(model, IntervalIndex(interval));
+}
+[[nodiscard]] inline bool may_drop(const Model& model, int32_t interval) {
+  return may_drop(model, IntervalIndex(interval));
 }
 
 }  // namespace pantoum::plan

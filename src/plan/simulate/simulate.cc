@@ -49,8 +49,8 @@ void Simulator::set_constants() {
   first_load_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
   for (size_t at = 0; at < model_.tensors.size(); ++at) {
     const TensorModel& tensor = model_.tensors[at];
-    if (tensor.ends_in_ram) finals_.push_back(static_cast<int32_t>(at));
-    if (tensor.ends_in_aux) stored_finals_.push_back(static_cast<int32_t>(at));
+    if (tensor.ends_in_ram) finals_.emplace_back(at);
+    if (tensor.ends_in_aux) stored_finals_.emplace_back(at);
     if (tensor.start == problem::Home::kRam) first_load_ += tensor.size;
     if (tensor.start == problem::Home::kAux) first_stored_ += tensor.slot;
     bytes += static_cast<double>(tensor.bytes);
@@ -107,8 +107,8 @@ bool Simulator::stage(int32_t at) {
 }
 
 void Simulator::fetch(int32_t at) {
-  for (const int32_t gap : fetched_[z(at)]) {
-    const int32_t tensor = model_.gaps[z(gap)].tensor;
+  for (const int32_t interval : fetched_[z(at)]) {
+    const int32_t tensor = model_.intervals[z(interval)].tensor;
     if (has(tensor, kInRam) || !has(tensor, kInAux)) continue;
     page_in(tensor);
     flag(tensor, kKept, true);
@@ -126,10 +126,10 @@ bool Simulator::first_computation(int32_t op) {
 }
 
 void Simulator::evictions(int32_t at) {
-  for (const int32_t gap : evicted_[z(at)]) {
-    const int32_t tensor = model_.gaps[z(gap)].tensor;
+  for (const int32_t interval : evicted_[z(at)]) {
+    const int32_t tensor = model_.intervals[z(interval)].tensor;
     if (!has(tensor, kInRam) || model_.tensors[z(tensor)].pinned) continue;
-    if (policy_.gaps[z(gap)].page && !has(tensor, kInAux)) page_out(tensor);
+    if (policy_.intervals[z(interval)].page && !has(tensor, kInAux)) page_out(tensor);
     release(tensor);
   }
 }
@@ -146,7 +146,7 @@ bool Simulator::finish() {
 bool Simulator::finish_in_storage(int32_t tensor) {
   if (has(tensor, kInAux)) return true;
   if (!model_.paging) return false;
-  if (!require({tensor})) return false;
+  if (!require({TensorIndex(tensor)})) return false;
   --pins_[z(tensor)];
   page_out(tensor);
   if (!model_.tensors[z(tensor)].ends_in_ram && !model_.tensors[z(tensor)].pinned) release(tensor);
@@ -167,7 +167,7 @@ Bytes Simulator::homes_missed() {
 
 // ---- tensors that are needed ----------------------------------------------------------------------
 
-bool Simulator::require(const std::vector<int32_t>& reads) {
+bool Simulator::require(const std::vector<TensorIndex>& reads) {
   for (const int32_t tensor : reads) ++pins_[z(tensor)];
   for (const int32_t tensor : reads)
     if (!has(tensor, kInRam) && rather_recompute(tensor) && !recompute(tensor)) return false;
@@ -179,8 +179,10 @@ bool Simulator::require(const std::vector<int32_t>& reads) {
 bool Simulator::rather_recompute(int32_t tensor) {
   if (!has(tensor, kInAux)) return true;
   const TensorModel& entry = model_.tensors[z(tensor)];
-  const int32_t gap = gap_before(tensor);
-  if (entry.producer < 0 || !model_.ops[z(entry.producer)].again || gap < 0 || policy_.gaps[z(gap)].page) return false;
+  const int32_t interval = interval_before(tensor);
+  if (entry.producer < 0 || !model_.ops[z(entry.producer)].recomputable || interval < 0 ||
+      policy_.intervals[z(interval)].page)
+    return false;
   const ChoiceModel& how = model_.ops[z(entry.producer)].choices[z(maker_choice(entry.producer, tensor))];
   if (model_.uses(Switch::kReadBack) && prices_(how.joules, how.seconds) >= prices_(entry.in_j, entry.in_s))
     return false;
@@ -191,7 +193,7 @@ bool Simulator::rather_recompute(int32_t tensor) {
 // Can all that it takes still be had? Looks at no more than so many tensors: false where that is not enough.
 bool Simulator::can_recompute(int32_t tensor, int32_t& steps) {
   const int32_t op = model_.tensors[z(tensor)].producer;
-  if (op < 0 || model_.ops[z(op)].stage > now_ || (!model_.ops[z(op)].again && has(once_only(op), kComputed)))
+  if (op < 0 || model_.ops[z(op)].stage > now_ || (!model_.ops[z(op)].recomputable && has(once_only(op), kComputed)))
     return false;
   const int32_t choice = maker_choice(op, tensor);
   if (choice < 0) return false;
@@ -219,7 +221,7 @@ bool Simulator::recompute(int32_t tensor) {
   if (op < 0) return false;
   const OpModel& made = model_.ops[z(op)];
   const int32_t choice = maker_choice(op, tensor);
-  if (choice < 0 || made.stage > now_ || (!made.again && has(once_only(op), kComputed))) return false;
+  if (choice < 0 || made.stage > now_ || (!made.recomputable && has(once_only(op), kComputed))) return false;
   if (++cost_.work > most_work_ || depth_ >= kMostDepth) return false;
   ++depth_;
   const ChoiceModel& how = made.choices[z(choice)];
@@ -237,22 +239,22 @@ bool Simulator::dies(int32_t tensor, bool first) {
   const TensorModel& entry = model_.tensors[z(tensor)];
   if (pins_[z(tensor)] != 1) return false;
   if (!first) return !entry.pinned && !has(tensor, kKept);
-  const int32_t next = gap_before(tensor) + 1;
-  if (entry.pinned) return model_.gaps[z(next)].to == model_.never();
-  const GapPolicy& how = policy_.gaps[z(next)];
+  const int32_t next = interval_before(tensor) + 1;
+  if (entry.pinned) return model_.intervals[z(next)].to == model_.never();
+  const IntervalPolicy& how = policy_.intervals[z(next)];
   return how.evict == now_ && (!how.page || has(tensor, kInAux));
 }
 
 bool Simulator::compute(int32_t op, int32_t choice, bool first) {
   const ChoiceModel& how = model_.ops[z(op)].choices[z(choice)];
   Event event{.what = Do::kCompute, .subject = op, .choice = choice, .taken_over = {}};
-  if (log_) event.taken_over.assign(how.writes.size(), -1);
+  if (log_) event.taken_over.assign(how.writes.size(), {});
   Bytes fresh = 0;
   for (size_t write = 0; write < how.writes.size(); ++write) {
     const int32_t tensor = how.writes[write], source = how.over[write];
     if (has(tensor, kInRam)) continue;
     if (source >= 0 && has(source, kInRam) && dies(source, first)) {
-      if (log_) event.taken_over[write] = source;
+      if (log_) event.taken_over[write] = how.over[write];
       take_over(tensor, source);
     } else {
       fresh += model_.tensors[z(tensor)].size;
@@ -265,7 +267,7 @@ bool Simulator::compute(int32_t op, int32_t choice, bool first) {
   load_ += fresh;
   cost_.joules += how.joules;
   cost_.compute += how.seconds;
-  if (!model_.ops[z(op)].again) flag(once_only(op), kComputed, true);
+  if (!model_.ops[z(op)].recomputable) flag(once_only(op), kComputed, true);
   if (log_) log_->push_back(std::move(event));
   settle_outputs(how, first);
   return true;
@@ -297,18 +299,19 @@ void Simulator::settle_outputs(const ChoiceModel& how, bool first) {
 
 // Had again now, is it kept?
 bool Simulator::keeps_again(int32_t tensor) const {
-  const int32_t gap = gap_before(tensor);
-  return gap >= 0 && now_ >= policy_.gaps[z(gap)].again && now_ < policy_.gaps[z(gap)].until;
+  const int32_t interval = interval_before(tensor);
+  return interval >= 0 && now_ >= policy_.intervals[z(interval)].retain && now_ < policy_.intervals[z(interval)].until;
 }
 
-// The gap that the tensor is in when the stage begins; -1: it is not made yet.
-int32_t Simulator::gap_before(int32_t tensor) const {
+// The interval that the tensor is in when the stage begins; -1: it is not made yet.
+int32_t Simulator::interval_before(int32_t tensor) const {
   const TensorModel& entry = model_.tensors[z(tensor)];
-  int32_t gap = entry.first_gap;
-  if (entry.gap_count == 0 || model_.gaps[z(gap)].from >= now_) return -1;
-  const int32_t last = gap + entry.gap_count - 1;
-  while (gap < last && model_.gaps[z(gap)].to < now_) ++gap;
-  return gap;
+  if (entry.intervals.empty()) return -1;
+  int32_t interval = entry.intervals.front();
+  if (model_.intervals[z(interval)].from >= now_) return -1;
+  const int32_t last = entry.intervals.back();
+  while (interval < last && model_.intervals[z(interval)].to < now_) ++interval;
+  return interval;
 }
 
 int32_t Simulator::home_of(int32_t tensor) const {

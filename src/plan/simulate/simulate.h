@@ -22,9 +22,9 @@ using problem::Do;
 
 struct Event {
   Do what = Do::kCompute;
-  int32_t subject = 0;              // op or tensor
-  int32_t choice = 0;               // into OpModel::choices
-  std::vector<int32_t> taken_over;  // compute: by write, the tensor whose bytes it takes, or -1
+  int32_t subject = 0;                  // op or tensor
+  int32_t choice = 0;                   // into OpModel::choices
+  std::vector<TensorIndex> taken_over;  // compute: by write, the tensor whose bytes it takes, or none
 };
 
 struct Limit {
@@ -72,10 +72,10 @@ class Simulator {
   [[nodiscard]] const Policy& policy() const { return policy_; }
   [[nodiscard]] const Outcome& outcome() const { return outcome_; }
 
-  // What `changes` would give (one per gap). Followed by accept() or reject().
+  // What `changes` would give (one per interval). Followed by accept() or reject().
   struct Change {
-    int32_t gap = 0;
-    GapPolicy to;
+    int32_t interval = 0;
+    IntervalPolicy to;
   };
   Outcome propose(const std::vector<Change>& changes, const Interest& interest = {});
   Outcome propose_choice(int32_t op, int32_t choice, const Interest& interest = {});
@@ -163,7 +163,7 @@ class Simulator {
   void set_constants();
   [[nodiscard]] Word first_word(int32_t entity) const;
   void index_policy();
-  void set_gap(int32_t gap, const GapPolicy& to);
+  void set_interval(int32_t interval, const IntervalPolicy& to);
   void schedule(int32_t stage, int32_t end);
   void force(int32_t entity, int32_t from, int32_t to);
   Outcome run_all();
@@ -189,7 +189,7 @@ class Simulator {
   bool finish_in_storage(int32_t tensor);
   [[nodiscard]] Bytes homes_missed();
   void evictions(int32_t at);
-  bool require(const std::vector<int32_t>& reads);
+  bool require(const std::vector<TensorIndex>& reads);
   [[nodiscard]] bool rather_recompute(int32_t tensor);
   [[nodiscard]] bool can_recompute(int32_t tensor, int32_t& steps);
   bool recompute(int32_t tensor);
@@ -213,7 +213,7 @@ class Simulator {
   }
   [[nodiscard]] bool has(int32_t entity, Word bit) { return (word(entity) & bit) != 0; }
   [[nodiscard]] bool keeps_again(int32_t tensor) const;
-  [[nodiscard]] int32_t gap_before(int32_t tensor) const;
+  [[nodiscard]] int32_t interval_before(int32_t tensor) const;
   [[nodiscard]] int32_t home_of(int32_t tensor) const;
   [[nodiscard]] int32_t once_only(int32_t op) const { return static_cast<int32_t>(model_.tensors.size()) + op; }
   void raise_peak(Bytes load) {
@@ -237,9 +237,9 @@ class Simulator {
   const bool timed_;
   bool has_optional_ = false;
   Policy policy_;
-  std::vector<char> needed_;
-  std::vector<std::vector<int32_t>> evicted_, fetched_;  // by stage: gaps, ascending
-  std::vector<int32_t> finals_, stored_finals_;          // tensors that end in RAM, in storage
+  Indexed<OpIndex, char> needed_;
+  std::vector<std::vector<int32_t>> evicted_, fetched_;  // by stage: intervals, ascending
+  std::vector<TensorIndex> finals_, stored_finals_;      // tensors that end in RAM, in storage
   Bytes first_load_ = 0, first_stored_ = 0;
   double tie_ = 0;
   Prices prices_;
@@ -250,7 +250,7 @@ class Simulator {
   std::vector<Cost> costs_;
   std::vector<Bytes> rises_, nets_;       // by stage: its peak, and the load at its end, less the load at its beginning
   std::vector<std::vector<Tick>> ticks_;  // by stage, where time matters
-  LoadProfile profile_;
+  LiveBytes profile_;
   Cost totals_;
   Outcome outcome_;
 
@@ -266,7 +266,7 @@ class Simulator {
   Cost trial_totals_;
   Outcome trial_outcome_;
   bool trial_whole_ = false;
-  std::vector<std::pair<int32_t, GapPolicy>> undo_;
+  std::vector<std::pair<int32_t, IntervalPolicy>> undo_;
   int32_t undo_op_ = -1, undo_choice_ = 0;
 
   // The stage at hand.

@@ -9,18 +9,18 @@
 namespace pantoum::plan {
 namespace {
 
-GapPolicy any_policy(const Model& model, int32_t gap, std::mt19937& random) {
-  const Gap& span = model.gaps[static_cast<size_t>(gap)];
+IntervalPolicy any_policy(const Model& model, int32_t interval, std::mt19937& random) {
+  const Interval& span = model.intervals[static_cast<size_t>(interval)];
   const int32_t last = std::min(span.to, model.end());
   const auto between = [&](int32_t low, int32_t high) {
     return low + static_cast<int32_t>(random() % static_cast<uint32_t>(std::max(1, high - low)));
   };
-  GapPolicy policy{.evict = span.to, .again = span.to, .until = span.to, .fetch = span.to, .page = false};
-  if (random() % 3 == 0 || (!may_page(model, gap) && !may_drop(model, gap))) return policy;
-  policy.page = may_page(model, gap) && (!may_drop(model, gap) || random() % 2 == 0);
+  IntervalPolicy policy{.evict = span.to, .retain = span.to, .until = span.to, .fetch = span.to, .page = false};
+  if (random() % 3 == 0 || (!may_page(model, interval) && !may_drop(model, interval))) return policy;
+  policy.page = may_page(model, interval) && (!may_drop(model, interval) || random() % 2 == 0);
   policy.evict = random() % 2 == 0 ? span.from : between(span.from, last);
-  if (random() % 2 == 0) policy.again = between(policy.evict + 1, last + 1);
-  if (policy.again < last && random() % 2 == 0) policy.until = between(policy.again + 1, last + 1);
+  if (random() % 2 == 0) policy.retain = between(policy.evict + 1, last + 1);
+  if (policy.retain < last && random() % 2 == 0) policy.until = between(policy.retain + 1, last + 1);
   if (random() % 8 == 0) policy.fetch = between(policy.evict + 1, last + 1);
   return policy;
 }
@@ -46,10 +46,10 @@ void wander(const Model& model, const Limit& limit, uint32_t seed) {
     } else {
       std::vector<Simulator::Change> changes;
       for (size_t count = 1 + random() % 3; count > 0; --count) {
-        const auto gap = static_cast<int32_t>(random() % model.gaps.size());
+        const auto interval = static_cast<int32_t>(random() % model.intervals.size());
         bool known = false;
-        for (const Simulator::Change& other : changes) known = known || other.gap == gap;
-        if (!known) changes.push_back({gap, any_policy(model, gap, random)});
+        for (const Simulator::Change& other : changes) known = known || other.interval == interval;
+        if (!known) changes.push_back({interval, any_policy(model, interval, random)});
       }
       walker.propose(changes);
     }
@@ -70,14 +70,14 @@ TEST(Simulator, LosesNoNeighbourOfInterest) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     const Model model = make_model(graph, {.question = {.budget = 1}});
-    if (model.gaps.empty()) continue;
+    if (model.intervals.empty()) continue;
     std::mt19937 random(static_cast<uint32_t>(seed));
     Simulator simulator(model, {.question = {.budget = 3000, .deadline = 1}});
     simulator.reset(keep_all(model, first_choices(model, Objective::kEnergy)));
     const Interest interest{{.byte_price = 1e-6, .second_price = 1}, simulator.outcome().value};
     for (int step = 0; step < 30; ++step) {
-      const auto gap = static_cast<int32_t>(random() % model.gaps.size());
-      const Simulator::Change change{gap, any_policy(model, gap, random)};
+      const auto interval = static_cast<int32_t>(random() % model.intervals.size());
+      const Simulator::Change change{interval, any_policy(model, interval, random)};
       const Outcome quick = simulator.propose({change}, interest);
       simulator.reject();
       const Outcome whole = simulator.propose({change});
@@ -98,7 +98,7 @@ TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     const Model model = make_model(graph, {.question = {.budget = 1}});
-    if (model.gaps.empty()) continue;
+    if (model.intervals.empty()) continue;
     SCOPED_TRACE(seed);
     wander(model, {.question = {.budget = 3000}}, static_cast<uint32_t>(seed));
     wander(model, {.question = {.budget = 3000, .deadline = 1, .objective = Objective::kTime}},

@@ -36,21 +36,21 @@ const Outcome& Simulator::reset(Policy policy) {
 void Simulator::index_policy() {
   evicted_.assign(z(model_.never()), {});
   fetched_.assign(z(model_.never()), {});
-  for (size_t gap = 0; gap < policy_.gaps.size(); ++gap) {
-    const GapPolicy& how = policy_.gaps[gap];
-    if (how.evict < model_.gaps[gap].to) evicted_[z(how.evict)].push_back(static_cast<int32_t>(gap));
-    if (how.until < model_.gaps[gap].to) evicted_[z(how.until)].push_back(static_cast<int32_t>(gap));
-    if (how.fetch < model_.gaps[gap].to) fetched_[z(how.fetch)].push_back(static_cast<int32_t>(gap));
+  for (size_t interval = 0; interval < policy_.intervals.size(); ++interval) {
+    const IntervalPolicy& how = policy_.intervals[interval];
+    if (how.evict < model_.intervals[interval].to) evicted_[z(how.evict)].push_back(static_cast<int32_t>(interval));
+    if (how.until < model_.intervals[interval].to) evicted_[z(how.until)].push_back(static_cast<int32_t>(interval));
+    if (how.fetch < model_.intervals[interval].to) fetched_[z(how.fetch)].push_back(static_cast<int32_t>(interval));
   }
 }
 
-void Simulator::set_gap(int32_t gap, const GapPolicy& to) {
-  GapPolicy& how = policy_.gaps[z(gap)];
-  const int32_t use = model_.gaps[z(gap)].to;
+void Simulator::set_interval(int32_t interval, const IntervalPolicy& to) {
+  IntervalPolicy& how = policy_.intervals[z(interval)];
+  const int32_t use = model_.intervals[z(interval)].to;
   const auto move = [&](std::vector<std::vector<int32_t>>& lists, int32_t before, int32_t after) {
     if (before == after) return;
-    if (before < use) erase_sorted(lists[z(before)], gap);
-    if (after < use) insert_sorted(lists[z(after)], gap);
+    if (before < use) erase_sorted(lists[z(before)], interval);
+    if (after < use) insert_sorted(lists[z(after)], interval);
   };
   move(evicted_, how.evict, to.evict);
   move(evicted_, how.until, to.until);
@@ -62,21 +62,21 @@ Outcome Simulator::propose(const std::vector<Change>& changes, const Interest& i
   undo_.clear();
   agenda_.clear();
   for (const Change& change : changes) {
-    const GapPolicy old = policy_.gaps[z(change.gap)];
+    const IntervalPolicy old = policy_.intervals[z(change.interval)];
     if (old == change.to) continue;
-    const Gap& gap = model_.gaps[z(change.gap)];
-    int32_t from = std::min(old.again, change.to.again);
+    const Interval& interval = model_.intervals[z(change.interval)];
+    int32_t from = std::min(old.retain, change.to.retain);
     const auto shift = [&](int32_t before, int32_t after) {
       from = std::min({from, before, after});
-      schedule(before, gap.to);
-      schedule(after, gap.to);
+      schedule(before, interval.to);
+      schedule(after, interval.to);
     };
     if (old.evict != change.to.evict || old.page != change.to.page) shift(old.evict, change.to.evict);
     if (old.until != change.to.until || old.page != change.to.page) shift(old.until, change.to.until);
     if (old.fetch != change.to.fetch) shift(old.fetch, change.to.fetch);
-    force(gap.tensor, from, gap.to);
-    undo_.emplace_back(change.gap, old);
-    set_gap(change.gap, change.to);
+    force(interval.tensor, from, interval.to);
+    undo_.emplace_back(change.interval, old);
+    set_interval(change.interval, change.to);
   }
   if (!outcome_.sound || !model_.uses(Switch::kIncremental)) return trial_outcome_ = run_all();
   return trial_outcome_ = undo_.empty() ? keep_trial() : run_changed(interest);
@@ -100,7 +100,7 @@ Outcome Simulator::propose_choice(int32_t op, int32_t choice, const Interest& in
   for (const ChoiceModel& how : changed.choices)
     for (const int32_t tensor : how.writes) force(tensor, changed.stage, model_.end());
   if (has_optional_) {
-    const std::vector<char> before = std::move(needed_);
+    const Indexed<OpIndex, char> before = std::move(needed_);
     needed_ = needed_ops(model_, policy_.choices);
     for (size_t other = 0; other < needed_.size(); ++other)
       if (before[other] != needed_[other]) schedule(model_.ops[other].stage, model_.end());
@@ -143,7 +143,7 @@ void Simulator::accept() {
 }
 
 void Simulator::reject() {
-  for (size_t change = undo_.size(); change-- > 0;) set_gap(undo_[change].first, undo_[change].second);
+  for (size_t change = undo_.size(); change-- > 0;) set_interval(undo_[change].first, undo_[change].second);
   undo_.clear();
   forget_trial();
   if (undo_op_ < 0) return;

@@ -36,7 +36,7 @@ std::map<Rule, int> rows_of(const Without& without) {
       .question = {.budget = whole->predicted.arena_bytes * 6 / 10}, .without = without, .effort = 2, .threads = 1};
   options.without.add(Switch::kStagePrice);  // a bound of its own, without rows
   options.without.add(Switch::kBranching);   // its few epochs need few cuts
-  options.without.add(Switch::kLadder);
+  options.without.add(Switch::kBoundaryRefinement);
   const Result<Plan> plan = make_plan(graph, options);
   std::map<Rule, int> rows;
   if (plan && plan->certificate)
