@@ -7,10 +7,10 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
+#include "plan/exhaustive_fixture.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
-#include "testing/random_case.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
@@ -20,29 +20,10 @@ namespace {
 
 using plan_test::exhaustive_optimum;
 
-#ifdef PANTOUM_SANITIZER
-constexpr uint64_t kScale = 50;
-#else
-constexpr uint64_t kScale = 1;
-#endif
-constexpr bool kFew = kScale > 1;  // questions: what holds of each is held, shares of them are not
-
-constexpr double kRounding = 1e-9;
-
 CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; masks and updates come on top
   const int most_ops = seed % 200 == 7 && !kFew ? 7 : 4;
   return check::random_cost_graph(
       seed, {.least_ops = 2, .most_ops = most_ops, .most_sources = 3, .several_numerics = seed % 4 == 0});
-}
-
-// No deadline: does the search know what a plan costs, and not only a lower bound of it?
-bool exact(const CostGraph& graph, Objective objective = Objective::kEnergy) {
-  if (graph.device.pager.mode != problem::PagerMode::kAsync) return true;
-  return objective == Objective::kEnergy && graph.device.idle_w == 0;
-}
-
-problem::Question question_for(Bytes ram, Objective objective = Objective::kEnergy) {
-  return {.budget = ram, .objective = objective, .freedoms = {.reordering = false}};
 }
 
 // Three budgets from about the least with which any plan is possible to where nothing need be given up.
@@ -57,10 +38,6 @@ std::vector<Bytes> budgets_of(const CostGraph& graph) {
     (optimum && std::isinf(*optimum) ? none : some) = middle;
   }
   return {some, some + (most - some) / 4, some + (most - some) * 3 / 5};
-}
-
-std::string told(uint64_t seed, const PlanOptions& options) {
-  return "seed " + std::to_string(seed) + ", " + std::to_string(options.question.budget_bytes()) + " bytes";
 }
 
 struct Tally {
@@ -123,40 +100,16 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
   return std::move(*plan);
 }
 
-// A plan that says nothing of itself, and has all the RAM that it wants.
-Result<check::Found> replayed(const CostGraph& graph, Plan plan) {
-  plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
-  return check::replay(graph, plan, {.budget = Bytes{1} << 40});
-}
-
-TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
-  int compared = 0;
-  for (uint64_t seed = 1; seed <= 6000 / kScale; ++seed) {
-    const CostGraph graph =
-        check::random_cost_graph(seed, {.most_ops = 4, .most_sources = 3, .several_numerics = false});
-    const auto found = replayed(graph, check::random_plan(graph, seed));
-    if (!found || !found->keeps_order) continue;
-    for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
-      const auto optimum = exhaustive_optimum(graph, question_for(found->arena_bytes, objective));
-      if (!optimum) continue;
-      ++compared;
-      const double value = objective == Objective::kEnergy ? found->energy_j : found->time_s;
-      EXPECT_LE(*optimum, value * (1 + kRounding)) << "seed " << seed;
-    }
-  }
-  EXPECT_GT(compared, static_cast<int>(3000 / kScale));
-}
-
-struct Question {
+struct SmallQuestion {
   uint64_t seed = 0;
   CostGraph graph;
   std::vector<Bytes> budgets;
 };
 
 // The same for all tests: half of the time goes into the budgets.
-const std::vector<Question>& questions() {
-  static const std::vector<Question> made = [] {
-    std::vector<Question> list;
+const std::vector<SmallQuestion>& questions() {
+  static const std::vector<SmallQuestion> made = [] {
+    std::vector<SmallQuestion> list;
     for (uint64_t seed = 1; seed <= 700 / kScale; ++seed) {
       CostGraph graph = small_graph(seed);
       std::vector<Bytes> budgets = budgets_of(graph);
@@ -165,10 +118,6 @@ const std::vector<Question>& questions() {
     return list;
   }();
   return made;
-}
-
-PlanOptions options_for(Bytes ram) {
-  return {.question = {.budget = ram, .freedoms = {.reordering = false}}, .effort = 1, .threads = 1};
 }
 
 TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
@@ -470,48 +419,6 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
   if (kFew) return;
   EXPECT_GT(planned, static_cast<int>(100 / kScale));
   EXPECT_GT(refused, static_cast<int>(30 / kScale));
-}
-
-// Where transfers run beside computes no search is exact: bounds are held against all sorts of valid plans.
-TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
-  int compared = 0;
-  for (uint64_t seed = 1; seed <= 1000 / kScale; ++seed) {
-    const CostGraph graph =
-        check::random_cost_graph(seed, {.most_ops = 6, .most_sources = 3, .several_numerics = false});
-    if (exact(graph, Objective::kTime)) continue;
-    std::vector<check::Found> plans;
-    for (uint64_t attempt = 0; attempt < 25; ++attempt) {
-      const auto found = replayed(graph, check::random_plan(graph, seed * 1000 + attempt));
-      if (found && found->keeps_order) plans.push_back(*found);
-    }
-    if (plans.empty()) continue;
-    std::sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.arena_bytes < b.arena_bytes; });
-    for (const bool hurry : {false, true}) {
-      PlanOptions options = options_for(plans[plans.size() / 2].arena_bytes);
-      if (hurry) options.question.deadline = plans[plans.size() / 2].time_s;
-      SCOPED_TRACE(told(seed, options) + (hurry ? ", in a hurry" : ""));
-      Infeasible why;
-      const Result<Plan> plan = make_plan(graph, options, &why);
-      if (!plan) {
-        EXPECT_NE(plan.error().code, "E0301") << to_text(plan.error());
-        continue;
-      }
-      options.effort = 4;
-      const Result<Plan> other = make_plan(graph, options);
-      if (other) {
-        EXPECT_LE(bound_of(*plan).value_or(0), value_of(*other) * (1 + kRounding));
-      }
-      for (const check::Found& random : plans) {
-        if (random.arena_bytes > options.question.budget_bytes() ||
-            random.time_s > options.question.deadline.value_or(random.time_s))
-          continue;
-        ++compared;
-        EXPECT_LE(plan->bound.energy_j.value_or(0), random.energy_j * (1 + kRounding));
-        EXPECT_LE(plan->bound.time_s.value_or(0), random.time_s * (1 + kRounding));
-      }
-    }
-  }
-  EXPECT_GT(compared, static_cast<int>(2000 / kScale));
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 //   backward  step n, step n-1, ..., step 0     step i: the ops that read states i-1 and i, or neither
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "plan/baselines/schedule.h"
-#include "plan/baselines/task.h"
+#include "pantoum/result.h"
 
 namespace pantoum::plan::baseline {
+
+struct Task;
 
 struct Chain {
   std::vector<int32_t> forward;             // ops
@@ -19,6 +21,6 @@ struct Chain {
 
 // E0304 where an op of the forward part reads more than its predecessor (and what is there at the start), may run once
 // only, or where the backward part goes back and forth.
-[[nodiscard]] Result<Chain> find_chain(const Question& question);
+[[nodiscard]] Result<Chain> find_chain(const Task& task);
 
 }  // namespace pantoum::plan::baseline

@@ -4,15 +4,16 @@
 
 #include "check/replay.h"
 #include "plan/baselines/forward_backward_boundary.h"
+#include "plan/baselines/task.h"
 #include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {
 namespace {
 
-TEST(Turn, IsBehindTheLoss) {
+TEST(ForwardBackwardBoundary, IsBehindTheLoss) {
   const problem::CostGraph chain = sample_chain(6);
   const PlanOptions options{.question = {.budget = 1 << 20}};
-  EXPECT_EQ(find_turn(ask(chain, options, "test").value()), 7);  // six layers and the loss
+  EXPECT_EQ(find_forward_backward_boundary(ask(chain, options, "test").value()), 7);  // six layers and the loss
 }
 
 TEST(ArticulationPoints, AreWhatEveryPathCrosses) {

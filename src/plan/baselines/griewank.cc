@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "plan/baselines/chain.h"
+#include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -67,18 +69,17 @@ Revolve::Revolve(int32_t length, int32_t slots) : length_(length) {
 }
 
 Result<Plan> griewank(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const Question question, ask(graph, options, "griewank"));
-  PANTOUM_ASSIGN(const Chain chain, find_chain(question));
+  PANTOUM_ASSIGN(const Task task, ask(graph, options, "griewank"));
+  PANTOUM_ASSIGN(const Chain chain, find_chain(task));
   const int32_t steps = chain.length() + 1;
-  if (steps > kMostSteps) return does_not_apply(question, fmt::format("too large for its table: {} steps", steps));
+  if (steps > kMostSteps) return does_not_apply(task, fmt::format("too large for its table: {} steps", steps));
   const Revolve table(steps, steps - 1);
-  Result<Plan> plan = no_schedule(question, "no number of slots was tried");
-  for (int32_t slots = steps - 1; slots >= 0 && !plan && !question.out_of_time(); --slots) {
+  Result<Plan> plan = no_schedule(task, "no number of slots was tried");
+  for (int32_t slots = steps - 1; slots >= 0 && !plan && !task.out_of_time(); --slots) {
     Writer writer(chain, table);
     writer.reverse(-1, chain.length(), slots);
-    PANTOUM_ASSIGN(const std::vector<Event> events, complete(question.model, question.choices, writer.actions));
-    if (slots == 0 || peak_of(question.model, events) <= options.question.budget_bytes())
-      plan = answer(question, events);
+    PANTOUM_ASSIGN(const std::vector<Event> events, complete(task.model, task.choices, writer.actions));
+    if (slots == 0 || peak_of(task.model, events) <= options.question.budget_bytes()) plan = answer(task, events);
   }
   return plan;
 }

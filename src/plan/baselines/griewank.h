@@ -8,7 +8,11 @@
 // many slots the budget is worth is found by exact replay: the largest c whose schedule fits. It never pages.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 

@@ -50,6 +50,10 @@ void Program::add_row(double least, const Sum& sum, double most) {
   for (const auto& entry : sum.entries) elements.emplace_back(row, entry);
 }
 
+double Program::value(const std::vector<double>& values) const {
+  return std::inner_product(values.begin(), values.end(), cost.begin(), 0.0);
+}
+
 bool Program::holds(const std::vector<double>& values, size_t first) const {
   std::vector<double> sums(row_lower.size(), 0);
   for (const auto& [row, entry] : elements)

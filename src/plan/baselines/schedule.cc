@@ -316,27 +316,28 @@ Result<std::vector<Event>> complete(const Model& model, const Choices& choices, 
 
 Bytes peak_of(const Model& model, const std::vector<Event>& events) {
   std::vector<char> in_ram(model.tensors.size(), 0);
-  Bytes load = (model.staging + model.align - 1) / model.align * model.align, peak = 0;
+  Bytes live_bytes = (model.staging + model.align - 1) / model.align * model.align, peak = 0;
   for (size_t index = 0; index < in_ram.size(); ++index) {
     in_ram[index] = model.tensors[index].start == problem::Home::kRam;
-    if (in_ram[index]) load += model.tensors[index].size;
+    if (in_ram[index]) live_bytes += model.tensors[index].size;
   }
-  peak = load;
+  peak = live_bytes;
   for (const Event& event : events) {
     if (event.what == Do::kCompute) {
       const ChoiceModel& how = model.ops[z(event.subject)].choices[z(event.choice)];
-      load += sum_of_outputs(model, event, in_ram);
+      live_bytes += sum_of_outputs(model, event, in_ram);
       for (size_t write = 0; write < how.writes.size(); ++write) {
         in_ram[z(how.writes[write])] = 1;
         if (event.taken_over[write] >= 0) in_ram[z(event.taken_over[write])] = 0;
       }
-      peak = std::max(peak, load + how.workspace);
+      peak = std::max(peak, live_bytes + how.workspace);
       continue;
     }
     if (event.what == Do::kPageOut) continue;
-    load += event.what == Do::kFree ? -model.tensors[z(event.subject)].size : model.tensors[z(event.subject)].size;
+    live_bytes +=
+        event.what == Do::kFree ? -model.tensors[z(event.subject)].size : model.tensors[z(event.subject)].size;
     in_ram[z(event.subject)] = event.what == Do::kPageIn;
-    peak = std::max(peak, load);
+    peak = std::max(peak, live_bytes);
   }
   return peak;
 }
