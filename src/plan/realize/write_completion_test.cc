@@ -25,7 +25,7 @@ CostGraph graph_of(int64_t ops) {
 }
 
 Event compute(int32_t op) {
-  return {.what = Do::kCompute, .subject = op, .taken_over = {-1}};
+  return {.what = Do::kCompute, .subject = op, .taken_over = {TensorIndex()}};
 }
 
 // Tensor 0 is written out and freed; tensors 1 and 2 are made; 0 is read back.
@@ -49,6 +49,25 @@ TEST(WriteCompletions, AreWhereRamIsFullOtherwise) {
   const CostGraph graph = graph_of(4);
   const Model model = make_model(graph, {.question = {.budget = 1}});
   EXPECT_EQ(write_completions(model, kStream, kBytes), (std::vector<size_t>{0, 1, 3, 3, 4, 5, 6, 7}));
+}
+
+// Tensors 0 and 1 are written from 2 s to 3.5 s and 5 s, and 1 is freed. Op 2 overwrites 0 in place behind its write, so op 3
+// begins at 4.5 s, before the other write has ended, and op 4 at 5.5 s.
+TEST(WriteCompletions, AreLaterWhereAComputeInPlaceWaitsForAWrite) {
+  const CostGraph graph = graph_of(6);
+  const Model model = make_model(graph, {.question = {.budget = 1}});
+  Event in_place = compute(2);
+  in_place.taken_over.front() = TensorIndex(0);
+  const std::vector<Event> stream{compute(0),
+                                  compute(1),
+                                  {.what = Do::kPageOut, .subject = 0, .taken_over = {}},
+                                  {.what = Do::kPageOut, .subject = 1, .taken_over = {}},
+                                  {.what = Do::kFree, .subject = 1, .taken_over = {}},
+                                  in_place,
+                                  compute(3),
+                                  compute(4),
+                                  compute(5)};
+  EXPECT_EQ(write_completions(model, stream, 10 * kBytes)[4], 7);
 }
 
 TEST(WriteCompletions, AreNoneWherePagingBlocks) {
