@@ -47,7 +47,7 @@ TEST(PlanJson, ReadsEveryField) {
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   const Plan& plan = *read;
   EXPECT_EQ(plan.question.budget_bytes(), 16384);
-  EXPECT_FALSE(plan.deadline_s.has_value());
+  EXPECT_FALSE(plan.question.deadline.has_value());
   EXPECT_EQ(plan.question.objective, Objective::kTime);
   EXPECT_EQ(plan.initial, (std::map<int64_t, int64_t>{{0, 0}, {10, 1024}}));
   EXPECT_EQ(plan.staging_at, 5120);
@@ -74,12 +74,12 @@ TEST(PlanJson, ReadsEveryField) {
 TEST(PlanJson, WritesWhatItReads) {
   auto plan = parse_plan(kWhole, "p.json");
   ASSERT_TRUE(plan.has_value());
-  plan->deadline_s = 0.1;
+  plan->question.deadline = 0.1;
   plan->bound.time_s = 1e-3;
   const std::string text = base::json_text(to_json(*plan));
   const auto again = parse_plan(text, "again");
   ASSERT_TRUE(again.has_value()) << to_text(again.error());
-  EXPECT_EQ(again->deadline_s, 0.1);
+  EXPECT_EQ(again->question.deadline, 0.1);
   EXPECT_EQ(base::json_text(to_json(*again)), text);
   EXPECT_NE(text.find("\n    {\"do\":\"page_out\",\"tensor\":2},\n"), std::string::npos) << text;
 }
@@ -113,7 +113,8 @@ TEST(PlanJson, TellsMissingPredictionsFromZero) {
 
 TEST(PlanJson, NamesTheKeyThatIsWrong) {
   EXPECT_EQ(refusal(replaced("plan/1", "plan/9")),
-            "E0230 the schema is \"pantoum.plan/9\", and this release reads \"pantoum.plan/1\" @ p.json");
+            "E0230 the schema is \"pantoum.plan/9\", and this release reads \"pantoum.plan/1\" and \"pantoum.plan/2\" "
+            "@ p.json");
   EXPECT_EQ(refusal(replaced("\"page_out\"", "\"page\"")),
             "E0230 must be one of \"compute\", \"page_out\", \"page_in\", \"free\", not \"page\" @ p.json: "
             "instructions[2].do");
@@ -183,12 +184,12 @@ TEST(PlanJson, CarriesTheCertificateOfItsBound) {
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   ASSERT_TRUE(read->certificate.has_value());
   const Certificate& certificate = *read->certificate;
-  EXPECT_EQ(certificate.objective, Objective::kTime);
+  EXPECT_EQ(certificate.question.objective, Objective::kTime);
   EXPECT_EQ(certificate.bound, 0.1);
-  EXPECT_EQ(certificate.ram, 16384);
-  EXPECT_EQ(certificate.deadline, 2.5);
-  EXPECT_TRUE(certificate.paging);
-  EXPECT_FALSE(certificate.remat);
+  EXPECT_EQ(certificate.question.budget_bytes(), 16384);
+  EXPECT_EQ(certificate.question.deadline, 2.5);
+  EXPECT_TRUE(certificate.question.freedoms.paging);
+  EXPECT_FALSE(certificate.question.freedoms.recomputing);
   EXPECT_EQ(certificate.order, std::vector<int64_t>{0});
   EXPECT_EQ(certificate.boundaries, (std::vector<int32_t>{1, 2}));
   ASSERT_EQ(certificate.rows.size(), 3U);
