@@ -35,9 +35,12 @@ std::string without_help() {
 }
 
 Result<plan::Without> without_of(const std::vector<std::string>& names) {
-  PANTOUM_TRY(check_names(names, rule_names(), "--without"));
   plan::Without without;
-  for (const std::string& name : names) without.add(*plan::switch_named(name));
+  for (const std::string& name : names) {
+    const std::optional<plan::Switch> rule = plan::switch_named(name);
+    if (!rule) PANTOUM_TRY(check_names(std::vector{name}, rule_names(), "--without"));
+    if (rule) without.add(*rule);
+  }
   return without;
 }
 

@@ -8,12 +8,13 @@
 #include "plan/realize/realize.h"
 #include "plan/search/lp_rounding.h"
 #include "plan/search/parallel_annealing.h"
+#include "plan/simulate/simulate.h"
 #include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr int kChains = 4;  // independent searches; whatever the number of threads
+constexpr int kAnnealings = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 1000;
 constexpr double kPlacementShare = 0.1;   // of the time limit
 constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's sums and the plan's differ by rounding
@@ -22,7 +23,7 @@ constexpr double kStartShare = 0.2;     // of the time limit, for the search for
 constexpr double kTransferShare = 0.1;  // of the time taken so far, for fewer transfers among the fastest plans
 constexpr double kHopeShare = 0.75;     // of the time limit, for a search that finds nothing
 constexpr double kFirstShare = 0.6;     // of the time limit, for the first search, where offsets can cost time
-constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the chains
+constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the annealings
 constexpr double kMostLost = 1e-4;      // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
 constexpr Bytes kRoomPart = 50;
@@ -207,7 +208,7 @@ void Solver::lean_choices(const Limit& limit, SearchResult& found) {
     if (simulator.peak(model_.ops[op].stage) <= limit.question.budget_bytes()) continue;
     for (int32_t choice = 0; choice < static_cast<int32_t>(model_.ops[op].choices.size()); ++choice) {
       if (choice == simulator.policy().choices[op]) continue;
-      const Outcome before = simulator.outcome(), after = simulator.propose_choice(static_cast<int32_t>(op), choice);
+      const Outcome before = simulator.outcome(), after = simulator.propose_choice(OpIndex(op), choice);
       if (after.sound && after.excess < before.excess)
         simulator.accept();
       else
@@ -220,41 +221,43 @@ void Solver::lean_choices(const Limit& limit, SearchResult& found) {
 SearchResult Solver::best_chain(const Limit& limit, const SearchResult& start) {
   const int threads = thread_count();
   double improved_at = elapsed();
-  ParallelLimits chains{.chains = kChains, .threads = threads, .search = limits(0)};
+  ParallelLimits side_by_side{.annealings = kAnnealings, .threads = threads, .search = limits(0)};
   if (options_.effort > 0) {
-    chains.rounds = options_.effort * kRoundsPerEffort;
+    side_by_side.rounds = options_.effort * kRoundsPerEffort;
   } else {
-    chains.chains = std::clamp(threads, 2, kChains);
-    chains.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
-    chains.stagnant = [&, this] { return stagnant(improved_at); };
-    chains.search.stop = [this] { return out_of_time() || value_.load() <= target(); };  // the bound rises meanwhile
+    side_by_side.annealings = std::clamp(threads, 2, kAnnealings);
+    side_by_side.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
+    side_by_side.stagnant = [&, this] { return stagnant(improved_at); };
+    side_by_side.search.stop = [this] {
+      return out_of_time() || value_.load() <= target();
+    };  // the bound rises meanwhile
   }
-  chains.improved = [&, this](const Outcome& best) {
+  side_by_side.improved = [&, this](const Outcome& best) {
     improved_at = elapsed();
     report(best.value);
   };
   if (options_.effort == 0 && model_.uses(Switch::kLpRounding))
-    chains.hint = [this] {
+    side_by_side.hint = [this] {
       const std::lock_guard lock(near_mutex_);
       return std::exchange(near_solution_, std::nullopt);
     };
-  return anneal_in_parallel(model_, limit, start, chains);
+  return anneal_in_parallel(model_, limit, start, side_by_side);
 }
 
 // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
 // last got better.
 SearchResult Solver::aside(const Limit& limit, const SearchResult& start, const std::function<bool(double)>& stagnant) {
   double improved_at = elapsed();
-  ParallelLimits chains{.chains = kChains, .threads = thread_count(), .search = limits(0)};
-  chains.search.target = 0;
+  ParallelLimits side_by_side{.annealings = kAnnealings, .threads = thread_count(), .search = limits(0)};
+  side_by_side.search.target = 0;
   if (options_.effort > 0) {
-    chains.rounds = options_.effort * kRoundsPerEffort;
+    side_by_side.rounds = options_.effort * kRoundsPerEffort;
   } else {
-    chains.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
-    chains.stagnant = [&] { return stagnant(improved_at); };
-    chains.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
+    side_by_side.round = std::chrono::duration<double>(options_.time_limit * kRoundShare);
+    side_by_side.stagnant = [&] { return stagnant(improved_at); };
+    side_by_side.improved = [&, this](const Outcome&) { improved_at = elapsed(); };
   }
-  return anneal_in_parallel(model_, limit, start, chains);
+  return anneal_in_parallel(model_, limit, start, side_by_side);
 }
 
 // Where time counts, a plan that is sought for its energy alone (which is quick: no clock is simulated), with its

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/search/search.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -66,7 +67,7 @@ class Chooser {
   bool give_up(int32_t gap, bool page) {
     const Interval& span = model_.intervals[z(gap)];
     const IntervalPolicy to{.evict = span.from, .retain = page ? span.to : span.from, .fetch = span.to, .page = page};
-    const Outcome before = simulator_.outcome(), after = simulator_.propose({{gap, to}});
+    const Outcome before = simulator_.outcome(), after = simulator_.propose({{IntervalIndex(gap), to}});
     if (after.sound && after.excess < before.excess) {
       simulator_.accept();
       return true;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "plan/baselines/forward_backward_boundary.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 namespace {

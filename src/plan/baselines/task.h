@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "plan/baselines/baseline.h"
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/policy.h"
 
 namespace pantoum::plan::baseline {
 

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "plan/simulate/plan_options.h"
+
 namespace pantoum::plan {
 
 Certificate question(const Relaxation& relaxation, const PlanOptions& options) {

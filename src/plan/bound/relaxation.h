@@ -30,10 +30,13 @@
 #include <vector>
 
 #include "plan/simulate/model.h"
+#include "problem/certificate.h"
+#include "problem/question.h"
 
 namespace pantoum::plan {
 
 using problem::Certificate;
+using problem::Question;
 using problem::Rule;
 
 struct Column {

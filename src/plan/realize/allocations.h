@@ -5,10 +5,13 @@
 #include <vector>
 
 #include "place/place.h"
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 #include "problem/plan.h"
 
 namespace pantoum::plan {
+
+using problem::Plan;
 
 // The stays of a stream, and which instruction or start each of them belongs to.
 struct Stays {

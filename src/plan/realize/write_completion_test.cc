@@ -25,7 +25,7 @@ CostGraph graph_of(int64_t ops) {
 }
 
 Event compute(int32_t op) {
-  return {.what = Do::kCompute, .subject = op, .taken_over = {-1}};
+  return {.what = Do::kCompute, .subject = op, .taken_over = {TensorIndex()}};
 }
 
 // Tensor 0 is written out and freed; tensors 1 and 2 are made; 0 is read back.

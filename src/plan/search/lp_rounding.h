@@ -1,4 +1,4 @@
-// A solution of the relaxation -> a policy near it, for the search to start from.
+// LP rounding: a solution of the relaxation -> a policy near it, for the search to start from.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace pantoum::plan {
 
-// Of a interval that epochs open in: kept while S is at least a half at every opening; else given up after the last opening
-// before S falls, kept again from the stage where it rises to stay so until the use; paged where the tensor is written
-// by more than a half or can only be paged. The policy may be over the budget. Cost: linear in intervals times epochs.
+// Of an interval that segments open in: retained while S is at least a half at every opening; else evicted after the last
+// opening before S falls, retained again from the stage where it rises to stay so until the use; paged where the tensor
+// is written by more than a half or can only be paged. The policy may be over the budget. Cost: linear in intervals times
+// segments.
 [[nodiscard]] Policy round_lp(const Relaxation& relaxation, const std::vector<double>& point, Choices choices);
 
 }  // namespace pantoum::plan

@@ -28,6 +28,13 @@ TEST(Switches, HaveOneNameEachInTheOrderOfTheEnumeration) {
   EXPECT_FALSE(switch_named("gravity"));
 }
 
+TEST(Switches, KeepTheirOldSpellings) {
+  EXPECT_EQ(switch_named("ladder"), Switch::kBoundaryRefinement);
+  EXPECT_EQ(switch_named("hoist"), Switch::kPrefetch);
+  EXPECT_EQ(switch_named("lp-start"), Switch::kLpRounding);
+  EXPECT_EQ(switch_named("landing"), Switch::kWriteCompletion);
+}
+
 // How many rows of each rule prove the bound of a chain at this share of its unplanned peak.
 std::map<Rule, int> rows_of(const Without& without) {
   const CostGraph graph = chain(16, 20);
@@ -35,7 +42,7 @@ std::map<Rule, int> rows_of(const Without& without) {
   PlanOptions options{
       .question = {.budget = whole->predicted.arena_bytes * 6 / 10}, .without = without, .effort = 2, .threads = 1};
   options.without.add(Switch::kStagePrice);  // a bound of its own, without rows
-  options.without.add(Switch::kBranching);   // its few epochs need few cuts
+  options.without.add(Switch::kBranching);   // its few segments need few cuts
   options.without.add(Switch::kBoundaryRefinement);
   const Result<Plan> plan = make_plan(graph, options);
   std::map<Rule, int> rows;
