@@ -24,7 +24,7 @@ bool keeps_order(const Plan& plan, const Model& model) {
   std::set<int64_t> computed;
   int32_t last = 0;
   for (const Instruction& instruction : plan.instructions) {
-    if (instruction.what != Do::kCompute || !computed.insert(instruction.subject).second) continue;
+    if (instruction.what != problem::Do::kCompute || !computed.insert(instruction.subject).second) continue;
     const int32_t stage = stages.at(instruction.subject);
     if (stage < last) return false;
     last = stage;

@@ -6,6 +6,7 @@
 
 #include "plan/bound/bounds.h"
 #include "plan/simulate/model.h"
+#include "plan/simulate/plan_options.h"
 
 namespace pantoum::plan {
 

@@ -10,6 +10,7 @@
 #include "plan/realize/realize.h"
 #include "plan/search/parallel_annealing.h"
 #include "problem/objective_values.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
 namespace {
@@ -138,11 +139,11 @@ SearchResult PlanSearch::with_lean_choices(const Attempt& attempt, SearchResult 
   if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
   Simulator simulator(model, attempt.limit);
   simulator.reset(found.policy);
-  for (size_t op = 0; op < model.ops.size(); ++op) {
+  for (const OpIndex op : model.ops.indices()) {
     if (simulator.peak(model.ops[op].stage) <= attempt.limit.question.budget_bytes()) continue;
     for (int32_t choice = 0; choice < static_cast<int32_t>(model.ops[op].choices.size()); ++choice) {
       if (choice == simulator.policy().choices[op]) continue;
-      const Outcome before = simulator.outcome(), after = simulator.propose_choice(static_cast<int32_t>(op), choice);
+      const Outcome before = simulator.outcome(), after = simulator.propose_choice(op, choice);
       if (after.sound && after.excess < before.excess)
         simulator.accept();
       else
@@ -180,7 +181,7 @@ SearchResult PlanSearch::improved(const Attempt& attempt, const SearchResult& st
 }
 
 ParallelLimits PlanSearch::chain_limits(const Attempt& attempt) const {
-  ParallelLimits chains{.chains = kChains, .threads = instance_.thread_count(), .search = limits(attempt)};
+  ParallelLimits chains{.annealings = kChains, .threads = instance_.thread_count(), .search = limits(attempt)};
   if (instance_.by_clock())
     chains.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
   else
@@ -196,7 +197,7 @@ SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchRes
     report(best.value);
   };
   if (instance_.by_clock()) {
-    chains.chains = std::clamp(chains.threads, 2, kChains);
+    chains.annealings = std::clamp(chains.threads, 2, kChains);
     chains.stagnant = [&, this] { return stagnant(improved_at); };
     chains.search.stop = [&, this] {  // the bound rises meanwhile
       return out_of_time(attempt) || best_value_.load() <= target();

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "plan/search/search.h"
+#include "problem/plan.h"
 
 namespace pantoum::plan {
 
+using problem::Plan;
 struct ParallelLimits;
 struct Instance;
 struct Realized;

@@ -4,6 +4,7 @@
 
 #include "plan/baselines/task.h"
 #include "plan/search/search.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 namespace {

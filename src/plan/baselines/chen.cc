@@ -5,6 +5,7 @@
 
 #include "plan/baselines/forward_backward_boundary.h"
 #include "plan/baselines/task.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 namespace {

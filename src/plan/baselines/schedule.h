@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "pantoum/result.h"
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 

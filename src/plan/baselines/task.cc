@@ -4,6 +4,7 @@
 
 #include "plan/baselines/schedule.h"
 #include "plan/realize/realize.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan::baseline {
 

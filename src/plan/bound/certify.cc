@@ -5,6 +5,7 @@
 #include "plan/bound/linear_program.h"
 #include "plan/bound/primal_dual.h"
 #include "plan/bound/relaxation.h"
+#include "plan/simulate/plan_options.h"
 
 namespace pantoum::plan {
 

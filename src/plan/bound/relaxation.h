@@ -39,10 +39,13 @@
 
 #include "plan/bound/row.h"
 #include "plan/simulate/model.h"
+#include "problem/certificate.h"
+#include "problem/question.h"
 
 namespace pantoum::plan {
 
 using problem::Certificate;
+using problem::Question;
 
 using Segment = int32_t;  // one counts with segments, so they are plain numbers
 

@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "place/place.h"
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 #include "problem/plan.h"
 
 namespace pantoum::plan {
 
+using problem::Plan;
 // The allocations of a stream, and which instruction or start each of them belongs to, by their positions in `all`.
 struct Allocations {
   std::vector<place::Allocation> all;

@@ -4,8 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 #include "plan/simulate/plan_options.h"
-#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
 

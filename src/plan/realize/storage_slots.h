@@ -2,8 +2,11 @@
 #pragma once
 
 #include "plan/simulate/model.h"
+#include "problem/plan.h"
 
 namespace pantoum::plan {
+
+using problem::Plan;
 
 // One slot each, in order of ids, aligned to the arena's and the storage's blocks. E0305 the storage's capacity does
 // not hold them.

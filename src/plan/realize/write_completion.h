@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan {
 

@@ -28,8 +28,8 @@ class Annealer {
         parts_(model),
         simulator_(model, limit),
         random_(seed) {
-    for (size_t op = 0; op < model.ops.size(); ++op)
-      if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(static_cast<int32_t>(op));
+    for (const OpIndex op : model.ops.indices())
+      if (model.uses(Switch::kChoices) && model.ops[op].choices.size() > 1) choosy_.push_back(op);
     const double scale = std::max(1e-30, start.outcome.value);
     overhead_ = std::max(1e-3 * scale, start.outcome.value - unavoidable(model, limit));
     price_ = {start.price.byte_price > 0
@@ -83,10 +83,10 @@ class Annealer {
 
   // Another choice of an op that has several.
   void choose() {
-    const int32_t op = choosy_[static_cast<size_t>(random_.below(choosy_count()))];
-    const auto count = static_cast<int32_t>(model_.ops[static_cast<size_t>(op)].choices.size());
+    const OpIndex op = random_.any(choosy_);
+    const auto count = static_cast<int32_t>(model_.ops[op].choices.size());
     int32_t choice = random_.below(count - 1);
-    if (choice >= simulator_.policy().choices[static_cast<size_t>(op)]) ++choice;
+    if (choice >= simulator_.policy().choices[op]) ++choice;
     const double most = price_(simulator_.outcome()) + temperature() * random_.exponential();
     if (settled(most, simulator_.propose_choice(op, choice, {price_, most}))) adapt_price();
   }
@@ -107,8 +107,8 @@ class Annealer {
   void adapt_price() {
     ++accepted_;
     fitting_ += simulator_.outcome().excess == 0;
-    punctual_ += simulator_.outcome().late == 0;
-    thrifty_ += simulator_.outcome().dear == 0;
+    punctual_ += simulator_.outcome().time_excess == 0;
+    thrifty_ += simulator_.outcome().energy_excess == 0;
     if (accepted_ < 64) return;
     adapt(price_.byte_price, fitting_);
     adapt(price_.second_price, punctual_);
@@ -133,34 +133,31 @@ class Annealer {
       turned = {neighbours_.turn(simulator_, random_)};
     }
     if (turned.empty()) return;
-    const auto before = simulator_.policy().intervals;
+    const Indexed<IntervalIndex, IntervalPolicy> before = simulator_.policy().intervals;
     const double price = price_(simulator_.outcome());
     if (!try_changes(turned, 1e300)) return;
-    const int32_t interval = turned[static_cast<size_t>(random_.below(static_cast<int32_t>(turned.size())))].interval;
+    const IntervalIndex interval = random_.any(turned).interval;
     neighbours_.focus(interval, 8 << random_.below(6));
     if (!neighbours_.focused().empty()) settle(interval, !copy);
     neighbours_.focus_on_all();
     if (price_(simulator_.outcome()) <= price + temperature() * random_.exponential()) return;
     std::vector<Simulator::Change> back;
-    for (size_t each = 0; each < before.size(); ++each)
-      if (!(before[each] == simulator_.policy().intervals[each]))
-        back.push_back({static_cast<int32_t>(each), before[each]});
+    for (const IntervalIndex each : before.indices())
+      if (!(before[each] == simulator_.policy().intervals[each])) back.push_back({each, before[each]});
     simulator_.propose(back);
     simulator_.accept();
   }
 
   // The intervals in focus, first in the opposite sense of the one that was turned, then in any.
-  void settle(int32_t turned, bool opposite) {
-    const auto kept = [&](int32_t interval) {
-      return simulator_.policy().intervals[static_cast<size_t>(interval)].evict >=
-             model_.intervals[static_cast<size_t>(interval)].to;
+  void settle(IntervalIndex turned, bool opposite) {
+    const auto is_retained = [&](IntervalIndex interval) {
+      return simulator_.policy().intervals[interval].evict >= model_.intervals[interval].to;
     };
-    std::vector<int32_t> intervals = neighbours_.focused();
+    std::vector<IntervalIndex> intervals = neighbours_.focused();
     for (size_t last = intervals.size(); last > 1; --last)
       std::swap(intervals[last - 1], intervals[static_cast<size_t>(random_.below(static_cast<int32_t>(last)))]);
-    for (const int32_t interval : intervals)
-      if (!opposite || kept(interval) == kept(turned) ||
-          model_.intervals[static_cast<size_t>(interval)].to == model_.never())
+    for (const IntervalIndex interval : intervals)
+      if (!opposite || is_retained(interval) == is_retained(turned) || model_.intervals[interval].to == model_.never())
         try_changes({neighbours_.turned(simulator_, interval, random_)}, 0);
     for (size_t tries = kTriesPerInterval * intervals.size(); tries > 0; --tries)
       try_changes(neighbours_.draw(simulator_, random_), 0);
@@ -173,7 +170,7 @@ class Annealer {
   IsomorphicParts parts_;
   Simulator simulator_;
   Random random_;
-  std::vector<int32_t> choosy_;  // ops with several choices
+  std::vector<OpIndex> choosy_;  // ops with several choices
   Priced price_;
   double overhead_ = 0;
   int64_t round_ = 0, ask_at_ = 0, fitting_ = 0, punctual_ = 0, thrifty_ = 0, accepted_ = 0;
@@ -183,7 +180,7 @@ class Annealer {
 
 bool better(const Outcome& a, const Outcome& b) {
   if (a.fits() != b.fits()) return a.fits();
-  const double far = a.excess + a.late + a.dear, other = b.excess + b.late + b.dear;
+  const double far = a.excess + a.time_excess + a.energy_excess, other = b.excess + b.time_excess + b.energy_excess;
   if (!a.fits() && far != other) return far < other;
   return a.value < b.value;
 }

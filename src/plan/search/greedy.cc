@@ -3,18 +3,15 @@
 #include <tuple>
 
 #include "plan/search/search.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
-// A interval that is given up at once, and when last looked at the value paid per byte saved.
+// An interval that may be evicted at once, and what that cost per byte saved when it was last looked at.
 struct Candidate {
   double score = 0;
-  int32_t interval = 0;
+  IntervalIndex interval;
   bool page = false;
   // The least score first; of equals the first interval, paged.
   friend bool operator<(const Candidate& a, const Candidate& b) {
@@ -22,9 +19,9 @@ struct Candidate {
   }
 };
 
-class Giver {
+class Evictor {
  public:
-  Giver(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits)
+  Evictor(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits)
       : model_(model), limits_(limits), simulator_(model, limit) {
     simulator_.reset(std::move(start));
   }
@@ -32,7 +29,7 @@ class Giver {
   SearchResult run() {
     while (pressed() && !stopped()) {
       look_at_all();
-      if (!give_up()) break;
+      if (!evict()) break;
     }
     return {simulator_.policy(), simulator_.outcome()};
   }
@@ -43,16 +40,18 @@ class Giver {
 
   void look_at_all() {
     found_ = {};
-    for (int32_t interval = 0; interval < static_cast<int32_t>(model_.intervals.size()) && !stopped(); ++interval)
+    for (const IntervalIndex interval : model_.intervals.indices()) {
+      if (stopped()) return;
       for (const bool page : {true, false}) look_at(interval, page);
+    }
   }
 
-  void look_at(int32_t interval, bool page) {
-    const Interval& span = model_.intervals[z(interval)];
+  void look_at(IntervalIndex interval, bool page) {
+    const Interval& span = model_.intervals[interval];
     if (span.to == model_.never() || span.to - span.from <= 1) return;
     if (page ? !may_page(model_, interval) : !may_drop(model_, interval)) return;
-    const IntervalPolicy to = way(interval, page);
-    if (to == simulator_.policy().intervals[z(interval)]) return;
+    const IntervalPolicy to = evicted(span, page);
+    if (to == simulator_.policy().intervals[interval]) return;
     const Outcome before = simulator_.outcome(), after = simulator_.propose({{interval, to}});
     simulator_.reject();
     if (!after.sound || after.excess >= before.excess) return;
@@ -60,8 +59,8 @@ class Giver {
     found_.push({paid / (before.excess - after.excess), interval, page});
   }
 
-  // What is given up changes what the others bring, mostly for the worse: only the first is looked at again.
-  bool give_up() {
+  // An eviction changes what the others bring, mostly for the worse: only the first is looked at again.
+  bool evict() {
     bool any = false;
     while (pressed() && !found_.empty() && !stopped()) {
       const Candidate first = found_.top();
@@ -71,16 +70,11 @@ class Giver {
       const Candidate& best = found_.top();
       if (best.interval != first.interval || best.page != first.page) continue;
       found_.pop();
-      simulator_.propose({{first.interval, way(first.interval, first.page)}});
+      simulator_.propose({{first.interval, evicted(model_.intervals[first.interval], first.page)}});
       simulator_.accept();
       any = true;
     }
     return any;
-  }
-
-  [[nodiscard]] IntervalPolicy way(int32_t interval, bool page) const {
-    const Interval& span = model_.intervals[z(interval)];
-    return {.evict = span.from, .retain = span.to, .until = span.to, .fetch = span.to, .page = page};
   }
 
   const Model& model_;
@@ -89,19 +83,20 @@ class Giver {
   std::priority_queue<Candidate> found_;
 };
 
-SearchResult give_up(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
-  return Giver(model, limit, std::move(start), limits).run();
+SearchResult evict_until_it_fits(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
+  return Evictor(model, limit, std::move(start), limits).run();
 }
 
 }  // namespace
 
 SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits) {
-  if (!limit.question.deadline && !limit.question.energy_limit) return give_up(model, limit, std::move(start), limits);
+  if (!limit.question.deadline && !limit.question.energy_limit)
+    return evict_until_it_fits(model, limit, std::move(start), limits);
   Simulator simulator(model, limit);
   SearchResult found{start, simulator.reset(start)};
   const auto consider = [&](const Model& how, const Limit& own) {
-    const Policy given = give_up(how, own, start, limits).policy;
-    const Outcome& outcome = simulator.reset(prefetch(model, limit, given, limits));
+    const Policy smaller = evict_until_it_fits(how, own, start, limits).policy;
+    const Outcome& outcome = simulator.reset(prefetch(model, limit, smaller, limits));
     if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
   };
   const Limit open{.question = {.budget = limit.question.budget, .objective = limit.question.objective}};
@@ -110,7 +105,7 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
   Model still = model;
   for (TensorModel& tensor : still.tensors) tensor.can_page = false;
   consider(still, open);
-  if (found.outcome.dear > 0) consider(model, {.question = {.budget = limit.question.budget}});
+  if (found.outcome.energy_excess > 0) consider(model, {.question = {.budget = limit.question.budget}});
   if (!found.outcome.fits())
     consider(model, {.question = {.budget = limit.question.budget,
                                   .deadline = limit.question.deadline,

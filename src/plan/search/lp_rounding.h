@@ -1,4 +1,4 @@
-// A solution of the relaxation -> a policy near it, for the search to start from.
+// LP rounding: a solution of the relaxation -> a policy near it, for the search to start from.
 #pragma once
 
 #include "plan/bound/row.h"

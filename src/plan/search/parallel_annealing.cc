@@ -6,17 +6,19 @@
 #include <iterator>
 #include <thread>
 
+#include "plan/simulate/simulate.h"
+
 namespace pantoum::plan {
 namespace {
 
-constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of a chain in a round
+constexpr int64_t kShortest = 10'000, kLongest = 2'000'000;  // proposals of an annealing in a round
 constexpr int64_t kPerInterval = 500;
-constexpr int64_t kTurns = 6;    // where rounds count, chains learn from each other so often
+constexpr int64_t kTurns = 6;    // where rounds count, annealings learn from each other so often
 constexpr int64_t kLeast = 500;  // proposals of such a round
 constexpr double kMostPatience = 4, kMostGrowth = 8;
-constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each chain is at another
-constexpr double kHot = 10;                            // times that, where a chain begins anew with all it may do
-constexpr int64_t kIdle = 2;                           // such rounds, and a chain begins anew
+constexpr double kHeats[] = {3e-3, 1e-3, 3e-4, 1e-3};  // in turn; each annealing is at another
+constexpr double kHot = 10;                            // times that, where an annealing restarts with all it may do
+constexpr int64_t kIdle = 2;                           // such rounds, and an annealing restarts
 constexpr int64_t kWarmIntervals = 1000;               // more intervals want it cooler: each pays a smaller share
 
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
@@ -30,20 +32,20 @@ void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   for (std::thread& thread : team) thread.join();
 }
 
-// What a chain that begins anew may do in its first round: a smaller question is searched better, and its answer is one
+// What an annealing that restarts may do in its first round: a smaller question is searched better, and its answer is one
 // to the whole question.
 enum Means : size_t { kDropping, kPaging, kBoth, kMeans };
 
-class Chains {
+class ParallelAnnealing {
  public:
-  Chains(const Model& model, const Limit& limit, const SearchResult& start, const ParallelLimits& limits)
+  ParallelAnnealing(const Model& model, const Limit& limit, const SearchResult& start, const ParallelLimits& limits)
       : model_(model), limit_(limit), start_(start), limits_(limits), best_(start) {
-    chains_.resize(static_cast<size_t>(limits.chains));
-    for (size_t chain = 0; chain < chains_.size(); ++chain) {
-      chains_[chain].found = start;
-      chains_[chain].alone = chain % 2 == 1 && model.uses(Switch::kOwnMeans);
-      chains_[chain].begins = chains_[chain].alone;
-      chains_[chain].means = static_cast<Means>(chain / 2 % kMeans);
+    annealings_.resize(static_cast<size_t>(limits.annealings));
+    for (size_t annealing = 0; annealing < annealings_.size(); ++annealing) {
+      annealings_[annealing].found = start;
+      annealings_[annealing].alone = annealing % 2 == 1 && model.uses(Switch::kOwnMeans);
+      annealings_[annealing].begins = annealings_[annealing].alone;
+      annealings_[annealing].means = static_cast<Means>(annealing / 2 % kMeans);
     }
     const auto intervals = static_cast<int64_t>(model.intervals.size());
     length_ = std::clamp(intervals * kPerInterval, kShortest, kLongest);
@@ -58,11 +60,12 @@ class Chains {
       const int64_t length = std::min({length_, affordable_, limits_.rounds > 0 ? limits_.rounds - spent : kLongest});
       choose_guides();
       const auto begin = std::chrono::steady_clock::now();
-      on_threads(limits_.threads, limits_.chains, [&](int chain) {
+      on_threads(limits_.threads, limits_.annealings, [&](int annealing) {
         SearchLimits search = limits_.search;
         search.rounds = length;
-        search.heat = kHeats[(round + static_cast<uint64_t>(chain)) % std::size(kHeats)] * heat_;
-        advance(chains_[static_cast<size_t>(chain)], round * 1024 + static_cast<uint64_t>(chain) + 1, search);
+        search.heat = kHeats[(round + static_cast<uint64_t>(annealing)) % std::size(kHeats)] * heat_;
+        advance(annealings_[static_cast<size_t>(annealing)], round * 1024 + static_cast<uint64_t>(annealing) + 1,
+                search);
       });
       spent += length;
       if (limits_.round.count() > 0) afford(length, std::chrono::steady_clock::now() - begin);
@@ -78,7 +81,7 @@ class Chains {
   }
 
  private:
-  struct Chain {
+  struct Annealing {
     SearchResult found;
     bool alone = false;   // goes its own way: the others take from it, it takes nothing from them
     bool begins = false;  // in this round, with `means`
@@ -100,18 +103,19 @@ class Chains {
     affordable_ = std::max(kLeast, static_cast<int64_t>(static_cast<double>(length) * std::min(most, kMostGrowth)));
   }
 
-  void advance(Chain& chain, uint64_t seed, SearchLimits search) const {
-    const double before = chain.found.outcome.value;
-    if (chain.begins) {
-      chain.found = chain.hint ? anneal(model_, limit_, greedy(model_, limit_, *chain.hint, search), seed, search)
-                               : begin(chain.means, seed, search);
-      chain.hint.reset();
-      chain.idle = 0;
+  void advance(Annealing& annealing, uint64_t seed, SearchLimits search) const {
+    const double before = annealing.found.outcome.value;
+    if (annealing.begins) {
+      annealing.found = annealing.hint
+                            ? anneal(model_, limit_, greedy(model_, limit_, *annealing.hint, search), seed, search)
+                            : begin(annealing.means, seed, search);
+      annealing.hint.reset();
+      annealing.idle = 0;
       return;
     }
-    if (!chain.guide.intervals.empty()) search.guide = &chain.guide;
-    chain.found = anneal(model_, limit_, chain.found, seed, search);
-    chain.idle = chain.found.outcome.value < before * (1 - 1e-7) ? 0 : chain.idle + 1;
+    if (!annealing.guide.intervals.empty()) search.guide = &annealing.guide;
+    annealing.found = anneal(model_, limit_, annealing.found, seed, search);
+    annealing.idle = annealing.found.outcome.value < before * (1 - 1e-7) ? 0 : annealing.idle + 1;
   }
 
   [[nodiscard]] SearchResult begin(Means means, uint64_t seed, const SearchLimits& search) const {
@@ -133,40 +137,41 @@ class Chains {
     return found;
   }
 
-  // A chain that is not alone looks at the next one that is.
+  // An annealing that is not alone looks at the next one that is.
   void choose_guides() {
     if (!model_.uses(Switch::kGuides)) return;
-    for (size_t chain = 0; chain < chains_.size(); ++chain) {
-      chains_[chain].guide = {};
-      const Chain& other = chains_[(chain + 1) % chains_.size()];
-      if (!chains_[chain].alone && other.alone && !other.begins) chains_[chain].guide = other.found.policy;
+    for (size_t annealing = 0; annealing < annealings_.size(); ++annealing) {
+      annealings_[annealing].guide = {};
+      const Annealing& other = annealings_[(annealing + 1) % annealings_.size()];
+      if (!annealings_[annealing].alone && other.alone && !other.begins)
+        annealings_[annealing].guide = other.found.policy;
     }
   }
 
   // The best of all into best_. Was it better by more than a rounding error?
   bool gather() {
     bool improved = false;
-    for (const Chain& chain : chains_) {
-      if (!better(chain.found.outcome, best_.outcome)) continue;
-      improved = improved || !best_.outcome.fits() || chain.found.outcome.value < best_.outcome.value * (1 - 1e-7);
-      best_ = chain.found;
+    for (const Annealing& annealing : annealings_) {
+      if (!better(annealing.found.outcome, best_.outcome)) continue;
+      improved = improved || !best_.outcome.fits() || annealing.found.outcome.value < best_.outcome.value * (1 - 1e-7);
+      best_ = annealing.found;
     }
     if (improved && best_.outcome.fits() && limits_.improved) limits_.improved(best_.outcome);
     return improved;
   }
 
-  // Where each chain goes on.
+  // Where each annealing goes on.
   void scatter() {
-    for (Chain& chain : chains_) {
-      if (!chain.alone && model_.uses(Switch::kSharing) && better(best_.outcome, chain.found.outcome))
-        chain.found = best_;
-      if (!chain.alone) continue;
-      chain.begins = model_.uses(Switch::kRestarts) && chain.idle >= kIdle && start_.outcome.sound;
-      if (!chain.begins && limits_.hint) {
-        chain.hint = limits_.hint();
-        chain.begins = chain.hint.has_value();
-      } else if (chain.begins) {
-        chain.means = static_cast<Means>((chain.means + 1) % kMeans);
+    for (Annealing& annealing : annealings_) {
+      if (!annealing.alone && model_.uses(Switch::kSharing) && better(best_.outcome, annealing.found.outcome))
+        annealing.found = best_;
+      if (!annealing.alone) continue;
+      annealing.begins = model_.uses(Switch::kRestarts) && annealing.idle >= kIdle && start_.outcome.sound;
+      if (!annealing.begins && limits_.hint) {
+        annealing.hint = limits_.hint();
+        annealing.begins = annealing.hint.has_value();
+      } else if (annealing.begins) {
+        annealing.means = static_cast<Means>((annealing.means + 1) % kMeans);
       }
     }
   }
@@ -176,7 +181,7 @@ class Chains {
   const SearchResult& start_;
   const ParallelLimits& limits_;
   SearchResult best_;
-  std::vector<Chain> chains_;
+  std::vector<Annealing> annealings_;
   int64_t length_ = 0, affordable_ = kLongest;  // of a round
   double patience_ = 1;
   double heat_ = 1;
@@ -187,7 +192,7 @@ class Chains {
 
 SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
                                 const ParallelLimits& limits) {
-  return Chains(model, limit, start, limits).run();
+  return ParallelAnnealing(model, limit, start, limits).run();
 }
 
 }  // namespace pantoum::plan

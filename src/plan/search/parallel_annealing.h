@@ -1,4 +1,4 @@
-// Several searches side by side, in rounds of equal length: after each the best is known to all.
+// Parallel annealing: several annealings side by side, in rounds of equal length; after each the best is known to all.
 #pragma once
 
 #include <chrono>
@@ -10,21 +10,22 @@
 namespace pantoum::plan {
 
 struct ParallelLimits {
-  int chains = 4;
+  int annealings = 4;
   int threads = 1;                               // has no influence on what is found, unless a clock ends the search
-  int64_t rounds = 0;                            // proposals of each chain; 0: until `stop`
+  int64_t rounds = 0;                            // proposals of each annealing; 0: until `stop`
   std::chrono::duration<double> round{0};        // by the clock: about the longest that a round may take; 0: any
-  SearchLimits search;                           // stop and target of each chain
+  SearchLimits search;                           // stop and target of each annealing
   std::function<void(const Outcome&)> improved;  // told of every better plan that fits, between the rounds
   std::function<bool()> stagnant;                // asked between the rounds; true: that will do
-  std::function<std::optional<Policy>()> hint;   // asked between the rounds: where a chain may begin anew; may be empty
+  std::function<std::optional<Policy>()>
+      hint;  // asked between the rounds: where an annealing may restart; may be empty
 };
 
-// Every second chain goes its own way: it begins with the smaller question of a plan that only recomputes or only
-// pages, goes on with both, and begins anew, by other means, when it gets no better. The others anneal from `start`,
-// from the best of all after each round, and try parts of what their neighbour that goes its own way has found. While
-// nothing gets better, the rounds get longer, up to four times `round`. A hint, where there is one, is where such a
-// chain begins anew next.
+// Every second annealing goes its own way: it begins with the smaller question of a plan that only rematerializes or only
+// pages, goes on with both, and restarts, by other means, when it gets no better. The others anneal from `start`, from
+// the best of all after each round, and try parts of what their neighbour that goes its own way has found. While nothing
+// gets better, the rounds get longer, up to four times `round`. A hint, where there is one, is where such an annealing
+// restarts next.
 [[nodiscard]] SearchResult anneal_in_parallel(const Model& model, const Limit& limit, const SearchResult& start,
                                               const ParallelLimits& limits);
 

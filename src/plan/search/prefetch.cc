@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "plan/search/search.h"
+#include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
 
@@ -12,16 +13,16 @@ Policy prefetch(const Model& model, const Limit& limit, Policy policy, const Sea
                                            .objective = limit.question.objective},
                               .clock = true});
   simulator.reset(std::move(policy));
-  for (int32_t interval = static_cast<int32_t>(model.intervals.size()); interval-- > 0;) {
-    const Interval& span = model.intervals[static_cast<size_t>(interval)];
-    const IntervalPolicy start = simulator.policy().intervals[static_cast<size_t>(interval)];
+  for (const IntervalIndex interval : model.intervals.indices().descending()) {
+    const Interval& span = model.intervals[interval];
+    const IntervalPolicy start = simulator.policy().intervals[interval];
     if (start.evict >= span.to || span.to == model.never() || span.to > model.end()) continue;
-    for (int32_t ahead = 1; span.to - ahead > start.evict; ahead *= 2) {
+    for (Stage ahead = 1; span.to - ahead > start.evict; ahead *= 2) {
       if (limits.stop && limits.stop()) return simulator.policy();
-      IntervalPolicy to = simulator.policy().intervals[static_cast<size_t>(interval)];
+      IntervalPolicy to = simulator.policy().intervals[interval];
       to.fetch = span.to - ahead;
       const Outcome before = simulator.outcome(), after = simulator.propose({{interval, to}});
-      if (after.sound && after.excess <= before.excess && after.late <= before.late &&
+      if (after.sound && after.excess <= before.excess && after.time_excess <= before.time_excess &&
           after.energy <= before.energy * (1 + 1e-12) && after.time < before.time * (1 - 1e-9))
         simulator.accept();
       else

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <vector>
 
 namespace pantoum::plan {
 
@@ -10,6 +11,7 @@ namespace pantoum::plan {
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed * 0x9E3779B97F4A7C15u + 1) {}
+  // 64 random bits.
   uint64_t next() {
     uint64_t x = state_ += 0x9E3779B97F4A7C15u;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -20,7 +22,13 @@ class Random {
   int32_t below(int32_t count) {
     return static_cast<int32_t>(((next() >> 32) * static_cast<uint64_t>(static_cast<uint32_t>(count))) >> 32);
   }
+  // True once in `count` times on average; count > 0.
   bool one_in(int32_t count) { return below(count) == 0; }
+  // One of the items; there is at least one.
+  template <class T>
+  const T& any(const std::vector<T>& items) {
+    return items[static_cast<size_t>(below(static_cast<int32_t>(items.size())))];
+  }
   // Exponentially distributed with mean 1, to within 9%: minus the logarithm of a uniform number, linear between
   // powers of two.
   double exponential() {

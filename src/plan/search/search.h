@@ -1,18 +1,20 @@
-// From a policy that keeps everything to one that fits, and from there to a good one.
+// From a policy that retains everything to one that fits, and from there to a good one.
 #pragma once
 
 #include <functional>
 
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/outcome.h"
+#include "plan/simulate/policy.h"
 
 namespace pantoum::plan {
 
 // When to stop. With `rounds` > 0 there is no clock: the same answer on every machine.
 struct SearchLimits {
-  int64_t rounds = 0;          // proposals of an annealing
-  std::function<bool()> stop;  // asked now and then; true: give the best so far
-  double target = 0;           // good enough: a value at or below
-  double heat = 3e-4;  // the first temperature of `anneal`, as a share of what is paid beyond keeping everything
+  int64_t rounds = 0;             // proposals of an annealing
+  std::function<bool()> stop;     // asked now and then; true: give the best so far
+  double target = 0;              // good enough: a value at or below
+  double heat = 3e-4;             // the first temperature of `anneal`, as a share of what is paid beyond the first
+                                  // computations
   const Policy* guide = nullptr;  // another good policy: exchanges try parts of it
 };
 
@@ -22,22 +24,23 @@ struct SearchResult {
   Priced price;  // that `anneal` came to; 0: none yet
 };
 
-// Gives up, interval by interval, what costs least per byte that it saves, until the policy fits or nothing helps.
-// With a deadline or a limit on energy: first without; where that is late, without transfers; where it is dear, by what
-// costs least energy; then by what costs least time.
-// Cost: a simulation of every interval that spans the worst stage, per interval given up.
+// Evicts, interval by interval, what costs least per byte that it saves, until the policy fits or nothing helps.
+// With a deadline or an energy limit: first without; where that is after the deadline, without transfers; where it is
+// above the energy limit, by what costs least energy; then by what costs least time.
+// Cost: a simulation of every interval that spans the worst stage, per interval evicted.
 [[nodiscard]] SearchResult greedy(const Model& model, const Limit& limit, Policy start, const SearchLimits& limits);
 
 // Fits before it does not; nearer to fitting; of less value.
 [[nodiscard]] bool better(const Outcome& a, const Outcome& b);
 
-// Simulated annealing over the intervals' policies (`neighbours`) and the ops' choices, cool from the start; the price of a
-// byte over the budget adapts. Now and then an exchange: a interval is turned over, or intervals near each other become as they
-// are elsewhere (a twin, the guide); those around are settled anew, and the whole is taken or left.
+// Simulated annealing over the intervals' policies (`Neighbours`) and the ops' choices, cool from the start; the price of
+// a byte over the budget adapts. Now and then an exchange: an interval is turned over, or intervals near each other become
+// as they are elsewhere (in an isomorphic part, in the guide); those around are settled anew, and the whole is taken or
+// left.
 [[nodiscard]] SearchResult anneal(const Model& model, const Limit& limit, const SearchResult& start, uint64_t seed,
                                   const SearchLimits& limits);
 
-// Moves page-ins ahead of their uses where that shortens the makespan and the budget allows it.
+// Issues page-ins ahead of their uses where that shortens the makespan and the budget allows it.
 [[nodiscard]] Policy prefetch(const Model& model, const Limit& limit, Policy policy, const SearchLimits& limits);
 
 }  // namespace pantoum::plan

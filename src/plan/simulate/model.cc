@@ -5,10 +5,10 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "plan/simulate/order.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/prices.h"
 #include "problem/objective_values.h"
-
-#include "plan/simulate/order.h"
 
 namespace pantoum::plan {
 namespace {

@@ -6,24 +6,20 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/index.h"
-#include "plan/simulate/plan_options.h"
+#include "plan/simulate/indices.h"
+#include "plan/simulate/switches.h"
+#include "problem/cost_graph.h"
+#include "problem/objective.h"
 
 namespace pantoum::plan {
 
-using base::Index;
-using base::Indexed;
-using base::IndexRange;
+using problem::Bytes;
 using problem::CostGraph;
+using problem::Joules;
 using problem::Objective;
+using problem::Seconds;
 
-using OpIndex = Index<struct OpTag>;              // of an op, by its place in the order of first computations
-using TensorIndex = Index<struct TensorTag>;      // of a tensor, as the cost graph lists them
-using IntervalIndex = Index<struct IntervalTag>;  // of an interval between two uses of a tensor
-// 0 is the start, stage s in 1..n first computes the op at place s - 1 of the order, n + 1 is the end. One counts with
-// stages, so they are plain numbers.
-using Stage = int32_t;
-using Choices = Indexed<OpIndex, int32_t>;  // by op: into OpModel::choices
+struct PlanOptions;
 
 struct ChoiceModel {
   int32_t number = 0;  // in the cost graph

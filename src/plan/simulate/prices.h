@@ -1,13 +1,14 @@
 // What a joule and a second count beside each other.
 #pragma once
 
-#include "problem/objective_values.h"
+#include "base/quantities.h"
+#include "problem/objective.h"
 
 namespace pantoum::plan {
 
-using problem::Joules;
+using base::Joules;
+using base::Seconds;
 using problem::Objective;
-using problem::Seconds;
 
 // What a joule and a second count where two ways to do the same are compared; of edp near a plan of these figures.
 struct Prices {

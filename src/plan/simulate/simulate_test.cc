@@ -4,18 +4,19 @@
 
 #include <random>
 
+#include "plan/simulate/plan_options.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
 namespace {
 
-IntervalPolicy any_policy(const Model& model, int32_t interval, std::mt19937& random) {
-  const Interval& span = model.intervals[static_cast<size_t>(interval)];
-  const int32_t last = std::min(span.to, model.end());
-  const auto between = [&](int32_t low, int32_t high) {
+IntervalPolicy any_policy(const Model& model, IntervalIndex interval, std::mt19937& random) {
+  const Interval& span = model.intervals[interval];
+  const Stage last = std::min(span.to, model.end());
+  const auto between = [&](Stage low, Stage high) {
     return low + static_cast<int32_t>(random() % static_cast<uint32_t>(std::max(1, high - low)));
   };
-  IntervalPolicy policy{.evict = span.to, .retain = span.to, .until = span.to, .fetch = span.to, .page = false};
+  IntervalPolicy policy = retained(span);
   if (random() % 3 == 0 || (!may_page(model, interval) && !may_drop(model, interval))) return policy;
   policy.page = may_page(model, interval) && (!may_drop(model, interval) || random() % 2 == 0);
   policy.evict = random() % 2 == 0 ? span.from : between(span.from, last);
@@ -34,19 +35,19 @@ void expect_same(const Outcome& a, const Outcome& b) {
   EXPECT_NEAR(a.time, b.time, 1e-9 * (1 + b.time));
 }
 
-// Random neighbours, some accepted: each is what a simulation from the start gives, and so are the loads.
+// Random neighbours, some accepted: each is what a simulation from the start gives, and so are the live bytes.
 void wander(const Model& model, const Limit& limit, uint32_t seed) {
   std::mt19937 random(seed);
   Simulator walker(model, limit), fresh(model, limit);
   walker.reset(keep_all(model, first_choices(model, limit.question.objective)));
   for (int step = 0; step < 60; ++step) {
     if (random() % 8 == 0) {
-      const size_t op = random() % model.ops.size();
-      walker.propose_choice(static_cast<int32_t>(op), static_cast<int32_t>(random() % model.ops[op].choices.size()));
+      const OpIndex op(random() % model.ops.size());
+      walker.propose_choice(op, static_cast<int32_t>(random() % model.ops[op].choices.size()));
     } else {
       std::vector<Simulator::Change> changes;
       for (size_t count = 1 + random() % 3; count > 0; --count) {
-        const auto interval = static_cast<int32_t>(random() % model.intervals.size());
+        const IntervalIndex interval(random() % model.intervals.size());
         bool known = false;
         for (const Simulator::Change& other : changes) known = known || other.interval == interval;
         if (!known) changes.push_back({interval, any_policy(model, interval, random)});
@@ -59,14 +60,14 @@ void wander(const Model& model, const Limit& limit, uint32_t seed) {
       walker.reject();
     fresh.reset(walker.policy());
     expect_same(walker.outcome(), fresh.outcome());
-    for (int32_t stage = 0; stage <= model.end() && fresh.outcome().sound; ++stage)
+    for (Stage stage = 0; stage <= model.end() && fresh.outcome().sound; ++stage)
       ASSERT_EQ(walker.peak(stage), fresh.peak(stage));
   }
 }
 
-// Neighbours that are given up before their time is known would have been too dear.
+// Neighbours that are refused before their time is known would have cost too much.
 TEST(Simulator, LosesNoNeighbourOfInterest) {
-  int given_up = 0, timed = 0;
+  int refused = 0, timed = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     const Model model = make_model(graph, {.question = {.budget = 1}});
@@ -76,21 +77,21 @@ TEST(Simulator, LosesNoNeighbourOfInterest) {
     simulator.reset(keep_all(model, first_choices(model, Objective::kEnergy)));
     const Interest interest{{.byte_price = 1e-6, .second_price = 1}, simulator.outcome().value};
     for (int step = 0; step < 30; ++step) {
-      const auto interval = static_cast<int32_t>(random() % model.intervals.size());
+      const IntervalIndex interval(random() % model.intervals.size());
       const Simulator::Change change{interval, any_policy(model, interval, random)};
       const Outcome quick = simulator.propose({change}, interest);
       simulator.reject();
       const Outcome whole = simulator.propose({change});
       simulator.reject();
       if (!whole.sound) continue;
-      ++(quick.sound ? timed : given_up);
+      ++(quick.sound ? timed : refused);
       if (quick.sound) expect_same(quick, whole);
       if (!quick.sound) {
         EXPECT_GT(interest.price(whole), interest.most);
       }
     }
   }
-  EXPECT_GT(given_up, 100);
+  EXPECT_GT(refused, 100);
   EXPECT_GT(timed, 100);
 }
 

@@ -70,12 +70,15 @@ struct SwitchInfo {
 
 // In the order of the enumeration.
 [[nodiscard]] const std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)>& all_switches();
+// By its name, or by one that it had in an earlier release; nothing: there is no such rule.
 [[nodiscard]] std::optional<Switch> switch_named(std::string_view name);
 
 // The rules that are switched off.
 class Without {
  public:
+  // Switches the rule off.
   void add(Switch rule) { off_.set(static_cast<size_t>(rule)); }
+  // Is the rule switched off?
   [[nodiscard]] bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
 
  private:

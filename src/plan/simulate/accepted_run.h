@@ -1,0 +1,85 @@
+// What is remembered of every stage of the accepted policy, so that a neighbour costs only the stages it changes.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "plan/simulate/live_bytes.h"
+#include "plan/simulate/outcome.h"
+#include "plan/simulate/trial_record.h"
+
+namespace pantoum::plan {
+
+class AcceptedRun {
+ public:
+  struct Moment {  // the state at the end of a stage that looked at the entity
+    Stage stage = 0;
+    EntityState state;
+  };
+  using Line = std::vector<Moment>;  // by stage; the first is the start
+
+  // No run is accepted yet. `timed`: what stages ask of the clock is remembered, too.
+  AcceptedRun(const Model& model, Bytes budget, bool timed);
+
+  // From now on the run is the trial's where the trial ran or shifted stages.
+  void take(const TrialRecord& trial, const Outcome& outcome);
+
+  [[nodiscard]] const Outcome& outcome() const { return outcome_; }
+  // Of all stages.
+  [[nodiscard]] const StageCost& totals() const { return totals_; }
+  // Of one.
+  [[nodiscard]] const StageCost& cost(Stage stage) const { return costs_[stage]; }
+  // The largest sum of live bytes while the stage runs.
+  [[nodiscard]] Bytes peak(Stage stage) const { return live_[stage]; }
+  // By how much that is over the budget.
+  [[nodiscard]] Bytes over(Stage stage) const { return std::max<Bytes>(0, live_[stage] - budget_); }
+  // Live bytes when the stage begins.
+  [[nodiscard]] Bytes begin(Stage stage) const { return live_[stage] - rises_[stage]; }
+  // Live bytes at the stage's end, less those at its beginning.
+  [[nodiscard]] Bytes net(Stage stage) const { return nets_[stage]; }
+  // How many more bytes were over the budget, summed over [first, last), if delta were added to every stage.
+  [[nodiscard]] Bytes excess_change(Stage first, Stage last, Bytes delta) const {
+    return live_.excess_change(first, last, delta);
+  }
+  // What the stage asks of the clock.
+  [[nodiscard]] const std::vector<Tick>& ticks(Stage stage) const { return ticks_[stage]; }
+
+  // The entities that the stage looks at.
+  [[nodiscard]] const std::vector<EntityIndex>& looked_at(Stage stage) const { return looked_[stage]; }
+  // The stages that look at the entity, with the state at their ends.
+  [[nodiscard]] const Line& line(EntityIndex entity) const { return lines_[entity]; }
+  // The place in the entity's line of its last moment before the stage.
+  [[nodiscard]] size_t moment_before(EntityIndex entity, Stage stage) const {
+    const Line& line = lines_[entity];
+    size_t low = 0, high = line.size();  // line[low] is before the stage, line[high] is not
+    while (high - low > 1) {
+      const size_t middle = (low + high) / 2;
+      (line[middle].stage < stage ? low : high) = middle;
+    }
+    return low;
+  }
+  // Replaces `stages` by those in [from, to) that look at the entity.
+  void looks(EntityIndex entity, Stage from, Stage to, std::vector<Stage>& stages) const;
+
+ private:
+  void forget();
+  void take_visit(const TrialRecord& trial, size_t index);
+  void keep_moment(EntityIndex entity, Stage stage, EntityState state);
+  void drop_moment(EntityIndex entity, Stage stage);
+
+  const Model& model_;
+  const Bytes budget_;
+  const bool timed_;
+  Indexed<EntityIndex, Line> lines_;
+  Indexed<Stage, std::vector<EntityIndex>> looked_;
+  Indexed<Stage, StageCost> costs_;
+  Indexed<Stage, Bytes> rises_, nets_;  // peak and end of a stage, less its beginning
+  Indexed<Stage, std::vector<Tick>> ticks_;
+  LiveBytes live_;
+  StageCost totals_;
+  Outcome outcome_;
+  Indexed<EntityIndex, uint64_t> stamps_;  // the last visit taken that looked at the entity
+  uint64_t visit_ = 0;
+};
+
+}  // namespace pantoum::plan

@@ -1,0 +1,49 @@
+// What a policy is judged by: limits, what it comes to, and what that is worth.
+#pragma once
+
+#include <limits>
+
+#include "problem/question.h"
+
+namespace pantoum::plan {
+
+using problem::Bytes;
+using problem::Joules;
+using problem::Question;
+using problem::Seconds;
+
+struct Limit {
+  Question question;    // as the search asks it: less RAM or time than the user's where placing takes its part
+  bool fewest = false;  // what is minimised are the bytes moved, in place of the objective
+  bool clock = false;   // the time is told even where nothing asks for it
+};
+
+// Lexicographic in spirit: a plan counts when `sound` and all excesses are 0.
+struct Outcome {
+  bool sound = false;        // the instruction stream exists (nothing lost for good is asked for)
+  double value = 0;          // what is minimised
+  double excess = 0;         // bytes over the budget, summed over the stages; storage beyond its capacity
+  Seconds time_excess = 0;   // after the deadline
+  Joules energy_excess = 0;  // above the energy limit
+  Joules energy = 0;
+  Seconds time = 0;  // 0 unless time matters
+  // Does the plan meet the question?
+  [[nodiscard]] bool fits() const { return sound && excess == 0 && time_excess == 0 && energy_excess == 0; }
+};
+
+// The objective with a price on every byte over the budget, and every second and joule over their limits.
+struct Priced {
+  double byte_price = 0, second_price = 0, joule_price = 0;
+  [[nodiscard]] double operator()(const Outcome& outcome) const {
+    return outcome.value + byte_price * outcome.excess + second_price * outcome.time_excess +
+           joule_price * outcome.energy_excess;
+  }
+};
+
+// A neighbour that costs more than `most` is of no interest: where that shows before its time is known, it is not timed.
+struct Interest {
+  Priced price;
+  double most = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace pantoum::plan

@@ -1,0 +1,84 @@
+// What a trial notes of the stages that it runs: for the accepted run, which takes it over, and for the clock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "plan/simulate/entity_state.h"
+
+namespace pantoum::plan {
+
+struct StageCost {  // of a stage, or the sum of all
+  Joules joules = 0;
+  double traffic = 0;                    // bytes moved
+  Bytes over = 0;                        // bytes over the budget
+  Bytes broken = 0;                      // bytes of duties that are not met
+  Bytes stored = 0;                      // storage taken
+  int64_t work = 0;                      // recomputations
+  Seconds compute = 0, in = 0, out = 0;  // where time matters: of the engine, of the channel's directions
+  // Adds sign times the other, all but `over`, which shifts change too.
+  void add(const StageCost& other, int32_t sign) {
+    joules += sign * other.joules;
+    traffic += sign * other.traffic;
+    broken += sign * other.broken;
+    stored += sign * other.stored;
+    work += sign * other.work;
+    compute += sign * other.compute;
+    in += sign * other.in;
+    out += sign * other.out;
+  }
+};
+
+struct Tick {  // what a stage asks of the clock
+  enum What : uint8_t { kCompute, kPageOut, kPageIn, kFree, kOverwrite };
+  What what = kCompute;             // kOverwrite: the compute after it writes over the tensor's bytes
+  int32_t subject = 0, choice = 0;  // op or tensor
+  Bytes live = 0, size = 0;         // live bytes before it, less those when the stage began; what it takes
+};
+
+struct TrialRecord {
+  struct Visit {  // of a stage
+    Stage stage = 0;
+    StageCost cost;
+    Bytes begin = 0, end = 0, peak = 0;  // live bytes
+    size_t touched = 0;                  // first in `touched`
+    size_t ticked = 0;                   // first in `ticks`
+  };
+  struct Touch {
+    EntityIndex entity;
+    EntityState state;  // at the end of the stage
+  };
+  struct Shift {  // stages [first, last), which the trial skips
+    Stage first = 0, last = 0;
+    Bytes delta = 0;
+  };
+
+  std::vector<Visit> visits;  // by stage
+  std::vector<Touch> touched;
+  std::vector<Tick> ticks;  // where time matters
+  std::vector<Shift> shifts;
+  StageCost totals;    // of the whole step
+  bool whole = false;  // all stages are run, from the start
+
+  // What the visit of this number looked at.
+  [[nodiscard]] std::span<const Touch> touches_of(size_t visit) const {
+    const size_t end = visit + 1 < visits.size() ? visits[visit + 1].touched : touched.size();
+    return std::span(touched).subspan(visits[visit].touched, end - visits[visit].touched);
+  }
+  // What it asks of the clock.
+  [[nodiscard]] std::span<const Tick> ticks_of(size_t visit) const {
+    const size_t end = visit + 1 < visits.size() ? visits[visit + 1].ticked : ticks.size();
+    return std::span(ticks).subspan(visits[visit].ticked, end - visits[visit].ticked);
+  }
+  // Forgets everything but the totals.
+  void clear() {
+    visits.clear();
+    touched.clear();
+    ticks.clear();
+    shifts.clear();
+    whole = false;
+  }
+};
+
+}  // namespace pantoum::plan

@@ -1,0 +1,35 @@
+// What the cost of a step is worth under a limit.
+#pragma once
+
+#include "plan/simulate/outcome.h"
+#include "plan/simulate/prices.h"
+#include "plan/simulate/trial_record.h"
+
+namespace pantoum::plan {
+
+class Valuation {
+ public:
+  Valuation(const Model& model, const Limit& limit);
+
+  [[nodiscard]] const Limit& limit() const { return limit_; }
+  [[nodiscard]] Bytes budget() const { return budget_; }
+  // Does time matter?
+  [[nodiscard]] bool timed() const { return timed_; }
+  // Live bytes before the step.
+  [[nodiscard]] Bytes first_live() const { return first_live_; }
+  // What a joule and a second count where two ways to do the same are compared.
+  [[nodiscard]] const Prices& prices() const { return prices_; }
+  // `time`: the makespan; of no account unless time matters.
+  [[nodiscard]] Outcome outcome(const StageCost& totals, Seconds time) const;
+
+ private:
+  const Model& model_;
+  const Limit limit_;
+  const Bytes budget_;
+  const bool timed_;
+  Bytes first_live_ = 0, first_stored_ = 0;
+  double tie_ = 0;  // of equal makespans the one with fewer bytes moved
+  Prices prices_;
+};
+
+}  // namespace pantoum::plan
