@@ -12,6 +12,7 @@
 
 #include "import/catalog.h"
 #include "import/onnx.h"
+#include "import/onnx_messages.h"
 #include "import/tensor.h"
 #include "testing/evaluate.h"
 
