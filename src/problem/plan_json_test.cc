@@ -85,6 +85,19 @@ TEST(PlanJson, WritesWhatItReads) {
   EXPECT_NE(text.find("\n    {\"do\":\"page_out\",\"tensor\":2},\n"), std::string::npos) << text;
 }
 
+TEST(PlanJson, CarriesWhatTheSeparatorsDid) {
+  auto plan = parse_plan(kWhole, "p.json");
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_TRUE(plan->separators.empty()) << "a plan of before says nothing of them";
+  plan->separators = {{.name = "path-cuts", .found = 7, .kept = 5, .bound_moved = 0.25, .seconds = 0.5},
+                      {.name = "flow-cuts", .on = false}};
+  const auto again = parse_plan(base::json_text(to_json(*plan)), "again");
+  ASSERT_TRUE(again.has_value()) << to_text(again.error());
+  EXPECT_EQ(again->separators, plan->separators);
+  EXPECT_EQ(separators_json(again->separators)[0].dump(),
+            R"({"name":"path-cuts","on":true,"found":7,"kept":5,"bound_moved":0.25,"seconds":0.5})");
+}
+
 TEST(PlanJson, WritesAFileWhole) {
   const TemporaryFolder folder;
   const std::string path = folder.file("plan.json");

@@ -34,7 +34,7 @@ TEST(LeastCorner, IsTheProductOfTheLeastWithoutAPrice) {
 TEST(EdpBound, CountsWhatItsSeparatorsDo) {
   const CostGraph graph = plan_test::chain(20);
   const Bytes budget = unplanned(graph).value().predicted.peak_bytes / 2;
-  const PlanOptions options{.question = {.budget = budget, .objective = Objective::kEdp}, .effort = 1};
+  const PlanOptions options{.question = {.budget = budget, .objective = Objective::kEdp}, .effort = 30};
   const Plan plan = make_plan(graph, options).value();
   ASSERT_FALSE(plan.separators.empty());
   EXPECT_GT(plan.separators.front().kept, 0);
