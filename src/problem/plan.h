@@ -53,7 +53,9 @@ struct Plan {
   Seconds solver_seconds = 0;
   double gap = 1.0;  // (value - bound) / value of the objective
   CostGraph graph;
-  std::vector<std::string> command;  // words that made it, for who has to make the same graph again; opaque here
+  // Of a model: the options that made the graph, and those of planning, each a JSON object, opaque here
+  // (pipeline/request_json.h). "": a bare cost graph's.
+  std::string model, request;
 };
 
 }  // namespace pantoum::problem

@@ -27,7 +27,8 @@ constexpr const char* kFirstSchema = "pantoum.plan/1";  // without the question
 constexpr const char* kQuestion = "question";
 constexpr const char* kCertificate = "x-certificate";
 constexpr const char* kLines = "x-lines";
-constexpr const char* kCommand = "x-command";
+constexpr const char* kModel = "x-model";
+constexpr const char* kRequest = "x-request";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
 constexpr const char* kStatus[] = {"optimal", "feasible"};
@@ -149,6 +150,13 @@ Question read_asked(const JsonNode& root, bool whole, const Plan& plan) {
   return question;
 }
 
+// An object that its own room reads; "" where there is none.
+std::string read_opaque(const JsonNode& root, const char* key) {
+  if (!root.has(key)) return {};
+  const JsonNode node = root.need(key);
+  return node.is_object() ? node.raw()->dump() : "";
+}
+
 Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   Plan plan;
   const bool known =
@@ -170,9 +178,8 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has("status")) plan.status = static_cast<Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
   if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
-  if (root.has(kCommand))
-    for (size_t word = 0, words = root.need(kCommand).array(); word < words; ++word)
-      plan.command.push_back(root.need(kCommand).item(word).text());
+  plan.model = read_opaque(root, kModel);
+  plan.request = read_opaque(root, kRequest);
   if (root.has(kLines))
     for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
       plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
@@ -259,7 +266,8 @@ Json to_json(const Plan& plan) {
   json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
   if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
   json["graph"] = to_json(plan.graph);
-  if (!plan.command.empty()) json[kCommand] = plan.command;
+  if (!plan.model.empty()) json[kModel] = Json::parse(plan.model);
+  if (!plan.request.empty()) json[kRequest] = Json::parse(plan.request);
   if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
   for (const Certificate& line : plan.lines) json[kLines].push_back(certificate_json(line));
   return json;

@@ -1,4 +1,4 @@
-// Plan files: `pantoum.plan/1`, with the cost graph inside.
+// Plan files: `pantoum.plan/2` (and `/1`), with the cost graph inside.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

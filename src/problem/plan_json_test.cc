@@ -198,6 +198,33 @@ TEST(PlanJson, RefusesAPlanWithoutABudget) {
   EXPECT_FALSE(parse_plan(base::json_text(to_json(*plan)), "again"));
 }
 
+TEST(PlanJson, CarriesTheOptionsOfAModelUnread) {
+  Plan plan;
+  plan.question.budget = 1;
+  plan.model = R"({"batch":8,"path":"cnn.onnx"})";
+  plan.request = R"({"device":"m4"})";
+  const auto read = parse_plan(base::json_text(to_json(plan)), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, plan.model);
+  EXPECT_EQ(read->request, plan.request);
+  EXPECT_FALSE(to_json(Plan{}).contains("x-model"));
+  auto words = to_json(plan);
+  words["x-model"] = {"cnn.onnx", "--batch", "8"};
+  const auto refused = parse_plan(base::json_text(words), "test");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().where, "test: x-model");
+}
+
+TEST(PlanJson, ReadsPlansThatKeptTheWordsOfTheirCommand) {
+  Plan plan;
+  plan.question.budget = 1;
+  auto old = to_json(plan);
+  old["x-command"] = {"cnn.onnx", "--small-saves"};
+  const auto read = parse_plan(base::json_text(old), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, "");
+}
+
 TEST(PlanJson, RefusesEveryTruncation) {
   for (size_t length = 0; length < kWhole.size(); ++length)
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;
