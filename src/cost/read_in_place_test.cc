@@ -82,7 +82,8 @@ TEST(ReadInPlace, TensorsThereTakeNoRamAndAreNotOverwritten) {
   EXPECT_EQ(named(built->graph, "trained").start, Home::kRam);
   EXPECT_EQ(named(built->graph, "x").start, Home::kRam);
   EXPECT_THAT(built->graph.ops[0].choices[0].overwrites, IsEmpty());
-  EXPECT_FALSE(build_cost_graph(graph, device(0), {})->graph.ops[0].choices[0].overwrites.empty());
+  const CostGraphOptions paged{.params_in = ParamsIn::kAux};  // in RAM it would be pinned
+  EXPECT_FALSE(build_cost_graph(graph, device(0), paged)->graph.ops[0].choices[0].overwrites.empty());
 }
 
 TEST(ReadInPlace, DoesNotCrowdTheRam) {
