@@ -1,10 +1,10 @@
-# make run    installs what is missing, builds, runs the main job
+# make run    installs what is missing, builds what is shipped, runs the main job
 # make test   installs what is missing, builds, runs every test
-# make build  the release preset alone
+# make build  what is shipped: the program, its back end, the libraries
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
+.PHONY: run test build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -13,18 +13,15 @@ RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
-PACKAGES := g++ gcc make cmake ninja-build pkg-config ccache python3 protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
+PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev \
-  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format libclang-rt-14-dev \
+  coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
   util-linux dataset-fashion-mnist libdnnl-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
-
-export CMAKE_C_COMPILER_LAUNCHER := $(shell command -v ccache || true)
-export CMAKE_CXX_COMPILER_LAUNCHER := $(CMAKE_C_COMPILER_LAUNCHER)
 
 # Installs the packages that are missing, once; silent and quick when all are there.
 setup:
-	@missing="$$(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort > /tmp/pantoum-have.$$$$; \
-	  printf '%s\n' $(PACKAGES) | sort | comm -23 - /tmp/pantoum-have.$$$$ | tr '\n' ' '; rm -f /tmp/pantoum-have.$$$$)"; \
+	@missing="$$(comm -23 <(printf '%s\n' $(PACKAGES) | sort) \
+	  <(dpkg-query -W -f='$${Package} $${Status}\n' $(PACKAGES) 2>/dev/null | awk '/install ok installed/ {print $$1}' | sort) | tr '\n' ' ')"; \
 	if [ -n "$${missing// /}" ]; then \
 	  echo "set-up: installing $$missing"; \
 	  mkdir -p build; \
@@ -42,9 +39,11 @@ run: build
 test: unit e2e sanitize fuzz
 
 unit: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 
 e2e: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
 # The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
@@ -57,6 +56,12 @@ asan tsan: setup
 	@$(CMAKE) --build build/$@ -j $(JOBS) --target $(TESTS)_tests
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
+# The checks of .clang-tidy over all of src/, as clang compiles it for the sanitizers.
+tidy: setup
+	@$(CMAKE) --preset asan > /dev/null
+	@$(CMAKE) --build build/asan -j $(JOBS) --target pantoum_headers room_emit
+	@tests/house/tidy.sh build/asan $(JOBS)
+
 # Every fuzzer for a minute, side by side.
 FUZZ_SECONDS := 60
 fuzz: setup
@@ -68,11 +73,13 @@ fuzz-long:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
 bench: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target kernels_bench
 	@$(RELEASE)/bin/kernels_bench
 
 # The planner on reference questions (REFERENCE holds them), on placement and on large graphs: out/bench/planner.json.
 REFERENCE := ../shared
 bench-planner: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench
 	@python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --reference $(REFERENCE)
 
 # The figures of the literature, planned here: out/bench/papers (docs/results.md).
@@ -86,7 +93,7 @@ peers:
 	@if ! $(PEER_PYTHON) -c 'import torch, onnx, numpy' 2> /dev/null; then \
 	  echo "set-up: PyTorch and onnx into $(PEERS)"; \
 	  { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv && python3 -m venv $(PEERS) && \
-	    $(PEERS)/bin/pip install --quiet torch onnx numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
+	    $(PEERS)/bin/pip install --quiet torch==2.13.0 onnx numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
 	fi
 
 # Step times against PyTorch, memory against NNTrainer's, budgets: out/bench/runtime.json. BENCH: options, as --quick or --only "one run".
@@ -100,6 +107,7 @@ firmware-bench: build peers
 
 # Boards, emitted projects and the bench's cases, shortened; part of e2e.
 firmware-test: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -R firmware -j $(JOBS) --output-on-failure
 
 format:

@@ -1,6 +1,6 @@
 // Seconds to find offsets, by instance: placement_bench SECONDS FILE...
-//   *.csv   MiniMalloc's: id,lower,upper,size with a capacity of 1,048,576 bytes
-//   others  first line `capacity align`, then `begin end size group fixed` per stay (group, fixed: -1 for none)
+//   *.csv   MiniMalloc's: id,lower,upper,size with a budget of 1,048,576 bytes
+//   others  first line `budget align`, then `begin end size group fixed` per allocation (group, fixed: -1 for none)
 #include <fmt/format.h>
 
 #include <chrono>
@@ -14,10 +14,10 @@
 
 namespace {
 
-using pantoum::place::Stay;
+using pantoum::place::Allocation;
 
 struct Instance {
-  std::vector<Stay> stays;
+  std::vector<Allocation> allocations;
   pantoum::place::PlaceOptions options;
 };
 
@@ -29,9 +29,9 @@ Instance read_csv(std::ifstream& file) {
   while (std::getline(file, line)) {
     std::stringstream fields(line.substr(line.find(',') + 1));
     char comma = 0;
-    Stay stay;
-    fields >> stay.begin >> comma >> stay.end >> comma >> stay.size;
-    instance.stays.push_back(stay);
+    Allocation allocation;
+    fields >> allocation.begin >> comma >> allocation.end >> comma >> allocation.size;
+    instance.allocations.push_back(allocation);
   }
   return instance;
 }
@@ -39,11 +39,12 @@ Instance read_csv(std::ifstream& file) {
 Instance read_stays(std::ifstream& file) {
   Instance instance;
   file >> instance.options.budget.emplace() >> instance.options.align;
-  Stay stay;
-  for (int64_t fixed = -1; file >> stay.begin >> stay.end >> stay.size >> stay.group >> fixed;) {
-    stay.fixed.reset();
-    if (fixed >= 0) stay.fixed = fixed;
-    instance.stays.push_back(stay);
+  Allocation allocation;
+  for (int64_t fixed = -1;
+       file >> allocation.begin >> allocation.end >> allocation.size >> allocation.group >> fixed;) {
+    allocation.fixed.reset();
+    if (fixed >= 0) allocation.fixed = fixed;
+    instance.allocations.push_back(allocation);
   }
   return instance;
 }
@@ -54,13 +55,13 @@ void measure(const std::string& path, double seconds) {
   instance.options.seconds = seconds;
   pantoum::place::Shortfall shortfall;
   const auto began = std::chrono::steady_clock::now();
-  const auto placement = pantoum::place::place(instance.stays, instance.options, &shortfall);
+  const auto placement = pantoum::place::place(instance.allocations, instance.options, &shortfall);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
   std::string outcome = placement ? fmt::format("placed, {}", placement->arena_bytes) : "";
   if (!placement) outcome = shortfall.proved ? "none" : fmt::format("not found, {}", shortfall.arena_bytes);
-  if (placement && !validate(instance.stays, *placement, instance.options)) outcome = "wrong";
-  fmt::print("{:7.3f} s  {}  {} stays  {}\n", took.count(), path.substr(path.rfind('/') + 1), instance.stays.size(),
-             outcome);
+  if (placement && !validate(instance.allocations, *placement, instance.options)) outcome = "wrong";
+  fmt::print("{:7.3f} s  {}  {} allocations  {}\n", took.count(), path.substr(path.rfind('/') + 1),
+             instance.allocations.size(), outcome);
 }
 
 }  // namespace

@@ -3,7 +3,18 @@
  * C99 and C++. An operator is written  PT_OPERATOR(name, id): ids are stable, they stand in binary plans.
  * Below every entry: inputs -> outputs; [int attributes]; {real attributes}. "?" marks an optional input (absent = the
  * op has fewer inputs). Shapes are row-major; images are NCHW. Attributes are positional, in the order of the enums
- * below.
+ * below. Example:
+ *
+ *   const char* op_name(int op) {
+ *     switch (op) {
+ *   #define NAME(name, id) \
+ *     case id:             \
+ *       return #name;
+ *       PT_OPERATORS(NAME)
+ *   #undef NAME
+ *     }
+ *     return "?";
+ *   }
  */
 #ifndef PANTOUM_OPS_H
 #define PANTOUM_OPS_H

@@ -1,14 +1,21 @@
 /* Pantoum's runtime: executes a binary plan inside one arena. C99, libc and libm only, no allocation, no printing.
  *
- * The caller owns everything: the plan's bytes, the arena, the session's memory. Sizes are asked first:
+ * The caller owns everything: the plan's bytes, the arena, the session's memory. Sizes are asked first. Example:
  *
- *   pt_plan plan;
- *   if (pt_plan_open(&plan, bytes, size) != PT_OK) ...   // checks every field; the bytes stay the caller's
- *   void* arena = ...;                                   // plan.arena_bytes, aligned to plan.align_bytes and to 8
- *   void* memory = ...;                                  // pt_session_bytes(&plan), aligned to 16
- *   pt_session* session;
- *   pt_session_open(&session, &plan, memory, arena, &kernels, &pager, &pool);
- *   pt_run(session, program, &scalars);                  // one step; any number of times
+ *   // One step of a plan that pages nothing and keeps nothing in ROM. `allocate` is aligned_alloc of C11, or alike.
+ *   pt_status train_once(const void* bytes, size_t size, void* (*allocate)(size_t align, size_t bytes)) {
+ *     pt_plan plan;
+ *     pt_status status = pt_plan_open(&plan, bytes, size);  // checks every field; the bytes stay the caller's
+ *     if (status != PT_OK) return status;
+ *     void* arena = allocate(plan.align_bytes < 8 ? 8 : plan.align_bytes, (size_t)plan.arena_bytes);
+ *     void* memory = allocate(16, pt_session_bytes(&plan));
+ *     if (arena == NULL || memory == NULL) return PT_E_ARGUMENT;
+ *     pt_session* session;
+ *     status = pt_session_open(&session, &plan, memory, arena, NULL, pt_portable_kernels(), NULL, NULL);
+ *     if (status != PT_OK) return status;
+ *     const pt_scalars scalars = {.step = 1, .seed = 0, .lr = 0.01};
+ *     return pt_run(session, 0, &scalars);  // program 0; any number of times
+ *   }
  *
  * Every function returns a pt_status; out parameters are untouched on failure. A session is used by one thread at a
  * time.

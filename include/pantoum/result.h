@@ -1,4 +1,15 @@
-// Errors as values: every function that input, a device or time can make fail returns Result<T>.
+// Errors as values: every function that input, a device or time can make fail returns Result<T>. Example:
+//
+//   pantoum::Result<int> parse_batch(const std::string& text) {
+//     const int batch = std::atoi(text.c_str());
+//     if (batch < 1) return pantoum::fail("E0105", "the batch is not a positive number", text, "give --batch 1 or more");
+//     return batch;
+//   }
+//
+//   pantoum::Result<int> samples_of_step(const std::string& batch, int micro_batches) {
+//     PANTOUM_ASSIGN(const int samples, parse_batch(batch));  // an error goes to the caller
+//     return samples * micro_batches;
+//   }
 #pragma once
 
 #include <string>

@@ -136,9 +136,9 @@ class Encoder {
     return units(static_cast<uint64_t>(at), where);
   }
 
-  // An offset of something `bytes` long inside `room` bytes.
-  Result<uint32_t> inside(uint64_t at, uint64_t bytes, uint64_t room, const std::string& where) const {
-    if (at > room || bytes > room - at) return refuse("an offset lies outside the arena or the storage", where);
+  // An offset of something `bytes` long inside `limit` bytes.
+  Result<uint32_t> inside(uint64_t at, uint64_t bytes, uint64_t limit, const std::string& where) const {
+    if (at > limit || bytes > limit - at) return refuse("an offset lies outside the arena or the storage", where);
     return units(at, where);
   }
 
@@ -149,14 +149,14 @@ class Encoder {
     for (size_t tensor = 0; tensor < count; ++tensor) {
       const int32_t next = plan_.tensors[tensor].next;
       if (next < 0) continue;
-      const auto heir = static_cast<size_t>(next);
-      if (heir >= count || heir == tensor || pair_[heir] != PT_NOWHERE || pair_[tensor] != PT_NOWHERE)
+      const auto successor = static_cast<size_t>(next);
+      if (successor >= count || successor == tensor || pair_[successor] != PT_NOWHERE || pair_[tensor] != PT_NOWHERE)
         return refuse("a successor does not exist, or has two roles", tensor_name(tensor));
-      if (plan_.tensors[tensor].bytes != plan_.tensors[heir].bytes)
+      if (plan_.tensors[tensor].bytes != plan_.tensors[successor].bytes)
         return refuse("a tensor and its successor differ in size", tensor_name(tensor));
-      pair_[tensor] = static_cast<uint32_t>(heir);
-      pair_[heir] = static_cast<uint32_t>(tensor);
-      is_successor_[heir] = true;
+      pair_[tensor] = static_cast<uint32_t>(successor);
+      pair_[successor] = static_cast<uint32_t>(tensor);
+      is_successor_[successor] = true;
     }
     return {};
   }
@@ -169,8 +169,8 @@ class Encoder {
       return refuse("a tensor lives in storage and has no slot", where);
     if ((tensor.home == Home::kRom) != (tensor.rom_at >= 0))
       return refuse("a tensor has an offset in ROM if and only if it lives there", where);
-    const auto fits = [&](int64_t at, uint64_t room) {
-      return at < 0 || (static_cast<uint64_t>(at) <= room && tensor.bytes <= room - static_cast<uint64_t>(at));
+    const auto fits = [&](int64_t at, uint64_t limit) {
+      return at < 0 || (static_cast<uint64_t>(at) <= limit && tensor.bytes <= limit - static_cast<uint64_t>(at));
     };
     if (!fits(tensor.ram_at, plan_.arena_bytes) || !fits(tensor.storage_at, plan_.storage_bytes))
       return refuse("a tensor lies outside the arena or the storage", where);

@@ -64,7 +64,8 @@ class Compiler {
       by_name_.emplace(value.name, binary_.tensors.size());
       if (entry.home == problem::Home::kRom) entry.rom_at = next_in_rom(entry);
     }
-    if (const int32_t heir = known_heir(tensor); heir >= 0) return share(tensor, static_cast<size_t>(heir), entry);
+    if (const int32_t successor = known_successor(tensor); successor >= 0)
+      return share(tensor, static_cast<size_t>(successor), entry);
     tensor_index_[tensor] = static_cast<uint32_t>(binary_.tensors.size());
     reserve(entry);
     binary_.tensors.push_back(std::move(entry));
@@ -107,7 +108,7 @@ class Compiler {
   }
 
   // What several programs update has one successor in all of them. -1: no earlier program made it.
-  int32_t known_heir(size_t tensor) const {
+  int32_t known_successor(size_t tensor) const {
     if (predecessor_[tensor] < 0) return -1;
     return binary_.tensors[tensor_index_[static_cast<size_t>(predecessor_[tensor])]].next;
   }

@@ -23,7 +23,7 @@ size_t at(int32_t id) {
 }
 
 // What of the forward graph takes part.
-struct Reach {
+struct Activity {
   std::vector<char> active;      // by value: a trainable parameter, or computed from one
   std::vector<char> from_input;  // by value: changes with the batch
   std::vector<char> ops;         // by op: the loss depends on an active output of it
@@ -33,46 +33,46 @@ bool any_of_inputs(const Op& op, const std::vector<char>& property) {
   return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[at(input)] != 0; });
 }
 
-void mark_upwards(const Graph& graph, Reach& reach) {
+void mark_upwards(const Graph& graph, Activity& activity) {
   for (size_t id = 0; id < graph.values.size(); ++id) {
     const ir::Value& value = graph.values[id];
-    reach.active[id] = value.role == ir::Role::kParameter && value.trainable && ir::is_float(value.type.dtype);
-    reach.from_input[id] = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
+    activity.active[id] = value.role == ir::Role::kParameter && value.trainable && ir::is_float(value.type.dtype);
+    activity.from_input[id] = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
   }
   for (const Op& op : graph.ops) {
-    const bool active = any_of_inputs(op, reach.active), from_input = any_of_inputs(op, reach.from_input);
+    const bool active = any_of_inputs(op, activity.active), from_input = any_of_inputs(op, activity.from_input);
     for (const ValueId output : op.outputs) {
-      reach.active[at(output)] = active && ir::is_float(graph.value(output).type.dtype);
-      reach.from_input[at(output)] = from_input;
+      activity.active[at(output)] = active && ir::is_float(graph.value(output).type.dtype);
+      activity.from_input[at(output)] = from_input;
     }
   }
 }
 
-void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses, Reach& reach) {
+void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses, Activity& activity) {
   std::vector<char> needed(graph.values.size(), 0);
-  for (const WeightedLoss& root : losses) needed[at(root.loss)] = reach.active[at(root.loss)];
+  for (const WeightedLoss& root : losses) needed[at(root.loss)] = activity.active[at(root.loss)];
   for (size_t id = graph.ops.size(); id-- > 0;) {
     const Op& op = graph.ops[id];
-    reach.ops[id] =
+    activity.ops[id] =
         std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return needed[at(output)] != 0; });
-    if (!reach.ops[id]) continue;
-    for (const ValueId input : op.inputs) needed[at(input)] |= reach.active[at(input)];
+    if (!activity.ops[id]) continue;
+    for (const ValueId input : op.inputs) needed[at(input)] |= activity.active[at(input)];
   }
 }
 
-Reach reach_of(const Graph& graph, const std::vector<WeightedLoss>& losses) {
-  Reach reach{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
-              std::vector<char>(graph.ops.size(), 0)};
-  mark_upwards(graph, reach);
-  mark_downwards(graph, losses, reach);
-  return reach;
+Activity activity_of(const Graph& graph, const std::vector<WeightedLoss>& losses) {
+  Activity activity{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0),
+                    std::vector<char>(graph.ops.size(), 0)};
+  mark_upwards(graph, activity);
+  mark_downwards(graph, losses, activity);
+  return activity;
 }
 
-Result<void> check_gradients_exist(const Graph& graph, const Reach& reach) {
+Result<void> check_gradients_exist(const Graph& graph, const Activity& activity) {
   std::vector<std::string> missing;
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const Op& op = graph.ops[id];
-    if (!reach.ops[id] || ir::op_def(op.kind).gradient != nullptr) continue;
+    if (!activity.ops[id] || ir::op_def(op.kind).gradient != nullptr) continue;
     missing.push_back(fmt::format("'{}' ({})", op.name, ir::name_of(op.kind)));
   }
   if (missing.empty()) return {};
@@ -83,17 +83,17 @@ Result<void> check_gradients_exist(const Graph& graph, const Reach& reach) {
 
 class Sweep {
  public:
-  Sweep(ir::Builder& builder, Reach reach, const OnGradient& on_gradient)
+  Sweep(ir::Builder& builder, Activity activity, const OnGradient& on_gradient)
       : builder_(builder),
-        reach_(std::move(reach)),
+        activity_(std::move(activity)),
         on_gradient_(on_gradient),
-        shared_(builder.graph(), reach_.ops, reach_.active),
+        shared_(builder.graph(), activity_.ops, activity_.active),
         first_new_(builder.graph().values.size()),
         gradient_(first_new_, kNone),
         readers_(first_new_, 0) {
     const Graph& graph = builder.graph();
     for (size_t id = 0; id < graph.ops.size(); ++id) {
-      if (!reach_.ops[id]) continue;
+      if (!activity_.ops[id]) continue;
       for (const ValueId input : active_inputs(graph.ops[id])) ++readers_[at(input)];
     }
   }
@@ -101,7 +101,7 @@ class Sweep {
   void run(const std::vector<WeightedLoss>& losses) {
     for (const WeightedLoss& root : losses) {
       weights_[root.loss] = root.weight;
-      if (reach_.active[at(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
+      if (activity_.active[at(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
     }
     while (!ready_.empty()) {
       const OpId id = ready_.rbegin()->second;
@@ -116,7 +116,7 @@ class Sweep {
 
  private:
   ir::Builder& builder_;
-  Reach reach_;
+  Activity activity_;
   const OnGradient& on_gradient_;
   SharedProducts shared_;
   size_t first_new_;
@@ -130,7 +130,7 @@ class Sweep {
   std::vector<ValueId> active_inputs(const Op& op) const {
     std::set<ValueId> inputs;
     for (const ValueId input : op.inputs) {
-      if (reach_.active[at(input)]) inputs.insert(input);
+      if (activity_.active[at(input)]) inputs.insert(input);
     }
     return {inputs.begin(), inputs.end()};
   }
@@ -139,7 +139,7 @@ class Sweep {
     const Op& op = builder_.graph().op(id);
     const bool waits =
         std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return readers_[at(output)] > 0; });
-    if (!waits) ready_.emplace(any_of_inputs(op, reach_.from_input) ? 0 : 1, id);
+    if (!waits) ready_.emplace(any_of_inputs(op, activity_.from_input) ? 0 : 1, id);
   }
 
   void complete(ValueId value) {
@@ -158,7 +158,7 @@ class Sweep {
     const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
     if (!flows && minimized == weights_.end()) return add_shared(op, kNone);
     std::vector<char> wanted;
-    for (const ValueId input : op.inputs) wanted.push_back(reach_.active[at(input)]);
+    for (const ValueId input : op.inputs) wanted.push_back(activity_.active[at(input)]);
     shared_.claim(op, wanted);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
     if (minimized != weights_.end()) backward.weight = minimized->second;
@@ -189,14 +189,14 @@ class Sweep {
 Result<void> append_backward(ir::Builder& builder, const std::vector<WeightedLoss>& losses,
                              const OnGradient& on_gradient) {
   const Graph& graph = builder.graph();
-  Reach reach = reach_of(graph, losses);
-  const auto trains = [&](const WeightedLoss& root) { return reach.active[at(root.loss)] != 0; };
+  Activity activity = activity_of(graph, losses);
+  const auto trains = [&](const WeightedLoss& root) { return activity.active[at(root.loss)] != 0; };
   if (std::none_of(losses.begin(), losses.end(), trains)) {
     return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
                 "freeze fewer parameters");
   }
-  PANTOUM_TRY(check_gradients_exist(graph, reach));
-  Sweep sweep(builder, std::move(reach), on_gradient);
+  PANTOUM_TRY(check_gradients_exist(graph, activity));
+  Sweep sweep(builder, std::move(activity), on_gradient);
   sweep.run(losses);
   if (builder.error()) return Failure(*builder.error());
   return {};

@@ -11,9 +11,58 @@ using ir::Op;
 using ir::Shape;
 using ir::ValueId;
 
-class RowWise {
+// Element by element, of one input. why: two lists of kinds, which share no entry.
+bool is_unary(Kind kind) {
+  switch (kind) {
+    case Kind::k_relu:
+    case Kind::k_leaky_relu:
+    case Kind::k_sigmoid:
+    case Kind::k_tanh:
+    case Kind::k_gelu:
+    case Kind::k_erf:
+    case Kind::k_sqrt:
+    case Kind::k_exp:
+    case Kind::k_log:
+    case Kind::k_neg:
+    case Kind::k_scale:
+    case Kind::k_cast:
+    case Kind::k_alias:
+    case Kind::k_abs:
+    case Kind::k_sign:
+    case Kind::k_round:
+    case Kind::k_sin:
+    case Kind::k_cos:
+    case Kind::k_elu:
+    case Kind::k_softplus:
+    case Kind::k_clip:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Element by element, of inputs that broadcast. why: as is_unary.
+bool is_broadcast(Kind kind) {
+  switch (kind) {
+    case Kind::k_add:
+    case Kind::k_sub:
+    case Kind::k_mul:
+    case Kind::k_div:
+    case Kind::k_pow:
+    case Kind::k_expand:
+    case Kind::k_maximum:
+    case Kind::k_minimum:
+    case Kind::k_compare:
+    case Kind::k_where:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class BatchIndependence {
  public:
-  RowWise(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch)
+  BatchIndependence(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch)
       : graph_(graph), op_(op), changes_(changes), batch_(batch) {}
 
   bool holds() const {
@@ -73,40 +122,9 @@ class RowWise {
   }
 
   [[nodiscard]] bool by_kind() const {
+    if (is_unary(op_.kind)) return true;
+    if (is_broadcast(op_.kind)) return operands_in_step();
     switch (op_.kind) {
-      case Kind::k_relu:
-      case Kind::k_leaky_relu:
-      case Kind::k_sigmoid:
-      case Kind::k_tanh:
-      case Kind::k_gelu:
-      case Kind::k_erf:
-      case Kind::k_sqrt:
-      case Kind::k_exp:
-      case Kind::k_log:
-      case Kind::k_neg:
-      case Kind::k_scale:
-      case Kind::k_cast:
-      case Kind::k_alias:
-      case Kind::k_abs:
-      case Kind::k_sign:
-      case Kind::k_round:
-      case Kind::k_sin:
-      case Kind::k_cos:
-      case Kind::k_elu:
-      case Kind::k_softplus:
-      case Kind::k_clip:
-        return true;
-      case Kind::k_add:
-      case Kind::k_sub:
-      case Kind::k_mul:
-      case Kind::k_div:
-      case Kind::k_pow:
-      case Kind::k_expand:
-      case Kind::k_maximum:
-      case Kind::k_minimum:
-      case Kind::k_compare:
-      case Kind::k_where:
-        return operands_in_step();
       case Kind::k_concat:
         return attribute(0) > 0 && operands_in_step();
       case Kind::k_matmul:
@@ -144,8 +162,8 @@ class RowWise {
 
 }  // namespace
 
-bool is_row_wise(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch) {
-  return RowWise(graph, op, changes, batch).holds();
+bool is_batch_independent(const Graph& graph, const Op& op, const std::vector<char>& changes, int64_t batch) {
+  return BatchIndependence(graph, op, changes, batch).holds();
 }
 
 }  // namespace pantoum::autodiff

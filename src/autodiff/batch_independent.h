@@ -10,8 +10,8 @@ namespace pantoum::autodiff {
 // Of each output: is its row (dimension 0, of `batch` rows) made from the same rows of the operands that
 // `changes` (by value: with the batch), and from nothing else that differs from row to row? Kernels add up in a fixed
 // order that depends on shapes alone, so that such a row has the same bits wherever in a batch its sample stands.
-// Kinds that are not known here are not row-wise.
-[[nodiscard]] bool is_row_wise(const ir::Graph& graph, const ir::Op& op, const std::vector<char>& changes,
-                               int64_t batch);
+// Kinds that are not known here are not batch independent.
+[[nodiscard]] bool is_batch_independent(const ir::Graph& graph, const ir::Op& op, const std::vector<char>& changes,
+                                        int64_t batch);
 
 }  // namespace pantoum::autodiff

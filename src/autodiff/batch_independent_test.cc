@@ -1,4 +1,4 @@
-// What is called row-wise is so, bit for bit: every operator's cases with the rows of a batch in another order.
+// What is called batch independent is so, bit for bit: every operator's cases with the rows of a batch in another order.
 #include "autodiff/batch_independent.h"
 
 #include <gtest/gtest.h>
@@ -90,7 +90,7 @@ std::vector<GradientCase> large_cases() {
   return cases;
 }
 
-// Tries every set of operands that change with the batch; the number of those for which the op is row-wise.
+// Tries every set of operands that change with the batch; the number of those for which the op is batch independent.
 int check(const Graph& graph, const Op& op, const ir::Evaluated& made) {
   int found = 0;
   std::vector<Bytes> operands;
@@ -101,7 +101,7 @@ int check(const Graph& graph, const Op& op, const ir::Evaluated& made) {
     std::vector<char> changes(graph.values.size(), 0);
     for (size_t input = 0; input < op.inputs.size(); ++input)
       if ((set >> input & 1U) != 0) changes[static_cast<size_t>(op.inputs[input])] = 1;
-    if (!is_row_wise(graph, op, changes, batch)) continue;
+    if (!is_batch_independent(graph, op, changes, batch)) continue;
     ++found;
     std::vector<Bytes> moved = operands;
     for (size_t input = 0; input < op.inputs.size(); ++input)
@@ -111,7 +111,7 @@ int check(const Graph& graph, const Op& op, const ir::Evaluated& made) {
   return found;
 }
 
-TEST(RowWise, WhatIsCalledSoIsSoForEveryOperator) {
+TEST(BatchIndependent, WhatIsCalledSoIsSoForEveryOperator) {
   std::set<Kind> covered;
   std::vector<GradientCase> cases = gradient_cases();
   for (GradientCase& more : large_cases()) cases.push_back(std::move(more));
@@ -131,7 +131,7 @@ TEST(RowWise, WhatIsCalledSoIsSoForEveryOperator) {
     EXPECT_TRUE(covered.contains(kind)) << ir::name_of(kind);
 }
 
-TEST(RowWise, WhatMixesSamplesIsNot) {
+TEST(BatchIndependent, WhatMixesSamplesIsNot) {
   Graph graph;
   CaseBuilder c(graph, 1);
   const ValueId x = c.parameter({4, 6}), w = c.parameter({4, 4}), v = c.parameter({6, 6}), b = c.parameter({4, 6});
@@ -147,7 +147,7 @@ TEST(RowWise, WhatMixesSamplesIsNot) {
   changes[static_cast<size_t>(x)] = 1;
   for (const ValueId value : made) {
     const Op& op = graph.op(graph.value(value).producer);
-    EXPECT_FALSE(is_row_wise(graph, op, changes, 4)) << op.name << " " << ir::name_of(op.kind);
+    EXPECT_FALSE(is_batch_independent(graph, op, changes, 4)) << op.name << " " << ir::name_of(op.kind);
   }
 }
 

@@ -23,7 +23,7 @@ size_t at(int32_t id) {
 }
 
 // By value.
-struct Reach {
+struct FixedValues {
   std::vector<char> changes;  // with the batch
   std::vector<char> fixed;    // known before training, row by row where it changes
   std::vector<std::string> hindrances;
@@ -36,45 +36,45 @@ std::string why_not(const Op& op) {
   return fmt::format("'{}' ({}) does not work on each sample by itself", op.name, ir::name_of(op.kind));
 }
 
-Reach reach_of(const Graph& graph, int64_t batch) {
-  Reach reach{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0), {}};
+FixedValues fixed_values(const Graph& graph, int64_t batch) {
+  FixedValues values{std::vector<char>(graph.values.size(), 0), std::vector<char>(graph.values.size(), 0), {}};
   for (size_t id = 0; id < graph.values.size(); ++id) {
     const Value& value = graph.values[id];
     if (value.producer != kNone) continue;
-    reach.changes[id] = value.role == ir::Role::kInput;
+    values.changes[id] = value.role == ir::Role::kInput;
     const bool has_rows = !value.type.shape.empty() && value.type.shape[0] == batch;
-    reach.fixed[id] = !value.trainable && value.next == kNone && (has_rows || !reach.changes[id]);
+    values.fixed[id] = !value.trainable && value.next == kNone && (has_rows || !values.changes[id]);
   }
   for (const Op& op : graph.ops) {
     const auto all = [&](const std::vector<char>& property) {
       return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[at(input)] != 0; });
     };
     const bool changes =
-        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return reach.changes[at(input)] != 0; });
-    const bool from_fixed = all(reach.fixed);
-    const bool fixed = from_fixed && (changes ? is_row_wise(graph, op, reach.changes, batch) : op.recompute);
-    if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) reach.hindrances.push_back(why_not(op));
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return values.changes[at(input)] != 0; });
+    const bool from_fixed = all(values.fixed);
+    const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch) : op.recompute);
+    if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) values.hindrances.push_back(why_not(op));
     for (size_t output = 0; output < op.outputs.size(); ++output) {
       const bool has_rows = op.kind != Kind::k_layer_norm || output == 0;  // its statistics are one for each row of it
-      reach.changes[at(op.outputs[output])] = changes;
-      reach.fixed[at(op.outputs[output])] = fixed && has_rows;
+      values.changes[at(op.outputs[output])] = changes;
+      values.fixed[at(op.outputs[output])] = fixed && has_rows;
     }
   }
-  return reach;
+  return values;
 }
 
-bool is_ahead(const Reach& reach, ValueId value) {
-  return reach.fixed[at(value)] != 0 && reach.changes[at(value)] != 0;
+bool is_ahead(const FixedValues& values, ValueId value) {
+  return values.fixed[at(value)] != 0 && values.changes[at(value)] != 0;
 }
 
 // What the rest reads of it, above aliases, which cost nothing.
-std::set<ValueId> features_of(const Graph& graph, const Reach& reach) {
+std::set<ValueId> features_of(const Graph& graph, const FixedValues& values) {
   std::set<ValueId> features;
   const auto read = [&](ValueId value) {
-    if (is_ahead(reach, value)) features.insert(ir::root_of(graph, value));
+    if (is_ahead(values, value)) features.insert(ir::root_of(graph, value));
   };
   for (const Op& op : graph.ops)
-    if (!is_ahead(reach, op.outputs[0]))
+    if (!is_ahead(values, op.outputs[0]))
       for (const ValueId input : op.inputs) read(input);
   for (const ValueId output : graph.outputs) read(output);
   return features;
@@ -93,14 +93,14 @@ Graph backbone_of(const Graph& forward, const std::set<ValueId>& features) {
   return graph;
 }
 
-Graph head_of(const Graph& forward, const Reach& reach, const std::set<ValueId>& features) {
+Graph head_of(const Graph& forward, const FixedValues& values, const std::set<ValueId>& features) {
   Graph graph = forward;
   graph.inputs.assign(features.begin(), features.end());
   std::vector<Op> kept;
   std::vector<ir::OpId> moved(forward.ops.size(), kNone);
   for (size_t id = 0; id < forward.ops.size(); ++id) {
     const Op& op = forward.ops[id];
-    if (is_ahead(reach, op.outputs[0]) && op.kind != Kind::k_alias) continue;
+    if (is_ahead(values, op.outputs[0]) && op.kind != Kind::k_alias) continue;
     moved[id] = static_cast<ir::OpId>(kept.size());
     kept.push_back(op);
   }
@@ -122,15 +122,15 @@ Result<FeatureCut> cut_features(const Graph& forward) {
   const int64_t batch = forward.value(forward.inputs.front()).type.shape.empty()
                             ? 0
                             : forward.value(forward.inputs.front()).type.shape.front();
-  const Reach reach = reach_of(forward, batch);
-  const std::set<ValueId> features = features_of(forward, reach);
+  const FixedValues values = fixed_values(forward, batch);
+  const std::set<ValueId> features = features_of(forward, values);
   const bool any = std::any_of(features.begin(), features.end(),
                                [&](ValueId feature) { return forward.value(feature).producer != kNone; });
   if (!any)
     return fail("E0123", "no feature can be computed ahead: training begins at the model's inputs", "--feature-cache",
-                "freeze the backbone with --freeze, and its batch norms with --freeze-stats", reach.hindrances);
-  FeatureCut cut{backbone_of(forward, features), head_of(forward, reach, features)};
-  for (const std::string& hindrance : reach.hindrances) cut.head.notes.push_back("features end where " + hindrance);
+                "freeze the backbone with --freeze, and its batch norms with --freeze-stats", values.hindrances);
+  FeatureCut cut{backbone_of(forward, features), head_of(forward, values, features)};
+  for (const std::string& hindrance : values.hindrances) cut.head.notes.push_back("features end where " + hindrance);
   return cut;
 }
 

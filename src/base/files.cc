@@ -1,6 +1,8 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +47,18 @@ Result<void> write_through(const std::string& path, std::string_view contents) {
   return written;
 }
 
+// A new file under a name that nobody can foresee, which `name` becomes; -1: errno has the reason.
+int create_beside(const std::string& path, std::string& name) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) return -1;
+    name = fmt::format("{}.part-{:016x}", path, random);
+    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
 }  // namespace
 
 bool is_special_file(const std::string& path) {
@@ -79,8 +93,8 @@ Result<std::string> read_file(const std::string& path) {
 
 Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
   if (is_special_file(path)) return write_through(path, contents);
-  const std::string temporary = path + ".part" + std::to_string(::getpid());
-  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  std::string temporary;
+  const int file = create_beside(path, temporary);
   if (file < 0) return write_failure(path, reason());
   Result<void> written = write_and_flush(file, contents, path);
   if (::close(file) != 0 && written) written = write_failure(path, reason());

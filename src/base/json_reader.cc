@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 
 namespace pantoum::base {
@@ -77,22 +79,29 @@ Result<nlohmann::json> parse_json(std::string_view text, const std::string& code
   }
 }
 
-bool JsonNode::object(std::initializer_list<const char*> known) const {
-  if (value_ == nullptr) return false;
-  if (!value_->is_object()) {
-    error(fmt::format("must be an object, not {}", kind(*value_)));
-    return false;
-  }
+template <class Names>
+bool JsonNode::has_only(const Names& known) const {
+  if (!is_object()) return false;
   for (const auto& entry : value_->items()) {
     const std::string& key = entry.key();
-    if (key.starts_with("x-")) continue;
-    bool found = false;
-    for (const char* name : known) found = found || key == name;
-    if (found) continue;
+    if (key.starts_with("x-") || std::find(known.begin(), known.end(), key) != known.end()) continue;
     error(fmt::format("the key \"{}\" is not known here", key), "remove it, or begin its name with x-");
     return false;
   }
   return true;
+}
+
+bool JsonNode::object(std::initializer_list<const char*> known) const {
+  return has_only(known);
+}
+
+bool JsonNode::object(const std::vector<std::string>& known) const {
+  return has_only(known);
+}
+
+bool JsonNode::is_object() const {
+  if (value_ != nullptr && !value_->is_object()) error(fmt::format("must be an object, not {}", kind(*value_)));
+  return value_ != nullptr && value_->is_object();
 }
 
 bool JsonNode::has(const char* key) const {
@@ -139,6 +148,10 @@ std::vector<std::pair<int64_t, int64_t>> JsonNode::integers_by_id() const {
     entries.emplace_back(id, node.integer(0, kLargestInteger));
   }
   return entries;
+}
+
+bool JsonNode::null() const {
+  return value_ != nullptr && value_->is_null();
 }
 
 int64_t JsonNode::integer(int64_t least, int64_t most) const {

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,13 +36,15 @@ class JsonNode {
 
   // An object with none but the `known` keys (and "x-..." ones), or an error.
   bool object(std::initializer_list<const char*> known) const;
+  bool object(const std::vector<std::string>& known) const;
+  [[nodiscard]] bool is_object() const;  // whatever its keys are, or an error
   [[nodiscard]] bool has(const char* key) const;
   [[nodiscard]] JsonNode need(const char* key) const;  // missing: an error
   [[nodiscard]] JsonNode item(size_t index) const;     // of an array
   [[nodiscard]] size_t array() const;                  // how many items; no array: an error, 0
   [[nodiscard]] std::vector<std::pair<int64_t, int64_t>> integers_by_id() const;  // {"3": 17}
 
-  [[nodiscard]] bool null() const { return value_ != nullptr && value_->is_null(); }
+  [[nodiscard]] bool null() const;
   [[nodiscard]] int64_t integer(int64_t least, int64_t most) const;
   [[nodiscard]] double number(double least, double most) const;
   [[nodiscard]] bool boolean() const;
@@ -55,6 +57,8 @@ class JsonNode {
   [[nodiscard]] std::string path() const;
 
  private:
+  template <class Names>
+  [[nodiscard]] bool has_only(const Names& known) const;
   JsonNode(const nlohmann::json* value, const JsonNode* parent, const char* key, size_t index)
       : value_(value), errors_(parent->errors_), parent_(parent), key_(key), index_(index) {}
 

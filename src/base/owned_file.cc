@@ -90,6 +90,8 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
     if (descriptor < 0) return write_failure(path, reason());
     return AtomicFile(OwnedFile(descriptor, path, 0), path);
   }
+  // why: the name can be foreseen, because it is the lock: two writers of one path meet at it. No link is followed, and
+  // what stands there is written only under the lock.
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);

@@ -14,16 +14,29 @@
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
 #include "testing/random_case.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::check {
 namespace {
 
 #ifdef PANTOUM_SANITIZER
-constexpr int kCases = 2000;
+constexpr int kDefaultCases = 2000;
 #else
-constexpr int kCases = 10000;
+constexpr int kDefaultCases = 10000;
 #endif
 constexpr int kPortion = 500;
+
+// PANTOUM_AGREEMENT_CASES asks for more of them, in whole portions.
+int cases() {
+  const char* asked = std::getenv("PANTOUM_AGREEMENT_CASES");
+  return asked == nullptr ? kDefaultCases : std::max(1, std::atoi(asked) / kPortion) * kPortion;
+}
+
+// What is said of the plan's file.
+Result<Found> judge(const std::string& text, std::vector<Span>* spans = nullptr) {
+  PANTOUM_ASSIGN(const problem::Plan plan, problem::parse_plan(text, "case"));
+  return replay(plan.graph, plan, plan.question, spans);
+}
 
 // What a case has of each feature; a feature that never turns up would be compared by nobody.
 void count_features(const RandomCase& random, const Result<Found>& found, std::map<std::string, int>& counts) {
@@ -55,15 +68,22 @@ void count_features(const RandomCase& random, const Result<Found>& found, std::m
   }
 }
 
-// Walks the stream of a valid plan: takeovers, rewrites in place, waits for transfers in flight.
-void count_moments(const problem::Plan& plan, std::map<std::string, int>& counts) {
+// Walks the stream of a valid plan: takeovers, recomputations in place, waits for transfers in flight.
+void count_moments(const problem::Plan& plan, const std::vector<Span>& spans, std::map<std::string, int>& counts) {
   std::map<int64_t, const problem::Op*> op_of;
   std::map<int64_t, int64_t> held = plan.initial;
   std::map<int64_t, size_t> paged_out_at;
+  std::map<int64_t, double> written_s;
   for (const problem::Op& op : plan.graph.ops) op_of[op.id] = &op;
   for (size_t index = 0; index < plan.instructions.size(); ++index) {
     const problem::Instruction& step = plan.instructions[index];
-    if (step.what == problem::Do::kPageOut) paged_out_at[step.subject] = index;
+    if (step.what == problem::Do::kPageOut) {
+      paged_out_at[step.subject] = index;
+      written_s[step.subject] = spans[index].end_s;
+    }
+    const auto waits_for_write = [&](int64_t tensor) {
+      return written_s.contains(tensor) && written_s[tensor] > spans[index].issue_s;
+    };
     if (step.what == problem::Do::kFree) {
       counts["freed while written"] += paged_out_at.contains(step.subject) && paged_out_at[step.subject] + 1 == index;
       held.erase(step.subject);
@@ -82,11 +102,13 @@ void count_moments(const problem::Plan& plan, std::map<std::string, int>& counts
     counts["writes a part"] += choice.writes.size() < op.outputs.size();
     for (size_t output = 0; output < choice.writes.size(); ++output) {
       const int64_t tensor = op.outputs[static_cast<size_t>(choice.writes[output])];
-      counts["rewritten in place"] += held.contains(tensor);
+      counts["recomputed in place"] += held.contains(tensor);
+      counts["recomputed in place, waits for a page_out"] += held.contains(tensor) && waits_for_write(tensor);
       for (const auto& [out, in] : choice.overwrites) {
         const int64_t source = op.inputs[static_cast<size_t>(in)];
-        counts["taken over"] +=
-            out == choice.writes[output] && held.contains(source) && held[source] == step.at[output];
+        const bool taken = out == choice.writes[output] && held.contains(source) && held[source] == step.at[output];
+        counts["taken over"] += taken;
+        counts["taken over, waits for a page_out"] += taken && waits_for_write(source);
       }
       held[tensor] = step.at[output];
     }
@@ -95,23 +117,33 @@ void count_moments(const problem::Plan& plan, std::map<std::string, int>& counts
 
 class Agreement : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("pantoum_agreement_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
+  // Empty: it cannot be run here.
+  static std::filesystem::path reference_checker() {
+    std::filesystem::path checker = std::filesystem::path(PANTOUM_SOURCE_DIR) / "../shared/tools/check_plan.py";
+    const bool runs = std::filesystem::exists(checker) && std::system("python3 -c '' >/dev/null 2>&1") == 0;
+    return runs ? checker : std::filesystem::path();
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   void write(const RandomCase& random, int number, std::ofstream& list) const {
-    nlohmann::ordered_json json = artifact::to_json(random.plan);
+    nlohmann::ordered_json json = problem::to_json(random.plan);
     const std::string graph_path = write_text("g" + std::to_string(number % kPortion), json["graph"].dump());
     json.erase("graph");
     list << graph_path << " " << write_text("p" + std::to_string(number % kPortion), json.dump()) << "\n";
   }
 
+  std::string write_text(const std::string& name, const std::string& text) const {
+    const std::string path = (folder_.path() / name).string();
+    std::ofstream file(path);
+    file << text;
+    file.close();
+    EXPECT_TRUE(file.good()) << "cannot write " << path << "; is the disk full?";
+    return path;
+  }
+
   // One verdict, a line of JSON, for each of the cases [first, last).
   std::vector<nlohmann::json> reference_verdicts(const std::filesystem::path& checker, int first, int last) const {
-    const std::string list_path = (folder_ / "list").string();
-    const std::string verdicts_path = (folder_ / "verdicts").string();
+    const std::string list_path = (folder_.path() / "list").string();
+    const std::string verdicts_path = (folder_.path() / "verdicts").string();
     std::ofstream list(list_path);
     for (int number = first; number < last; ++number) write(random_case(static_cast<uint64_t>(number)), number, list);
     list.close();
@@ -126,16 +158,7 @@ class Agreement : public testing::Test {
   }
 
  private:
-  std::string write_text(const std::string& name, const std::string& text) const {
-    const std::string path = (folder_ / name).string();
-    std::ofstream file(path);
-    file << text;
-    file.close();
-    EXPECT_TRUE(file.good()) << "cannot write " << path << "; is the disk full?";
-    return path;
-  }
-
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 void expect_same(const Found& ours, const nlohmann::json& theirs, int number) {
@@ -154,34 +177,58 @@ void expect_same(const Found& ours, const nlohmann::json& theirs, int number) {
 }
 
 TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlans) {
-  const std::filesystem::path checker = std::filesystem::path(PANTOUM_SOURCE_DIR) / "../shared/tools/check_plan.py";
-  if (!std::filesystem::exists(checker)) GTEST_SKIP() << "no ../shared/tools/check_plan.py";
-  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
+  const std::filesystem::path checker = reference_checker();
+  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
   // In portions that overwrite one another's files: ten thousand pairs at once are too much for a small /tmp.
-  for (int first = 0; first < kCases; first += kPortion) {
+  int valid = 0;
+  for (int first = 0; first < cases(); first += kPortion) {
     const std::vector<nlohmann::json> verdicts = reference_verdicts(checker, first, first + kPortion);
     ASSERT_EQ(verdicts.size(), static_cast<size_t>(kPortion));
     for (int number = first; number < first + kPortion; ++number) {
       const nlohmann::json& theirs = verdicts[static_cast<size_t>(number - first)];
-      const RandomCase random = random_case(static_cast<uint64_t>(number));
-      const Result<Found> mine = replay(random.plan.graph, random.plan);
+      const Result<Found> mine = judge(problem::to_json(random_case(static_cast<uint64_t>(number)).plan).dump());
       ASSERT_EQ(mine.has_value(), theirs["valid"].get<bool>())
           << number << theirs.dump() << (mine ? "" : to_text(mine.error()));
       if (mine) expect_same(*mine, theirs, number);
+      valid += mine ? 1 : 0;
+    }
+  }
+  RecordProperty("cases", cases());
+  RecordProperty("valid", valid);
+}
+
+TEST_F(Agreement, WithTheReferenceCheckerThatAPlanHasABudgetWhateverTheCallersIs) {
+  const std::filesystem::path checker = reference_checker();
+  if (checker.empty()) GTEST_SKIP() << "no python3, or no ../shared/tools/check_plan.py";
+  for (int number = 0; number < 20; ++number) {
+    problem::Plan plan = random_case(static_cast<uint64_t>(number)).plan;
+    plan.question.budget.reset();
+    nlohmann::ordered_json json = problem::to_json(plan);
+    for (const bool erased : {false, true}) {
+      if (erased) json.erase("budget_bytes");
+      const Result<Found> mine = judge(json.dump());
+      ASSERT_FALSE(mine.has_value());
+      EXPECT_EQ(mine.error().code, "E0230");
+      const std::string paths =
+          "'" + write_text("graph", json["graph"].dump()) + "' '" + write_text("plan", json.dump()) + "'";
+      EXPECT_NE(std::system(("python3 '" + checker.string() + "' " + paths + " --ram 1000000000 >/dev/null").c_str()),
+                0);
     }
   }
 }
 
 TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
   std::map<std::string, int> counts;
-  for (int number = 0; number < kCases; ++number) {
+  for (int number = 0; number < cases(); ++number) {
     const RandomCase random = random_case(static_cast<uint64_t>(number));
-    const Result<Found> found = replay(random.plan.graph, random.plan);
+    std::vector<Span> spans;
+    const Result<Found> found = judge(problem::to_json(random.plan).dump(), &spans);
     count_features(random, found, counts);
-    if (found) count_moments(random.plan, counts);
+    if (found) count_moments(random.plan, spans, counts);
   }
-  EXPECT_GT(counts["valid"], kCases * 2 / 5);
-  EXPECT_LT(counts["valid"], kCases * 3 / 5);
+  for (const auto& [feature, count] : counts) RecordProperty(feature, count);
+  EXPECT_GT(counts["valid"], cases() * 2 / 5);
+  EXPECT_LT(counts["valid"], cases() * 3 / 5);
   for (const char* feature : {"pager none",
                               "pager sync",
                               "pager async",
@@ -190,6 +237,8 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
                               "staging",
                               "blocks",
                               "alignment",
+                              "broken E0221",
+                              "broken E0230",
                               "broken E0801",
                               "broken E0802",
                               "broken E0803",
@@ -209,8 +258,10 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
                               "workspace",
                               "reads a part",
                               "writes a part",
-                              "rewritten in place",
+                              "recomputed in place",
+                              "recomputed in place, waits for a page_out",
                               "taken over",
+                              "taken over, waits for a page_out",
                               "mutation none",
                               "mutation drop",
                               "mutation duplicate",
@@ -229,8 +280,10 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
                               "mutation prediction",
                               "mutation bound",
                               "mutation free early",
-                              "mutation page late"})
-    EXPECT_GE(counts[feature], kCases / 200) << feature;
+                              "mutation page late",
+                              "mutation pin",
+                              "mutation no budget"})
+    EXPECT_GE(counts[feature], cases() / 200) << feature;
 }
 
 TEST(RandomGraphs, AreGraphsWhateverTheOptions) {

@@ -9,7 +9,7 @@
 
 namespace pantoum::check {
 
-struct Block {  // a tensor's stay
+struct Block {  // a tensor's allocation
   int64_t at = 0, size = 0;
   double ready_s = 0;  // the bytes are valid from then on
   double busy_s = 0;   // the last use of the bytes ends then

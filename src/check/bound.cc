@@ -14,7 +14,27 @@ namespace {
 
 using problem::Certificate;
 
-// The certificate's question includes the plan's: no less RAM, no earlier deadline, the same objective and order.
+struct Freedom {
+  bool problem::Freedoms::*allowed;
+  const char *key, *does;
+};
+constexpr Freedom kFreedoms[] = {{&problem::Freedoms::paging, "paging", "page"},
+                                 {&problem::Freedoms::recomputing, "recomputing", "recompute"},
+                                 {&problem::Freedoms::in_place, "in_place", "compute in place"},
+                                 {&problem::Freedoms::reordering, "reordering", "reorder"},
+                                 {&problem::Freedoms::numerics, "numerics", "change numerics"}};
+
+// A plan that does what no plan of the certificate does may be below its bound.
+Result<void> check_freedoms(const problem::Freedoms& asked, const problem::Freedoms& of) {
+  for (const auto& [allowed, key, does] : kFreedoms)
+    if (asked.*allowed && !(of.*allowed))
+      return broken(fmt::format("is for plans that may not {}, and the plan may", does),
+                    fmt::format(".question.freedoms.{}", key));
+  return {};
+}
+
+// The certificate's question includes the plan's: no less RAM, no tighter limits, no fewer freedoms, the same objective
+// and order.
 Result<void> check_same_question(const problem::Plan& plan, const Certificate& certificate) {
   const problem::Question &asked = plan.question, &of = certificate.question;
   if (asked.objective != problem::Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
@@ -28,6 +48,7 @@ Result<void> check_same_question(const problem::Plan& plan, const Certificate& c
   if (of.energy_limit && !(asked.energy_limit && *asked.energy_limit <= *of.energy_limit))
     return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *of.energy_limit),
                   ".question.energy_limit_j");
+  PANTOUM_TRY(check_freedoms(asked.freedoms, of.freedoms));
   std::set<int64_t> computed;
   size_t next = 0;
   for (const problem::Instruction& step : plan.instructions) {

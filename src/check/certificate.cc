@@ -1,413 +1,16 @@
 #include "check/certificate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 
-#include "check/certificate_faults.h"
-#include "check/row_sums.h"
-#include "check/step_facts.h"
+#include "check/certificate_rows.h"
 
 namespace pantoum::check {
 namespace {
 
 using problem::Certificate;
-using problem::Rule;
-using Column = RowSums::Column;
-
-constexpr double kMostQuantity = 1e100;  // no sum overflows
-
-// The numbers of one row, read from the front.
-class Numbers {
- public:
-  explicit Numbers(const std::vector<int64_t>& numbers) : numbers_(numbers) {}
-
-  Result<int64_t> next(const char* what, int64_t least, int64_t end) {
-    if (at_ >= numbers_.size()) return broken(fmt::format("the {} is missing", what));
-    const int64_t number = numbers_[at_++];
-    if (number < least || number >= end) return broken(fmt::format("{} is no {}", number, what));
-    return number;
-  }
-  Result<int32_t> index(const char* what, int32_t least, int64_t end) {
-    PANTOUM_ASSIGN(const int64_t number, next(what, least, end));
-    return static_cast<int32_t>(number);
-  }
-  [[nodiscard]] bool more() const { return at_ < numbers_.size(); }
-  Result<void> done() const {
-    if (more()) return broken("the row has more numbers than its rule takes");
-    return {};
-  }
-
- private:
-  const std::vector<int64_t>& numbers_;
-  size_t at_ = 0;
-};
-
-// Bytes beside an op: the op that ends the epoch, or one that is computed again in it (`again`).
-struct Knapsack {
-  int32_t epoch = 0, op = 0;
-  bool again = false;
-  int64_t capacity = 0;
-};
-
-class Checker {
- public:
-  Checker(const problem::CostGraph& graph, const Certificate& certificate, const StepFacts& facts)
-      : facts_(facts),
-        sums_(facts, graph.device, certificate),
-        tensors_(static_cast<int64_t>(facts.tensors().size())),
-        ops_(static_cast<int64_t>(facts.ops().size())),
-        async_(graph.device.pager.mode == problem::PagerMode::kAsync),
-        full_duplex_(graph.device.pager.full_duplex),
-        may_spend_(certificate.question.energy_limit.has_value()) {}
-
-  Result<void> add(const Certificate::Row& row, double multiplier) {
-    if (!(multiplier > 0 && multiplier <= kMostQuantity))
-      return broken(fmt::format("the multiplier {} is not positive, or too large", multiplier));
-    y_ = multiplier;
-    Numbers numbers(row.of);
-    PANTOUM_TRY(add_by_rule(row.rule, numbers));
-    if (sums_.too_large()) return broken("the rows have too many terms to be checked");
-    return numbers.done();
-  }
-
-  void begin_case() { sums_.begin_case(); }
-  // A plan either does it or does not. What no plan does is no decision.
-  Result<void> check_decision(const Certificate::Decision& decision) const {
-    const int32_t index = decision.index;
-    if (decision.epoch < 0 || decision.epoch >= facts_.epochs())
-      return broken(fmt::format("{} is no epoch", decision.epoch));
-    const bool computes = decision.variable == problem::Variable::kComputed;
-    if (index < 0 || index >= (computes ? ops_ : tensors_))
-      return broken(fmt::format("{} is no {}", index, computes ? "op" : "tensor"));
-    if (decides(decision)) return {};
-    return broken(fmt::format("there is nothing to decide about {} {} in epoch {}", computes ? "op" : "tensor", index,
-                              decision.epoch));
-  }
-  void decide(const Certificate::Decision& decision, bool value) { sums_.decide(decision, value); }
-
-  [[nodiscard]] double total() const { return sums_.total(); }
-
- private:
-  [[nodiscard]] bool decides(const Certificate::Decision& decision) const {
-    switch (decision.variable) {
-      case problem::Variable::kInRam:
-        return facts_.in_ram(decision.epoch, decision.index) && !facts_.tensor(decision.index).pinned;
-      case problem::Variable::kComputed:
-        return facts_.computed(decision.epoch, decision.index);
-      case problem::Variable::kPagedIn:
-        return facts_.paged_in(decision.epoch, decision.index);
-      case problem::Variable::kPagedOut:
-        return decision.epoch == 0 && !facts_.tensor(decision.index).starts_in_aux;
-    }
-    return false;
-  }
-
-  Result<void> add_by_rule(Rule rule, Numbers& numbers) {
-    switch (rule) {
-      case Rule::kNeed:
-        return need(numbers);
-      case Rule::kDep:
-        return dep(numbers);
-      case Rule::kCarry:
-        return carry(numbers);
-      case Rule::kStored:
-        return stored(numbers);
-      case Rule::kMemory:
-        return memory(numbers);
-      case Rule::kWork:
-        sums_.add_work(y_);
-        return {};
-      case Rule::kMoveIn:
-      case Rule::kMoveOut:
-        return moves(rule == Rule::kMoveOut);
-      case Rule::kPath:
-        return path(numbers);
-      case Rule::kRounding:
-        return rounding(numbers);
-      case Rule::kCover:
-        return cover(numbers);
-      case Rule::kSpend:
-        return spend();
-      case Rule::kIssued:
-        return issued(numbers);
-      case Rule::kFlight:
-        return flight(numbers);
-      case Rule::kFlow:
-        return flow(numbers);
-    }
-    return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
-  }
-
-  Result<int32_t> epoch(Numbers& numbers, int32_t end) const { return numbers.index("epoch", 0, end); }
-  Result<int32_t> tensor(Numbers& numbers) const { return numbers.index("tensor", 0, tensors_); }
-
-  // What is in RAM in the epoch was there when it opened, was paged in, or was computed again: 1 <= S + I + R.
-  Result<void> available(int32_t epoch, int32_t tensor) {
-    if (facts_.given(epoch, epoch, tensor))
-      return broken(fmt::format("tensor {} is in RAM in epoch {} at no cost", tensor, epoch));
-    if (facts_.in_ram(epoch, tensor)) sums_.add(Column::kInRam, epoch, tensor, y_);
-    if (facts_.paged_in(epoch, tensor)) sums_.add(Column::kPagedIn, epoch, tensor, y_);
-    const int32_t maker = facts_.tensor(tensor).maker;
-    if (maker >= 0 && facts_.computed(epoch, maker)) sums_.add(Column::kComputed, epoch, maker, y_);
-    return {};
-  }
-
-  // A first computation reads it in the epoch, or it must be in RAM at the end.
-  Result<void> need(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
-    if (!facts_.needed(at, read)) return broken(fmt::format("tensor {} is not needed in epoch {}", read, at));
-    sums_.add_side(1, y_);
-    return available(at, read);
-  }
-
-  // An op that is computed again in the epoch reads it there, whatever its choice.
-  Result<void> dep(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t op, numbers.index("op", 0, ops_));
-    PANTOUM_ASSIGN(const int32_t read, tensor(numbers));
-    if (!facts_.reads(op, read)) return broken(fmt::format("not every choice of op {} reads tensor {}", op, read));
-    if (facts_.computed(at, op)) sums_.subtract(Column::kComputed, at, op, y_);
-    return available(at, read);
-  }
-
-  // What is in RAM when the next epoch opens was there during this one.
-  Result<void> carry(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
-    PANTOUM_ASSIGN(const int32_t kept, tensor(numbers));
-    if (facts_.in_ram(at + 1, kept)) sums_.subtract(Column::kInRam, at + 1, kept, y_);
-    return available(at, kept);
-  }
-
-  // What is paged in and did not start in storage was paged out.
-  Result<void> stored(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
-    if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
-    if (facts_.paged_in(at, moved)) sums_.subtract(Column::kPagedIn, at, moved, y_);
-    sums_.add_paged_out(moved, y_);
-    return {};
-  }
-
-  // What is in RAM when the next epoch opens, and is not the boundary op's, was there beside its working set.
-  Result<void> memory(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
-    sums_.add_memory(at, y_);
-    return {};
-  }
-
-  // One stream of computations, with the transfers where they block it; one channel, or one for each direction.
-  Result<void> moves(bool out) {
-    if (!async_) return broken("transfers of this pager are part of the work");
-    if (out && !full_duplex_) return broken("the pager has one channel: its moves are one row");
-    out ? sums_.add_moves_out(y_) : sums_.add_moves_in(y_);
-    return {};
-  }
-
-  // First computations, computations again, transfers and idle power cost what they cost.
-  Result<void> spend() {
-    if (!may_spend_) return broken("there is no limit on energy");
-    sums_.add_spend(y_);
-    return {};
-  }
-
-  // When an epoch's boundary op starts, the first page-out of a tensor has ended (W), or has not and the tensor was
-  // freed (F), or neither; W or F only where it is paged out.
-  Result<void> issued(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
-    PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
-    if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
-    sums_.add_paged_out(moved, y_);
-    sums_.subtract(Column::kWritten, at, moved, y_);
-    sums_.subtract(Column::kInFlight, at, moved, y_);
-    return {};
-  }
-
-  // Then, bytes that are still written out (F) are nobody else's, but of what was paged in and is not there yet: that
-  // may be on its way to them. All others are beside the op's working set.
-  Result<void> flight(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs() - 1));
-    const int32_t op = facts_.boundary_op(at);
-    ++knapsacks_;
-    for (int32_t freed = 0; freed < tensors_; ++freed)
-      if (facts_.tensor(freed).pages && !facts_.touches(op, freed) && facts_.tensor(freed).size > 0)
-        sums_.subtract(Column::kInFlight, at, freed, y_, facts_.tensor(freed).size);
-    while (numbers.more()) {
-      PANTOUM_ASSIGN(const int32_t held, item(numbers, {at, op, false, 0}));
-      const int64_t size = facts_.tensor(held).size;
-      if (size == 0) continue;
-      sums_.subtract(Column::kInRam, at + 1, held, y_, size);
-      for (int32_t before = 0; before <= at; ++before)
-        if (facts_.paged_in(before, held)) sums_.add(Column::kPagedIn, before, held, y_, size);
-    }
-    sums_.add_room(at, y_);
-    return {};
-  }
-
-  // The work up to the first epoch's boundary; then what was first computed later is written, one by one, before the
-  // other epoch's boundary op starts; then that op and the work behind it, or the page-ins behind it, one by one.
-  Result<void> flow(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t first, numbers.index("epoch of the work before", -1, facts_.epochs() - 1));
-    PANTOUM_ASSIGN(const int32_t at,
-                   numbers.index("epoch of the boundary", first < 0 ? 0 : first, facts_.epochs() - 1));
-    PANTOUM_ASSIGN(const int64_t moves, numbers.next("mark of what follows", 0, 2));
-    if (!async_) return broken("transfers of this pager are part of the work");
-    if (first == at && moves == 0) return broken("the boundary op would count twice");
-    sums_.add_flow(first, at, moves == 1, y_);
-    return {};
-  }
-
-  // The first tensor is needed in the last epoch. Each was in RAM when the first epoch opened, or was paged in since
-  // (and then paged out once), or was computed again since: then all that its op reads was in RAM too.
-  Result<void> path(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t first, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t last, numbers.index("last epoch", first, facts_.epochs()));
-    int32_t reader = -1;  // makes the tensor before this one
-    for (bool begins = true; begins || numbers.more(); begins = false) {
-      sums_.spend(last - first + 1);
-      if (sums_.too_large()) break;
-      PANTOUM_ASSIGN(const int32_t at, tensor(numbers));
-      PANTOUM_ASSIGN(const int64_t copy, numbers.next("mark of what is paged out", 0, first > 0 ? 3 : 2));
-      if (begins ? !facts_.needed(last, at) : reader < 0 || !facts_.reads(reader, at))
-        return broken(fmt::format("the path does not lead to tensor {}", at));
-      PANTOUM_TRY(step(first, last, at, copy));
-      reader = facts_.tensor(at).maker;
-    }
-    for (int32_t at = first; reader >= 0 && at <= last; ++at)
-      if (facts_.computed(at, reader)) sums_.add(Column::kComputed, at, reader, y_);
-    sums_.add_side(1, y_);
-    return {};
-  }
-
-  // S, and the sum of I or X or the copy's W and F, of one tensor of a path. W and F: the copy that is read was
-  // written, or was being written and freed, before the first epoch; or else the tensor was in RAM since then without
-  // it.
-  Result<void> step(int32_t first, int32_t last, int32_t at, int64_t copy) {
-    if (facts_.given(first, last, at))
-      return broken(fmt::format("tensor {} is in RAM in epochs {} to {} at no cost", at, first, last));
-    if (facts_.in_ram(first, at)) sums_.add(Column::kInRam, first, at, y_);
-    if (copy > 0) {
-      if (facts_.tensor(at).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", at));
-      if (copy == 1) sums_.add_paged_out(at, y_);
-      if (copy == 2 && facts_.tensor(at).pages && facts_.tensor(at).birth < first) {
-        sums_.add(Column::kWritten, first - 1, at, y_);
-        sums_.add(Column::kInFlight, first - 1, at, y_);
-      }
-      return {};
-    }
-    for (int32_t each = first; each <= last; ++each)
-      if (facts_.paged_in(each, at)) sums_.add(Column::kPagedIn, each, at, y_);
-    return {};
-  }
-
-  // The sum of w_i u_i is at most the capacity in every plan, where u_i is 1 for what is in RAM when the next epoch
-  // opens, beside the op that ends this one; or for what is in RAM all through the epoch, beside an op that is computed
-  // again in it (which counts as an item: without it, the same bytes are there when the epoch opens).
-  Result<Knapsack> knapsack(Numbers& numbers) {
-    PANTOUM_ASSIGN(const int32_t at, epoch(numbers, facts_.epochs()));
-    PANTOUM_ASSIGN(const int32_t op, numbers.index("op", -1, ops_));
-    ++knapsacks_;
-    if (op < 0) {
-      if (at + 1 == facts_.epochs()) return broken("no op ends the last epoch");
-      const int32_t ends = facts_.boundary_op(at);
-      return Knapsack{at, ends, false, facts_.capacity(at, ends) - facts_.op(ends).working_set};
-    }
-    if (!facts_.computed(at, op)) return broken(fmt::format("op {} is not computed again in epoch {}", op, at));
-    return Knapsack{at, op, true, facts_.capacity(at, op)};
-  }
-
-  Result<int32_t> item(Numbers& numbers, const Knapsack& knapsack) {
-    PANTOUM_ASSIGN(const int32_t held, tensor(numbers));
-    if (listed_[static_cast<size_t>(held)] == knapsacks_) return broken(fmt::format("tensor {} stands twice", held));
-    listed_[static_cast<size_t>(held)] = knapsacks_;
-    if (facts_.tensor(held).pinned || facts_.touches(knapsack.op, held))
-      return broken(fmt::format("tensor {} is no choice beside op {}", held, knapsack.op));
-    const bool after = knapsack.epoch + 1 < facts_.epochs() && facts_.in_ram(knapsack.epoch + 1, held);
-    if (!after && !stays_for_reader(knapsack, held))
-      return broken(fmt::format("tensor {} is not made before epoch {}", held, knapsack.epoch + 1));
-    if (knapsack.again && facts_.given(knapsack.epoch, knapsack.epoch, held))
-      return broken(fmt::format("tensor {} may come in epoch {} at no cost", held, knapsack.epoch));
-    return held;
-  }  // Read when the epoch ends, so in RAM then.
-  [[nodiscard]] bool stays_for_reader(const Knapsack& knapsack, int32_t held) const {
-    if (!knapsack.again) return false;
-    if (knapsack.epoch + 1 == facts_.epochs()) return facts_.tensor(held).ends_in_ram;
-    return facts_.reads(facts_.boundary_op(knapsack.epoch), held);
-  }
-
-  // u_i, or what is at most it: in RAM at the end of the epoch, and neither paged in nor computed again in it.
-  void pack(const Knapsack& knapsack, int32_t held, int64_t factor) {
-    if (factor == 0) return;
-    const int32_t at = knapsack.epoch, maker = facts_.tensor(held).maker;
-    if (stays_for_reader(knapsack, held))
-      sums_.add_side(factor, y_);
-    else
-      sums_.subtract(Column::kInRam, at + 1, held, y_, factor);
-    if (!knapsack.again) return;
-    if (facts_.paged_in(at, held)) sums_.add(Column::kPagedIn, at, held, y_, factor);
-    if (maker >= 0 && facts_.computed(at, maker)) sums_.add(Column::kComputed, at, maker, y_, factor);
-  }
-  void pack_op(const Knapsack& knapsack, int64_t factor) {
-    if (factor > 0) sums_.subtract(Column::kComputed, knapsack.epoch, knapsack.op, y_, factor);
-  }
-
-  // The knapsack itself, or weights and capacity divided and rounded down: the u_i are whole numbers.
-  Result<void> rounding(Numbers& numbers) {
-    PANTOUM_ASSIGN(const Knapsack beside, knapsack(numbers));
-    PANTOUM_ASSIGN(const int64_t divisor, numbers.next("divisor", 0, int64_t{1} << 61));
-    const auto divided = [&](int64_t bytes) {
-      if (divisor == 0) return bytes;
-      return bytes >= 0 ? bytes / divisor : -((divisor - 1 - bytes) / divisor);
-    };
-    if (beside.again) pack_op(beside, divided(facts_.op(beside.op).working_set));
-    while (numbers.more()) {
-      PANTOUM_ASSIGN(const int32_t held, item(numbers, beside));
-      pack(beside, held, divided(facts_.tensor(held).size));
-    }
-    sums_.add_side(-divided(beside.capacity), y_);
-    return {};
-  }
-
-  // Items that exceed the capacity together: one of them is missing; and as many others that are no lighter than any
-  // of them exceed it too.
-  Result<void> cover(Numbers& numbers) {
-    PANTOUM_ASSIGN(const Knapsack beside, knapsack(numbers));
-    PANTOUM_ASSIGN(const int64_t role, numbers.next("role of the op", 0, beside.again ? 3 : 1));
-    PANTOUM_ASSIGN(const int64_t members, numbers.next("number of tensors", 0, tensors_ + 1));
-    const int64_t own = facts_.op(beside.op).working_set;
-    int64_t weight = role == 1 ? own : 0, heaviest = weight, lightest = role == 2 ? own : INT64_MAX;
-    for (int64_t member = 0; member < members || numbers.more(); ++member) {
-      PANTOUM_ASSIGN(const int32_t held, item(numbers, beside));
-      const int64_t size = facts_.tensor(held).size;
-      if (member < members)
-        weight += size, heaviest = std::max(heaviest, size);
-      else
-        lightest = std::min(lightest, size);
-      pack(beside, held, 1);
-    }
-    if (role > 0) pack_op(beside, 1);
-    const int64_t count = members + (role == 1 ? 1 : 0);
-    if (count == 0 || weight <= beside.capacity)
-      return broken(fmt::format("the cover of {} bytes does not exceed {}", weight, beside.capacity));
-    if (lightest < heaviest)
-      return broken(fmt::format("{} bytes extend a cover whose heaviest has {}", lightest, heaviest));
-    sums_.add_side(1 - count, y_);
-    return {};
-  }
-
-  const StepFacts& facts_;
-  RowSums sums_;
-  const int64_t tensors_, ops_;
-  const bool async_, full_duplex_, may_spend_;
-  std::vector<int64_t> listed_ =
-      std::vector<int64_t>(static_cast<size_t>(tensors_), 0);  // by tensor: in which knapsack
-  int64_t knapsacks_ = 0;
-  double y_ = 0;
-};
 
 Result<void> check_question(const Certificate& certificate) {
   const auto bad = [](double seconds) { return !(seconds >= 0 && seconds <= kMostQuantity); };
@@ -423,19 +26,19 @@ Result<void> check_question(const Certificate& certificate) {
   return {};
 }
 
-Result<void> add_row(Checker& checker, const Certificate& certificate, size_t row, double multiplier) {
-  auto added = checker.add(certificate.rows[row], multiplier);
+Result<void> add_row(CertificateRows& rows, const Certificate& certificate, size_t row, double multiplier) {
+  auto added = rows.add(certificate.rows[row], multiplier);
   if (added) return {};
   Error error = std::move(added).error();
   error.where += fmt::format(".rows[{}]", row);
   return Failure(std::move(error));
 }
 
-Result<double> prove_rows(Checker& checker, const Certificate& certificate) {
+Result<double> prove_rows(CertificateRows& rows, const Certificate& certificate) {
   for (size_t row = 0; row < certificate.rows.size(); ++row)
-    PANTOUM_TRY(add_row(checker, certificate, row, certificate.rows[row].multiplier));
-  if (!std::isfinite(checker.total())) return broken("the rows bound nothing: their sum is not finite", ".rows");
-  return checker.total();
+    PANTOUM_TRY(add_row(rows, certificate, row, certificate.rows[row].multiplier));
+  if (!std::isfinite(rows.total())) return broken("the rows bound nothing: their sum is not finite", ".rows");
+  return rows.total();
 }
 
 struct Decided {
@@ -443,22 +46,22 @@ struct Decided {
   bool value = false;
 };
 
-Result<double> prove_case(Checker& checker, const Certificate& certificate, const Certificate::Case& entry,
+Result<double> prove_case(CertificateRows& rows, const Certificate& certificate, const Certificate::Case& entry,
                           const std::vector<Decided>& decided, const std::string& where) {
-  checker.begin_case();
-  for (const auto& [decision, value] : decided) checker.decide(decision, value);
+  rows.begin_case();
+  for (const auto& [decision, value] : decided) rows.decide(decision, value);
   for (const Certificate::Part& part : entry.parts) {
     if (part.row < 0 || static_cast<size_t>(part.row) >= certificate.rows.size())
       return broken(fmt::format("{} is no row", part.row), where);
-    PANTOUM_TRY(add_row(checker, certificate, static_cast<size_t>(part.row), part.multiplier));
+    PANTOUM_TRY(add_row(rows, certificate, static_cast<size_t>(part.row), part.multiplier));
   }
-  if (!std::isfinite(checker.total())) return broken("its rows bound nothing: their sum is not finite", where);
-  return checker.total();
+  if (!std::isfinite(rows.total())) return broken("its rows bound nothing: their sum is not finite", where);
+  return rows.total();
 }
 
 // Every plan decides each variable one way, so it is in exactly one of the cases that decide nothing more; what is
 // proved of all of them is the least.
-Result<double> prove_cases(Checker& checker, const Certificate& certificate) {
+Result<double> prove_cases(CertificateRows& rows, const Certificate& certificate) {
   for (const Certificate::Row& row : certificate.rows)
     if (row.multiplier != 0) return broken("rows of cases have their multipliers there", ".rows");
   std::vector<Decided> decided;
@@ -470,12 +73,12 @@ Result<double> prove_cases(Checker& checker, const Certificate& certificate) {
     if (complete) return broken("no decision leads to the case", where);
     if (entry.decision) {
       if (!entry.parts.empty()) return broken("a case that is decided further has no rows", where);
-      auto decides = checker.check_decision(*entry.decision);
+      auto decides = rows.check_decision(*entry.decision);
       if (!decides) return broken(decides.error().message, where);
       decided.push_back({*entry.decision, false});
       continue;
     }
-    PANTOUM_ASSIGN(const double total, prove_case(checker, certificate, entry, decided, where));
+    PANTOUM_ASSIGN(const double total, prove_case(rows, certificate, entry, decided, where));
     least = std::min(least, total);
     while (!decided.empty() && decided.back().value) decided.pop_back();
     complete = decided.empty();
@@ -491,9 +94,9 @@ Result<double> check_certificate(const problem::CostGraph& graph, const Certific
   PANTOUM_TRY(problem::validate(graph));
   PANTOUM_TRY(check_question(certificate));
   PANTOUM_ASSIGN(const StepFacts facts, StepFacts::make(graph, certificate));
-  Checker checker(graph, certificate, facts);
+  CertificateRows rows(graph, certificate, facts);
   PANTOUM_ASSIGN(const double total,
-                 certificate.cases.empty() ? prove_rows(checker, certificate) : prove_cases(checker, certificate));
+                 certificate.cases.empty() ? prove_rows(rows, certificate) : prove_cases(rows, certificate));
   const double proved = std::max(0.0, total);  // no plan costs less than nothing
   if (above(certificate.bound, proved))
     return fail("E0806", fmt::format("the certificate claims {} and its rows prove {}", certificate.bound, proved),

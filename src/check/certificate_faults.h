@@ -10,7 +10,8 @@
 
 namespace pantoum::check {
 
-inline constexpr double kTolerance = 1e-9;  // of bounds, relative
+inline constexpr double kTolerance = 1e-9;      // of bounds, relative
+inline constexpr double kMostQuantity = 1e100;  // no sum overflows
 
 [[nodiscard]] inline Failure broken(std::string what, std::string where = {}) {
   return fail("E0805", std::move(what), "x-certificate" + std::move(where));

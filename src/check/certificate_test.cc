@@ -34,7 +34,7 @@ CostGraph step_graph() {
   return graph;
 }
 
-// Epoch e ends with op e, the last one with the step.
+// Segment e ends with op e, the last one with the step.
 Certificate asked(std::vector<Certificate::Row> rows) {
   return {
       .question = {.budget = 251}, .order = {0, 1, 2, 3, 4}, .boundaries = {1, 2, 3, 4, 5, 6}, .rows = std::move(rows)};
@@ -72,7 +72,7 @@ TEST(CheckCertificate, ProvesThatATensorMustBeComputedAgain) {
   roomy.question.budget = 301;
   EXPECT_EQ(refusal(roomy), "E0805 the cover of 100 bytes does not exceed 100 @ x-certificate.rows[1]");
   Certificate kept = asked(rows);
-  kept.remat = false;
+  kept.question.freedoms.recomputing = false;
   expect_just_below(proved(kept), 6);  // 1 J at least: the multipliers are not the best for paging
   kept.rows = {{Rule::kNeed, {3, 0}, 7}, {Rule::kCover, {2, -1, 0, 1, 0}, 7}, {Rule::kStored, {3, 0}, 4}};
   expect_just_below(proved(kept), 12);  // out and in again
@@ -112,7 +112,7 @@ TEST(CheckCertificate, BoundsTimeByWorkAndByMoves) {
   expect_just_below(proved(certificate), 4);
 }
 
-// f0 is computed again in epoch 3, or t0 is paged out and in.
+// f0 is computed again in segment 3, or t0 is paged out and in.
 Certificate told_apart() {
   Certificate certificate = asked({{Rule::kNeed, {3, 0}}, {Rule::kCover, {2, -1, 0, 1, 0}}, {Rule::kStored, {3, 0}}});
   certificate.cases.resize(3);
@@ -174,19 +174,19 @@ TEST(CheckCertificate, RefusesDecisionsThatAreNone) {
   };
   EXPECT_EQ(undecided({problem::Variable::kComputed, 3, 3}), "accepted");  // not claimed to prove much
   EXPECT_EQ(undecided({problem::Variable::kComputed, 2, 3}),
-            "E0805 there is nothing to decide about op 3 in epoch 2 @ x-certificate.cases[0]");
+            "E0805 there is nothing to decide about op 3 in segment 2 @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({problem::Variable::kComputed, 3, 5}), "E0805 5 is no op @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({problem::Variable::kInRam, 6, 0}), "E0805 6 is no epoch @ x-certificate.cases[0]");
-  EXPECT_EQ(undecided({problem::Variable::kInRam, -1, 0}), "E0805 -1 is no epoch @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, 6, 0}), "E0805 6 is no segment @ x-certificate.cases[0]");
+  EXPECT_EQ(undecided({problem::Variable::kInRam, -1, 0}), "E0805 -1 is no segment @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({problem::Variable::kInRam, 3, 7}), "E0805 7 is no tensor @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({problem::Variable::kInRam, 3, 6}),
-            "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
+            "E0805 there is nothing to decide about tensor 6 in segment 3 @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({problem::Variable::kPagedIn, 3, 6}),
-            "E0805 there is nothing to decide about tensor 6 in epoch 3 @ x-certificate.cases[0]");
+            "E0805 there is nothing to decide about tensor 6 in segment 3 @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({problem::Variable::kPagedOut, 0, 5}),
-            "E0805 there is nothing to decide about tensor 5 in epoch 0 @ x-certificate.cases[0]");
+            "E0805 there is nothing to decide about tensor 5 in segment 0 @ x-certificate.cases[0]");
   EXPECT_EQ(undecided({static_cast<problem::Variable>(4), 0, 0}),
-            "E0805 there is nothing to decide about tensor 0 in epoch 0 @ x-certificate.cases[0]");
+            "E0805 there is nothing to decide about tensor 0 in segment 0 @ x-certificate.cases[0]");
 }
 
 TEST(CheckCertificate, RefusesCasesWithRowsThatAreNone) {
@@ -249,34 +249,35 @@ TEST(CheckCertificate, BoundsTheRamThatAPlanNeeds) {
 
 TEST(CheckCertificate, RefusesRowsThatDoNotHold) {
   EXPECT_EQ(row_refusal(static_cast<Rule>(99), {}), "E0805 there is no rule 99 @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kNeed, {2, 0}), "E0805 tensor 0 is not needed in epoch 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {2, 0}), "E0805 tensor 0 is not needed in segment 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {1, 0, 3}),
             "E0805 the row has more numbers than its rule takes @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {1}), "E0805 the tensor is missing @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kNeed, {6, 0}), "E0805 6 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {6, 0}), "E0805 6 is no segment @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kNeed, {1, 7}), "E0805 7 is no tensor @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kNeed, {0, 6}), "E0805 tensor 6 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kNeed, {0, 6}),
+            "E0805 tensor 6 is in RAM in segment 0 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kDep, {3, 1, 2}),
             "E0805 not every choice of op 1 reads tensor 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kDep, {0, 1, 0}),
-            "E0805 tensor 0 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+            "E0805 tensor 0 is in RAM in segment 0 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kDep, {3, -1, 2}), "E0805 -1 is no op @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kCarry, {5, 0}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kCarry, {5, 0}), "E0805 5 is no segment @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kCarry, {0, 0}),
-            "E0805 tensor 0 is in RAM in epoch 0 at no cost @ x-certificate.rows[0]");
+            "E0805 tensor 0 is in RAM in segment 0 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kStored, {4, 5}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kMemory, {5}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kMemory, {5}), "E0805 5 is no segment @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kMoveOut, {}),
             "E0805 the pager has one channel: its moves are one row @ x-certificate.rows[0]");
 }
 
 TEST(CheckCertificate, RefusesFlowsThatCannotBe) {
   EXPECT_EQ(row_refusal(Rule::kIssued, {4, 5}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kFlight, {5}), "E0805 5 is no epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlight, {5}), "E0805 5 is no segment @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kFlight, {2, 0, 0}), "E0805 tensor 0 stands twice @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kFlight, {1, 3}), "E0805 tensor 3 is not made before epoch 2 @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kFlow, {2, 1, 0}), "E0805 1 is no epoch of the boundary @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kFlow, {-1, 5, 0}), "E0805 5 is no epoch of the boundary @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlight, {1, 3}), "E0805 tensor 3 is not made before segment 2 @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlow, {2, 1, 0}), "E0805 1 is no segment of the boundary @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kFlow, {-1, 5, 0}), "E0805 5 is no segment of the boundary @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kFlow, {2, 2, 0}), "E0805 the boundary op would count twice @ x-certificate.rows[0]");
   CostGraph sync = step_graph();
   sync.device.pager.mode = problem::PagerMode::kSync;
@@ -284,7 +285,7 @@ TEST(CheckCertificate, RefusesFlowsThatCannotBe) {
             "E0805 transfers of this pager are part of the work @ x-certificate.rows[0]");
 }
 
-// 3 s of work before epoch 3; t5 is paged in behind it, which takes 2.1 s: it is needed in the epoch after, and is
+// 3 s of work before segment 3; t5 is paged in behind it, which takes 2.1 s: it is needed in the segment after, and is
 // neither in RAM nor computed.
 TEST(CheckCertificate, BoundsTimeByTheFlowBehindWork) {
   Certificate certificate = asked({{Rule::kFlow, {2, 2, 1}, 1}, {Rule::kPath, {3, 4, 5, 0}, 2.1}});
@@ -299,13 +300,13 @@ TEST(CheckCertificate, RefusesPathsThatLeadNowhere) {
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 1, 0, 2, 0}),
             "E0805 the path does not lead to tensor 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {0, 3, 0, 0}),
-            "E0805 tensor 0 is in RAM in epochs 0 to 3 at no cost @ x-certificate.rows[0]");
+            "E0805 tensor 0 is in RAM in segments 0 to 3 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 1, 0, 0, 0, 6, 0}),
-            "E0805 tensor 6 is in RAM in epochs 2 to 4 at no cost @ x-certificate.rows[0]");
+            "E0805 tensor 6 is in RAM in segments 2 to 4 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 5, 1}), "E0805 tensor 5 starts in storage @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 4, 5, 0, 5, 0}),
             "E0805 the path does not lead to tensor 5 @ x-certificate.rows[0]");
-  EXPECT_EQ(row_refusal(Rule::kPath, {3, 2, 0, 0}), "E0805 2 is no last epoch @ x-certificate.rows[0]");
+  EXPECT_EQ(row_refusal(Rule::kPath, {3, 2, 0, 0}), "E0805 2 is no last segment @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 3}), "E0805 the tensor is missing @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kPath, {2, 3, 0, 3}), "E0805 3 is no mark of what is paged out @ x-certificate.rows[0]");
 }
@@ -317,12 +318,12 @@ TEST(CheckCertificate, RefusesKnapsacksOfWhatIsNotThere) {
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 6}),
             "E0805 tensor 6 is no choice beside op 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, 100, 3}),
-            "E0805 tensor 3 is not made before epoch 3 @ x-certificate.rows[0]");
+            "E0805 tensor 3 is not made before segment 3 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, -1, -5, 0}), "E0805 -5 is no divisor @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, 3, 100, 0}),
-            "E0805 op 3 is not computed again in epoch 2 @ x-certificate.rows[0]");
+            "E0805 op 3 is not recomputed in segment 2 @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kRounding, {2, 0, 100, 2}),
-            "E0805 tensor 2 may come in epoch 2 at no cost @ x-certificate.rows[0]");
+            "E0805 tensor 2 may come in segment 2 at no cost @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 1, 1, 0}), "E0805 1 is no role of the op @ x-certificate.rows[0]");
   EXPECT_EQ(row_refusal(Rule::kCover, {2, -1, 0, 0}),
             "E0805 the cover of 0 bytes does not exceed 50 @ x-certificate.rows[0]");
@@ -336,7 +337,7 @@ TEST(CheckCertificate, RefusesMultipliersThatAreNotPositive) {
     EXPECT_TRUE(refusal(asked({{Rule::kMemory, {2}, multiplier}})).starts_with("E0805 the multiplier ")) << multiplier;
 }
 
-TEST(CheckCertificate, RefusesOrdersAndEpochsThatAreNone) {
+TEST(CheckCertificate, RefusesOrdersAndSegmentsThatAreNone) {
   Certificate certificate = asked({});
   certificate.order = {0, 1, 3, 2, 4};
   EXPECT_EQ(refusal(certificate), "E0805 op 3 stands before the op that makes its input 2 @ x-certificate.order");
@@ -346,14 +347,14 @@ TEST(CheckCertificate, RefusesOrdersAndEpochsThatAreNone) {
   EXPECT_EQ(refusal(certificate), "E0805 lists 4 ops of 5 @ x-certificate.order");
   certificate = asked({});
   certificate.boundaries = {2, 5};
-  EXPECT_EQ(refusal(certificate), "E0805 the last epoch does not end with stage 6 @ x-certificate.boundaries");
+  EXPECT_EQ(refusal(certificate), "E0805 the last segment does not end with stage 6 @ x-certificate.boundaries");
   certificate.boundaries = {3, 3, 6};
   EXPECT_EQ(refusal(certificate), "E0805 stage 3 stands after 3 @ x-certificate.boundaries");
   certificate.boundaries = {2, 6};
   CostGraph graph = step_graph();
   graph.ops[1].optional = true;
   EXPECT_EQ(refusal(certificate, graph),
-            "E0805 an epoch ends with op 1, which may never be computed @ x-certificate.boundaries");
+            "E0805 a segment ends with op 1, which may never be computed @ x-certificate.boundaries");
 }
 
 TEST(CheckCertificate, RefusesClaimsThatTheRowsDoNotProve) {
@@ -371,12 +372,12 @@ TEST(CheckCertificate, CountsAnOutputInsideALargerInputOnce) {
   const Certificate certificate = asked({{Rule::kCover, {2, -1, 0, 1, 0}, 1}});
   EXPECT_EQ(refusal(certificate, graph), "E0805 the cover of 100 bytes does not exceed 150 @ x-certificate.rows[0]");
   Certificate apart = certificate;
-  apart.in_place = false;
+  apart.question.freedoms.in_place = false;
   EXPECT_GT(proved(apart, graph), 4.99);
 }
 
 problem::Plan whole_plan() {
-  problem::Plan plan{.budget_bytes = 251};
+  problem::Plan plan{.question = {.budget = 251}};
   for (const int64_t op : {0, 1, 0, 2, 3, 4})
     plan.instructions.push_back({.what = problem::Do::kCompute, .subject = op});
   plan.graph = step_graph();
@@ -403,7 +404,7 @@ TEST(CheckBound, RefusesACertificateOfAnotherQuestion) {
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for 251 bytes, and the plan's budget is 252 @ x-certificate.question.budget_bytes");
   plan = whole_plan();
-  plan.certificate->deadline = 10;
+  plan.certificate->question.deadline = 10;
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for plans within 10 s, and the plan need not be @ x-certificate.question.deadline_s");
   plan.question.deadline = 9;
@@ -424,7 +425,7 @@ problem::Plan lined_plan() {
   plan.certificate.reset();
   plan.bound = {.edp_js = 24.9};
   plan.lines = {asked({}), asked({{Rule::kWork, {}, 1}}), asked({{Rule::kWork, {}, 1}})};
-  plan.lines[1].objective = problem::Objective::kTime;
+  plan.lines[1].question.objective = problem::Objective::kTime;
   plan.lines[2].second_price = 1;
   return plan;
 }
@@ -453,11 +454,38 @@ TEST(CheckBound, ProvesAProductByItsLines) {
 
 TEST(CheckBound, RefusesACertificateOfALimitThatThePlanNeedNotKeep) {
   problem::Plan plan = whole_plan();
-  plan.certificate->most_energy = 7;
+  plan.certificate->question.energy_limit = 7;
   EXPECT_EQ(bound_refusal(plan),
             "E0805 is for plans of at most 7 J, and the plan need not be @ x-certificate.question.energy_limit_j");
   plan.question.energy_limit = 6.5;
   EXPECT_EQ(bound_refusal(plan), "accepted");
+}
+
+TEST(CheckBound, RefusesACertificateOfFewerFreedomsThanThePlanHas) {
+  using problem::Freedoms;
+  const std::pair<bool Freedoms::*, const char*> all[] = {{&Freedoms::paging, "page"},
+                                                          {&Freedoms::recomputing, "recompute"},
+                                                          {&Freedoms::in_place, "compute in place"},
+                                                          {&Freedoms::reordering, "reorder"},
+                                                          {&Freedoms::numerics, "change numerics"}};
+  for (const auto& [freedom, does] : all) {
+    problem::Plan plan = whole_plan();
+    plan.question.freedoms.*freedom = true;
+    plan.certificate->question.freedoms.*freedom = false;
+    EXPECT_TRUE(bound_refusal(plan).starts_with(std::string("E0805 is for plans that may not ") + does +
+                                                ", and the plan may @ x-certificate.question.freedoms."))
+        << bound_refusal(plan);
+    plan.question.freedoms.*freedom = false;
+    EXPECT_EQ(bound_refusal(plan), "accepted");
+    plan.certificate->question.freedoms.*freedom = true;  // more than the plan has: its bound holds for fewer
+    EXPECT_EQ(bound_refusal(plan), "accepted");
+    problem::Plan lined = lined_plan();
+    lined.question.freedoms.*freedom = true;
+    for (Certificate& line : lined.lines) line.question.freedoms.*freedom = true;
+    EXPECT_EQ(bound_refusal(lined, 40), "accepted");
+    lined.lines.back().question.freedoms.*freedom = false;
+    EXPECT_TRUE(bound_refusal(lined, 40).ends_with(" 2")) << bound_refusal(lined, 40);
+  }
 }
 
 TEST(CheckBound, RefusesBoundsThatAreTooHigh) {

@@ -36,7 +36,6 @@ class Replay {
         arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
     in_storage_.assign(graph.tensors.size(), false);
     stored_s_.assign(graph.tensors.size(), 0);
-    writing_until_s_.assign(graph.tensors.size(), kNotWriting);
     computed_.assign(graph.ops.size(), false);
     uses_.resize(graph.tensors.size());
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
@@ -62,8 +61,6 @@ class Replay {
   }
 
  private:
-  static constexpr double kNotWriting = -1;
-
   struct Range {
     int64_t at, size;
   };
@@ -114,23 +111,23 @@ class Replay {
     for (size_t index = 0; index < graph_.tensors.size(); ++index) {
       if (tensor(index).end == Home::kRam && !arena_.holds(index)) return broken(named(index) + " must end in RAM");
       if (tensor(index).end == Home::kAux && !in_storage_[index]) return broken(named(index) + " must end in storage");
-      PANTOUM_TRY(heir_in_place(index));
+      PANTOUM_TRY(successor_in_place(index));
     }
     return {};
   }
 
   // The step ends where the next one starts.
-  Result<void> heir_in_place(size_t index) const {
+  Result<void> successor_in_place(size_t index) const {
     const Tensor& old = tensor(index);
     if (old.next < 0 && old.end != Home::kRam) return {};
-    const size_t heir = old.next < 0 ? index : index_of(old.next);
+    const size_t successor = old.next < 0 ? index : index_of(old.next);
     if (old.start == Home::kRam) {
       const int64_t at = plan_.initial.at(old.id);
-      if (!arena_.holds(heir) || arena_.at(heir) != at)
-        return broken(fmt::format("{} must end in RAM at {}, where the next step looks for it", named(heir), at));
+      if (!arena_.holds(successor) || arena_.at(successor) != at)
+        return broken(fmt::format("{} must end in RAM at {}, where the next step looks for it", named(successor), at));
     }
-    if (old.start == Home::kAux && !in_storage_[heir])
-      return broken(named(heir) + " must end in storage, where the next step looks for it");
+    if (old.start == Home::kAux && !in_storage_[successor])
+      return broken(named(successor) + " must end in storage, where the next step looks for it");
     return {};
   }
 
@@ -167,8 +164,8 @@ class Replay {
     if (step.choice < 0 || static_cast<size_t>(step.choice) >= op.choices.size())
       return broken(fmt::format("{} has no choice {}", named(op), step.choice));
     const Choice& choice = op.choices[static_cast<size_t>(step.choice)];
-    const bool again = computed_[known->second];
-    if (again && !op.recompute) return broken(named(op) + " may not be computed again");
+    const bool recomputed = computed_[known->second];
+    if (recomputed && !op.recompute) return broken(named(op) + " may not be recomputed");
     if (step.at.size() != choice.writes.size())
       return broken(fmt::format("{} writes {} tensors and the step has {} offsets", named(op), choice.writes.size(),
                                 step.at.size()));
@@ -189,8 +186,8 @@ class Replay {
     span_.end_s = end;
     found_.energy_j += choice.energy_j;
     found_.counts.compute += 1;
-    found_.counts.recompute += again ? 1 : 0;
-    if (!again) first_computed_.push_back(op.id);
+    found_.counts.recompute += recomputed ? 1 : 0;
+    if (!recomputed) first_computed_.push_back(op.id);
     computed_[known->second] = true;
     return {};
   }
@@ -231,11 +228,10 @@ class Replay {
     return apart(workspace, taken, "the workspace overlaps an output");
   }
 
-  // Computed again where it is: the same bits.
+  // Recomputed where it is: the same bits. `busy_s` waits for a page_out of them, too.
   Result<void> rewrite(size_t index, int64_t at, double& begin) {
     const Block& block = arena_.block(index);
     if (block.at != at) return broken(fmt::format("{} is in RAM already, at {}", named(index), block.at));
-    if (writing(index)) return broken(named(index) + " is rewritten while it is being paged out");
     begin = std::max(begin, block.busy_s);
     return {};
   }
@@ -251,7 +247,6 @@ class Replay {
         if (block.at != range.at || block.size < range.size)
           return broken(fmt::format("{} may be taken over only at its offset, {}, and by no more than its {} bytes",
                                     named(source), block.at, block.size));
-        if (writing(source)) return broken(named(source) + " is overwritten while it is being paged out");
         allowed = static_cast<int64_t>(source);
         if (std::find(taken_over.begin(), taken_over.end(), source) == taken_over.end()) taken_over.push_back(source);
         begin = std::max(begin, block.busy_s);
@@ -292,7 +287,6 @@ class Replay {
     Block& block = arena_.block(index);
     PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
     block.busy_s = std::max(block.busy_s, end);
-    writing_until_s_[index] = end;
     store(index, end);
     found_.counts.page_out += 1;
     return {};
@@ -315,8 +309,7 @@ class Replay {
   Result<void> free(size_t index) {
     if (!arena_.holds(index)) return broken(named(index) + " is freed and not in RAM");
     if (tensor(index).pinned) return broken(named(index) + " is freed and pinned");
-    writing_until_s_[index] = kNotWriting;  // whoever takes the bytes waits for the write: they stay busy
-    arena_.release(index);
+    arena_.release(index);  // whoever takes the bytes waits for a page_out of them: they stay busy
     found_.counts.free += 1;
     return {};
   }
@@ -357,7 +350,6 @@ class Replay {
     stored_s_[index] = from;
     uses_[index].ever = true;
   }
-  [[nodiscard]] bool writing(size_t index) const { return writing_until_s_[index] > now_s_; }
   void note_peak(int64_t workspace) {
     found_.peak_bytes = std::max(found_.peak_bytes, arena_.bytes_held() + workspace);
   }
@@ -370,7 +362,6 @@ class Replay {
   Arena arena_;
   std::vector<bool> in_storage_;         // by tensor
   std::vector<double> stored_s_;         // by tensor: its copy in storage is whole from then on
-  std::vector<double> writing_until_s_;  // by tensor: the end of its page_out
   std::vector<bool> computed_;           // by op
   std::vector<int64_t> first_computed_;  // op ids in the order of their first computations
   std::vector<StorageUse> uses_;         // by tensor

@@ -28,12 +28,15 @@ struct Span {
   double issue_s = 0, begin_s = 0, end_s = 0;
 };
 
-// Replays every instruction; E0801 with the instruction's index and the rule that it breaks, E0802 over budget or
-// deadline, E0803 a prediction or bound that the replay refutes, E0804 the storage table; E0221 for a graph that
-// `problem::validate` refuses. A prediction that is negative (bytes) or NaN counts as not made; an empty storage table is
-// not checked. `spans`, when given, receives one entry per instruction. Cost: near linear in the instructions, but for
-// transfers in flight.
-// `question`: whose budget and limits the plan must keep; the plan's own without it.
+// Replays every instruction. A compute that overwrites bytes in place, or recomputes in place, waits for a page_out of
+// them that has not ended.
+//   question  whose budget and limits the plan must keep; the plan's own without it
+//   spans     receives one entry per instruction
+//   errors    E0801 with the instruction's index and the rule that it breaks, E0802 over budget or deadline, E0803 a
+//             prediction or bound that the replay refutes, E0804 the storage table; E0221 for a graph that
+//             `problem::validate` refuses
+//   unasked   a prediction that is negative (bytes) or NaN counts as not made; an empty storage table is not checked
+//   cost      near linear in the instructions, but for transfers in flight
 [[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan,
                                    const problem::Question& question, std::vector<Span>* spans = nullptr);
 [[nodiscard]] Result<Found> replay(const problem::CostGraph& graph, const problem::Plan& plan);

@@ -112,11 +112,39 @@ TEST(Replay, NamesTheInstructionAndTheRule) {
   EXPECT_EQ(verdict(plan), "E0801 tensor 1 (w) starts in RAM and has no initial offset @ start");
 }
 
-TEST(Replay, RefusesToOverwriteWhatIsBeingWritten) {
+// w, 4 bytes, is written out from 2 to 6 s; sgd overwrites it from 6 to 7 s, and not at 2 s.
+TEST(Replay, OverwritesInPlaceBehindAPageOut) {
   Plan plan = step_plan();
   plan.instructions.insert(plan.instructions.end() - 1, {.what = Do::kPageOut, .subject = 1, .at = {}});
-  plan.graph.device.pager.out.bytes_per_s = 1e-3;
-  EXPECT_EQ(verdict(plan), "E0801 tensor 1 (w) is overwritten while it is being paged out @ instruction 4");
+  plan.predicted.time_s = 7;
+  plan.predicted.energy_j = 3 + 4 * 2;
+  std::vector<Span> spans;
+  const auto found = replay(plan.graph, plan, plan.question, &spans);
+  ASSERT_TRUE(found) << to_text(found.error());
+  EXPECT_EQ(spans.back().issue_s, 2);
+  EXPECT_EQ(spans.back().begin_s, 6);
+  for (const double bytes_per_s : {1e-3, 1.0, 1e9}) {  // how long the page_out takes is no matter of validity
+    plan.graph.device.pager.out.bytes_per_s = bytes_per_s;
+    plan.predicted = {.peak_bytes = 24, .arena_bytes = 24, .time_s = std::nan(""), .energy_j = std::nan("")};
+    EXPECT_EQ(verdict(plan), "valid");
+    EXPECT_EQ(replay(plan.graph, plan)->time_s, 3 + 4 / bytes_per_s);
+  }
+}
+
+// y, 8 bytes, is written out from 1 to 9 s; fc makes it again where it is from 9 to 10 s.
+TEST(Replay, RecomputesInPlaceBehindAPageOut) {
+  Plan plan = step_plan();
+  plan.instructions.insert(plan.instructions.begin() + 1, {{.what = Do::kPageOut, .subject = 2, .at = {}},
+                                                           {.what = Do::kCompute, .subject = 0, .at = {12}}});
+  plan.predicted.time_s = 12;
+  plan.predicted.energy_j = 4 + 8 * 2;
+  EXPECT_EQ(verdict(plan), "valid");
+}
+
+TEST(Replay, RefusesAGraphThatOverwritesWhatIsPinned) {
+  Plan plan = step_plan();
+  plan.graph.ops[0].choices[0].overwrites = {{0, 1}};
+  EXPECT_EQ(verdict(plan).substr(0, 5), "E0221");
 }
 
 TEST(Replay, CountsPagingAgainstTheDeadlineAndTheBudget) {

@@ -57,7 +57,7 @@ RowSums::RowSums(const StepFacts& facts, const problem::Device& device, const pr
 void RowSums::begin_case() {
   for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
   paged_out_.assign(facts_.tensors().size(), 0);
-  memory_.assign(z(facts_.epochs()), 0);
+  memory_.assign(z(facts_.segments()), 0);
   flow_computed_ = flow_ins_ = memory_;
   flow_written_.assign(memory_.size(), {});
   work_ = moves_in_ = moves_out_ = spend_ = sides_ = 0;
@@ -70,7 +70,7 @@ void RowSums::begin_case() {
 
 void RowSums::decide(const problem::Certificate::Decision& decision, bool value) {
   ++terms_;
-  decided_[{decision.variable, decision.epoch, decision.index}] = value;
+  decided_[{decision.variable, decision.segment, decision.index}] = value;
 }
 
 double RowSums::cost(Column column, int32_t index) const {
@@ -79,23 +79,23 @@ double RowSums::cost(Column column, int32_t index) const {
   return column == Column::kPagedIn ? facts_.tensor(index).in_j : 0;
 }
 
-double* RowSums::cell(Column column, int32_t epoch, int32_t index) {
+double* RowSums::cell(Column column, int32_t segment, int32_t index) {
   ++terms_;
   std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
   if (row.empty()) {
-    cells_ += facts_.epochs();
+    cells_ += facts_.segments();
     if (too_large()) return nullptr;
-    row.assign(z(facts_.epochs()), cost(column, index));
+    row.assign(z(facts_.segments()), cost(column, index));
   }
-  return &row[z(epoch)];
+  return &row[z(segment)];
 }
 
-void RowSums::add(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor) {
-  if (double* left = cell(column, epoch, index)) *left = sum_down(*left, -times(multiplier, factor, true));
+void RowSums::add(Column column, int32_t segment, int32_t index, double multiplier, int64_t factor) {
+  if (double* left = cell(column, segment, index)) *left = sum_down(*left, -times(multiplier, factor, true));
 }
 
-void RowSums::subtract(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor) {
-  if (double* left = cell(column, epoch, index)) *left = sum_down(*left, times(multiplier, factor, false));
+void RowSums::subtract(Column column, int32_t segment, int32_t index, double multiplier, int64_t factor) {
+  if (double* left = cell(column, segment, index)) *left = sum_down(*left, times(multiplier, factor, false));
 }
 
 void RowSums::add_paged_out(int32_t tensor, double multiplier) {
@@ -107,14 +107,15 @@ void RowSums::add_side(int64_t side, double multiplier) {
   sides_ = sum_down(sides_, term);
 }
 
-void RowSums::add_memory(int32_t epoch, double multiplier) {
-  memory_[z(epoch)] = sum_down(memory_[z(epoch)], multiplier);
-  add_room(epoch, multiplier);
+void RowSums::add_memory(int32_t segment, double multiplier) {
+  memory_[z(segment)] = sum_down(memory_[z(segment)], multiplier);
+  add_budget(segment, multiplier);
 }
 
-void RowSums::add_room(int32_t epoch, double multiplier) {
-  const int32_t op = facts_.boundary_op(epoch);
-  add_side(facts_.op(op).working_set - facts_.capacity(epoch, op) + (ram_ ? *asked_.question.budget : 0), multiplier);
+void RowSums::add_budget(int32_t segment, double multiplier) {
+  const int32_t op = facts_.boundary_op(segment);
+  add_side(facts_.op(op).working_set - facts_.budget_beside(segment, op) + (ram_ ? *asked_.question.budget : 0),
+           multiplier);
   if (ram_) need_ = sum_down(need_, -multiplier);
 }
 
@@ -132,28 +133,28 @@ void RowSums::add_moves_out(double multiplier) {
   makespan_ = sum_down(makespan_, -multiplier);
 }
 
-void RowSums::add_flow(int32_t first, int32_t epoch, bool moves, double multiplier) {
+void RowSums::add_flow(int32_t first, int32_t segment, bool moves, double multiplier) {
   makespan_ = sum_down(makespan_, -multiplier);
-  const int32_t behind = facts_.boundary_op(epoch);
+  const int32_t behind = facts_.boundary_op(segment);
   double seconds = 0;
   for (int32_t op = 0; z(op) < facts_.ops().size(); ++op) {
     const bool counts = (first >= 0 && op <= facts_.boundary_op(first)) || (!moves && op >= behind);
     if (counts && !facts_.op(op).optional) seconds = sum_down(seconds, facts_.op(op).seconds);
   }
   sides_ = sum_down(sides_, part(multiplier, seconds));
-  for (int32_t each = 0; each < facts_.epochs(); ++each) {
+  for (int32_t each = 0; each < facts_.segments(); ++each) {
     double& computed = flow_computed_[z(each)];
     double& ins = flow_ins_[z(each)];
-    if (each <= first || (!moves && each > epoch)) computed = sum_down(computed, multiplier);
-    if (moves && each > epoch) ins = sum_down(ins, multiplier);
+    if (each <= first || (!moves && each > segment)) computed = sum_down(computed, multiplier);
+    if (moves && each > segment) ins = sum_down(ins, multiplier);
   }
-  std::vector<double>& written = flow_written_[z(epoch)];
-  written.resize(z(facts_.epochs()) + 1, 0);
+  std::vector<double>& written = flow_written_[z(segment)];
+  written.resize(z(facts_.segments()) + 1, 0);
   written[z(first + 1)] = sum_down(written[z(first + 1)], multiplier);
-  spend(static_cast<int64_t>(facts_.ops().size()) + facts_.epochs());
+  count_terms(static_cast<int64_t>(facts_.ops().size()) + facts_.segments());
 }
 
-// The joules of all that is paid, idle power included: at most most_energy.
+// The joules of all that is paid, idle power included: at most the energy limit.
 void RowSums::add_spend(double multiplier) {
   spend_ = sum_down(spend_, multiplier);
   makespan_ = sum_down(makespan_, part(multiplier, idle_w_));
@@ -161,21 +162,21 @@ void RowSums::add_spend(double multiplier) {
   sides_ = sum_down(sides_, -up(multiplier * *asked_.question.energy_limit));
 }
 
-double RowSums::left(Column column, int32_t epoch, int32_t index) const {
+double RowSums::left(Column column, int32_t segment, int32_t index) const {
   const std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
-  const double left = row.empty() ? cost(column, index) : row[z(epoch)];
+  const double left = row.empty() ? cost(column, index) : row[z(segment)];
   if (column == Column::kComputed) {
     const OpFacts& op = facts_.op(index);
-    const double weight = sum_down(work_, flow_computed_[z(epoch)]);
+    const double weight = sum_down(work_, flow_computed_[z(segment)]);
     return sum_down(left, sum_down(part(weight, op.seconds), part(spend_, op.joules)));
   }
   if (column == Column::kPagedIn) {
     const TensorFacts& tensor = facts_.tensor(index);
-    const double weight = sync_ ? work_ : sum_down(moves_in_, flow_ins_[z(epoch)]);
+    const double weight = sync_ ? work_ : sum_down(moves_in_, flow_ins_[z(segment)]);
     return sum_down(left, sum_down(part(weight, tensor.in_s), part(spend_, tensor.in_j)));
   }
-  if (epoch == 0 || facts_.touches(facts_.boundary_op(epoch - 1), index)) return left;
-  return sum_down(left, times(memory_[z(epoch - 1)], facts_.tensor(index).size, false));
+  if (segment == 0 || facts_.touches(facts_.boundary_op(segment - 1), index)) return left;
+  return sum_down(left, times(memory_[z(segment - 1)], facts_.tensor(index).size, false));
 }
 
 double RowSums::left_paged_out(size_t tensor) const {
@@ -189,9 +190,9 @@ double RowSums::column_total(Column column) const {
   double total = 0;
   const Grid& grid = grids_[static_cast<size_t>(column)];
   for (int32_t index = 0; z(index) < grid.size(); ++index)
-    for (int32_t epoch = 0; z(epoch) < grid[z(index)].size(); ++epoch)
-      if (!(grid[z(index)][z(epoch)] >= 0) && !decided_.contains({variable_of(column), epoch, index}))
-        total = sum_down(total, better(left(column, epoch, index)));
+    for (int32_t segment = 0; z(segment) < grid[z(index)].size(); ++segment)
+      if (!(grid[z(index)][z(segment)] >= 0) && !decided_.contains({variable_of(column), segment, index}))
+        total = sum_down(total, better(left(column, segment, index)));
   return total;
 }
 
@@ -211,10 +212,10 @@ double RowSums::paged_out_total() const {
 double RowSums::decided_total() const {
   double total = 0;
   for (const auto& [what, value] : decided_) {
-    const auto& [variable, epoch, index] = what;
+    const auto& [variable, segment, index] = what;
     if (!value) continue;
     const bool out = variable == problem::Variable::kPagedOut;
-    total = sum_down(total, out ? left_paged_out(z(index)) : left(column_of(variable), epoch, index));
+    total = sum_down(total, out ? left_paged_out(z(index)) : left(column_of(variable), segment, index));
   }
   return total;
 }
@@ -225,14 +226,14 @@ double RowSums::written_total() const {
   const Grid& grid = grids_[static_cast<size_t>(Column::kWritten)];
   for (size_t index = 0; index < facts_.tensors().size(); ++index) {
     const TensorFacts& tensor = facts_.tensors()[index];
-    const int32_t latest = tensor.maker < 0 ? -1 : tensor.birth - 1;
-    for (size_t epoch = 0; epoch < grid[index].size(); ++epoch) {
-      const double left = grid[index][epoch];
+    const int32_t latest = tensor.producer < 0 ? -1 : tensor.definition_segment - 1;
+    for (size_t segment = 0; segment < grid[index].size(); ++segment) {
+      const double left = grid[index][segment];
       if (left >= 0) continue;
       double weight = 0;
-      if (!flow_written_[epoch].empty())
+      if (!flow_written_[segment].empty())
         for (int32_t first = -1; first <= latest; ++first)
-          weight = sum_down(weight, flow_written_[epoch][z(first + 1)]);
+          weight = sum_down(weight, flow_written_[segment][z(first + 1)]);
       total = sum_down(total, better(sum_down(left, part(weight, tensor.out_s))));
     }
   }

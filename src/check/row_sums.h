@@ -23,36 +23,36 @@ class RowSums {
   RowSums(const StepFacts& facts, const problem::Device& device, const problem::Certificate& certificate);
 
   // Terms: factor times the column stands in a row of this multiplier; both > 0.
-  void add(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor = 1);
-  void subtract(Column column, int32_t epoch, int32_t index, double multiplier, int64_t factor = 1);
+  void add(Column column, int32_t segment, int32_t index, double multiplier, int64_t factor = 1);
+  void subtract(Column column, int32_t segment, int32_t index, double multiplier, int64_t factor = 1);
   void add_paged_out(int32_t tensor, double multiplier);
   // Right sides.
   void add_side(int64_t side, double multiplier);
-  void add_room(int32_t epoch, double multiplier);  // beside the boundary op, on the lesser side
+  void add_budget(int32_t segment, double multiplier);  // beside the boundary op, on the lesser side
   // Whole rows.
-  void add_memory(int32_t epoch, double multiplier);
+  void add_memory(int32_t segment, double multiplier);
   void add_work(double multiplier);
   void add_moves_in(double multiplier);
   void add_moves_out(double multiplier);
-  void add_spend(double multiplier);  // most_energy is given
-  void add_flow(int32_t first, int32_t epoch, bool moves, double multiplier);
+  void add_spend(double multiplier);  // there is a limit on energy
+  void add_flow(int32_t first, int32_t segment, bool moves, double multiplier);
 
   // From the start again, for the case of these decisions.
   void begin_case();
   void decide(const problem::Certificate::Decision& decision, bool value);
 
-  void spend(int64_t terms) { terms_ += terms; }  // looked at
+  void count_terms(int64_t terms) { terms_ += terms; }  // that were looked at
   [[nodiscard]] bool too_large() const { return cells_ > kMostCells || terms_ > kMostTerms; }
   // The bound; NaN or infinite where a sum overflows or the makespan has no upper bound and needs one.
   [[nodiscard]] double total() const;
 
  private:
   static constexpr int64_t kMostCells = int64_t{1} << 25, kMostTerms = int64_t{1} << 28;
-  using Grid = std::vector<std::vector<double>>;  // by index, then by epoch; empty: nothing stored
+  using Grid = std::vector<std::vector<double>>;  // by index, then by segment; empty: nothing stored
 
-  double* cell(Column column, int32_t epoch, int32_t index);
+  double* cell(Column column, int32_t segment, int32_t index);
   [[nodiscard]] double cost(Column column, int32_t index) const;
-  [[nodiscard]] double left(Column column, int32_t epoch, int32_t index) const;  // of its cost, at most
+  [[nodiscard]] double left(Column column, int32_t segment, int32_t index) const;  // of its cost, at most
   [[nodiscard]] double left_paged_out(size_t tensor) const;
   [[nodiscard]] double column_total(Column column) const;
   [[nodiscard]] double paged_out_total() const;
@@ -68,14 +68,14 @@ class RowSums {
   const double idle_w_;
   Grid grids_[5];
   std::vector<double> paged_out_;                  // by tensor: what rows took from its cost
-  std::vector<double> memory_;                     // by epoch
-  std::vector<double> flow_computed_, flow_ins_;   // by epoch
-  std::vector<std::vector<double>> flow_written_;  // by epoch, by one more than the epoch of the work before; or empty
+  std::vector<double> memory_;                     // by segment
+  std::vector<double> flow_computed_, flow_ins_;   // by segment
+  std::vector<std::vector<double>> flow_written_;  // by segment, by one more than that of the work before; or empty
   double work_ = 0, moves_in_ = 0, moves_out_ = 0, spend_ = 0;
   double joules_ = 0, seconds_ = 0;             // of the first computations
   double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective
   int64_t cells_ = 0, terms_ = 0;
-  std::map<std::tuple<problem::Variable, int32_t, int32_t>, bool> decided_;  // with epoch and index
+  std::map<std::tuple<problem::Variable, int32_t, int32_t>, bool> decided_;  // with segment and index
 };
 
 }  // namespace pantoum::check

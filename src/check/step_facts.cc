@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "check/certificate_faults.h"
 #include "check/directed.h"
 
 namespace pantoum::check {
@@ -24,10 +25,6 @@ constexpr __int128 kMostBytes = __int128{1} << 62;
 
 size_t z(int32_t index) {
   return static_cast<size_t>(index);
-}
-
-Failure broken(std::string what, std::string where) {
-  return fail("E0805", std::move(what), "x-certificate." + std::move(where));
 }
 
 int64_t round_up(int64_t bytes, int64_t align) {
@@ -60,13 +57,13 @@ class FactFinder {
     PANTOUM_TRY(add_ops());
     add_duties();
     add_needs();
-    add_room();
+    add_budget();
     return std::move(facts_);
   }
 
  private:
   [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[z(tensor_of_.at(id))]; }
-  [[nodiscard]] const Tensor& given(int32_t index) const { return graph_.tensors[z(index)]; }
+  [[nodiscard]] const Tensor& in_graph(int32_t index) const { return graph_.tensors[z(index)]; }
   [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
     return asked_.question.freedoms.numerics || choice.numerics == op.choices.front().numerics;
   }
@@ -80,21 +77,21 @@ class FactFinder {
     for (const Op& op : graph_.ops)
       for (const Choice& choice : op.choices) workspace = std::max(workspace, choice.workspace_bytes);
     if (total + round_up(workspace, align) >= kMostBytes)
-      return broken("tensors that are rounded up to the alignment take too many bytes to be summed", "order");
+      return broken("tensors that are rounded up to the alignment take too many bytes to be summed", ".order");
     if (!asked_.question.budget || *asked_.question.budget < 0 || *asked_.question.budget >= kMostBytes / 2)
-      return broken("is no budget", "question.budget_bytes");
+      return broken("is no budget", ".question.budget_bytes");
     return {};
   }
 
   Result<void> check_boundaries() {
     const auto end = static_cast<int64_t>(graph_.ops.size()) + 1;
     if (asked_.boundaries.empty() || asked_.boundaries.back() != end)
-      return broken(fmt::format("the last epoch does not end with stage {}", end), "boundaries");
+      return broken(fmt::format("the last segment does not end with stage {}", end), ".boundaries");
     if (asked_.order.size() != graph_.ops.size())
-      return broken(fmt::format("lists {} ops of {}", asked_.order.size(), graph_.ops.size()), "order");
+      return broken(fmt::format("lists {} ops of {}", asked_.order.size(), graph_.ops.size()), ".order");
     int32_t before = 0;
     for (const int32_t stage : asked_.boundaries) {
-      if (stage <= before) return broken(fmt::format("stage {} stands after {}", stage, before), "boundaries");
+      if (stage <= before) return broken(fmt::format("stage {} stands after {}", stage, before), ".boundaries");
       before = stage;
     }
     facts_.boundaries_ = asked_.boundaries;
@@ -129,34 +126,36 @@ class FactFinder {
   }
 
   Result<void> add_ops() {
-    int32_t epoch = 0;
+    int32_t segment = 0;
     for (const int64_t id : asked_.order) {
       const auto position = static_cast<int32_t>(facts_.ops_.size());
       const auto known = op_of_.find(id);
-      if (known == op_of_.end()) return broken(fmt::format("names op {} twice, or there is none", id), "order");
+      if (known == op_of_.end()) return broken(fmt::format("names op {} twice, or there is none", id), ".order");
       const Op& op = *known->second;
       op_of_.erase(known);  // named
       PANTOUM_TRY(check_inputs(op));
-      facts_.ops_.push_back(op_facts(op, epoch));
-      for (const int64_t output : op.outputs) tensor(output).maker = position, tensor(output).birth = epoch;
-      if (position + 1 != facts_.boundaries_[z(epoch)]) continue;
+      facts_.ops_.push_back(op_facts(op, segment));
+      for (const int64_t output : op.outputs)
+        tensor(output).producer = position, tensor(output).definition_segment = segment;
+      if (position + 1 != facts_.boundaries_[z(segment)]) continue;
       if (op.optional)
-        return broken(fmt::format("an epoch ends with op {}, which may never be computed", id), "boundaries");
-      ++epoch;
+        return broken(fmt::format("a segment ends with op {}, which may never be computed", id), ".boundaries");
+      ++segment;
     }
     return {};
   }
 
   Result<void> check_inputs(const Op& op) {
     for (const int64_t input : op.inputs)
-      if (given(tensor_of_.at(input)).start == Home::kNone && tensor(input).maker < 0)
-        return broken(fmt::format("op {} stands before the op that makes its input {}", op.id, input), "order");
+      if (in_graph(tensor_of_.at(input)).start == Home::kNone && tensor(input).producer < 0)
+        return broken(fmt::format("op {} stands before the op that makes its input {}", op.id, input), ".order");
     return {};
   }
 
-  OpFacts op_facts(const Op& op, int32_t epoch) {
-    OpFacts facts{
-        .epoch = epoch, .optional = op.optional, .again = op.recompute && asked_.question.freedoms.recomputing};
+  OpFacts op_facts(const Op& op, int32_t segment) {
+    OpFacts facts{.segment = segment,
+                  .optional = op.optional,
+                  .may_recompute = op.recompute && asked_.question.freedoms.recomputing};
     bool first = true;
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
@@ -182,7 +181,7 @@ class FactFinder {
     std::vector<int32_t> reads;
     for (const int position : choice.reads) {
       const int32_t input = tensor_of_.at(op.inputs[static_cast<size_t>(position)]);
-      if (given(input).start != Home::kRom) reads.push_back(input);
+      if (in_graph(input).start != Home::kRom) reads.push_back(input);
     }
     make_set(reads);
     return reads;
@@ -205,9 +204,9 @@ class FactFinder {
       if (out == position) source = in;
     if (source < 0) return false;
     const int64_t target = op.outputs[static_cast<size_t>(position)];
-    const Tensor& from = given(tensor_of_.at(op.inputs[static_cast<size_t>(source)]));
+    const Tensor& from = in_graph(tensor_of_.at(op.inputs[static_cast<size_t>(source)]));
     const bool allowed = from.next == target || (asked_.question.freedoms.in_place && !from.pinned);
-    return allowed && from.start != Home::kRom && given(tensor_of_.at(target)).bytes <= from.bytes;
+    return allowed && from.start != Home::kRom && in_graph(tensor_of_.at(target)).bytes <= from.bytes;
   }
 
   // The step ends where the next one starts.
@@ -216,17 +215,17 @@ class FactFinder {
       if (each.end == Home::kRam) tensor(each.id).ends_in_ram = true;
       if (each.end == Home::kAux) tensor(each.id).ends_in_aux = true;
       if (each.next < 0 && each.end != Home::kRam) continue;
-      TensorFacts& heir = tensor(each.next < 0 ? each.id : each.next);
-      if (each.start == Home::kRam) heir.ends_in_ram = true;
-      if (each.start == Home::kAux) heir.ends_in_aux = true;
-      if (each.next >= 0 && heir.maker >= 0) tensor(each.id).replaced_from = heir.maker + 1;
+      TensorFacts& successor = tensor(each.next < 0 ? each.id : each.next);
+      if (each.start == Home::kRam) successor.ends_in_ram = true;
+      if (each.start == Home::kAux) successor.ends_in_aux = true;
+      if (each.next >= 0 && successor.producer >= 0) tensor(each.id).replaced_from = successor.producer + 1;
     }
   }
 
   void add_needs() {
     facts_.needs_.resize(facts_.boundaries_.size());
     for (const OpFacts& op : facts_.ops_) {
-      std::vector<int32_t>& needs = facts_.needs_[z(op.epoch)];
+      std::vector<int32_t>& needs = facts_.needs_[z(op.segment)];
       if (!op.optional) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
     }
     for (size_t index = 0; index < facts_.tensors_.size(); ++index)
@@ -234,19 +233,20 @@ class FactFinder {
     for (std::vector<int32_t>& needs : facts_.needs_) make_set(needs);
   }
 
-  void add_room() {
+  void add_budget() {
     for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
-    facts_.room_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
+    facts_.budget_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
     const std::vector<int32_t>& ends = facts_.boundaries_;
-    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by epoch: the first that may end without these bytes
+    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by segment: the first that may end without these bytes
     int64_t pinned = 0;
     for (const TensorFacts& each : facts_.tensors_) {
       if (!each.pinned || !each.starts_in_ram) continue;
-      const auto epoch = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
-      leaves[static_cast<size_t>(epoch)] += each.size;
+      const auto segment = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
+      leaves[static_cast<size_t>(segment)] += each.size;
       pinned += each.size;
     }
-    for (size_t epoch = 0; epoch < ends.size(); ++epoch) facts_.pinned_after_.push_back(pinned -= leaves[epoch]);
+    for (size_t segment = 0; segment < ends.size(); ++segment)
+      facts_.pinned_after_.push_back(pinned -= leaves[segment]);
   }
 
   const CostGraph& graph_;
@@ -261,30 +261,30 @@ Result<StepFacts> StepFacts::make(const CostGraph& graph, const Certificate& cer
   return FactFinder(graph, certificate).run();
 }
 
-bool StepFacts::in_ram(int32_t epoch, int32_t index) const {
+bool StepFacts::in_ram(int32_t segment, int32_t index) const {
   const TensorFacts& facts = tensor(index);
-  if (facts.maker >= 0) return epoch > facts.birth;
-  return facts.starts_in_ram || (facts.starts_in_aux && epoch > 0);
+  if (facts.producer >= 0) return segment > facts.definition_segment;
+  return facts.starts_in_ram || (facts.starts_in_aux && segment > 0);
 }
 
-bool StepFacts::paged_in(int32_t epoch, int32_t index) const {
-  return tensor(index).pages && epoch >= tensor(index).birth;
+bool StepFacts::paged_in(int32_t segment, int32_t index) const {
+  return tensor(index).pages && segment >= tensor(index).definition_segment;
 }
 
-bool StepFacts::computed(int32_t epoch, int32_t position) const {
+bool StepFacts::recomputed(int32_t segment, int32_t position) const {
   const OpFacts& facts = op(position);
-  return epoch >= facts.epoch && (facts.again || facts.optional);
+  return segment >= facts.segment && (facts.may_recompute || facts.optional);
 }
 
-bool StepFacts::given(int32_t first, int32_t last, int32_t index) const {
+bool StepFacts::available(int32_t first, int32_t last, int32_t index) const {
   const TensorFacts& facts = tensor(index);
   if (facts.pinned) return true;
-  if (facts.maker < 0) return facts.starts_in_ram && first == 0;
-  return !op(facts.maker).optional && facts.birth >= first && facts.birth <= last;
+  if (facts.producer < 0) return facts.starts_in_ram && first == 0;
+  return !op(facts.producer).optional && facts.definition_segment >= first && facts.definition_segment <= last;
 }
 
-bool StepFacts::needed(int32_t epoch, int32_t index) const {
-  return listed(needs_[z(epoch)], index);
+bool StepFacts::needed(int32_t segment, int32_t index) const {
+  return listed(needs_[z(segment)], index);
 }
 bool StepFacts::reads(int32_t position, int32_t index) const {
   return listed(op(position).reads, index);
@@ -293,11 +293,11 @@ bool StepFacts::touches(int32_t position, int32_t index) const {
   return listed(op(position).touches, index);
 }
 
-int64_t StepFacts::capacity(int32_t epoch, int32_t position) const {
-  int64_t bytes = room_ - pinned_after_[z(epoch)];
+int64_t StepFacts::budget_beside(int32_t segment, int32_t position) const {
+  int64_t bytes = budget_ - pinned_after_[z(segment)];
   for (const int32_t index : op(position).touches) {
     const TensorFacts& facts = tensor(index);
-    if (facts.pinned && facts.starts_in_ram && boundaries_[z(epoch)] < facts.replaced_from) bytes += facts.size;
+    if (facts.pinned && facts.starts_in_ram && boundaries_[z(segment)] < facts.replaced_from) bytes += facts.size;
   }
   return bytes;
 }

@@ -12,10 +12,10 @@ namespace pantoum::check {
 
 struct TensorFacts {
   int64_t bytes = 0;
-  int64_t size = 0;           // rounded up to the alignment: blocks that do not overlap do not either when rounded
-  int32_t maker = -1;         // position in the order of the op that writes it
-  int32_t birth = -1;         // the maker's epoch; -1: no op writes it
-  int32_t replaced_from = 0;  // first stage at which its successor may stand in its place
+  int64_t size = 0;       // rounded up to the alignment: blocks that do not overlap do not either when rounded
+  int32_t producer = -1;  // position in the order of the op that writes it
+  int32_t definition_segment = -1;  // the producer's segment; -1: no op writes it
+  int32_t replaced_from = 0;        // first stage at which its successor may stand in its place
   bool starts_in_ram = false, starts_in_aux = false, in_rom = false;
   bool pinned = false;
   bool ends_in_ram = false, ends_in_aux = false;  // the duties of a successor included
@@ -26,12 +26,12 @@ struct TensorFacts {
 // Choices are those whose numerics a plan may use. Lists are ascending and name a tensor once; without what is in rom,
 // which takes no RAM.
 struct OpFacts {
-  int32_t epoch = 0;
-  bool optional = false, again = false;  // again: may be computed after its first time
-  double seconds = 0, joules = 0;        // of the cheapest choice, each
-  std::vector<int32_t> reads;            // by every choice
-  std::vector<int32_t> touches;          // read or written by some choice
-  int64_t working_set = 0;               // of the leanest choice: what it reads and writes, and its workspace
+  int32_t segment = 0;
+  bool optional = false, may_recompute = false;  // may_recompute: after its first time
+  double seconds = 0, joules = 0;                // of the cheapest choice, each
+  std::vector<int32_t> reads;                    // by every choice
+  std::vector<int32_t> touches;                  // read or written by some choice
+  int64_t working_set = 0;                       // of the leanest choice: what it reads and writes, and its workspace
 };
 
 class StepFacts {
@@ -39,36 +39,36 @@ class StepFacts {
   // The graph has passed problem::validate. E0805 for an order or boundaries that are none. Cost: linear.
   static Result<StepFacts> make(const problem::CostGraph& graph, const problem::Certificate& certificate);
 
-  [[nodiscard]] int32_t epochs() const { return static_cast<int32_t>(boundaries_.size()); }
+  [[nodiscard]] int32_t segments() const { return static_cast<int32_t>(boundaries_.size()); }
   [[nodiscard]] const std::vector<TensorFacts>& tensors() const { return tensors_; }
   [[nodiscard]] const std::vector<OpFacts>& ops() const { return ops_; }
   [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
   [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[static_cast<size_t>(position)]; }
-  // The op whose first computation ends the epoch; not of the last one.
-  [[nodiscard]] int32_t boundary_op(int32_t epoch) const { return boundaries_[static_cast<size_t>(epoch)] - 1; }
+  // The op whose first computation ends the segment; not of the last one.
+  [[nodiscard]] int32_t boundary_op(int32_t segment) const { return boundaries_[static_cast<size_t>(segment)] - 1; }
 
-  // May it be in RAM when the epoch opens, be paged in during it, be computed (again, or at all where it is optional)?
-  [[nodiscard]] bool in_ram(int32_t epoch, int32_t tensor) const;
-  [[nodiscard]] bool paged_in(int32_t epoch, int32_t tensor) const;
-  [[nodiscard]] bool computed(int32_t epoch, int32_t op) const;
-  // In RAM at some time in epochs first..last whatever a plan does: nothing brings it there.
-  [[nodiscard]] bool given(int32_t first, int32_t last, int32_t tensor) const;
-  // Is it read in the epoch by a first computation under every choice, or must it be in RAM at its end?
-  [[nodiscard]] bool needed(int32_t epoch, int32_t tensor) const;
+  // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional, computed)?
+  [[nodiscard]] bool in_ram(int32_t segment, int32_t tensor) const;
+  [[nodiscard]] bool paged_in(int32_t segment, int32_t tensor) const;
+  [[nodiscard]] bool recomputed(int32_t segment, int32_t op) const;
+  // In RAM at some time in segments first..last whatever a plan does: nothing brings it there.
+  [[nodiscard]] bool available(int32_t first, int32_t last, int32_t tensor) const;
+  // Is it read in the segment by a first computation under every choice, or must it be in RAM at its end?
+  [[nodiscard]] bool needed(int32_t segment, int32_t tensor) const;
   [[nodiscard]] bool reads(int32_t op, int32_t tensor) const;
   [[nodiscard]] bool touches(int32_t op, int32_t tensor) const;
-  // Bytes for all that the op does not touch, while it runs in the epoch and at any time in it: the budget without the
-  // staging buffer and what is pinned, and with what the topmost block need not be rounded up.
-  [[nodiscard]] int64_t capacity(int32_t epoch, int32_t op) const;
+  // Bytes for all that the op does not touch, while it runs in the segment and at any time in it: the budget without
+  // the staging buffer and what is pinned, and with what the topmost block need not be rounded up.
+  [[nodiscard]] int64_t budget_beside(int32_t segment, int32_t op) const;
 
  private:
   friend class FactFinder;
   std::vector<TensorFacts> tensors_;
   std::vector<OpFacts> ops_;
   std::vector<int32_t> boundaries_;
-  std::vector<std::vector<int32_t>> needs_;  // by epoch, ascending
-  std::vector<int64_t> pinned_after_;        // by epoch: bytes pinned from the start until behind its boundary
-  int64_t room_ = 0;
+  std::vector<std::vector<int32_t>> needs_;  // by segment, ascending
+  std::vector<int64_t> pinned_after_;        // by segment: bytes pinned from the start until behind its boundary
+  int64_t budget_ = 0;                       // what all tensors but the staging buffer may take, rounded up
 };
 
 }  // namespace pantoum::check

@@ -16,10 +16,10 @@ struct Slot {
   int64_t at;
 };
 
-bool follows(const Slot& old, const Slot& heir) {
-  const bool ended =
-      old.use->last_transfer < heir.use->first_out && old.use->last_transfer_end_s <= heir.use->first_out_begin_s;
-  return old.tensor->next == heir.tensor->id && old.at == heir.at && heir.use->first_out >= 0 && ended;
+bool follows(const Slot& old, const Slot& successor) {
+  const bool ended = old.use->last_transfer < successor.use->first_out &&
+                     old.use->last_transfer_end_s <= successor.use->first_out_begin_s;
+  return old.tensor->next == successor.tensor->id && old.at == successor.at && successor.use->first_out >= 0 && ended;
 }
 
 Result<void> check_apart(std::vector<Slot>& slots) {

@@ -5,9 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-
-#include "base/units.h"
-#include "train/batch_queue.h"
+#include <filesystem>
 
 namespace pantoum::cli {
 namespace {
@@ -40,58 +38,6 @@ Result<void> parse_augmentation(const std::string& text, data::Augmentation& aug
   return {};
 }
 
-// One sample of what the training step reads.
-data::Wanted wanted_of(const ir::Graph& training) {
-  const auto sample = [&](ir::ValueId id) {
-    const ir::Value& value = training.value(id);
-    ir::Shape shape = value.type.shape;  // a shape without a batch is refused by the trainer
-    if (!shape.empty()) shape.erase(shape.begin());
-    return data::WantedTensor{value.name, value.type.dtype, std::move(shape)};
-  };
-  data::Wanted wanted;
-  for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample(input));
-  wanted.label = sample(training.labels.front());
-  if (training.labels.size() == 1) return wanted;
-  const auto output_of = [](const std::string& label) { return label.substr(std::string("label.").size()); };
-  wanted.label.name = output_of(wanted.label.name);
-  for (auto label = training.labels.begin() + 1; label != training.labels.end(); ++label) {
-    wanted.more_labels.push_back(sample(*label));
-    wanted.more_labels.back().name = output_of(wanted.more_labels.back().name);
-  }
-  return wanted;
-}
-
-}  // namespace
-
-void add_data_options(CLI::App& verb, DataWords& words) {
-  verb.add_option("--data", words.data,
-                  "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
-      ->required();
-  verb.add_option("--test-data", words.test_data, "the test set, where --data does not hold it");
-  verb.add_option("--label-column", words.label_columns,
-                  "CSV: the labels' columns, by name or number from 0; the last without it")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--normalize", words.normalize,
-                  "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float inputs; once, or once for each channel")
-      ->allow_extra_args(false);
-  verb.add_option("--augment", words.augment, "random changes of training images: flip, vflip, crop:PIXELS")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  verb.add_option("--prefetch", words.prefetch,
-                  "batches made ahead on a thread of their own; their bytes are part of --ram")
-      ->check(CLI::Range(0, 64));
-  add_feature_option(verb, words.feature_cache);
-  verb.add_option("--cache", words.cache,
-                  "folder for data that cannot be read in place (beside the weights without it)");
-}
-
-void add_feature_option(CLI::App& verb, std::string& feature_cache) {
-  verb.add_option(
-      "--feature-cache", feature_cache,
-      "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
-}
-
 Result<data::Preparation> preparation_of(const DataWords& words) {
   data::Preparation preparation;
   for (const std::string& text : words.normalize) {
@@ -102,33 +48,45 @@ Result<data::Preparation> preparation_of(const DataWords& words) {
   return preparation;
 }
 
-Result<data::TrainTest> open_data(const DataWords& words, const std::string& cache, const ir::Graph& model) {
-  return data::open_data(words.data, wanted_of(model),
-                         {.cache_folder = words.cache.empty() ? cache : words.cache,
-                          .label_columns = words.label_columns,
-                          .test_path = words.test_data});
+}  // namespace
+
+void add_data_options(Verb& verb, DataWords& words, std::string& feature_cache) {
+  verb.add_option("--data", words.data,
+                  "the data set: a folder or file of IDX, NPY, NPZ, CIFAR-10, CSV, pictures or raw numbers")
+      .required();
+  verb.add_option("--test-data", words.test_data, "the test set, where --data does not hold it");
+  verb.add_option("--label-column", words.label_columns,
+                  "CSV: the labels' columns, by name or number from 0; the last without it")
+      .separated_by(',')
+      .one_value_each();
+  verb.add_option("--normalize", words.normalize,
+                  "MEAN,DEVIATION of byte inputs scaled to 0..1, or of float inputs; once, or once for each channel")
+      .one_value_each();
+  verb.add_option("--augment", words.augment, "random changes of training images: flip, vflip, crop:PIXELS")
+      .separated_by(',')
+      .one_value_each();
+  verb.add_option("--prefetch", words.prefetch,
+                  "batches made ahead on a thread of their own; their bytes are part of --ram")
+      .within(0, 64);
+  add_feature_option(verb, feature_cache);
+  verb.add_option("--cache", words.cache,
+                  "folder for data that cannot be read in place (beside the weights without it)");
 }
 
-Result<bool> wants_features(const DataWords& words) {
-  if (words.feature_cache.empty()) return false;
-  PANTOUM_TRY(base::parse_bytes(words.feature_cache, "--feature-cache"));
-  if (words.augment.empty()) return true;
-  std::fprintf(stderr, "note: --augment changes the samples in every epoch: no features are kept\n");
-  return false;
+void add_feature_option(Verb& verb, std::string& feature_cache) {
+  verb.add_option(
+      "--feature-cache", feature_cache,
+      "compute a frozen backbone once for every sample and keep what it gives, in at most so many bytes of storage");
 }
 
-int64_t feature_bytes(const ir::Graph& training, int64_t samples) {
-  int64_t row_bytes = 0;
-  for (const ir::ValueId input : training.inputs)
-    row_bytes += training.value(input).type.bytes() / training.value(input).type.shape.front();
-  return samples * row_bytes;
-}
-
-int64_t prefetch_bytes(const DataWords& words, const ir::Graph& training) {
-  std::vector<uint64_t> bytes;
-  for (const std::vector<ir::ValueId>* ids : {&training.inputs, &training.labels})
-    for (const ir::ValueId id : *ids) bytes.push_back(static_cast<uint64_t>(training.value(id).type.bytes()));
-  return static_cast<int64_t>(train::queue_bytes(bytes, words.prefetch));
+Result<pipeline::DataRequest> data_request(const DataWords& words, const std::string& output) {
+  pipeline::DataRequest request{.path = words.data, .test_path = words.test_data, .cache_folder = words.cache};
+  if (request.cache_folder.empty())
+    request.cache_folder = (std::filesystem::path(output).parent_path() / ".cache").string();
+  request.label_columns = words.label_columns;
+  PANTOUM_ASSIGN(request.preparation, preparation_of(words));
+  request.prefetch = words.prefetch;
+  return request;
 }
 
 }  // namespace pantoum::cli

@@ -1,13 +1,12 @@
 // The options that say where samples come from and what is done to them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
-#include "data/dataset.h"
+#include "cli/options.h"
 #include "data/preparation.h"
-#include "ir/graph.h"
+#include "pipeline/training_data.h"
 
 namespace pantoum::cli {
 
@@ -15,27 +14,14 @@ struct DataWords {
   std::string data, test_data, cache;  // cache: "" beside the output
   std::vector<std::string> label_columns, normalize, augment;
   int64_t prefetch = 0;
-  std::string feature_cache;  // "": none; else bytes
 };
 
-void add_data_options(CLI::App& verb, DataWords& words);
-void add_feature_option(CLI::App& verb, std::string& feature_cache);
+// `feature_cache`: ModelWords' own.
+void add_data_options(Verb& verb, DataWords& words, std::string& feature_cache);
+void add_feature_option(Verb& verb, std::string& feature_cache);
 
-// --normalize and --augment. E0120 what is no mean and deviation, or no augmentation.
-[[nodiscard]] Result<data::Preparation> preparation_of(const DataWords& words);
-
-// The data set, read as the model wants it (its training or evaluation graph). The errors of data::open_data.
-[[nodiscard]] Result<data::TrainTest> open_data(const DataWords& words, const std::string& cache,
-                                                const ir::Graph& model);
-
-// Are features to be kept? Augmentations change the backbone's input in every epoch: then they are not, and stderr says
-// so. E0110 a limit without its unit.
-[[nodiscard]] Result<bool> wants_features(const DataWords& words);
-
-// Bytes of the features of `samples` samples: of what `training`, the step of a head, reads.
-[[nodiscard]] int64_t feature_bytes(const ir::Graph& training, int64_t samples);
-
-// RAM that --prefetch takes beside the arena.
-[[nodiscard]] int64_t prefetch_bytes(const DataWords& words, const ir::Graph& training);
+// `output`: the file or folder beside which data are kept that cannot be read in place. E0120 a --normalize that is no
+// mean and deviation, an --augment that is no augmentation.
+[[nodiscard]] Result<pipeline::DataRequest> data_request(const DataWords& words, const std::string& output);
 
 }  // namespace pantoum::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace pantoum::cli {
@@ -20,32 +21,32 @@ Measures measures_of(const train::TermEvaluation& term, const autodiff::LossTerm
   return measures;
 }
 
-Measures measures_of(const train::Evaluation& evaluation, const ToldLosses& told, size_t term) {
-  return measures_of(evaluation.terms[term], told.terms[term], told.perplexity);
+Measures measures_of(const train::Evaluation& evaluation, const ReportedLosses& losses, size_t term) {
+  return measures_of(evaluation.terms[term], losses.terms[term], losses.perplexity);
 }
 
 }  // namespace
 
-nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ToldLosses& told) {
+nlohmann::ordered_json to_json(const train::Evaluation& evaluation, const ReportedLosses& losses) {
   nlohmann::ordered_json json{{"test_loss", evaluation.loss}};
   if (evaluation.has_accuracy) json["test_accuracy"] = evaluation.accuracy;
-  const bool alone = told.terms.size() == 1;
-  for (size_t term = 0; term < told.terms.size(); ++term) {
+  const bool alone = losses.terms.size() == 1;
+  for (size_t term = 0; term < losses.terms.size(); ++term) {
     nlohmann::ordered_json output{{"loss", evaluation.terms[term].loss}};
-    for (const auto& [name, value] : measures_of(evaluation, told, term))
+    for (const auto& [name, value] : measures_of(evaluation, losses, term))
       (alone ? json["test_" + name] : output[name]) = value;
-    if (!alone) json["outputs"][told.terms[term].output] = output;
+    if (!alone) json["outputs"][losses.terms[term].output] = output;
   }
   return json;
 }
 
-std::string to_text(const train::Evaluation& evaluation, const ToldLosses& told) {
+std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& losses) {
   std::string text = fmt::format("  test loss {:.4f}", evaluation.loss);
-  for (size_t term = 0; term < told.terms.size(); ++term) {
-    if (told.terms.size() > 1)
-      text += fmt::format("  {}: loss {:.4f}", told.terms[term].output, evaluation.terms[term].loss);
-    for (const auto& [name, value] : measures_of(evaluation, told, term))
-      text += fmt::format("  {}{} {:.4f}", told.terms.size() > 1 ? "" : "test ", name, value);
+  for (size_t term = 0; term < losses.terms.size(); ++term) {
+    if (losses.terms.size() > 1)
+      text += fmt::format("  {}: loss {:.4f}", losses.terms[term].output, evaluation.terms[term].loss);
+    for (const auto& [name, value] : measures_of(evaluation, losses, term))
+      text += fmt::format("  {}{} {:.4f}", losses.terms.size() > 1 ? "" : "test ", name, value);
   }
   return text;
 }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/settings.h"
+#include "pipeline/request_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -14,28 +15,22 @@ namespace {
 using autodiff::Loss;
 using autodiff::LossTerm;
 
-struct LossName {
-  const char* name;
-  Loss loss;
-  std::vector<std::string> settings;  // beside the weight
-};
-
-const std::vector<LossName>& loss_names() {
-  static const std::vector<LossName> names{{"cross_entropy", Loss::kCrossEntropy, {"smoothing", "ignore", "classes"}},
-                                           {"soft_cross_entropy", Loss::kSoftCrossEntropy, {"smoothing", "classes"}},
-                                           {"nll", Loss::kNll, {"ignore", "classes"}},
-                                           {"mse", Loss::kMse, {}},
-                                           {"l1", Loss::kL1, {}},
-                                           {"smooth_l1", Loss::kSmoothL1, {"beta"}},
-                                           {"bce_with_logits", Loss::kBceWithLogits, {}},
-                                           {"kl_div", Loss::kKlDiv, {"mean"}}};
-  return names;
-}
-
-std::vector<std::string> known_losses() {
-  std::vector<std::string> names;
-  for (const LossName& each : loss_names()) names.emplace_back(each.name);
-  return names;
+// The settings of a loss beside its weight.
+std::vector<std::string> settings_of(Loss loss) {
+  switch (loss) {
+    case Loss::kCrossEntropy:
+      return {"smoothing", "ignore", "classes"};
+    case Loss::kSoftCrossEntropy:
+      return {"smoothing", "classes"};
+    case Loss::kNll:
+      return {"ignore", "classes"};
+    case Loss::kSmoothL1:
+      return {"beta"};
+    case Loss::kKlDiv:
+      return {"mean"};
+    default:
+      return {};
+  }
 }
 
 constexpr std::array<const char*, 3> kMetrics{"top5", "mae", "perplexity"};
@@ -76,18 +71,17 @@ Result<LossTerm> term_of(const std::string& text) {
     term.output = settings.name.substr(0, sign);
     settings.name.erase(0, sign + 1);
   }
-  const auto known = std::find_if(loss_names().begin(), loss_names().end(),
-                                  [&](const LossName& each) { return settings.name == each.name; });
-  if (known == loss_names().end())
+  const std::vector<std::string>& names = pipeline::loss_names();
+  const auto known = std::find(names.begin(), names.end(), settings.name);
+  if (known == names.end())
     return fail("E0115", fmt::format("'{}' is no loss", settings.name), "--loss",
-                fmt::format("use one of {}", fmt::join(known_losses(), ", ")));
-  term.loss = known->loss;
+                fmt::format("use one of {}", fmt::join(names, ", ")));
+  term.loss = static_cast<Loss>(known - names.begin());
+  const std::vector<std::string> has = settings_of(term.loss);
   for (const auto& [key, value] : settings.values) {
-    const bool has =
-        key == "weight" || std::find(known->settings.begin(), known->settings.end(), key) != known->settings.end();
-    if (!has)
+    if (key != "weight" && std::find(has.begin(), has.end(), key) == has.end())
       return fail("E0117", fmt::format("the loss {} has no '{}'", settings.name, key), "--loss",
-                  fmt::format("it has: weight {}", fmt::join(known->settings, " ")));
+                  fmt::format("it has: weight {}", fmt::join(has, " ")));
     PANTOUM_TRY(set(key, value, term));
   }
   return term;
@@ -103,14 +97,14 @@ bool LossWords::perplexity() const {
   return contains(metrics, "perplexity");
 }
 
-void add_loss_options(CLI::App& verb, LossWords& words) {
+void add_loss_options(Verb& verb, LossWords& words) {
   verb.add_option("--loss", words.losses,
                   fmt::format("[OUTPUT=]LOSS[,weight=W][,KEY=VALUE]: {}; once for each output that has targets",
-                              fmt::join(known_losses(), ", ")))
-      ->allow_extra_args(false);
+                              fmt::join(pipeline::loss_names(), ", ")))
+      .one_value_each();
   verb.add_option("--metrics", words.metrics, "measured beside loss and accuracy: top5, mae, perplexity")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+      .separated_by(',')
+      .one_value_each();
 }
 
 Result<std::vector<LossTerm>> losses_of(const LossWords& words) {

@@ -1,11 +1,11 @@
 // What is minimized and measured, as users word it: --loss, --metrics.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "autodiff/autodiff.h"
+#include "cli/options.h"
 
 namespace pantoum::cli {
 
@@ -15,7 +15,7 @@ struct LossWords {
   [[nodiscard]] bool perplexity() const;
 };
 
-void add_loss_options(CLI::App& verb, LossWords& words);
+void add_loss_options(Verb& verb, LossWords& words);
 
 // E0115 a loss, setting or metric that is not known; E0116 a number out of range; E0117 a setting that the loss does
 // not have.

@@ -1,12 +1,12 @@
 // The options that plan and train share: the model, how it is trained, and what the planner may do.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
+#include "cli/options.h"
 #include "cli/step_limits.h"
 #include "pipeline/pipeline.h"
 
@@ -14,7 +14,7 @@ namespace pantoum::cli {
 
 // As the user wrote them; turned into values by the functions below, so that every error names its option.
 struct ModelWords {
-  std::string model, params_in = "ram", weights;
+  std::string model, params_in = "ram", weights, feature_cache;  // feature_cache: "": none; else bytes
   LossWords loss;
   OptimizerWords optimizer;
   int64_t batch = 0;
@@ -28,17 +28,16 @@ struct PlanWords {
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, small_saves = false,
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false,
        measure = false;
   std::vector<std::string> dump_after, disable, without;
 };
 
-void add_model_options(CLI::App& verb, ModelWords& words);
-void add_plan_options(CLI::App& verb, PlanWords& words);
+void add_model_options(Verb& verb, ModelWords& words);
+void add_plan_options(Verb& verb, PlanWords& words);
 
 [[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);
-[[nodiscard]] int thread_count(const PlanWords& words);
 // Prints what --dump-after asked for; null when nothing was. E0115 an unknown pass.
 [[nodiscard]] Result<pipeline::Dump> dump_of(const PlanWords& words);
 

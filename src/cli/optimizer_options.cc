@@ -78,9 +78,9 @@ autodiff::RmsProp rmsprop_of(const OptimizerWords& words) {
 
 }  // namespace
 
-void add_optimizer_options(CLI::App& verb, OptimizerWords& words) {
+void add_optimizer_options(Verb& verb, OptimizerWords& words) {
   verb.add_option("--optimizer", words.name, "sgd, adam, adamw, rmsprop or adagrad")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+      .one_of({"sgd", "adam", "adamw", "rmsprop", "adagrad"});
   verb.add_option("--lr", words.lr, "learning rate");
   verb.add_option("--momentum", words.momentum, "of sgd and rmsprop");
   verb.add_flag("--nesterov", words.nesterov, "sgd: Nesterov's momentum");
@@ -91,12 +91,10 @@ void add_optimizer_options(CLI::App& verb, OptimizerWords& words) {
   verb.add_option("--eps", words.eps, "added to the root of the square (1e-8; adagrad 1e-10)");
   verb.add_option("--alpha", words.alpha, "rmsprop: decay of the square (0.99)");
   verb.add_flag("--centered", words.centered, "rmsprop: the variance in place of the square");
-  verb.add_option("--clip-value", words.clip_value, "gradients: every element between -this and this")
-      ->check(CLI::PositiveNumber);
+  verb.add_option("--clip-value", words.clip_value, "gradients: every element between -this and this").positive();
   verb.add_option("--clip-norm", words.clip_norm, "gradients: scaled down where the norm of all together is above this")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--accumulate", words.accumulate, "batches whose mean gradient makes one step")
-      ->check(CLI::PositiveNumber);
+      .positive();
+  verb.add_option("--accumulate", words.accumulate, "batches whose mean gradient makes one step").positive();
   verb.add_option("--lr-decay", words.lr_decay, "adagrad: the learning rate falls as 1 / (1 + steps * this)");
 }
 

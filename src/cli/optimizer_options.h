@@ -1,11 +1,11 @@
 // The step as users word it: --optimizer and the options that belong to it, what happens to gradients before.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 
 #include "autodiff/autodiff.h"
+#include "cli/options.h"
 
 namespace pantoum::cli {
 
@@ -19,7 +19,7 @@ struct OptimizerWords {
   int64_t accumulate = 1;
 };
 
-void add_optimizer_options(CLI::App& verb, OptimizerWords& words);
+void add_optimizer_options(Verb& verb, OptimizerWords& words);
 
 // E0116 a number out of range; E0117 an option that the optimizer does not have.
 [[nodiscard]] Result<autodiff::Optimizer> optimizer_of(const OptimizerWords& words);

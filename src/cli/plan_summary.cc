@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "problem/objective_values.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -19,23 +20,31 @@ std::string bound_text(const problem::Plan& plan) {
 
 }  // namespace
 
+PlanSummary summary_of(const pipeline::Compiled& compiled) {
+  const pipeline::Program& training = compiled.training();
+  PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.training.accumulate};
+  if (const auto* accumulation = find_program(compiled.programs, pipeline::kAccumulate))
+    summary.micro_batch = accumulation->found;
+  return summary;
+}
+
 std::string to_text(const PlanSummary& summary) {
   const problem::Plan& plan = summary.plan;
   const check::Found& found = summary.found;
-  const double smaller = summary.unplanned_peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) /
-                                                                static_cast<double>(summary.unplanned_peak_bytes)
+  const double smaller = summary.unplanned.peak_bytes > 0 ? 100.0 * static_cast<double>(found.arena_bytes) /
+                                                                static_cast<double>(summary.unplanned.peak_bytes)
                                                           : 0;
   std::string text;
   text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(),
                       plan.graph.device.name, base::show_bytes(found.arena_bytes),
                       base::show_bytes(plan.question.budget_bytes()), smaller,
-                      base::show_bytes(summary.unplanned_peak_bytes));
+                      base::show_bytes(summary.unplanned.peak_bytes));
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
   text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s),
-                      base::show_joules(found.energy_j), base::show_seconds(summary.unplanned_time_s),
-                      base::show_joules(summary.unplanned_energy_j));
+                      base::show_joules(found.energy_j), base::show_seconds(summary.unplanned.time_s),
+                      base::show_joules(summary.unplanned.energy_j));
   if (summary.micro_batch)
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),
@@ -54,14 +63,14 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"budget_bytes", plan.question.budget_bytes()},
                               {"arena_bytes", summary.found.arena_bytes},
                               {"peak_bytes", summary.found.peak_bytes},
-                              {"unplanned_peak_bytes", summary.unplanned_peak_bytes},
+                              {"unplanned_peak_bytes", summary.unplanned.peak_bytes},
                               {"recomputed", summary.found.counts.recompute},
                               {"bytes_paged_in", summary.found.bytes_in},
                               {"bytes_paged_out", summary.found.bytes_out},
                               {"time_s", summary.found.time_s},
                               {"energy_j", summary.found.energy_j},
-                              {"unplanned_time_s", summary.unplanned_time_s},
-                              {"unplanned_energy_j", summary.unplanned_energy_j},
+                              {"unplanned_time_s", summary.unplanned.time_s},
+                              {"unplanned_energy_j", summary.unplanned.energy_j},
                               {"energy_source", "modelled"},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};
@@ -74,6 +83,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
   if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
+  if (!plan.separators.empty()) json["separators"] = problem::separators_json(plan.separators);
   return json;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "check/replay.h"
+#include "pipeline/pipeline.h"
 #include "plan/planner.h"
 
 namespace pantoum::cli {
@@ -13,12 +14,12 @@ namespace pantoum::cli {
 struct PlanSummary {
   const problem::Plan& plan;
   const check::Found& found;
-  problem::Bytes unplanned_peak_bytes = 0;
-  double unplanned_time_s = 0, unplanned_energy_j = 0;
+  problem::Predicted unplanned;
   int64_t micro_batches = 1;                     // of a step
   std::optional<check::Found> micro_batch = {};  // of all but the last
 };
 
+[[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it
 [[nodiscard]] std::string to_text(const PlanSummary& summary);
 [[nodiscard]] nlohmann::ordered_json to_json(const PlanSummary& summary);
 [[nodiscard]] nlohmann::ordered_json to_json(const plan::Infeasible& infeasible);

@@ -36,15 +36,12 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
   return {};
 }
 
-Error with_leaner_kernels(Error error, const pipeline::Compiled& compiled) {
-  const bool has_no_plan = error.code == "E0301" || error.code == "E0302";
-  if (has_no_plan && compiled.kernels->back_end() != nullptr)
-    error.help += (error.help.empty() ? "" : "; ") + std::string("--kernels portable takes less RAM");
-  return error;
+void print_note(const std::string& note) {
+  std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
-Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
-                             const std::string& min_plan_path) {
+Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
+                               const std::string& min_plan_path) {
   if (error.code != "E0301" && error.code != "E0302") return {};
   if (common.json() && error.code == "E0301") std::printf("%s\n", to_json(infeasible).dump().c_str());
   if (min_plan_path.empty()) return {};

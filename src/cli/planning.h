@@ -19,13 +19,11 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<problem::Plan>& kept);
 
-// A budget that is too small for a back end's kernels may do for the portable ones: the help says so. No budget chooses
-// the kernels by itself, because they give other bits.
-[[nodiscard]] Error with_leaner_kernels(Error error, const pipeline::Compiled& compiled);
+void print_note(const std::string& note);
 
-// After a refusal: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
+// Where no plan was found: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
 // json.
-[[nodiscard]] Result<void> tell_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
-                                           const std::string& min_plan_path);
+[[nodiscard]] Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible,
+                                             const Common& common, const std::string& min_plan_path);
 
 }  // namespace pantoum::cli

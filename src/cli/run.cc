@@ -30,45 +30,43 @@ bool wants_json(int argc, const char* const* argv) {
   return false;
 }
 
+void add_verbs(CommandLine& line) {
+  add_inspect(line);
+  add_devices(line);
+  add_operators(line);
+  add_plan(line);
+  add_sweep(line);
+  add_explain(line);
+  add_verify(line);
+  add_train(line);
+  add_export(line);
+  add_emit(line);
+  add_run_firmware(line);
+  add_report(line);
+  add_doctor(line);
+}
+
 }  // namespace
 
-void add_common(CLI::App& verb, Common& common) {
-  verb.add_option("--format", common.format, "text or json")->check(CLI::IsMember({"text", "json"}));
+void add_common(Verb& verb, Common& common) {
+  verb.add_option("--format", common.format, "text or json").one_of({"text", "json"});
 }
 
 int run(int argc, const char* const* argv) {
-  CLI::App app{
-      "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage"};
-  app.name("pantoum");
-  app.set_version_flag("--version", PANTOUM_VERSION);
-  app.require_subcommand(1);
-  Action chosen;
-  add_inspect(app, chosen);
-  add_devices(app, chosen);
-  add_operators(app, chosen);
-  const Words words(argv + std::min(argc, 2), argv + argc);
-  add_plan(app, chosen, words);
-  add_sweep(app, chosen);
-  add_explain(app, chosen);
-  add_verify(app, chosen);
-  add_train(app, chosen);
-  add_export(app, chosen);
-  add_emit(app, chosen);
-  add_run_firmware(app, chosen);
-  add_report(app, chosen);
-  add_doctor(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& success) {
-    return app.exit(success);
-  } catch (const CLI::ParseError& error) {
-    print(Error{"E0100", error.what(), "command line", {}, "pantoum --help, or pantoum VERB --help"},
-          wants_json(argc, argv));
-    return 2;
+  CommandLine line(
+      "pantoum",
+      "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage",
+      PANTOUM_VERSION);
+  add_verbs(line);
+  const Result<std::optional<Action>> chosen = line.parse(argc, argv);
+  if (!chosen) {
+    print(chosen.error(), wants_json(argc, argv));
+    return exit_code(chosen.error());
   }
+  if (!*chosen) return 0;
   block_interrupts();
   try {
-    const Result<int> done = chosen();
+    const Result<int> done = (**chosen)();
     if (done) return *done;
     print(done.error(), wants_json(argc, argv));
     return exit_code(done.error());

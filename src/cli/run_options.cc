@@ -4,20 +4,19 @@
 
 namespace pantoum::cli {
 
-void add_schedule_options(CLI::App& verb, ScheduleWords& words) {
+void add_schedule_options(Verb& verb, ScheduleWords& words) {
   verb.add_option("--schedule", words.schedule,
                   "of the learning rate: constant; step,every=N[,gamma=G]; multi_step,at=N:N..[,gamma=G]; "
                   "exponential,gamma=G; cosine[,to=LR]; linear[,to=LR]; N is a number of steps, or 30% of all");
   verb.add_option("--warmup", words.warmup, "steps (or 5% of all) in which the learning rate rises before that");
 }
 
-void add_run_options(CLI::App& verb, RunWords& words) {
+void add_run_options(Verb& verb, RunWords& words) {
   add_schedule_options(verb, words.rate);
-  verb.add_option("--early-stop", words.early_stop, "end after so many epochs without a better evaluation")
-      ->check(CLI::PositiveNumber);
+  verb.add_option("--early-stop", words.early_stop, "end after so many epochs without a better evaluation").positive();
   verb.add_option("--keep-best", words.keep_best, "keep a checkpoint of the best evaluation so far here");
   verb.add_option("--judge", words.judge, "what is better: a lower loss or a higher accuracy")
-      ->check(CLI::IsMember({"loss", "accuracy"}));
+      .one_of({"loss", "accuracy"});
 }
 
 Result<train::Schedule> schedule_of(const ScheduleWords& words) {

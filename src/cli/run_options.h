@@ -1,10 +1,10 @@
 // How a training runs, as users word it: the schedule of the learning rate, early stop, the best weights.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "autodiff/autodiff.h"
+#include "cli/options.h"
 #include "train/run_loop.h"
 #include "train/schedule.h"
 
@@ -20,8 +20,8 @@ struct RunWords {
   int64_t early_stop = 0;  // 0: never
 };
 
-void add_schedule_options(CLI::App& verb, ScheduleWords& words);
-void add_run_options(CLI::App& verb, RunWords& words);
+void add_schedule_options(Verb& verb, ScheduleWords& words);
+void add_run_options(Verb& verb, RunWords& words);
 
 // E0115, E0116 as parse_schedule; E0117 a warm-up that stands twice.
 [[nodiscard]] Result<train::Schedule> schedule_of(const ScheduleWords& words);

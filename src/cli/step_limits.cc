@@ -45,46 +45,28 @@ Result<void> set_at_most(const std::string& text, pipeline::PlanRequest& request
 
 }  // namespace
 
-void add_limit_options(CLI::App& verb, LimitWords& words) {
+void add_limit_options(Verb& verb, LimitWords& words) {
   verb.add_option("--deadline", words.deadline, "of one step: 450ms, or 1.3x of the step with unlimited RAM");
   verb.add_option("--at-most", words.at_most, "a limit that no step exceeds: energy=3.2J, time=450ms; may be repeated");
   verb.add_option("--finish-within", words.finish_within,
                   "deadline of the whole training: 2h, in equal parts per step");
 }
 
-void add_length_options(CLI::App& verb, TrainingLength& length) {
+void add_length_options(Verb& verb, pipeline::TrainingLength& length) {
   verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within and for `pantoum emit`")
-      ->check(CLI::PositiveNumber);
-  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch")
-      ->check(CLI::PositiveNumber);
+      .positive();
+  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch").positive();
   verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs")
-      ->check(CLI::PositiveNumber);
+      .positive();
 }
 
 Result<void> set_limits(const LimitWords& words, pipeline::PlanRequest& request) {
   if (!words.deadline.empty()) PANTOUM_TRY(set_deadline(words.deadline, "--deadline", request.deadline));
   for (const std::string& text : words.at_most) PANTOUM_TRY(set_at_most(text, request));
-  return {};
-}
-
-Result<void> set_finish_within(const LimitWords& words, const TrainingLength& length, int64_t batch,
-                               pipeline::PlanRequest& request) {
   if (words.finish_within.empty()) return {};
   PANTOUM_ASSIGN(const double seconds, base::parse_seconds(words.finish_within, "--finish-within"));
-  int64_t steps = length.steps;
-  if (steps == 0 && length.epochs > 0 && length.samples > 0 && batch > 0) {
-    if (length.samples / batch > 0 && length.epochs > INT64_MAX / (length.samples / batch))
-      return fail("E0122", "the training has too many steps", "--finish-within");
-    steps = length.epochs * (length.samples / batch);
-    if (steps == 0)
-      return fail("E0122", fmt::format("{} samples are less than a batch of {}", length.samples, batch),
-                  "--finish-within", "give a smaller --batch");
-  }
-  if (steps == 0)
-    return fail("E0122", "the number of steps is not known", "--finish-within",
-                "give --steps, or --epochs, --samples and --batch");
   if (seconds <= 0) return fail("E0111", "no training takes no time", "--finish-within", "write a time as in 2h");
-  set_earlier(request.deadline.seconds, seconds / static_cast<double>(steps));
+  request.deadline.training = seconds;
   return {};
 }
 

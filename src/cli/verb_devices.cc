@@ -73,22 +73,21 @@ Result<int> show(const Common& common, const std::string& name) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Action& chosen) {
+void add_devices(CommandLine& line) {
   struct Options {
     Common common;
     std::string name;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("devices", "device profiles");
-  CLI::App* list_verb = verb->add_subcommand("list", "every profile that is compiled in");
-  CLI::App* show_verb = verb->add_subcommand("show", "one profile: a name, or a .toml file");
-  add_common(*verb, options->common);
-  add_common(*list_verb, options->common);
-  add_common(*show_verb, options->common);
-  show_verb->add_option("NAME", options->name)->required();
-  verb->final_callback([options, show_verb, &chosen] {
-    const bool one = show_verb->parsed();
-    chosen = [options, one] { return one ? show(options->common, options->name) : list(options->common); };
+  Verb verb = line.add_verb("devices", "device profiles");
+  Verb list_verb = verb.add_verb("list", "every profile that is compiled in");
+  Verb show_verb = verb.add_verb("show", "one profile: a name, or a .toml file");
+  add_common(verb, options->common);
+  add_common(list_verb, options->common);
+  add_common(show_verb, options->common);
+  show_verb.add_option("NAME", options->name).required();
+  verb.does([options, show_verb] {
+    return show_verb.was_given() ? show(options->common, options->name) : list(options->common);
   });
 }
 

@@ -103,12 +103,12 @@ Result<int> look(const Options& options) {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& chosen) {
+void add_doctor(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("doctor", "what this machine has, and how to mend each no");
-  verb->add_option("--page-file", options->page_folder, "folder where the page file would be");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return look(*options); }; });
+  Verb verb = line.add_verb("doctor", "what this machine has, and how to mend each no");
+  verb.add_option("--page-file", options->page_folder, "folder where the page file would be");
+  add_common(verb, options->common);
+  verb.does([options] { return look(*options); });
 }
 
 }  // namespace pantoum::cli

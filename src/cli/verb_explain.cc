@@ -43,18 +43,17 @@ Result<int> explain(const Options& options) {
 
 }  // namespace
 
-void add_explain(CLI::App& app, Action& chosen) {
+void add_explain(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("explain", "what binds in a plan, what waits, and what more RAM would buy");
-  verb->add_option("PLAN", options->plan, "a plan file (JSON)")->required();
-  verb->add_option("--effort", options->effort, "search spent on each question about more RAM")
-      ->check(CLI::PositiveNumber);
-  verb->add_flag("--no-paging", options->no_paging, "the plan was made without paging: ask so again");
-  verb->add_flag("--no-remat", options->no_remat, "the same for recomputing");
-  verb->add_flag("--no-inplace", options->no_inplace, "the same for outputs in place");
-  verb->add_flag("--no-reorder", options->no_reorder, "the same for the order");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return explain(*options); }; });
+  Verb verb = line.add_verb("explain", "what binds in a plan, what waits, and what more RAM would buy");
+  verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  verb.add_option("--effort", options->effort, "search spent on each question about more RAM").positive();
+  verb.add_flag("--no-paging", options->no_paging, "the plan was made without paging: ask so again");
+  verb.add_flag("--no-remat", options->no_remat, "the same for recomputing");
+  verb.add_flag("--no-inplace", options->no_inplace, "the same for outputs in place");
+  verb.add_flag("--no-reorder", options->no_reorder, "the same for the order");
+  add_common(verb, options->common);
+  verb.does([options] { return explain(*options); });
 }
 
 }  // namespace pantoum::cli

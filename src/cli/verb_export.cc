@@ -31,16 +31,16 @@ Result<int> export_model(const Options& options) {
 
 }  // namespace
 
-void add_export(CLI::App& app, Action& chosen) {
+void add_export(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("export", "the trained model as ONNX, for inference");
-  verb->add_option("MODEL", options->emit.model, "the ONNX model that was trained")->required();
-  verb->add_option("--weights", options->emit.weights, "the trained weights (safetensors)")->required();
-  verb->add_option("-o,--output", options->emit.output, "the ONNX model with these weights")->required();
-  verb->add_flag("--external-data", options->emit.external_data,
-                 "contents in OUTPUT.data; always so above 1.5 GiB of them");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return export_model(*options); }; });
+  Verb verb = line.add_verb("export", "the trained model as ONNX, for inference");
+  verb.add_option("MODEL", options->emit.model, "the ONNX model that was trained").required();
+  verb.add_option("--weights", options->emit.weights, "the trained weights (safetensors)").required();
+  verb.add_option("-o,--output", options->emit.output, "the ONNX model with these weights").required();
+  verb.add_flag("--external-data", options->emit.external_data,
+                "contents in OUTPUT.data; always so above 1.5 GiB of them");
+  add_common(verb, options->common);
+  verb.does([options] { return export_model(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -79,8 +79,8 @@ Result<problem::Bytes> unplanned_peak(const Options& options) {
   if (model.batch == 0) model.batch = 1;
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_ASSIGN(const problem::Plan plan, plan::unplanned(compiled.training_cost.graph));
-  return plan.predicted.peak_bytes;
+  PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
+  return step.peak_bytes;
 }
 
 Result<int> inspect(const Options& options) {
@@ -109,13 +109,13 @@ Result<int> inspect(const Options& options) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Action& chosen) {
+void add_inspect(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("inspect", "operators, shapes, coverage of every node, memory without a plan");
-  verb->add_option("MODEL", options->model.model, "an ONNX model")->required();
-  add_model_options(*verb, options->model);
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return inspect(*options); }; });
+  Verb verb = line.add_verb("inspect", "operators, shapes, coverage of every node, memory without a plan");
+  verb.add_option("MODEL", options->model.model, "an ONNX model").required();
+  add_model_options(verb, options->model);
+  add_common(verb, options->common);
+  verb.does([options] { return inspect(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -77,20 +77,17 @@ Json to_json() {
 
 }  // namespace
 
-void add_operators(CLI::App& app, Action& chosen) {
+void add_operators(CommandLine& line) {
   auto common = std::make_shared<Common>();
-  CLI::App* verb =
-      app.add_subcommand("operators", "the operators of ONNX that run and train here, and the ops they become");
-  add_common(*verb, *common);
-  verb->callback([=, &chosen] {
-    chosen = [=]() -> Result<int> {
-      std::string text = kHead;
-      for (const import::CatalogEntry& entry : import::operator_catalog()) text += row_of(entry);
-      text += kOwn;
-      for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
-      std::printf("%s", common->json() ? (to_json().dump(1) + "\n").c_str() : text.c_str());
-      return 0;
-    };
+  Verb verb = line.add_verb("operators", "the operators of ONNX that run and train here, and the ops they become");
+  add_common(verb, *common);
+  verb.does([common]() -> Result<int> {
+    std::string text = kHead;
+    for (const import::CatalogEntry& entry : import::operator_catalog()) text += row_of(entry);
+    text += kOwn;
+    for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
+    std::printf("%s", common->json() ? (to_json().dump(1) + "\n").c_str() : text.c_str());
+    return 0;
   });
 }
 

@@ -11,6 +11,7 @@
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "pipeline/planners.h"
+#include "pipeline/prepare_training.h"
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
 
@@ -21,51 +22,43 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
-  TrainingLength length;
+  pipeline::TrainingLength length;
   std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
-  std::string planner = "pantoum", feature_cache;
+  std::string planner = "pantoum";
   bool require_gap = false;
-  const Words* words = nullptr;
 };
 
 struct Answer {
   problem::Plan plan;
   check::Found found;
-  problem::Bytes unplanned_peak_bytes = 0;
-  double unplanned_time_s = 0, unplanned_energy_j = 0;
+  problem::Predicted unplanned;
   std::optional<check::Found> micro_batch = {};
   std::vector<std::byte> binary = {};  // of a model
 };
 
 Result<Answer> plan_bare(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
-  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
+  request.length.batch = options.model.batch;
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
-  return Answer{std::move(planned.plan), planned.found, planned.unplanned_peak_bytes, planned.unplanned_time_s,
-                planned.unplanned_energy_j};
+  return Answer{std::move(planned.plan), planned.found, planned.unplanned};
 }
 
-Result<Answer> plan_network(const Options& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
-  PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
-  PANTOUM_ASSIGN(model.cut_features, wants_features({.feature_cache = options.feature_cache}));
+Result<Answer> plan_network(const Options& options, const pipeline::PlanRequest& request,
+                            plan::Infeasible& infeasible) {
+  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
-  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
-  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  Result<pipeline::Planned> made = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
+  pipeline::Program& training = compiled.training();
   if (!options.costgraph_output.empty())
-    PANTOUM_TRY(problem::write_cost_graph(compiled.training_cost.graph, options.costgraph_output));
-  if (!made) return tl::make_unexpected(with_leaner_kernels(made.error(), compiled));
-  pipeline::Planned& planned = *made;
-  Answer answer{.found = planned.found,
-                .unplanned_peak_bytes = planned.unplanned_peak_bytes,
-                .unplanned_time_s = planned.unplanned_time_s,
-                .unplanned_energy_j = planned.unplanned_energy_j,
-                .micro_batch = planned.accumulation_found};
+    PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
+  if (!planned) return tl::make_unexpected(pipeline::with_leaner_kernels(planned.error(), compiled));
+  Answer answer{
+      .found = training.found, .unplanned = compiled.unplanned, .micro_batch = summary_of(compiled).micro_batch};
   if (!options.binary_output.empty()) {
-    PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled, planned));
+    PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled.programs));
   }
-  answer.plan = std::move(planned.training);
-  answer.plan.command = *options.words;
+  answer.plan = std::move(training.plan);
   return answer;
 }
 
@@ -85,6 +78,7 @@ Result<int> make(const Options& options) {
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   request.measure.page_folder = options.page_folder;
   request.planner = options.planner;
+  request.length = options.length;
   std::optional<problem::Plan> warm;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   ProgressLine line(options.common.json());
@@ -93,16 +87,11 @@ Result<int> make(const Options& options) {
   Result<Answer> answer =
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
-    PANTOUM_TRY(tell_infeasible(answer.error(), infeasible, options.common, options.min_plan));
+    PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.min_plan));
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan,
-                            answer->found,
-                            answer->unplanned_peak_bytes,
-                            answer->unplanned_time_s,
-                            answer->unplanned_energy_j,
-                            options.model.optimizer.accumulate,
+  const PlanSummary summary{answer->plan, answer->found, answer->unplanned, options.model.optimizer.accumulate,
                             answer->micro_batch};
   std::printf("%s", options.common.json() ? (to_json(summary).dump() + "\n").c_str() : to_text(summary).c_str());
   if (interrupted().stop_requested()) return 130;
@@ -122,28 +111,27 @@ std::vector<std::string> planners() {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& chosen, const Words& words) {
+void add_plan(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  options->words = &words;
-  CLI::App* verb = app.add_subcommand("plan", "plans one training step into a RAM budget");
-  verb->add_option("MODEL", options->model.model, "an ONNX model");
-  verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
-  verb->add_option("-o,--output", options->output, "the plan, as JSON");
-  verb->add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
-  verb->add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
-  verb->add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
-  verb->add_option("--warm-start", options->plan.warm_start,
-                   "a plan of the same step; the answer is never worse where it fits");
-  verb->add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
-      ->check(CLI::IsMember(planners()));
-  verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
-  verb->add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
-  add_model_options(*verb, options->model);
-  add_plan_options(*verb, options->plan);
-  add_feature_option(*verb, options->feature_cache);
-  add_length_options(*verb, options->length);
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return make(*options); }; });
+  Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
+  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("-o,--output", options->output, "the plan, as JSON");
+  verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
+  verb.add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
+  verb.add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
+  verb.add_option("--warm-start", options->plan.warm_start,
+                  "a plan of the same step; the answer is never worse where it fits");
+  verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
+      .one_of(planners());
+  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
+  add_model_options(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_feature_option(verb, options->model.feature_cache);
+  add_length_options(verb, options->length);
+  add_common(verb, options->common);
+  verb.does([options] { return make(*options); });
 }
 
 }  // namespace pantoum::cli

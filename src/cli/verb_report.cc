@@ -28,14 +28,14 @@ Result<int> write_report(const Options& options) {
 
 }  // namespace
 
-void add_report(CLI::App& app, Action& chosen) {
+void add_report(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("report", "one HTML page about a plan and the run that followed it");
-  verb->add_option("PLAN", options->plan, "a plan file (JSON)")->required();
-  verb->add_option("LOG", options->log, "the run log (JSON lines) of pantoum train");
-  verb->add_option("-o,--output", options->output, "the page")->required();
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return write_report(*options); }; });
+  Verb verb = line.add_verb("report", "one HTML page about a plan and the run that followed it");
+  verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  verb.add_option("LOG", options->log, "the run log (JSON lines) of pantoum train");
+  verb.add_option("-o,--output", options->output, "the page").required();
+  add_common(verb, options->common);
+  verb.does([options] { return write_report(*options); });
 }
 
 }  // namespace pantoum::cli

@@ -19,14 +19,14 @@ struct Options {
   Common common;
   ModelWords model;
   PlanWords plan;
-  TrainingLength length;
+  pipeline::TrainingLength length;
   std::string costgraph, page_folder, output;
   std::vector<std::string> planners{"pantoum"};
 };
 
 Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
-    PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, options.model.batch, request));
+    request.length.batch = options.model.batch;
     return problem::read_cost_graph(options.costgraph);
   }
   if (options.model.params_in == "auto")
@@ -34,8 +34,8 @@ Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanReques
                 "say ram or aux");
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
-  PANTOUM_TRY(set_finish_within(options.plan.limits, options.length, pipeline::batch_of(compiled), request));
-  return std::move(compiled.training_cost.graph);
+  request.length.batch = pipeline::batch_of(compiled);
+  return std::move(compiled.training().cost.graph);
 }
 
 Result<pipeline::SweepRequest> sweep_request(const Options& options) {
@@ -45,6 +45,7 @@ Result<pipeline::SweepRequest> sweep_request(const Options& options) {
   PlanWords words = options.plan;
   words.ram.clear();
   PANTOUM_ASSIGN(request.plan, plan_request(words));
+  request.plan.length = options.length;
   request.plan.measure.page_folder = options.page_folder;
   return request;
 }
@@ -75,23 +76,22 @@ Result<int> sweep(const Options& options) {
 
 }  // namespace
 
-void add_sweep(CLI::App& app, Action& chosen) {
+void add_sweep(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
-  verb->add_option("MODEL", options->model.model, "an ONNX model");
-  verb->add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
-  verb->add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
-      ->required();
-  verb->add_option("--planners", options->planners, "some of " + planner_names())->delimiter(',');
-  verb->add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
-  add_model_options(*verb, options->model);
-  add_plan_options(*verb, options->plan);
-  add_length_options(*verb, options->length);
-  verb->remove_option(verb->get_option("--dump-after"));
-  verb->get_option("--ram")->description("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")->required();
-  verb->get_option("--time-limit")->description("for planning one budget with one planner");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return sweep(*options); }; });
+  Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
+  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
+  verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
+  verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
+  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  add_model_options(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_length_options(verb, options->length);
+  verb.remove_option("--dump-after");
+  verb.option("--ram").described("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB").required();
+  verb.option("--time-limit").described("for planning one budget with one planner");
+  add_common(verb, options->common);
+  verb.does([options] { return sweep(*options); });
 }
 
 }  // namespace pantoum::cli

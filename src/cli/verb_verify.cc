@@ -115,14 +115,14 @@ Result<int> verify(const Options& options) {
 
 }  // namespace
 
-void add_verify(CLI::App& app, Action& chosen) {
+void add_verify(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("verify", "independent replay of a plan on the graph inside it");
-  verb->add_option("PLAN", options->plan, "a plan file (JSON)")->required();
-  verb->add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");
-  verb->add_option("--ram", options->ram, "another budget");
-  add_common(*verb, options->common);
-  verb->final_callback([options, &chosen] { chosen = [options] { return verify(*options); }; });
+  Verb verb = line.add_verb("verify", "independent replay of a plan on the graph inside it");
+  verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  verb.add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");
+  verb.add_option("--ram", options->ram, "another budget");
+  add_common(verb, options->common);
+  verb.does([options] { return verify(*options); });
 }
 
 }  // namespace pantoum::cli

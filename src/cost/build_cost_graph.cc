@@ -8,6 +8,8 @@
 #include <optional>
 #include <set>
 
+#include "base/round_up.h"
+#include "cost/kernel_call.h"
 #include "ir/op_registry.h"
 #include "kernels/portable/kernel_rows.h"
 
@@ -24,10 +26,6 @@ namespace {
 constexpr double kReferenceSlowdown = 6;
 // Strips begin a product anew each: about this much slower than all of it at once.
 constexpr double kStripSlowdown = 1.05;
-
-Bytes round_up(Bytes bytes, Bytes align) {
-  return (bytes + align - 1) / align * align;
-}
 
 bool lives_between_steps(ir::Role role) {
   return role == ir::Role::kParameter || role == ir::Role::kBuffer || role == ir::Role::kState ||
@@ -112,7 +110,7 @@ class Construction {
   Tensor tensor_for(ir::ValueId id) const {
     const ir::Value& value = graph_.value(id);
     Tensor tensor{.id = static_cast<int64_t>(built_.graph.tensors.size()), .name = value.name};
-    tensor.bytes = round_up(std::max<Bytes>(value.type.bytes(), 1), device_.device.align_bytes);
+    tensor.bytes = base::round_up(std::max<Bytes>(value.type.bytes(), 1), device_.device.align_bytes);
     if (value.producer != ir::kNone) return tensor;
     if (value.role == ir::Role::kInput || value.role == ir::Role::kLabel) {
       tensor.start = Home::kRam;
@@ -176,7 +174,7 @@ class Construction {
         break;
       const std::optional<Bytes> asked = workspace_of(op, *kernel);
       if (!asked) continue;
-      const Bytes workspace = round_up(*asked, device_.device.align_bytes);
+      const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
@@ -233,14 +231,17 @@ class Construction {
       choice.writes.push_back(static_cast<int>(position));
     if (options_.in_place || !ir::op_def(op.kind).recompute)  // an update takes over what it updates in any case
       choice.overwrites = ir::in_place_pairs(graph_, op);
-    std::erase_if(choice.overwrites,
-                  [&](const auto& pair) { return is_in_rom(op.inputs[static_cast<size_t>(pair.second)]); });
+    std::erase_if(choice.overwrites, [&](const auto& pair) {
+      return !yields(op.inputs[static_cast<size_t>(pair.second)], op.outputs[static_cast<size_t>(pair.first)]);
+    });
     return choice;
   }
 
-  [[nodiscard]] bool is_in_rom(ir::ValueId value) const {
-    const int64_t tensor = built_.tensor_of[static_cast<size_t>(value)];
-    return built_.graph.tensors[static_cast<size_t>(tensor)].start == Home::kRom;
+  // May the input's bytes become the output's? Nothing writes rom; what is pinned yields to its successor alone.
+  [[nodiscard]] bool yields(ir::ValueId input, ir::ValueId output) const {
+    const Tensor& source = built_.graph.tensors[static_cast<size_t>(built_.tensor_of[static_cast<size_t>(input)])];
+    if (source.start == Home::kRom) return false;
+    return !source.pinned || source.next == built_.tensor_of[static_cast<size_t>(output)];
   }
 
   // None: the kernel does not compute these shapes.
@@ -251,15 +252,7 @@ class Construction {
     for (ir::ValueId output : op.outputs) outputs.push_back(describe(graph_.value(output).type));
     const pt_pool pool{
         .context = nullptr, .threads = static_cast<uint32_t>(std::max(1, options_.threads)), .run = nullptr};
-    pt_call call{};
-    call.inputs = inputs.data();
-    call.outputs = outputs.data();
-    call.ints = op.attrs.ints.data();
-    call.reals = op.attrs.reals.data();
-    call.input_count = static_cast<uint16_t>(inputs.size());
-    call.output_count = static_cast<uint16_t>(outputs.size());
-    call.int_count = static_cast<uint16_t>(op.attrs.ints.size());
-    call.real_count = static_cast<uint16_t>(op.attrs.reals.size());
+    pt_call call = call_of(op, inputs, outputs);
     call.pool = &pool;
     const size_t bytes = kernel.workspace_bytes(&call);
     if (bytes == PT_NO_KERNEL) return std::nullopt;

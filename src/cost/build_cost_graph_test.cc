@@ -79,6 +79,18 @@ TEST(BuildCostGraph, ReluMayTakeOverItsInput) {
   EXPECT_TRUE(without->graph.ops[0].choices[0].overwrites.empty());
 }
 
+TEST(BuildCostGraph, NothingTakesOverAPinnedParameter) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId w = builder.parameter("w", {ir::DType::kF32, {3, 2}}, nullptr);
+  graph.results = {builder.op(ir::Kind::k_relu, "active", {w})};
+  const auto pinned = build_cost_graph(graph, device("host"), {});
+  ASSERT_TRUE(validate(pinned->graph));
+  EXPECT_TRUE(pinned->graph.ops[0].choices[0].overwrites.empty());
+  const auto paged = build_cost_graph(graph, device("host"), {.params_in = ParamsIn::kAux});
+  EXPECT_FALSE(paged->graph.ops[0].choices[0].overwrites.empty());
+}
+
 TEST(BuildCostGraph, ParametersLiveWhereTheUserSays) {
   const auto home = [](const CostGraphOptions& options) {
     const auto built = build_cost_graph(network(), device("host"), options);

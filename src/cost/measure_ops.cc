@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "cost/kernel_call.h"
 #include "cost/measure.h"
 #include "ir/op_registry.h"
 
@@ -40,14 +41,7 @@ class Bench {
   Bench(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, const pt_pool* pool) : kernel_(kernel) {
     for (ir::ValueId input : op.inputs) inputs_.push_back(operand(graph.value(input).type));
     for (ir::ValueId output : op.outputs) outputs_.push_back(operand(graph.value(output).type));
-    call_.inputs = inputs_.data();
-    call_.outputs = outputs_.data();
-    call_.ints = op.attrs.ints.data();
-    call_.reals = op.attrs.reals.data();
-    call_.input_count = static_cast<uint16_t>(inputs_.size());
-    call_.output_count = static_cast<uint16_t>(outputs_.size());
-    call_.int_count = static_cast<uint16_t>(op.attrs.ints.size());
-    call_.real_count = static_cast<uint16_t>(op.attrs.reals.size());
+    call_ = call_of(op, inputs_, outputs_);
     call_.scalars = &scalars_;
     call_.pool = pool;
     if (kernel.workspace_bytes != nullptr) {

@@ -11,6 +11,7 @@
 #include "cost/profile_store.h"
 #include "ir/builder.h"
 #include "testing/evaluate.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::cost {
 
@@ -21,15 +22,9 @@ namespace fs = std::filesystem;
 
 class Measure : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "pantoum-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_.file(name); }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 ir::Graph product(int64_t rows) {
@@ -87,15 +82,15 @@ TEST_F(Measure, MeasuresTheStorageAndLeavesNothingBehind) {
   const auto store = ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
   Pager pager{.mode = PagerMode::kAsync, .block_bytes = 512};
-  const auto measured = measure_storage(folder_.string(), **store, pager);
+  const auto measured = measure_storage(folder_.path().string(), **store, pager);
   ASSERT_TRUE(measured) << to_text(measured.error());
   EXPECT_GT(pager.in.bytes_per_s, 1e5);
   EXPECT_GT(pager.out.bytes_per_s, 1e5);
   EXPECT_GE(pager.in.latency_s, 0);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(folder_.path()));
   Pager again = pager;
   again.in.bytes_per_s = 1;
-  ASSERT_TRUE(measure_storage(folder_.string(), **store, again));
+  ASSERT_TRUE(measure_storage(folder_.path().string(), **store, again));
   EXPECT_EQ(again.in.bytes_per_s, pager.in.bytes_per_s);
   EXPECT_FALSE(measure_storage(path("absent"), **store, pager));
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "pantoum/result.h"
 
 namespace pantoum::data {

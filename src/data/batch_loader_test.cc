@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/tiny_plan.h"
+#include "testing/array_samples.h"
 
 namespace pantoum::data {
 namespace {

@@ -30,18 +30,18 @@ class Inflater {
   Inflater& operator=(const Inflater&) = delete;
 
   // False where the bytes are not gzip. `ended` tells whether the last member was whole.
-  [[nodiscard]] Result<bool> feed(std::span<std::byte> packed, std::span<std::byte> room, base::AtomicFile& out) {
+  [[nodiscard]] Result<bool> feed(std::span<std::byte> packed, std::span<std::byte> buffer, base::AtomicFile& out) {
     stream_.next_in = reinterpret_cast<Bytef*>(packed.data());
     stream_.avail_in = static_cast<uInt>(packed.size());
     do {
       if (ended_ && stream_.avail_in > 0 && inflateReset(&stream_) != Z_OK) return false;
       if (ended_ && stream_.avail_in == 0) break;
-      stream_.next_out = reinterpret_cast<Bytef*>(room.data());
-      stream_.avail_out = static_cast<uInt>(room.size());
+      stream_.next_out = reinterpret_cast<Bytef*>(buffer.data());
+      stream_.avail_out = static_cast<uInt>(buffer.size());
       const int status = inflate(&stream_, Z_NO_FLUSH);
       if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR) return false;
       ended_ = status == Z_STREAM_END;
-      const auto made = room.first(room.size() - stream_.avail_out);
+      const auto made = buffer.first(buffer.size() - stream_.avail_out);
       crc_ = static_cast<uint32_t>(
           crc32(crc_, reinterpret_cast<const Bytef*>(made.data()), static_cast<uInt>(made.size())));
       bytes_ += made.size();
@@ -69,11 +69,11 @@ Result<void> inflate_file(const base::OwnedFile& packed, uint64_t begin, uint64_
   Inflater inflater(member == nullptr ? Frame::kGzip : Frame::kNone);
   if (!inflater.ready()) return fail("E0001", "zlib could not be started", packed.path());
   const auto in = std::make_unique<std::array<std::byte, kPiece>>();
-  const auto room = std::make_unique<std::array<std::byte, kPiece>>();
+  const auto buffer = std::make_unique<std::array<std::byte, kPiece>>();
   for (uint64_t at = begin; at < end; at += kPiece) {
     const auto piece = std::span(*in).first(static_cast<size_t>(std::min<uint64_t>(kPiece, end - at)));
     PANTOUM_TRY(packed.read_at(at, piece, "E0261"));
-    PANTOUM_ASSIGN(const bool understood, inflater.feed(piece, *room, out));
+    PANTOUM_ASSIGN(const bool understood, inflater.feed(piece, *buffer, out));
     if (!understood) return damaged;
   }
   if (!inflater.ended()) return damaged;

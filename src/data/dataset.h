@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "pantoum/result.h"
 
 namespace pantoum::data {
@@ -30,7 +30,7 @@ class SampleFile {
 
 // IDX (MNIST; u8, i32 and f32) and NPY (versions 1 to 3; C order, u8, bool, i32, i64, f32), told apart by their magic.
 // E0201 cannot be opened; E0261 damaged (the size must be exactly what the header says) or not understood. What gzip
-// has compressed is unpacked once into `cache_folder` (dataset_cache.h).
+// has compressed is unpacked once into `cache_folder` (cache.h).
 [[nodiscard]] Result<std::unique_ptr<SampleFile>> open_samples(const std::string& path,
                                                                const std::string& cache_folder);
 

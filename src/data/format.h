@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "pantoum/result.h"
 
 namespace pantoum::data {

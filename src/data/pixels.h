@@ -1,6 +1,6 @@
 /* PNG and JPEG files to bytes of gray or red, green and blue. C, because libpng and libjpeg leave by longjmp. */
-#ifndef PANTOUM_ARTIFACT_DATASET_PIXELS_H
-#define PANTOUM_ARTIFACT_DATASET_PIXELS_H
+#ifndef PANTOUM_DATA_PIXELS_H
+#define PANTOUM_DATA_PIXELS_H
 
 #include <stddef.h>
 #include <stdint.h>

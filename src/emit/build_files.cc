@@ -34,46 +34,50 @@ std::string memory_symbols(const Board& board, const std::string& ram, const std
       board.rom_origin, board.rom_bytes, board.ram_origin, ram, stack);
 }
 
-}  // namespace
-
-std::string makefile(const Project& project) {
+// The variables above the sources: compiler, flags, memory.
+std::string make_flags(const Project& project) {
   const Board& board = project.board;
-  std::string text = "# make        builds the firmware\n# make run    runs it\n# make clean\n";
-  text += fmt::format("CC := {}\nFLAGS := {}\n", board.is_posix() ? "cc" : "arm-none-eabi-gcc", board.flags);
+  std::string text = fmt::format("CC := {}\nFLAGS := {}\n", board.is_posix() ? "cc" : "arm-none-eabi-gcc", board.flags);
   text += "OPTIMIZE := -O2\nSTEPS := " + std::to_string(project.steps) + "\nMORE :=\n";
   text += fmt::format(
       "CFLAGS := $(FLAGS) $(OPTIMIZE) {} {}{} -DSTEPS=$(STEPS) -Ipantoum/include -Ipantoum/src -Iboard -Imodel "
       "$(MORE)\n",
       kCompile, project.limits, board.is_posix() ? "" : " -specs=nano.specs");
-  if (board.is_posix()) {
-    text += "LDFLAGS := -Wl,--gc-sections -lm\nPROGRAM := firmware\n";
-  } else {
-    text += fmt::format(
-        "RAM_SIZE := {}\nSTACK_SIZE := {}\nLDFLAGS := -nostartfiles -Wl,--gc-sections {} -T board/firmware.ld -lm\n"
-        "PROGRAM := firmware.elf\n",
-        project.ram, project.stack, memory_symbols(board, "$(RAM_SIZE)", "$(STACK_SIZE)"));
-  }
-  text += "SOURCES :=";
-  for (const std::string& source : project.sources) text += " \\\n  " + source;
-  text += "\nOBJECTS := $(SOURCES:%.c=build/%.o)\n\n$(PROGRAM): $(OBJECTS)\n\t@$(CC) $(FLAGS) -o $@ $^ $(LDFLAGS)";
-  if (!board.is_posix()) text += " -specs=nano.specs";
-  text +=
-      "\n\nbuild/%.o: %.c build/flags $(wildcard board/*.h model/*.h)\n\t@mkdir -p $(@D)\n\t@$(CC) $(CFLAGS) -c -o $@ "
-      "$<\n\n";
+  if (board.is_posix()) return text + "LDFLAGS := -Wl,--gc-sections -lm\nPROGRAM := firmware\n";
+  return text + fmt::format(
+                    "RAM_SIZE := {}\nSTACK_SIZE := {}\nLDFLAGS := -nostartfiles -Wl,--gc-sections {} -T "
+                    "board/firmware.ld -lm\nPROGRAM := firmware.elf\n",
+                    project.ram, project.stack, memory_symbols(board, "$(RAM_SIZE)", "$(STACK_SIZE)"));
+}
+
+// The storage's image and `make run`.
+std::string run_rules(const Project& project) {
   const std::string needed = project.storage_blocks > 0 ? " storage.img" : "";
+  std::string text;
   if (project.storage_blocks > 0)
     text += fmt::format(
         "# Empty, as a new card: training begins; as a run left it: it goes on.\nstorage.img:\n\t@truncate -s {} "
         "$@\n\n",
         image_bytes(project));
-  if (board.is_posix())
-    text += fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
-  else
-    text += fmt::format(
-        "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
-        "build/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n",
-        qemu(board), needed);
-  return text +
+  if (project.board.is_posix()) return text + fmt::format("run: $(PROGRAM){}\n\t@./$(PROGRAM)\n", needed);
+  return text + fmt::format(
+                    "QEMU := {}\nQEMU_MORE :=\nrun: $(PROGRAM){}\n\t@$(QEMU) $(QEMU_MORE) -kernel $(PROGRAM)\n\n"
+                    "build/symbols: $(PROGRAM)\n\t@$(CC:gcc=nm) -nS $< > $@\n",
+                    qemu(project.board), needed);
+}
+
+}  // namespace
+
+std::string makefile(const Project& project) {
+  std::string text = "# make        builds the firmware\n# make run    runs it\n# make clean\n" + make_flags(project);
+  text += "SOURCES :=";
+  for (const std::string& source : project.sources) text += " \\\n  " + source;
+  text += "\nOBJECTS := $(SOURCES:%.c=build/%.o)\n\n$(PROGRAM): $(OBJECTS)\n\t@$(CC) $(FLAGS) -o $@ $^ $(LDFLAGS)";
+  if (!project.board.is_posix()) text += " -specs=nano.specs";
+  text +=
+      "\n\nbuild/%.o: %.c build/flags $(wildcard board/*.h model/*.h)\n\t@mkdir -p $(@D)\n\t@$(CC) $(CFLAGS) -c -o $@ "
+      "$<\n\n";
+  return text + run_rules(project) +
          "\n# What was compiled with other flags is compiled again.\nbuild/flags: always\n\t@mkdir -p build; echo "
          "'$(CFLAGS)' | cmp -s - $@ || echo '$(CFLAGS)' > $@\n\nclean:\n\t@rm -rf build $(PROGRAM)\n.PHONY: run clean "
          "always\n";

@@ -13,6 +13,7 @@
 #include "base/owned_file.h"
 #include "emit/inference_form.h"
 #include "import/onnx.h"
+#include "import/onnx_messages.h"
 #include "import/tensor.h"
 #include "weights/safetensors.h"
 

@@ -10,7 +10,9 @@
 #include "base/files.h"
 #include "emit/inference_form.h"
 #include "import/onnx.h"
+#include "import/onnx_messages.h"
 #include "testing/evaluate.h"
+#include "testing/temporary_folder.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::emit {
@@ -80,13 +82,9 @@ onnx::ModelProto small_model() {
 class ExportOnnx : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "pantoum-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
     ASSERT_TRUE(base::write_file_atomically(path("small.onnx"), small_model().SerializeAsString()));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
+  std::string path(const std::string& name) const { return folder_.file(name); }
 
   // Random contents for every parameter and statistic, into the graph and into a file.
   std::string randomize(ir::Graph& graph) const {
@@ -133,7 +131,7 @@ class ExportOnnx : public ::testing::Test {
     return model;
   }
 
-  std::string folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(ExportOnnx, ImportedAgainItEvaluatesToTheSameBits) {

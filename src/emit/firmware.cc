@@ -83,13 +83,13 @@ FirmwareSizes sizes_of(const pt_plan& plan, bool check_blocks) {
   return sizes;
 }
 
-std::string wear_rows(const Firmware& firmware, const Wear& wear) {
-  if (wear.commit == 0) return "";
+std::string endurance_rows(const Firmware& firmware, const StorageWrites& writes) {
+  if (writes.commit == 0) return "";
   return fmt::format(
       "| written to storage by each step | {} |\n| by each commit, every {} | {} |\n"
       "| steps until the storage's endurance, {} bytes, is written | {} |\n",
-      wear.paged, wear.commit_every == 1 ? "step" : fmt::format("{} steps", wear.commit_every), wear.commit,
-      firmware.endurance, wear.life(firmware.endurance));
+      writes.paged, writes.commit_every == 1 ? "step" : fmt::format("{} steps", writes.commit_every), writes.commit,
+      firmware.endurance, writes.life(firmware.endurance));
 }
 
 std::string readme(const Firmware& firmware, const Board& board, const FirmwareSizes& sizes) {
@@ -120,7 +120,7 @@ Trains on {1}{2}, as it was planned.
       firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
       firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
       sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks,
-      sizes.sums, wear_rows(firmware, sizes.wear));
+      sizes.sums, endurance_rows(firmware, sizes.writes));
 }
 
 // What emit::run_on_host and emit::counted_steps read.
@@ -154,6 +154,29 @@ std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& st
          "\n";
 }
 
+FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch) {
+  FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
+  sizes.ram = firmware.ram_bytes;
+  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
+  sizes.feature_blocks =
+      pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()), firmware.training.count);
+  if (sizes.storage_blocks > 0) sizes.writes = storage_writes(plan, firmware.check_blocks);
+  sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
+  return sizes;
+}
+
+// The sources that are the same for every model; those to compile go into `project`.
+Result<void> write_sources(const Writer& writer, const std::set<std::string>& kernels, Project& project) {
+  for (const SourceFile& file : project_sources()) {
+    const std::string place = place_of(file.path, kernels, board_files(project.board));
+    if (place.empty()) continue;
+    if (place.ends_with(".c")) project.sources.push_back(place);
+    if (place == "main.c" && writer.has(place)) continue;
+    PANTOUM_TRY(writer.write(place, file.text));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder) {
@@ -166,24 +189,12 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
-  FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
-  sizes.ram = firmware.ram_bytes;
-  sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
-  sizes.feature_blocks =
-      pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()), firmware.training.count);
-  if (sizes.storage_blocks > 0) sizes.wear = wear_of(plan, firmware.check_blocks);
-  sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
+  const FirmwareSizes sizes = firmware_sizes(firmware, plan, batch);
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
   project.storage_blocks = sizes.storage_blocks;
   const Writer writer(folder);
-  for (const SourceFile& file : project_sources()) {
-    const std::string place = place_of(file.path, kernels, board_files(board));
-    if (place.empty()) continue;
-    if (place.ends_with(".c")) project.sources.push_back(place);
-    if (place == "main.c" && writer.has(place)) continue;
-    PANTOUM_TRY(writer.write(place, file.text));
-  }
+  PANTOUM_TRY(write_sources(writer, kernels, project));
   PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
   const bool is_stored = sizes.storage_blocks > 0;
   for (const char* made : {"model/model.c", "model/kernels.c", "model/memory.c"}) project.sources.emplace_back(made);

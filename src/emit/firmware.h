@@ -1,5 +1,5 @@
 // A self-contained C99 project that trains a planned network on a device: the interpreter as it is in src/runtime, the
-// kernels that the plan uses, the plan, first contents and samples as constants, a board, a Makefile.
+// kernels that the plan uses, the plan, initial values and samples as constants, a board, a Makefile.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct Samples {
 struct Firmware {
   std::string name;                        // of the model
   std::span<const std::byte> plan;         // a binary plan of the portable kernels
-  const weights::SafetensorFile* weights;  // first contents of parameters, buffers and constants
+  const weights::SafetensorFile* weights;  // initial values of parameters, buffers and constants
   std::vector<BatchName> inputs;           // tensors of the batch: the model's inputs, then the targets
   std::vector<std::string> features;       // inputs of a step that the program "features" makes, kept in storage
   Samples training, test;
@@ -55,7 +55,7 @@ struct FirmwareSizes {
   uint64_t read_in_place = 0;                                                     // of the weights, by kernels
   uint64_t weights = 0, samples = 0;
   uint64_t storage_blocks = 0, feature_blocks = 0;  // feature_blocks: of them, for what a frozen backbone gives
-  Wear wear;
+  StorageWrites writes;
 };
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c

@@ -29,12 +29,12 @@ uint64_t paged_out(const pt_plan& plan, uint32_t program) {
 
 }  // namespace
 
-uint64_t Wear::life(uint64_t endurance) const {
+uint64_t StorageWrites::life(uint64_t endurance) const {
   const double per_step = static_cast<double>(paged) + static_cast<double>(commit) / static_cast<double>(commit_every);
   return per_step > 0 ? static_cast<uint64_t>(static_cast<double>(endurance) / per_step) : 0;
 }
 
-Wear wear_of(const pt_plan& plan, bool check_blocks) {
+StorageWrites storage_writes(const pt_plan& plan, bool check_blocks) {
   const int32_t train = pt_plan_program(&plan, "train");
   if (train < 0) return {};
   return {.paged = paged_out(plan, static_cast<uint32_t>(train)),

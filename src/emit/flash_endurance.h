@@ -7,7 +7,7 @@
 
 namespace pantoum::emit {
 
-struct Wear {
+struct StorageWrites {
   uint64_t paged = 0;         // bytes that the pages of a step write, whole blocks
   uint64_t commit = 0;        // of a commit
   uint64_t commit_every = 1;  // steps
@@ -17,6 +17,6 @@ struct Wear {
 };
 
 // Of the program "train", with main.c as it is emitted, for training that needs storage.
-[[nodiscard]] Wear wear_of(const pt_plan& plan, bool check_blocks);
+[[nodiscard]] StorageWrites storage_writes(const pt_plan& plan, bool check_blocks);
 
 }  // namespace pantoum::emit

@@ -150,7 +150,7 @@ class Project {
 
   Result<void> read_contents(const std::string& path, const std::vector<BatchName>& batch) {
     PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(path));
-    PANTOUM_ASSIGN(first_, first_contents(plan_, weights, names_of(batch)));
+    PANTOUM_ASSIGN(first_, initial_values(plan_, weights, names_of(batch)));
     for (const FirstContent& each : first_.tensors)
       contents_.push_back(
           {each.tensor, each.bytes, each.data ? reinterpret_cast<const uint8_t*>(each.data->data()) : nullptr});
@@ -193,9 +193,9 @@ class Project {
   pt_schedule runtime_schedule_{};
   std::vector<pt_kernel> kernels_;
   pt_kernel_table table_{};
-  std::vector<pt_first_contents> contents_;
+  std::vector<pt_initial_value> contents_;
   BatchTensors batch_;
-  FirstContents first_;
+  InitialValues first_;
   std::vector<std::vector<float>> planes_;
   std::vector<pt_rows> training_rows_, test_rows_;
   pt_sample_set training_{}, test_{};

@@ -20,9 +20,9 @@ struct HostRun {
   uint32_t right = 0, counted = 0;
 };
 
-// Of the project in `folder`, `steps` steps (0: as many as it was emitted for) from its first contents; storage is in
+// Of the project in `folder`, `steps` steps (0: as many as it was emitted for) from its initial values; storage is in
 // memory. Where two algorithms of a kernel give the same bits, the other one than the device's computes. E0294 `folder`
-// is no project; E0253 its plan; E0240, E0241, E0291 its first contents.
+// is no project; E0253 its plan; E0240, E0241, E0291 its initial values.
 [[nodiscard]] Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
                                           const std::function<void(uint64_t step, float loss)>& told);
 

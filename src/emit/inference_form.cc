@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "import/onnx_messages.h"
+
 namespace pantoum::emit {
 namespace {
 

@@ -7,8 +7,8 @@
 namespace pantoum::emit {
 namespace {
 
-bool has_first_contents(const pt_plan& plan, uint32_t tensor, const pt_tensor_info& info,
-                        const std::vector<std::string>& batch) {
+bool has_initial_value(const pt_plan& plan, uint32_t tensor, const pt_tensor_info& info,
+                       const std::vector<std::string>& batch) {
   const std::string name = info.name;
   const bool is_successor = (pt_tensor_record(&plan, tensor)[PT_TENSOR_FLAGS] & PT_FLAG_SUCCESSOR) != 0;
   return info.home != PT_HOME_NONE && !is_successor && !name.empty() &&
@@ -33,13 +33,13 @@ Result<std::vector<std::byte>> contents_of(const weights::SafetensorFile& weight
 
 }  // namespace
 
-Result<FirstContents> first_contents(const pt_plan& plan, const weights::SafetensorFile& weights,
+Result<InitialValues> initial_values(const pt_plan& plan, const weights::SafetensorFile& weights,
                                      const std::vector<std::string>& batch) {
-  FirstContents all;
+  InitialValues all;
   for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
     pt_tensor_info info;
     if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
-    if (!has_first_contents(plan, tensor, info, batch)) continue;
+    if (!has_initial_value(plan, tensor, info, batch)) continue;
     const std::string name = info.name;
     const weights::SafetensorEntry* entry = weights.find(name);
     if (entry == nullptr && info.home == PT_HOME_ROM)

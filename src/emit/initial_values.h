@@ -20,7 +20,7 @@ struct FirstContent {
   std::optional<std::vector<std::byte>> data;  // none: zeros
 };
 
-struct FirstContents {
+struct InitialValues {
   std::vector<FirstContent> tensors;  // in the plan's order
   std::vector<std::byte> rom;         // what kernels read in place, where the plan has it
   uint64_t weight_bytes = 0;          // taken from the weights, rom included
@@ -29,7 +29,7 @@ struct FirstContents {
 // Weights by name, and zeros for the optimizer's state; the batch's tensors (`batch`), successors and what has no place
 // of its own have none. E0291 the plan is damaged, or a tensor has another size than in the weights, or is in ROM and
 // not among them; E0241.
-[[nodiscard]] Result<FirstContents> first_contents(const pt_plan& plan, const weights::SafetensorFile& weights,
+[[nodiscard]] Result<InitialValues> initial_values(const pt_plan& plan, const weights::SafetensorFile& weights,
                                                    const std::vector<std::string>& batch);
 
 }  // namespace pantoum::emit

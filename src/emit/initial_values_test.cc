@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "testing/binary_plans.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::emit {
 namespace {
@@ -33,15 +34,11 @@ std::vector<std::byte> plan_bytes() {
   return runtime_test::encoded(plan);
 }
 
-class FirstContentsTest : public ::testing::Test {
+class InitialValuesTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(pt_plan_open(&plan_, bytes_.data(), bytes_.size()), PT_OK);
-    path_ = std::filesystem::temp_directory_path() / ("first_contents." + std::to_string(::getpid()) + ".safetensors");
-  }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void SetUp() override { ASSERT_EQ(pt_plan_open(&plan_, bytes_.data(), bytes_.size()), PT_OK); }
 
-  Result<FirstContents> contents(const std::vector<std::string>& names, int64_t length = kLength) {
+  Result<InitialValues> contents(const std::vector<std::string>& names, int64_t length = kLength) {
     std::vector<weights::SafetensorSource> sources;
     for (const std::string& name : names) {
       const auto read = [name](uint64_t, std::span<std::byte> piece) -> Result<void> {
@@ -50,17 +47,18 @@ class FirstContentsTest : public ::testing::Test {
       };
       sources.push_back({.name = name, .dtype = ir::DType::kF32, .shape = {length}, .read = read});
     }
-    PANTOUM_TRY(weights::write_safetensors(path_.string(), sources, {}));
-    PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(path_.string()));
-    return first_contents(plan_, weights, {"x"});
+    PANTOUM_TRY(weights::write_safetensors(path_, sources, {}));
+    PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(path_));
+    return initial_values(plan_, weights, {"x"});
   }
 
   std::vector<std::byte> bytes_ = plan_bytes();
-  std::filesystem::path path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_.file("weights.safetensors");
   pt_plan plan_{};
 };
 
-TEST_F(FirstContentsTest, AreWeightsByNameAndZerosForState) {
+TEST_F(InitialValuesTest, AreWeightsByNameAndZerosForState) {
   const auto made = contents({"w", "c", "x", "w'", "stranger"});
   ASSERT_TRUE(made.has_value()) << made.error().message;
   ASSERT_THAT(made->tensors, SizeIs(2));  // neither the batch's, nor the successor's, nor what the plan has not
@@ -73,7 +71,7 @@ TEST_F(FirstContentsTest, AreWeightsByNameAndZerosForState) {
   EXPECT_FALSE(made->tensors[1].data.has_value());
 }
 
-TEST_F(FirstContentsTest, AreInRomWhereThePlanPlacesThem) {
+TEST_F(InitialValuesTest, AreInRomWhereThePlanPlacesThem) {
   const auto made = contents({"w", "c"});
   ASSERT_TRUE(made.has_value()) << made.error().message;
   EXPECT_THAT(made->tensors, SizeIs(2));
@@ -83,14 +81,14 @@ TEST_F(FirstContentsTest, AreInRomWhereThePlanPlacesThem) {
   EXPECT_EQ(made->weight_bytes, 8U * kLength);
 }
 
-TEST_F(FirstContentsTest, InRomThatTheWeightsLackAreRefused) {
+TEST_F(InitialValuesTest, InRomThatTheWeightsLackAreRefused) {
   const auto made = contents({"w"});
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().code, "E0291");
   EXPECT_EQ(made.error().where, "c");
 }
 
-TEST_F(FirstContentsTest, OfAnotherSizeAreRefused) {
+TEST_F(InitialValuesTest, OfAnotherSizeAreRefused) {
   const auto made = contents({"w"}, kLength - 1);
   ASSERT_FALSE(made.has_value());
   EXPECT_EQ(made.error().code, "E0291");

@@ -67,10 +67,10 @@ class Model {
   Result<std::string> text(FirmwareSizes& sizes) {
     PANTOUM_TRY(add_contents());
     sizes.weights = weight_bytes_;
-    std::string text = "/* The plan, first contents, samples. */\n#include \"model.h\"\n\n";
+    std::string text = "/* The plan, initial values, samples. */\n#include \"model.h\"\n\n";
     text += byte_array("plan", firmware_.plan) + arrays_;
     if (!rom_.empty()) text += byte_array("rom", rom_, alignment(plan_));
-    text += fmt::format("static const pt_first_contents contents[] = {{\n{}}};\n", contents_);
+    text += fmt::format("static const pt_initial_value contents[] = {{\n{}}};\n", contents_);
     text += rows() + features();
     text += samples("training", firmware_.training, sizes) + samples("test", firmware_.test, sizes);
     return text + schedule_text(firmware_.schedule) + description();
@@ -78,7 +78,7 @@ class Model {
 
  private:
   Result<void> add_contents() {
-    PANTOUM_ASSIGN(const FirstContents first, first_contents(plan_, *firmware_.weights, names_of(firmware_.inputs)));
+    PANTOUM_ASSIGN(const InitialValues first, initial_values(plan_, *firmware_.weights, names_of(firmware_.inputs)));
     for (const FirstContent& each : first.tensors) {
       const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
       if (each.data) arrays_ += byte_array(array, *each.data), add_to(weights_crc_, *each.data);

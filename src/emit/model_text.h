@@ -1,4 +1,4 @@
-// What differs from model to model in a project, as C text: plan, kernel table, first contents, samples, memory.
+// What differs from model to model in a project, as C text: plan, kernel table, initial values, samples, memory.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// open() takes everything but the arena and start() the arena, so that begin_measuring() can tell them apart.
 #include "host/engine.h"
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/round_up.h"
 #include "host/memory_meter.h"
 #include "host/preload.h"
 #include "host/status_error.h"
@@ -22,10 +24,6 @@ namespace pantoum::host {
 namespace {
 
 constexpr size_t kBounceBytes = 1 << 16;
-
-uint64_t round_up(uint64_t value, uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 Failure no_memory(uint64_t bytes) {
   return fail("E0906",
@@ -39,11 +37,11 @@ Result<Arena> Arena::map(uint64_t bytes, uint64_t align) {
   const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   const uint64_t extra = align > page ? align : 0;
   if (bytes > std::numeric_limits<int64_t>::max() / 2 || align > (uint64_t{1} << 40)) return no_memory(bytes);
-  const uint64_t size = round_up(std::max<uint64_t>(bytes, 1), page);
+  const uint64_t size = base::round_up(std::max<uint64_t>(bytes, 1), page);
   void* mapped = ::mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) return no_memory(bytes);
   const auto begin = reinterpret_cast<uintptr_t>(mapped);
-  const uintptr_t aligned = round_up(begin, std::max(align, page));
+  const uintptr_t aligned = base::round_up(begin, std::max(align, page));
   if (aligned > begin) ::munmap(mapped, aligned - begin);
   if (begin + extra > aligned) ::munmap(reinterpret_cast<void*>(aligned + size), begin + extra - aligned);
   (void)::madvise(reinterpret_cast<void*>(aligned), size, MADV_NOHUGEPAGE);  // not there: nothing to switch off
@@ -101,7 +99,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
 }
 
 Result<void> Engine::make_buffers() {
-  const size_t session_bytes = round_up(std::max<size_t>(pt_session_bytes(&plan_), 1), 64);
+  const size_t session_bytes = base::round_up(std::max<size_t>(pt_session_bytes(&plan_), 1), 64);
   const size_t align = std::max<size_t>(plan_.align_bytes, 4096);
   bounce_bytes_ = std::max(align, kBounceBytes);
   session_memory_.reset(std::aligned_alloc(64, session_bytes));
@@ -122,9 +120,9 @@ Result<void> Engine::start() {
   const pt_status opened =
       pt_session_open(&session_, &plan_, session_memory_.get(), arena_.data(), rom_.data(), kernels_, pager, pool_);
   if (opened != PT_OK) return status_failure(opened, "opening the session");
-  const pt_status warm = warm_up(plan_, *kernels_, pool_);
-  if (warm == PT_E_FULL) return no_memory(plan_.arena_bytes);
-  if (warm != PT_OK) return status_failure(warm, "preparing the kernels");
+  const pt_status loaded = preload(plan_, *kernels_, pool_);
+  if (loaded == PT_E_FULL) return no_memory(plan_.arena_bytes);
+  if (loaded != PT_OK) return status_failure(loaded, "preparing the kernels");
   const uint64_t after = read_resident_set().now_bytes;
   back_end_bytes_ = after > before ? after - before : 0;
   return {};

@@ -8,6 +8,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,9 @@
 #include <random>
 #include <thread>
 #include <vector>
+
+#include "testing/binary_plans.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::host {
 namespace {
@@ -108,6 +112,61 @@ TEST_P(EveryBackend, HoldsATransferBackUntilTheOneBeforeHasEnded) {
     ASSERT_EQ(c->read(c->context, 0, arena.at(0), kBytes, ticket + 2, 0), PT_OK);
     ASSERT_EQ(c->wait(c->context, ticket + 2), PT_OK);
     ASSERT_EQ(std::memcmp(arena.at(0), check.at(0), kBytes), 0) << "the second transfer overtook the first";
+  }
+}
+
+TEST_P(EveryBackend, LeavesTheBytesOfAWriteAloneOnceItHasEnded) {
+  constexpr size_t kBytes = 256 * kBlock;
+  const auto pager = open(kBytes);
+  const pt_pager* c = pager->interface();
+  Arena arena(kBytes), check(kBytes);
+  for (uint32_t round = 0; round < 20; ++round) {
+    arena.fill(0, kBytes, round + 1);
+    std::memcpy(check.at(0), arena.at(0), kBytes);
+    const uint32_t ticket = 1 + 2 * round;
+    ASSERT_EQ(c->write(c->context, 0, arena.at(0), kBytes, ticket, 0), PT_OK);
+    ASSERT_EQ(c->wait(c->context, ticket), PT_OK);
+    std::memset(arena.at(0), 0xEE, kBytes);
+    ASSERT_EQ(c->read(c->context, 0, arena.at(0), kBytes, ticket + 1, 0), PT_OK);
+    ASSERT_EQ(c->wait(c->context, ticket + 1), PT_OK);
+    ASSERT_EQ(std::memcmp(arena.at(0), check.at(0), kBytes), 0);
+  }
+}
+
+// x is written out, and what overwrites it in place is computed at once; then x comes back.
+TEST_P(EveryBackend, HasWrittenWhatAComputeOverwritesInPlace) {
+  using namespace runtime_test;
+  constexpr uint64_t kBytes = 256 * kBlock;
+  constexpr int64_t kFloats = kBytes / sizeof(float);
+  BinaryPlan plan{
+      .arena_bytes = 3 * kBytes,
+      .storage_bytes = kBytes,
+      .align_bytes = kBlock,
+      .tensors = {tensor("x", Home::kRam, 0, 0), tensor("y"), tensor("z", Home::kRam, 2 * kBytes)},
+      .ops = {op(Kind::k_relu, {0}, {1}), op(Kind::k_add, {0, 1}, {2})},
+      .programs = {{"train", {page_out(0), compute(0, {0}), page_in(0, kBytes), compute(1, {2 * kBytes})}}}};
+  for (BinaryTensor& each : plan.tensors) each.bytes = kBytes, each.type = vector_of(kFloats);
+  for (BinaryOp& each : plan.ops)
+    for (auto* operands : {&each.inputs, &each.outputs})
+      for (BinaryOperand& operand : *operands) operand.type = vector_of(kFloats);
+  const std::vector<std::byte> bytes = encoded(plan);
+  pt_plan opened{};
+  ASSERT_EQ(pt_plan_open(&opened, bytes.data(), bytes.size()), PT_OK);
+  std::vector<std::max_align_t> memory(pt_session_bytes(&opened) / sizeof(std::max_align_t) + 1);
+  Arena arena(3 * kBytes);
+  const auto pager = open(kBytes);
+  pt_session* session = nullptr;
+  ASSERT_EQ(
+      pt_session_open(&session, &opened, memory.data(), arena.at(0), nullptr, kernels(), pager->interface(), nullptr),
+      PT_OK);
+  auto* x = reinterpret_cast<float*>(arena.at(0));
+  const auto* z = reinterpret_cast<const float*>(arena.at(2 * kBytes));
+  const pt_scalars scalars = {1, 0, 1};
+  for (int round = 1; round <= 5; ++round) {
+    std::fill(x, x + kFloats, static_cast<float>(-round));  // relu makes 0 of it: z is x
+    ASSERT_EQ(pt_run(session, 0, &scalars), PT_OK);
+    ASSERT_EQ(std::count(z, z + kFloats, static_cast<float>(-round)), kFloats)
+        << "overwritten while it was written out";
   }
 }
 
@@ -273,28 +332,24 @@ TEST(FilePagerOpen, TellsThatALimitOnFilesIsTooSmall) {
 }
 
 TEST(FilePagerOpen, NeverTakesOverAFileThatExists) {
-  const std::string path = testing::TempDir() + "pantoum-page-exists-" + std::to_string(getpid());
+  const TemporaryFolder folder;
+  const std::string path = folder.file("exists");
   std::ofstream(path) << "precious";
   const auto pager = FilePager::open({.path = path, .bytes = kBlock});
   std::string kept;
   std::ifstream(path) >> kept;
-  std::filesystem::remove(path);
   ASSERT_FALSE(pager.has_value());
   EXPECT_EQ(pager.error().code, "E0902");
   EXPECT_EQ(kept, "precious");
 }
 
 TEST(FilePagerOpen, LeavesNoFileBehind) {
-  const std::string folder = testing::TempDir() + "pantoum-page-folder-" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  {
-    const auto in_folder = FilePager::open({.path = folder, .bytes = kBlock});
-    const auto by_name = FilePager::open({.path = folder + "/step.page", .bytes = kBlock});
-    EXPECT_TRUE(in_folder.has_value());
-    EXPECT_TRUE(by_name.has_value());
-    EXPECT_TRUE(std::filesystem::is_empty(folder));
-  }
-  std::filesystem::remove(folder);
+  const TemporaryFolder folder;
+  const auto in_folder = FilePager::open({.path = folder.path().string(), .bytes = kBlock});
+  const auto by_name = FilePager::open({.path = folder.file("step.page"), .bytes = kBlock});
+  EXPECT_TRUE(in_folder.has_value());
+  EXPECT_TRUE(by_name.has_value());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 TEST(FilePagerOpen, RefusesAFolderThatDoesNotExist) {

@@ -13,7 +13,7 @@
 namespace pantoum::host {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{1} << 30;  // below what one read or write can move
+constexpr size_t kLargestTransfer = size_t{1} << 30;  // below what one read or write can move
 
 class UringPager final : public PagerBase {
  public:
@@ -34,7 +34,7 @@ class UringPager final : public PagerBase {
     if (slot == nullptr) return PT_E_STATE;
     const bool behind = must_stay_behind(after);
     *slot = transfer;
-    slot->pending = static_cast<uint32_t>((transfer.bytes + kPieceBytes - 1) / kPieceBytes);
+    slot->pending = static_cast<uint32_t>((transfer.bytes + kLargestTransfer - 1) / kLargestTransfer);
     const uint32_t pieces = slot->pending;
     for (uint32_t piece = 0; piece < pieces; ++piece)
       if (!push(*slot, piece, behind && piece == 0)) return give_up(*slot, pieces - piece);
@@ -68,8 +68,8 @@ class UringPager final : public PagerBase {
       entry = io_uring_get_sqe(&ring_);
       if (entry == nullptr) return false;
     }
-    const size_t begin = size_t{piece} * kPieceBytes;
-    const auto size = static_cast<unsigned>(std::min(transfer.bytes - begin, kPieceBytes));
+    const size_t begin = size_t{piece} * kLargestTransfer;
+    const auto size = static_cast<unsigned>(std::min(transfer.bytes - begin, kLargestTransfer));
     const int fd = file().fd_for(transfer.storage_at, transfer.data, transfer.bytes);
     if (transfer.writes)
       io_uring_prep_write(entry, fd, transfer.data + begin, size, transfer.storage_at + begin);
@@ -122,7 +122,7 @@ class UringPager final : public PagerBase {
 
   void note(io_uring_cqe& entry) {
     Transfer& transfer = slots_[static_cast<size_t>(entry.user_data & 0xFFFFFFFFU)];
-    const size_t begin = static_cast<size_t>(entry.user_data >> 32) * kPieceBytes;
+    const size_t begin = static_cast<size_t>(entry.user_data >> 32) * kLargestTransfer;
     const int moved = entry.res;
     io_uring_cqe_seen(&ring_, &entry);
     --open_pieces_;
@@ -134,7 +134,7 @@ class UringPager final : public PagerBase {
   // A piece ended short (the kernel goes on by itself on regular files, so this is rare): the rest is moved here,
   // unless a later transfer may have relied on its end already.
   pt_status finish(const Transfer& transfer, size_t begin, int moved) {
-    const size_t size = std::min(transfer.bytes - begin, kPieceBytes);
+    const size_t size = std::min(transfer.bytes - begin, kLargestTransfer);
     if (moved >= 0 && static_cast<size_t>(moved) == size) return PT_OK;
     if (moved < 0 && moved != -EINTR && moved != -EAGAIN) return status_of_errno(-moved);
     for (size_t slot = 0; slot < TransferSlots::kCount; ++slot)

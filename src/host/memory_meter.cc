@@ -51,9 +51,9 @@ struct Mapping {
 };
 
 [[gnu::noinline]] void touch_stack() {
-  unsigned char room[kStackBytes];
-  for (size_t at = 0; at < kStackBytes; at += 1024) room[at] = 1;
-  asm volatile("" : : "r"(room) : "memory");  // so that the stores are not left out
+  unsigned char stack[kStackBytes];
+  for (size_t at = 0; at < kStackBytes; at += 1024) stack[at] = 1;
+  asm volatile("" : : "r"(stack) : "memory");  // so that the stores are not left out
 }
 
 }  // namespace

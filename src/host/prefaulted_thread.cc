@@ -31,8 +31,8 @@ bool create(pthread_t* thread, void* (*run)(void*), void* arg) {
 
 }  // namespace
 
-void* WarmThread::run(void* self) {
-  auto* thread = static_cast<WarmThread*>(self);
+void* PrefaultedThread::run(void* self) {
+  auto* thread = static_cast<PrefaultedThread*>(self);
   warm_stack();
   thread->is_warm_.store(1);
   thread->is_warm_.notify_one();
@@ -40,7 +40,7 @@ void* WarmThread::run(void* self) {
   return nullptr;
 }
 
-bool WarmThread::start(Body body, void* arg) {
+bool PrefaultedThread::start(Body body, void* arg) {
   body_ = body;
   arg_ = arg;
   started_ = create(&thread_, run, this);
@@ -48,7 +48,7 @@ bool WarmThread::start(Body body, void* arg) {
   return started_;
 }
 
-void WarmThread::join() {
+void PrefaultedThread::join() {
   if (started_) pthread_join(thread_, nullptr);
   started_ = false;
 }

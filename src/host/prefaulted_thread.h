@@ -8,14 +8,14 @@
 
 namespace pantoum::host {
 
-class WarmThread {
+class PrefaultedThread {
  public:
   using Body = void (*)(void* arg);
-  WarmThread() = default;
-  WarmThread(const WarmThread&) = delete;
-  WarmThread& operator=(const WarmThread&) = delete;
+  PrefaultedThread() = default;
+  PrefaultedThread(const PrefaultedThread&) = delete;
+  PrefaultedThread& operator=(const PrefaultedThread&) = delete;
 
-  // Once. Runs body(arg) on a new thread once its stack is warm; returns when it is. False: the system gives no thread.
+  // Once. Runs body(arg) on a new thread once its stack is in RAM; returns when it is. False: the system gives no thread.
   // Signals stay with the process's other threads.
   [[nodiscard]] bool start(Body body, void* arg);
   [[nodiscard]] bool started() const { return started_; }

@@ -6,16 +6,13 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/round_up.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::host {
 namespace {
 
 constexpr size_t kAlignment = 64;
-
-size_t round_up(size_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
 
 // Zero pages, given back at the end.
 class Scratch {
@@ -42,7 +39,7 @@ size_t place(pt_op_view& view, std::byte* memory) {
   for (int operand = 0; operand < view.input_count + view.output_count; ++operand) {
     pt_tensor& tensor = view.operands[operand];
     if (memory != nullptr) tensor.data = memory + at;
-    at += round_up(static_cast<size_t>(pt_type_elements(&tensor) * pt_dtype_size(tensor.dtype)));
+    at += base::round_up(static_cast<size_t>(pt_type_elements(&tensor) * pt_dtype_size(tensor.dtype)), kAlignment);
   }
   return at;
 }
@@ -77,7 +74,7 @@ pt_status for_each_op(const pt_plan& plan, const pt_kernel_table& kernels, const
 
 }  // namespace
 
-pt_status warm_up(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool) {
+pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool) {
   constexpr pt_scalars kScalars = {1, 0, 0};
   size_t most = 0;
   const pt_status prepared = for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {

@@ -9,6 +9,6 @@ namespace pantoum::host {
 // operands and workspace): what a back end makes for an op's shapes, the kernels' code and the threads' stacks are in
 // RAM then. Costs about the time of a step of each program. PT_E_KERNEL a kernel is missing, or does not compute its
 // shapes; PT_E_PLAN a workspace is too small; PT_E_FULL the system gives no memory.
-[[nodiscard]] pt_status warm_up(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool);
+[[nodiscard]] pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_pool* pool);
 
 }  // namespace pantoum::host

@@ -78,7 +78,7 @@ class ThreadPager final : public PagerBase {
   std::array<Transfer*, TransferSlots::kCount> queue_{};
   size_t head_ = 0, queued_ = 0;
   bool stopping_ = false;
-  WarmThread thread_;
+  PrefaultedThread thread_;
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ class Team final : public ThreadPool {
 
  private:
   struct Worker {
-    WarmThread thread;
+    PrefaultedThread thread;
     Team* team = nullptr;
     uint32_t piece = 0;
   };

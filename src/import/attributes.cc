@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "import/onnx_messages.h"
+
 namespace pantoum::import {
 
 using Message = onnx::AttributeProto;
@@ -13,7 +15,7 @@ const Message* Attributes::find(const char* name) const {
   return nullptr;
 }
 
-const Message* Attributes::find(const char* name, onnx::AttributeProto_AttributeType type) {
+const Message* Attributes::find(const char* name, int type) {
   const Message* attribute = find(name);
   if (attribute == nullptr || attribute->type() == type) return attribute;
   problem_ = fmt::format("its attribute '{}' has the wrong type", name);

@@ -25,7 +25,7 @@ class Attributes {
 
  private:
   [[nodiscard]] const onnx::AttributeProto* find(const char* name) const;
-  [[nodiscard]] const onnx::AttributeProto* find(const char* name, onnx::AttributeProto_AttributeType type);
+  [[nodiscard]] const onnx::AttributeProto* find(const char* name, int type);
 
   const onnx::NodeProto* node_;
   std::string problem_;

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "import/onnx_messages.h"
+
 namespace pantoum::import {
 namespace {
 

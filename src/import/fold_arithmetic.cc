@@ -224,6 +224,7 @@ Result<Numbers> fold_where(const FoldCall& call) {
   return result;
 }
 
+// why: one row per operator, and nothing that two tables could share.
 constexpr std::array kFolders = {
     FolderEntry{"Add", 2, fold_add},
     FolderEntry{"Sub", 2, fold_sub},

@@ -190,9 +190,7 @@ Result<Numbers> fold_constant_of_shape(const FoldCall& call) {
   PANTOUM_ASSIGN(const int64_t count, check_folded_size(call, shape));
   Numbers value{ir::DType::kF32, {}, {}, {0}};
   if (const onnx::TensorProto* given = Attributes(call.node).tensor("value")) {
-    onnx::TensorProto copy = *given;
-    ExternalData none("", false);
-    PANTOUM_ASSIGN(const Tensor tensor, read_tensor(copy, none, "the value of ConstantOfShape"));
+    PANTOUM_ASSIGN(const Tensor tensor, read_constant(*given, "the value of ConstantOfShape"));
     value = to_numbers(tensor);
   }
   if (value.size() != 1) return fail("E0211", "the value of ConstantOfShape is not one element");
@@ -277,6 +275,7 @@ Result<Numbers> fold_reduce_prod(const FoldCall& call) {
   return Numbers{data.dtype, keep ? Shape(data.shape.size(), 1) : Shape{}, {static_cast<int64_t>(product)}, {}};
 }
 
+// why: one row per operator, and nothing that two tables could share.
 constexpr std::array kFolders = {
     FolderEntry{"Reshape", 2, fold_reshape},
     FolderEntry{"Squeeze", 1, fold_squeeze},

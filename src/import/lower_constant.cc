@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/onnx_messages.h"
 #include "import/operators.h"
 #include "import/shapes.h"
 
@@ -15,9 +16,7 @@ using ir::ValueId;
 Result<void> lower_constant(Node& node) {
   Attributes& attributes = node.attributes();
   if (const onnx::TensorProto* value = attributes.tensor("value")) {
-    onnx::TensorProto copy = *value;
-    ExternalData none("", false);
-    PANTOUM_ASSIGN(Tensor tensor, read_tensor(copy, none, {}));
+    PANTOUM_ASSIGN(Tensor tensor, read_constant(*value, {}));
     node.set_known(0, std::move(tensor));
     return {};
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "import/fold.h"
+#include "import/onnx_messages.h"
 #include "import/operators.h"
 #include "pantoum/pantoum.h"
 
@@ -55,8 +56,8 @@ class Driver {
   Driver(const Model& model, const Batch& batch, LoweredModel& out)
       : model_(model), out_(out), lowering_(model, out.graph) {
     lowering_.batch_chosen = batch.chosen;
-    out.graph.name = model.proto.graph().name();
-    out.nodes.resize(static_cast<size_t>(model.proto.graph().node_size()));
+    out.graph.name = model.proto->graph().name();
+    out.nodes.resize(static_cast<size_t>(model.proto->graph().node_size()));
     add_initializers();
     add_inputs(batch);
   }
@@ -104,7 +105,7 @@ void Driver::add_initializers() {
 
 void Driver::add_inputs(const Batch& batch) {
   std::vector<std::string> open;
-  for (const auto& input : model_.proto.graph().input()) {
+  for (const auto& input : model_.proto->graph().input()) {
     if (model_.initializers.contains(input.name())) continue;
     auto operand = std::make_shared<Operand>();
     operand->name = input.name();
@@ -133,7 +134,7 @@ void Driver::add_inputs(const Batch& batch) {
 }
 
 void Driver::add_outputs() {
-  for (const auto& output : model_.proto.graph().output()) {
+  for (const auto& output : model_.proto->graph().output()) {
     Operand& operand = *lowering_.operands.at(output.name());
     if (operand.problem.empty()) {
       const Result<ir::ValueId> id = materialize(lowering_, operand);
@@ -205,7 +206,7 @@ Result<void> Driver::lower(Node& node) {
   if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
   for (size_t output = 0; output < node.output_count(); ++output) {
     if (!node.wants(output)) continue;
-    if (lowering_.operands.contains(node.message().output(static_cast<int>(output)))) continue;
+    if (lowering_.operands.contains(node.output_name(output))) continue;
     return unsupported(fmt::format("its output {} is used", output));
   }
   return {};
@@ -234,8 +235,25 @@ void Driver::record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome)
   }
 }
 
+bool is_known(const onnx::NodeProto& message) {
+  return find_operator(message.domain(), message.op_type()) != nullptr ||
+         (message.domain().empty() && find_folder(message.op_type()) != nullptr);
+}
+
+// False where a node before this one could not be made: it has been told there.
+bool begins_here(const Operand& failed) {
+  return failed.problem != "-" && failed.problem != "its shape is dynamic";
+}
+
+// Why a node cannot be lowered one of whose inputs could not be made.
+Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
+  if (!is_known(message))
+    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
+}
+
 void Driver::lower_node(int position) {
-  const onnx::NodeProto& message = model_.proto.graph().node(position);
+  const onnx::NodeProto& message = model_.proto->graph().node(position);
   NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
   NodeCoverage& coverage = outcome.coverage;
   Node node(lowering_, message, position);
@@ -248,23 +266,13 @@ void Driver::lower_node(int position) {
     return fail_outputs(message);
   }
   const size_t first_op = out_.graph.ops.size();
-  Result<void> lowered;
-  if (const Operand* input = failed_input(message)) {
-    const bool known = find_operator(message.domain(), message.op_type()) != nullptr ||
-                       (message.domain().empty() && find_folder(message.op_type()) != nullptr);
-    const bool began_here = input->problem != "-" && input->problem != "its shape is dynamic";
-    if (!known) {
-      lowered = unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
-    } else if (began_here) {
-      lowered = unsupported(input->problem, "export the model in float32, with fixed shapes");
-    } else {
-      coverage.forward = coverage.gradient = true;
-      coverage.note = "not checked: an input could not be made";
-      return fail_outputs(message);
-    }
-  } else {
-    lowered = lower(node);
+  const Operand* failed = failed_input(message);
+  if (failed != nullptr && is_known(message) && !begins_here(*failed)) {
+    coverage.forward = coverage.gradient = true;
+    coverage.note = "not checked: an input could not be made";
+    return fail_outputs(message);
   }
+  const Result<void> lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
   coverage.note = node.note();
   if (!lowered) {
     outcome.code = lowered.error().code;
@@ -289,7 +297,7 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
   batch.chosen = options.batch != 0;
   batch.size = std::max<int64_t>(options.batch, 1);
   int64_t own = 0;
-  for (const auto& input : model.proto.graph().input()) {
+  for (const auto& input : model.proto->graph().input()) {
     const onnx::TensorShapeProto* shape = shape_of(input);
     if (model.initializers.contains(input.name()) || shape == nullptr || shape->dim_size() == 0) continue;
     const auto& first = shape->dim(0);

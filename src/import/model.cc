@@ -6,6 +6,8 @@
 #include <queue>
 #include <unordered_map>
 
+#include "import/onnx_messages.h"
+
 namespace pantoum::import {
 namespace {
 
@@ -13,11 +15,11 @@ constexpr int64_t kFirstIr = 4, kLastIr = 10, kFirstOpset = 11, kLastOpset = 21;
 constexpr const char* kExportAgain = "export the model again, with opset_version=17";
 
 Result<void> check_versions(Model& model) {
-  const int64_t ir = model.proto.ir_version();
+  const int64_t ir = model.proto->ir_version();
   if (ir < kFirstIr || ir > kLastIr) {
     return fail("E0203", fmt::format("IR version {} is outside {} to {}", ir, kFirstIr, kLastIr), "", kExportAgain);
   }
-  for (const auto& import : model.proto.opset_import()) {
+  for (const auto& import : model.proto->opset_import()) {
     if (import.domain().empty() || import.domain() == "ai.onnx") model.opset = import.version();
   }
   if (model.opset < kFirstOpset || model.opset > kLastOpset) {
@@ -41,7 +43,7 @@ Result<void> check_values(const onnx::GraphProto& graph) {
 }
 
 Result<void> read_initializers(Model& model, ExternalData& external) {
-  for (auto& message : *model.proto.mutable_graph()->mutable_initializer()) {
+  for (auto& message : *model.proto->mutable_graph()->mutable_initializer()) {
     const std::string where = fmt::format("initializer '{}'", message.name());
     if (message.name().empty()) return fail("E0207", "an initializer has no name");
     auto [entry, fresh] = model.initializers.try_emplace(message.name());
@@ -61,7 +63,7 @@ Result<void> read_initializers(Model& model, ExternalData& external) {
 using Producers = std::unordered_map<std::string, int>;  // name -> the node that makes it; -1: the graph itself
 
 Result<Producers> find_producers(const Model& model) {
-  const onnx::GraphProto& graph = model.proto.graph();
+  const onnx::GraphProto& graph = model.proto->graph();
   Producers producers;
   for (const auto& [name, initializer] : model.initializers) producers.emplace(name, -1);
   std::set<std::string> inputs;
@@ -80,7 +82,7 @@ Result<Producers> find_producers(const Model& model) {
 
 // Every name that is read must be made by someone.
 Result<void> check_reads(Model& model, const Producers& producers) {
-  const onnx::GraphProto& graph = model.proto.graph();
+  const onnx::GraphProto& graph = model.proto->graph();
   for (const auto& node : graph.node()) {
     for (const std::string& input : node.input()) {
       if (input.empty()) continue;
@@ -99,7 +101,7 @@ Result<void> check_reads(Model& model, const Producers& producers) {
 
 // Kahn's algorithm, always taking the first node of the file that is ready.
 Result<void> sort_nodes(Model& model, const Producers& producers) {
-  const onnx::GraphProto& graph = model.proto.graph();
+  const onnx::GraphProto& graph = model.proto->graph();
   const auto count = static_cast<size_t>(graph.node_size());
   std::vector<std::vector<int>> readers(count);
   std::vector<int> waits(count, 0);
@@ -126,7 +128,7 @@ Result<void> sort_nodes(Model& model, const Producers& producers) {
 }
 
 void mark_live(Model& model, const Producers& producers) {
-  const onnx::GraphProto& graph = model.proto.graph();
+  const onnx::GraphProto& graph = model.proto->graph();
   model.live.assign(static_cast<size_t>(graph.node_size()), 0);
   const auto mark = [&](const std::string& name) {
     const int producer = name.empty() ? -1 : producers.at(name);
@@ -143,14 +145,14 @@ void mark_live(Model& model, const Producers& producers) {
 }  // namespace
 
 Result<Model> read_model(const void* bytes, size_t size, ExternalData& external) {
-  Model model;
+  Model model{.proto = std::make_shared<onnx::ModelProto>()};
   if (size > INT_MAX) return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
   if (size == 0) return fail("E0202", "the file is empty");
-  if (!model.proto.ParseFromArray(bytes, static_cast<int>(size)) || !model.proto.has_graph()) {
+  if (!model.proto->ParseFromArray(bytes, static_cast<int>(size)) || !model.proto->has_graph()) {
     return fail("E0202", "this is not an ONNX model, or it is truncated", "", "export or copy the file again");
   }
   PANTOUM_TRY(check_versions(model));
-  PANTOUM_TRY(check_values(model.proto.graph()));
+  PANTOUM_TRY(check_values(model.proto->graph()));
   PANTOUM_TRY(read_initializers(model, external));
   PANTOUM_ASSIGN(const Producers producers, find_producers(model));
   PANTOUM_TRY(check_reads(model, producers));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ struct Initializer {
 };
 
 struct Model {
-  onnx::ModelProto proto;  // contents of initializers moved out
-  int64_t opset = 0;       // of the default domain
+  std::shared_ptr<onnx::ModelProto> proto;  // never null; contents of initializers moved out
+  int64_t opset = 0;                        // of the default domain
   std::map<std::string, Initializer> initializers;
   std::vector<int> order;      // nodes in topological order: the file's own where that is one
   std::vector<char> live;      // per node of the file: does an output of the model depend on it?

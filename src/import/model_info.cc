@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "import/attributes.h"
+#include "import/onnx_messages.h"
 
 namespace pantoum::import {
 namespace {
@@ -20,7 +21,7 @@ struct Census {
 
 Census count_nodes(const Model& model) {
   Census census;
-  for (const auto& node : model.proto.graph().node()) {
+  for (const auto& node : model.proto->graph().node()) {
     census.conv = census.conv || node.op_type() == "Conv";
     census.dropout = census.dropout || node.op_type() == "Dropout";
     if (node.op_type() != "BatchNormalization") continue;
@@ -57,20 +58,20 @@ std::string find_trace(const Model& model, std::initializer_list<const char*> wo
   for (const auto& [name, initializer] : model.initializers) {
     if (betrays(name)) return name;
   }
-  for (const auto& node : model.proto.graph().node()) {
+  for (const auto& node : model.proto->graph().node()) {
     if (betrays(node.name())) return node.name();
     for (const std::string& output : node.output()) {
       if (betrays(output)) return output;
     }
   }
-  for (const auto& entry : model.proto.metadata_props()) {
+  for (const auto& entry : model.proto->metadata_props()) {
     if (betrays(entry.key()) || betrays(entry.value())) return "metadata " + entry.key();
   }
   return {};
 }
 
 std::string find_fused_conv(const Model& model) {
-  for (const auto& node : model.proto.graph().node()) {
+  for (const auto& node : model.proto->graph().node()) {
     if (node.op_type() == "Conv" && node.input_size() > 1 && node.input(1).starts_with("onnx::Conv_")) {
       return node.input(1);
     }
@@ -122,11 +123,11 @@ std::vector<std::string> warn_of_folding(const Model& model) {
 ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredModel& lowered,
                          const LoweredModel* wider) {
   ModelInfo info;
-  info.ir_version = model.proto.ir_version();
+  info.ir_version = model.proto->ir_version();
   info.opset = model.opset;
-  info.producer = model.proto.producer_name();
-  if (!model.proto.producer_version().empty()) info.producer += " " + model.proto.producer_version();
-  info.graph_name = model.proto.graph().name();
+  info.producer = model.proto->producer_name();
+  if (!model.proto->producer_version().empty()) info.producer += " " + model.proto->producer_version();
+  info.graph_name = model.proto->graph().name();
   info.batch_name = batch.name;
   info.batch = batch.size;
   for (size_t node = 0; node < lowered.nodes.size(); ++node) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "import/onnx_messages.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
@@ -20,6 +21,22 @@ Node::Node(Lowering& lowering, const onnx::NodeProto& message, int position)
   if (label_.empty()) label_ = fmt::format("{}_{}", message.op_type(), position);
   // Names of weights belong to the weights.
   if (lowering.model.initializers.contains(label_)) label_ += "." + message.op_type();
+}
+
+const std::string& Node::op_type() const {
+  return message_.op_type();
+}
+
+size_t Node::input_count() const {
+  return static_cast<size_t>(message_.input_size());
+}
+
+size_t Node::output_count() const {
+  return static_cast<size_t>(message_.output_size());
+}
+
+const std::string& Node::output_name(size_t output) const {
+  return message_.output(static_cast<int>(output));
 }
 
 bool Node::has(size_t input) const {
@@ -95,7 +112,7 @@ Result<std::optional<std::vector<int64_t>>> Node::integers_or_attribute(size_t i
 }
 
 bool Node::wants(size_t output) const {
-  return output < output_count() && lowering_.model.read.contains(message_.output(static_cast<int>(output)));
+  return output < output_count() && lowering_.model.read.contains(output_name(output));
 }
 
 void Node::set(size_t output, ValueId id) {
@@ -106,7 +123,7 @@ void Node::set(size_t output, ValueId id) {
 
 void Node::set(size_t output, std::shared_ptr<Operand> made) {
   if (output >= output_count()) return;
-  const std::string& name = message_.output(static_cast<int>(output));
+  const std::string& name = output_name(output);
   if (name.empty()) return;
   if (made->name.empty()) made->name = name;
   lowering_.operands[name] = std::move(made);

@@ -43,7 +43,7 @@ class Node {
  public:
   Node(Lowering& lowering, const onnx::NodeProto& message, int position);
 
-  [[nodiscard]] const std::string& op_type() const { return message_.op_type(); }
+  [[nodiscard]] const std::string& op_type() const;
   [[nodiscard]] const std::string& label() const { return label_; }  // its name; without one, an output's
   [[nodiscard]] int position() const { return position_; }           // in the file
   [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
@@ -51,7 +51,7 @@ class Node {
   [[nodiscard]] Attributes& attributes() { return attributes_; }
 
   // Inputs. `has` must hold before `type`, `known` and `operand`.
-  [[nodiscard]] size_t input_count() const { return static_cast<size_t>(message_.input_size()); }
+  [[nodiscard]] size_t input_count() const;
   [[nodiscard]] bool has(size_t input) const;
   [[nodiscard]] const std::shared_ptr<Operand>& operand(size_t input) const;
   [[nodiscard]] ir::TensorType type(size_t input) const;
@@ -66,7 +66,8 @@ class Node {
   [[nodiscard]] Result<std::optional<std::vector<int64_t>>> integers_or_attribute(size_t input, const char* name);
 
   // Outputs.
-  [[nodiscard]] size_t output_count() const { return static_cast<size_t>(message_.output_size()); }
+  [[nodiscard]] size_t output_count() const;
+  [[nodiscard]] const std::string& output_name(size_t output) const;
   [[nodiscard]] bool wants(size_t output) const;  // does anyone read it?
   void set(size_t output, ir::ValueId id);
   void set(size_t output, std::shared_ptr<Operand> operand);

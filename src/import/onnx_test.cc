@@ -11,8 +11,9 @@
 #include <fstream>
 #include <map>
 
-#include "import/onnx_proto.h"
+#include "import/onnx_messages.h"
 #include "ir/op_registry.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::import {
 namespace {
@@ -411,13 +412,11 @@ TEST(Onnx, RefusesWhatIsWrong) {
 class External : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("pantoum-external-" + std::to_string(::getpid()));
-    fs::create_directories(folder_ / "inner");
-    std::ofstream file(folder_ / "inner" / "w.bin", std::ios::binary);
+    fs::create_directory(folder_.path() / "inner");
+    std::ofstream file(folder_.path() / "inner" / "w.bin", std::ios::binary);
     const std::vector<float> values{9, 1, 2, 3, 4};
     file.write(reinterpret_cast<const char*>(values.data()), 20);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   // x [N,4] * w [4,1], w in a file.
   [[nodiscard]] Result<Imported> load(const std::string& location, const std::string& offset,
@@ -436,10 +435,10 @@ class External : public testing::Test {
       entry.set_key(key);
       entry.set_value(value);
     }
-    return model.load(1, (folder_ / "inner").string());
+    return model.load(1, (folder_.path() / "inner").string());
   }
 
-  fs::path folder_;
+  TemporaryFolder folder_;
 };
 
 TEST_F(External, ReadsThePieceThatIsNamed) {
@@ -458,8 +457,8 @@ TEST_F(External, RefusesPiecesOutsideTheFolderOrTheFile) {
   EXPECT_EQ(code_of(load("w.bin", "-4", "16")), "E0206");
   EXPECT_EQ(code_of(load("none.bin", "0", "16")), "E0206");
   EXPECT_EQ(code_of(load("../inner/w.bin", "4", "16")), "E0206");
-  EXPECT_EQ(code_of(load((folder_ / "inner" / "w.bin").string(), "4", "16")), "E0206");
-  fs::create_symlink("/etc/passwd", folder_ / "inner" / "link");
+  EXPECT_EQ(code_of(load((folder_.path() / "inner" / "w.bin").string(), "4", "16")), "E0206");
+  fs::create_symlink("/etc/passwd", folder_.path() / "inner" / "link");
   EXPECT_EQ(code_of(load("link", "0", "16")), "E0206");
 }
 

@@ -13,13 +13,13 @@ using ir::ValueId;
 
 enum Input : size_t { kW = 1, kR, kB };
 
-// The operands as they are told, of all directions.
-struct Told {
+// The operands as they are given, of all directions.
+struct GivenWeights {
   ValueId w = kNone, r = kNone, b = kNone;
 };
 
-Result<Told> told(Node& node) {
-  Told operands;
+Result<GivenWeights> given_weights(Node& node) {
+  GivenWeights operands;
   PANTOUM_ASSIGN(operands.w, node.real(kW));
   PANTOUM_ASSIGN(operands.r, node.real(kR));
   if (node.has(kB)) {
@@ -30,16 +30,17 @@ Result<Told> told(Node& node) {
 
 class Sources {
  public:
-  Sources(Node& node, const RecurrentSizes& sizes, const Told& told) : node_(node), sizes_(sizes), told_(told) {}
+  Sources(Node& node, const RecurrentSizes& sizes, const GivenWeights& given)
+      : node_(node), sizes_(sizes), given_(given) {}
 
   // None unless all weights have their gates in one order.
   std::optional<RecurrentWeights> of(int64_t direction) {
     RecurrentWeights found;
-    take(told_.w, direction, sizes_.inputs, found.w);
-    take(told_.r, direction, sizes_.hidden, found.r);
-    if (told_.b != kNone) {
-      take(told_.b, 2 * direction, 1, found.x_bias);
-      take(told_.b, 2 * direction + 1, 1, found.h_bias);
+    take(given_.w, direction, sizes_.inputs, found.w);
+    take(given_.r, direction, sizes_.hidden, found.r);
+    if (given_.b != kNone) {
+      take(given_.b, 2 * direction, 1, found.x_bias);
+      take(given_.b, 2 * direction + 1, 1, found.h_bias);
     }
     if (!alike_) return std::nullopt;
     found.blocks = blocks_;
@@ -49,7 +50,7 @@ class Sources {
  private:
   Node& node_;
   const RecurrentSizes& sizes_;
-  const Told& told_;
+  const GivenWeights& given_;
   bool alike_ = true;
   std::vector<int64_t> blocks_;  // of what was taken so far
 
@@ -74,8 +75,9 @@ void shape(Node& node, const RecurrentSizes& sizes, RecurrentWeights& weights) {
     if (*bias != kNone) *bias = builder.reshape(*bias, {rows});
 }
 
-std::optional<std::vector<RecurrentWeights>> from_sources(Node& node, const RecurrentSizes& sizes, const Told& told) {
-  Sources sources(node, sizes, told);
+std::optional<std::vector<RecurrentWeights>> from_sources(Node& node, const RecurrentSizes& sizes,
+                                                          const GivenWeights& given) {
+  Sources sources(node, sizes, given);
   std::vector<RecurrentWeights> made;
   for (int64_t direction = 0; direction < sizes.directions; ++direction) {
     std::optional<RecurrentWeights> weights = sources.of(direction);
@@ -86,12 +88,12 @@ std::optional<std::vector<RecurrentWeights>> from_sources(Node& node, const Recu
   return made;
 }
 
-std::vector<RecurrentWeights> as_told(Node& node, const RecurrentSizes& sizes, const Told& told) {
+std::vector<RecurrentWeights> as_given(Node& node, const RecurrentSizes& sizes, const GivenWeights& given) {
   std::vector<RecurrentWeights> made(static_cast<size_t>(sizes.directions));
-  const std::vector<ValueId> ws = by_direction(node, told.w, sizes.directions);
-  const std::vector<ValueId> rs = by_direction(node, told.r, sizes.directions);
+  const std::vector<ValueId> ws = by_direction(node, given.w, sizes.directions);
+  const std::vector<ValueId> rs = by_direction(node, given.r, sizes.directions);
   const std::vector<ValueId> bs =
-      told.b == kNone ? std::vector<ValueId>() : by_direction(node, told.b, sizes.directions);
+      given.b == kNone ? std::vector<ValueId>() : by_direction(node, given.b, sizes.directions);
   const int64_t width = sizes.gates * sizes.hidden;
   for (size_t d = 0; d < made.size(); ++d) {
     made[d] = {ws[d], rs[d], kNone, kNone, std::vector<int64_t>(static_cast<size_t>(sizes.gates))};
@@ -115,9 +117,9 @@ std::vector<ValueId> by_direction(Node& node, ValueId x, int64_t directions) {
 }
 
 Result<std::vector<RecurrentWeights>> recurrent_weights(Node& node, const RecurrentSizes& sizes, bool biases_apart) {
-  PANTOUM_ASSIGN(const Told operands, told(node));
+  PANTOUM_ASSIGN(const GivenWeights operands, given_weights(node));
   std::optional<std::vector<RecurrentWeights>> made = from_sources(node, sizes, operands);
-  if (!made) made = as_told(node, sizes, operands);
+  if (!made) made = as_given(node, sizes, operands);
   for (RecurrentWeights& weights : *made) {
     if (biases_apart || weights.x_bias == kNone) continue;
     const std::vector<ValueId> both = {weights.x_bias, weights.h_bias};

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "import/onnx_messages.h"
+
 namespace pantoum::import {
 namespace {
 
@@ -177,6 +179,12 @@ Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::
   if (*dtype == DType::kBool) normalize_bools(tensor.data);
   free_contents(message);
   return tensor;
+}
+
+Result<Tensor> read_constant(const Message& message, const std::string& where) {
+  Message copy = message;
+  ExternalData none("", false);
+  return read_tensor(copy, none, where);
 }
 
 std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor) {

@@ -30,6 +30,9 @@ struct Tensor {
 // Pantoum does not have. Frees the message's own copy of the data.
 [[nodiscard]] Result<Tensor> read_tensor(onnx::TensorProto& message, ExternalData& external, const std::string& where);
 
+// The same for a constant inside the model: a copy, and no external data.
+[[nodiscard]] Result<Tensor> read_constant(const onnx::TensorProto& message, const std::string& where);
+
 // Elements widened; none when the tensor holds the other family of types.
 [[nodiscard]] std::optional<std::vector<int64_t>> to_ints(const Tensor& tensor);
 [[nodiscard]] std::optional<std::vector<double>> to_reals(const Tensor& tensor);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "import/model.h"
+#include "import/onnx_messages.h"
 
 namespace pantoum::import {
 namespace {
@@ -75,7 +76,7 @@ bool is_invented_name(const std::string& name) {
 }
 
 void assign_weight_roles(Model& model) {
-  for (const auto& node : model.proto.graph().node()) {
+  for (const auto& node : model.proto->graph().node()) {
     for (int input = 0; input < node.input_size(); ++input) {
       const auto entry = model.initializers.find(node.input(input));
       if (entry == model.initializers.end() || is_setting(node.op_type(), input)) continue;

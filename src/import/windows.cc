@@ -23,9 +23,9 @@ void pad_same(Window& window, int64_t extent, bool lower) {
 
 void pad_ceil(Window& window, int64_t extent) {
   const int64_t span = (window.kernel - 1) * window.dilation + 1;
-  const int64_t room = extent + window.before + window.after - span;
-  if (room < 0) return;
-  int64_t last = (room + window.stride - 1) / window.stride;  // of the last window
+  const int64_t slack = extent + window.before + window.after - span;
+  if (slack < 0) return;
+  int64_t last = (slack + window.stride - 1) / window.stride;  // of the last window
   if (last * window.stride >= extent + window.before) --last;
   window.after = std::max(window.after, last * window.stride + span - extent - window.before);
 }

@@ -59,7 +59,7 @@ struct Value {
   TensorType type;
   Role role = Role::kActivation;
   bool trainable = false;  // kParameter alone
-  Data data;               // constants, parameters and buffers: their first contents; null: zeros
+  Data data;               // constants, parameters and buffers: their initial values; null: zeros
   OpId producer = kNone;   // the op that writes it
   ValueId next = kNone;    // its successor after the step's update
 };

@@ -24,7 +24,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
 [[nodiscard]] std::vector<OpDef> recurrent_ops();
-[[nodiscard]] std::vector<OpDef> small_save_ops();
+[[nodiscard]] std::vector<OpDef> compact_ops();
 [[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();
 [[nodiscard]] std::vector<OpDef> product_update_ops();

@@ -1,3 +1,5 @@
+// The registry: the families of op_families.h in one table by kind, and the checks that hold for every op whatever its
+// family (operand counts, ranks, extents, sizes).
 #include "ir/op_registry.h"
 
 #include <fmt/format.h>
@@ -18,10 +20,10 @@ constexpr int64_t kMostElements = int64_t{1} << 40;
 
 std::vector<OpDef> collect() {
   std::vector<OpDef> all;
-  for (const auto family : {product_ops,    conv_ops,   binary_ops,         select_ops, unary_ops,    unary_grad_ops,
-                            rows_ops,       norm_ops,   pool_ops,           resize_ops, reduce_ops,   scan_ops,
-                            move_ops,       index_ops,  random_ops,         loss_ops,   gradient_ops, recurrent_ops,
-                            small_save_ops, update_ops, product_update_ops, nchwc_ops,  alias_ops}) {
+  for (const auto family :
+       {product_ops,  conv_ops,      binary_ops,  select_ops, unary_ops,          unary_grad_ops, rows_ops,   norm_ops,
+        pool_ops,     resize_ops,    reduce_ops,  scan_ops,   move_ops,           index_ops,      random_ops, loss_ops,
+        gradient_ops, recurrent_ops, compact_ops, update_ops, product_update_ops, nchwc_ops,      alias_ops}) {
     for (OpDef& def : family()) all.push_back(std::move(def));
   }
   for (OpDef& def : all) def.name = name_of(def.kind);

@@ -28,6 +28,7 @@ void alias_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> alias_ops() {
   return {{.kind = Kind::k_alias,
            .infer = alias_rule,

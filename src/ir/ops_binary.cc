@@ -1,5 +1,5 @@
 // add, sub, mul, div, pow, pow_grad: element by element with broadcasting.
-#include "ir/builder.h"
+#include "ir/gradient_rules.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
 
@@ -13,17 +13,6 @@ Types arithmetic_rule(const OpTypes& types) {
   if (a.dtype != b.dtype) return refuse("its inputs differ in type");
   PANTOUM_ASSIGN(Shape shape, broadcast(a.shape, b.shape));
   return std::vector<TensorType>{{a.dtype, std::move(shape)}};
-}
-
-Types pow_grad_rule(const OpTypes& types) {
-  PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
-  PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));
-  return all;
-}
-
-void sum_to_input(Backward& back, size_t input, ValueId gradient) {
-  const Shape shape = back.builder.type(back.op.inputs[input]).shape;
-  back.d_inputs[input] = back.builder.sum_to(gradient, shape);
 }
 
 void add_gradient(Backward& back) {
@@ -85,6 +74,7 @@ OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpType
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> binary_ops() {
   return {binary(Kind::k_add, add_gradient, flops_per_output<1>),
           binary(Kind::k_sub, sub_gradient, flops_per_output<1>),
@@ -93,7 +83,7 @@ std::vector<OpDef> binary_ops() {
           binary(Kind::k_pow, pow_gradient, flops_per_output<40>),
           {.kind = Kind::k_pow_grad,
            .signature = {.min_inputs = 3, .max_inputs = 3},
-           .infer = pow_grad_rule,
+           .infer = elementwise_grad_rule,
            .cost = flops_per_output<44>,
            .in_place = over_equal_inputs,
            .pointwise = true}};

@@ -69,7 +69,8 @@ OpDef grad_bits(Kind kind, int reals) {
 
 }  // namespace
 
-std::vector<OpDef> small_save_ops() {
+// why: one row per operator, and nothing that two tables could share.
+std::vector<OpDef> compact_ops() {
   return {{.kind = Kind::k_sign_bits, .infer = sign_bits_rule, .cost = flops_per_input<1>},
           grad_bits(Kind::k_relu_grad_bits, 0),
           grad_bits(Kind::k_leaky_relu_grad_bits, 1),

@@ -116,6 +116,7 @@ void conv_dx_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> conv_ops() {
   return {{.kind = Kind::k_conv2d,
            .signature = {.min_inputs = 2, .max_inputs = 3, .ints = PT_CONV_ATTRS},

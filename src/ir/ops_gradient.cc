@@ -37,6 +37,7 @@ OpCost norm_cost(const OpTypes& types) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> gradient_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2};
   return {{.kind = Kind::k_norm, .signature = {.max_inputs = kAny}, .infer = norm_rule, .cost = norm_cost},

@@ -118,6 +118,7 @@ void gather_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> index_ops() {
   return {{.kind = Kind::k_slice,
            .signature = {.ints = kAny},

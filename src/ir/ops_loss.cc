@@ -101,6 +101,7 @@ Signature two(int ints, int reals) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> loss_ops() {
   using enum Kind;
   const Family by_label{two(1, 1), class_loss_rule, class_loss_grad_rule, over_first};

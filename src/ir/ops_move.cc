@@ -115,6 +115,7 @@ void split_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> move_ops() {
   return {{.kind = Kind::k_transpose,
            .signature = {.ints = kAny},

@@ -83,6 +83,7 @@ Types reorder_rule(const OpTypes& types) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> nchwc_ops() {
   const Signature conv{.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_NCHWC_ATTRS};
   Signature conv_with_bias = conv;

@@ -123,6 +123,7 @@ Pairs statistics_in_place(const OpTypes&) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> norm_ops() {
   const Signature forward{.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .reals = 1};
   const Signature layer{.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .ints = 1, .reals = 1};

@@ -79,6 +79,7 @@ void avg_pool_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> pool_ops() {
   const Signature one{.ints = PT_POOL_ATTRS}, two{.min_inputs = 2, .max_inputs = 2, .ints = PT_POOL_ATTRS};
   return {{.kind = Kind::k_max_pool,

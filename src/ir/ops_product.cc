@@ -79,6 +79,7 @@ void matmul_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> product_ops() {
   return {{.kind = Kind::k_matmul,
            .signature = {.min_inputs = 2, .max_inputs = 3, .ints = 2},

@@ -22,6 +22,7 @@ void dropout_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> random_ops() {
   return {{.kind = Kind::k_dropout,
            .signature = {.ints = 1, .reals = 1},

@@ -114,6 +114,7 @@ Pairs gru_cell_grad_in_place(const OpTypes&) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> recurrent_ops() {
   const auto cell = [](int gates) {
     return Signature{.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .ints = gates};

@@ -78,6 +78,7 @@ void expand_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> reduce_ops() {
   return {{.kind = Kind::k_reduce_sum,
            .signature = {.ints = 1},

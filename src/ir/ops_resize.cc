@@ -46,6 +46,7 @@ void resize_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> resize_ops() {
   const Signature one{.ints = PT_RESIZE_ATTRS, .reals = 2};
   return {{.kind = Kind::k_resize,

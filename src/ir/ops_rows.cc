@@ -24,6 +24,7 @@ void log_softmax_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> rows_ops() {
   const Signature forward{.ints = 1}, backward{.min_inputs = 2, .max_inputs = 2, .ints = 1};
   return {{.kind = Kind::k_softmax,

@@ -31,6 +31,7 @@ void cumsum_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> scan_ops() {
   return {{.kind = Kind::k_arg_max, .signature = {.ints = 1}, .infer = arg_max_rule, .cost = flops_per_input<1>},
           {.kind = Kind::k_cumsum,

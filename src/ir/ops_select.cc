@@ -1,7 +1,7 @@
 // Comparing and choosing, element by element with broadcasting: compare, where, maximum, minimum.
 #include <fmt/format.h>
 
-#include "ir/builder.h"
+#include "ir/gradient_rules.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
 
@@ -29,17 +29,6 @@ Types where_rule(const OpTypes& types) {
   if (types.inputs[1].dtype != types.inputs[2].dtype) return refuse("what it chooses from differs in type");
   PANTOUM_ASSIGN(Shape shape, broadcast_all(types.inputs));
   return std::vector<TensorType>{{types.inputs[1].dtype, std::move(shape)}};
-}
-
-Types maximum_grad_rule(const OpTypes& types) {
-  PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
-  PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));
-  return all;
-}
-
-void sum_to_input(Backward& back, size_t input, ValueId gradient) {
-  const Shape shape = back.builder.type(back.op.inputs[input]).shape;
-  back.d_inputs[input] = back.builder.sum_to(gradient, shape);
 }
 
 // The part of dY that the condition lets through to A, and the rest to B.
@@ -73,6 +62,7 @@ void minimum_gradient(Backward& back) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> select_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2}, three{.min_inputs = 3, .max_inputs = 3};
   return {{.kind = Kind::k_compare,
@@ -99,7 +89,7 @@ std::vector<OpDef> select_ops() {
            .in_place = over_equal_inputs},
           {.kind = Kind::k_maximum_grad,
            .signature = three,
-           .infer = maximum_grad_rule,
+           .infer = elementwise_grad_rule,
            .cost = flops_per_output<2>,
            .in_place = over_equal_inputs}};
 }

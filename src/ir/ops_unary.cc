@@ -123,6 +123,7 @@ OpDef unary_grad(Kind kind, int ints = 0, int reals = 0) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> unary_ops() {
   return {unary<1>(Kind::k_relu, relu_gradient),
           unary<2>(Kind::k_leaky_relu, leaky_relu_gradient, 0, 1),
@@ -155,6 +156,7 @@ std::vector<OpDef> unary_ops() {
            .in_place = cast_in_place}};
 }
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> unary_grad_ops() {
   return {unary_grad<1>(Kind::k_relu_grad),        unary_grad<2>(Kind::k_leaky_relu_grad, 0, 1),
           unary_grad<3>(Kind::k_sigmoid_grad),     unary_grad<3>(Kind::k_tanh_grad),

@@ -76,6 +76,7 @@ OpDef adam_def(Kind kind) {
 
 }  // namespace
 
+// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> update_ops() {
   return {{.kind = Kind::k_sgd,
            .signature = {.min_inputs = 2, .max_inputs = 3, .max_outputs = 2, .ints = 1, .reals = 2},

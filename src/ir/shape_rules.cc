@@ -89,6 +89,12 @@ Types elementwise_rule(const OpTypes& types) {
   return std::vector<TensorType>{{dtype, shape}};
 }
 
+Types elementwise_grad_rule(const OpTypes& types) {
+  PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
+  PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));
+  return all;
+}
+
 Pairs over_first(const OpTypes&) {
   return {{0, 0}};
 }

@@ -42,6 +42,9 @@ struct Window {
 [[nodiscard]] Types same_as_first(const OpTypes& types);     // all inputs float and of one shape, which is the output's
 [[nodiscard]] Types elementwise_rule(const OpTypes& types);  // the broadcast of all inputs, float
 
+// A gradient of inputs that broadcast: the first input is the output's gradient, and has its shape.
+[[nodiscard]] Types elementwise_grad_rule(const OpTypes& types);
+
 using Pairs = std::vector<std::pair<int, int>>;
 [[nodiscard]] Pairs over_first(const OpTypes& types);         // (0, 0)
 [[nodiscard]] Pairs over_first_two(const OpTypes& types);     // (0, 0) and (0, 1)

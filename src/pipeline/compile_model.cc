@@ -1,18 +1,21 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "autodiff/feature_cut.h"
 #include "autodiff/running_statistics.h"
+#include "cost/device.h"
 #include "cost/measure.h"
 #include "cost/read_in_place.h"
+#include "import/onnx.h"
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
-
-#include <nlohmann/json.hpp>
 
 namespace pantoum::pipeline {
 namespace {
@@ -67,102 +70,99 @@ problem::Bytes widest_element(const ir::Graph& graph) {
   return widest;
 }
 
-std::vector<const ir::Graph*> programs_of(const Compiled& compiled) {
-  std::vector<const ir::Graph*> programs{&compiled.training, &compiled.evaluation};
-  if (compiled.features) programs.push_back(&*compiled.features);
-  if (compiled.accumulation) programs.push_back(&*compiled.accumulation);
+// Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
+Result<ir::Graph> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
+  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
+  dump("import", ir::to_text(imported.graph));
+  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
+  PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
+  PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
+  return std::move(imported.graph);
+}
+
+// Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
+Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
+  PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model.training));
+  autodiff::TrainingOptions options = model.training;
+  options.freeze.clear();  // it is done
+
+  // The frozen backbone runs once for every sample, the step begins at what it gives.
+  std::optional<ir::Graph> backbone, accumulation;
+  if (model.feature_cache) {
+    PANTOUM_ASSIGN(autodiff::FeatureCut cut, autodiff::cut_features(forward));
+    backbone = std::move(cut.backbone);
+    forward = std::move(cut.head);
+  }
+  PANTOUM_ASSIGN(ir::Graph training, autodiff::make_training(forward, options));
+  // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
+  if (options.accumulate > 1) {
+    PANTOUM_ASSIGN(accumulation, autodiff::make_accumulation(forward, options));
+  }
+
+  Programs programs;
+  programs.push_back({.kind = kTrain, .graph = std::move(training)});
+  programs.push_back({.kind = kEvaluate, .graph = std::move(evaluation)});
+  if (accumulation) programs.push_back({.kind = kAccumulate, .graph = *std::move(accumulation)});
+  if (backbone) programs.push_back({.kind = kMakeFeatures, .graph = *std::move(backbone)});
+  for (size_t other = 1; other < programs.size(); ++other)
+    keep_persistent(programs.front().graph, programs[other].graph);
   return programs;
+}
+
+// Equivalent graphs that the device runs in less time or RAM.
+ir::Graph rewritten(const Program& program, const PlanRequest& request, const host::KernelSet& kernels, bool on_host) {
+  ir::Graph graph = program.graph;
+  // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
+  if (request.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
+  // Signs and window taps in place of activations: more choices for the planner, the same values.
+  if (request.compact_activations && program.kind.backward) graph = rewrite::compact_activations(graph);
+  // A back end's convolutions know nothing of activations.
+  if (request.fuse && program.kind.backward && kernels.back_end() == nullptr)
+    graph = rewrite::fuse_conv_gradient(std::move(graph));
+  // Gradients that need not be tensors; the host's products are made for whole ones.
+  if (request.fuse_updates && program.kind == kTrain && !on_host) graph = rewrite::fuse_updates(std::move(graph));
+  return graph;
+}
+
+// Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
+  device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
+  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
+  if (request.rom) device.rom_bytes = *request.rom;
+  std::vector<const ir::Graph*> graphs;
+  for (const Program& program : compiled.programs) graphs.push_back(&program.graph);
+  const cost::CostGraphOptions options{.params_in = compiled.model.params_in,
+                                       .budget = request.options.question.budget,
+                                       .in_rom = cost::read_in_place(graphs, device),
+                                       .in_place = request.options.question.freedoms.in_place,
+                                       .kernels = compiled.kernels->table(),
+                                       .threads = request.kernel_threads,
+                                       .timer = measuring.timer.get()};
+  for (Program& program : compiled.programs) {
+    PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device, options));
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  const auto tell = [&](const char* pass, const std::string& text) {
-    if (dump) dump(pass, text);
-  };
-  Compiled compiled;
+  const Dump tell = dump ? dump : [](const std::string&, const std::string&) {};
+  Compiled compiled{.model = model};
+  PANTOUM_ASSIGN(ir::Graph forward, forward_graph(model, request, tell));
+  PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(forward), model));
+  tell("autodiff", ir::to_text(compiled.training().graph));
 
-  // ONNX operators become Pantoum's, with batch norm and dropout in their training form.
-  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
-  tell("import", ir::to_text(imported.graph));
-
-  // What exporters write as several ops and is one.
-  if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
-
-  // What is frozen is known before anything else: evaluation is a graph of its own, of the whole model.
-  PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
-  PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
-  PANTOUM_ASSIGN(compiled.evaluation, autodiff::make_evaluation(imported.graph, model.training));
-
-  // The frozen backbone runs once for every sample, the step begins at what it gives.
-  autodiff::TrainingOptions training = model.training;
-  training.freeze.clear();
-  if (model.cut_features) {
-    PANTOUM_ASSIGN(autodiff::FeatureCut cut, autodiff::cut_features(imported.graph));
-    compiled.features = std::move(cut.backbone);
-    imported.graph = std::move(cut.head);
-  }
-
-  // Loss, gradients and updates join the forward graph.
-  PANTOUM_ASSIGN(compiled.training, autodiff::make_training(imported.graph, training));
-  keep_persistent(compiled.training, compiled.evaluation);
-  if (compiled.features) keep_persistent(compiled.training, *compiled.features);
-
-  // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
-  if (model.training.accumulate > 1) {
-    PANTOUM_ASSIGN(compiled.accumulation, autodiff::make_accumulation(imported.graph, training));
-    keep_persistent(compiled.training, *compiled.accumulation);
-  }
-  tell("autodiff", ir::to_text(compiled.training));
-
-  // Images in the layout that the device's kernels are fast with; reorders between layouts are ops like all others.
-  PANTOUM_ASSIGN(cost::DeviceProfile device, cost::load_device(request.device));
+  PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(compiled.kernels,
                  host::KernelSet::open(device.host ? request.kernels : host::KernelSet::Choice::kPortable,
                                        request.kernel_threads));
-  if (request.layouts) {
-    compiled.training = rewrite::block_channels(compiled.training, block_kernels(*compiled.kernels));
-    compiled.evaluation = rewrite::block_channels(compiled.evaluation, block_kernels(*compiled.kernels));
-    if (compiled.features)
-      compiled.features = rewrite::block_channels(*compiled.features, block_kernels(*compiled.kernels));
-    if (compiled.accumulation)
-      compiled.accumulation = rewrite::block_channels(*compiled.accumulation, block_kernels(*compiled.kernels));
-  }
-  // Signs and window taps in place of activations: more choices for the planner, the same values.
-  if (request.small_saves) {
-    compiled.training = rewrite::small_saves(compiled.training);
-    if (compiled.accumulation) compiled.accumulation = rewrite::small_saves(*compiled.accumulation);
-  }
-  // A back end's convolutions know nothing of activations.
-  if (request.fuse && compiled.kernels->back_end() == nullptr) {
-    compiled.training = rewrite::fuse_conv_gradient(std::move(compiled.training));
-    if (compiled.accumulation) compiled.accumulation = rewrite::fuse_conv_gradient(*std::move(compiled.accumulation));
-  }
-  // Gradients that need not be tensors; the host's products are made for whole ones.
-  if (request.fuse_updates && !device.host) compiled.training = rewrite::fuse_updates(std::move(compiled.training));
-  tell("rewrite", ir::to_text(compiled.training));
+  for (Program& program : compiled.programs)
+    program.graph = rewritten(program, request, *compiled.kernels, device.host);
+  tell("rewrite", ir::to_text(compiled.training().graph));
 
-  device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training));
-
-  // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
-  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
-  if (request.rom) device.rom_bytes = *request.rom;
-  const cost::CostGraphOptions options{.params_in = model.params_in,
-                                       .budget = request.options.question.budget,
-                                       .in_rom = cost::read_in_place(programs_of(compiled), device),
-                                       .in_place = request.options.question.freedoms.in_place,
-                                       .kernels = compiled.kernels->table(),
-                                       .threads = request.kernel_threads,
-                                       .timer = measuring.timer.get()};
-  PANTOUM_ASSIGN(compiled.training_cost, cost::build_cost_graph(compiled.training, device, options));
-  PANTOUM_ASSIGN(compiled.evaluation_cost, cost::build_cost_graph(compiled.evaluation, device, options));
-  if (compiled.features) {
-    PANTOUM_ASSIGN(compiled.features_cost, cost::build_cost_graph(*compiled.features, device, options));
-  }
-  if (compiled.accumulation) {
-    PANTOUM_ASSIGN(compiled.accumulation_cost, cost::build_cost_graph(*compiled.accumulation, device, options));
-  }
-  tell("cost", problem::to_json(compiled.training_cost.graph).dump(1));
+  PANTOUM_TRY(add_costs(compiled, request, device));
+  tell("cost", problem::to_json(compiled.training().cost.graph).dump(1));
   return compiled;
 }
 

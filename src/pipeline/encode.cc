@@ -3,16 +3,13 @@
 
 namespace pantoum::pipeline {
 
-Result<std::vector<std::byte>> encode_programs(const Compiled& compiled, const Planned& planned) {
-  std::vector<artifact::PlannedProgram> programs{
-      {"train", "", compiled.training, compiled.training_cost, planned.training},
-      {"eval", "eval.", compiled.evaluation, compiled.evaluation_cost, planned.evaluation}};
-  if (planned.accumulation)
-    programs.push_back(
-        {"accumulate", "accumulate.", *compiled.accumulation, compiled.accumulation_cost, *planned.accumulation});
-  if (planned.features)
-    programs.push_back({"features", "features.", *compiled.features, compiled.features_cost, *planned.features});
-  PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(programs));
+Result<std::vector<std::byte>> encode_programs(const Programs& programs) {
+  std::vector<artifact::PlannedProgram> planned;
+  for (const Program& program : programs) {
+    const std::string name = program.kind.name;
+    planned.push_back({name, program.kind == kTrain ? "" : name + ".", program.graph, program.cost, program.plan});
+  }
+  PANTOUM_ASSIGN(const artifact::BinaryPlan binary, artifact::compile_programs(planned));
   return artifact::encode(binary);
 }
 

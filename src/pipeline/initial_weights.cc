@@ -23,7 +23,7 @@ Result<void> copy_data(const ir::Value& value, uint64_t at, std::span<std::byte>
   return {};
 }
 
-bool has_first_contents(const ir::Value& value) {
+bool has_initial_value(const ir::Value& value) {
   return value.producer == ir::kNone &&
          (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kConstant);
 }
@@ -44,7 +44,7 @@ Result<std::optional<Given>> open_given(const ir::Graph& training, const Initial
   Given given;
   PANTOUM_ASSIGN(given.file, weights::open_safetensors(from.path));
   for (const ir::Value& value : training.values)
-    if (has_first_contents(value) && !is_kept(value.name, from.keep_init))
+    if (has_initial_value(value) && !is_kept(value.name, from.keep_init))
       given.wanted.push_back({value.name, value.type, value.role != ir::Role::kConstant});
   PANTOUM_ASSIGN(given.match, weights::match_weights(given.file, given.wanted));
   return std::optional(std::move(given));
@@ -78,7 +78,7 @@ Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));
   std::vector<weights::SafetensorSource> sources;
   for (const ir::Value& value : training.values)
-    if (has_first_contents(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
+    if (has_initial_value(value)) sources.push_back(source_of(value, given ? &*given : nullptr));
   PANTOUM_TRY(weights::write_safetensors(path, sources, {}));
   return given ? given->match.notes : std::vector<std::string>();
 }

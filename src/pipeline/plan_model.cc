@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "check/certificate.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
+#include "pipeline/request_json.h"
+#include "pipeline/step_deadline.h"
 #include "problem/plan_json.h"
-
-#include <nlohmann/json.hpp>
 
 namespace pantoum::pipeline {
 namespace {
@@ -18,7 +19,7 @@ using problem::Bytes;
 using problem::CostGraph;
 
 // What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training
-// has more freedom without, but may scatter them so that the evaluation finds no room; packed, both have the rest of
+// has more freedom without, but may scatter them so that the evaluation does not fit; packed, both have the rest of
 // the arena in one piece.
 std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
   std::map<int64_t, Bytes> at;
@@ -84,36 +85,46 @@ class Patience {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The evaluation, the step of a micro-batch and the backbone find parameters and batch where training leaves them.
-Result<void> plan_all(const Compiled& compiled, const std::string& planner, plan::PlanOptions options,
-                      const Patience& patience, const problem::Plan* reuse, plan::Infeasible* infeasible,
-                      Planned& planned) {
-  options.time_limit = patience.next();
-  PANTOUM_ASSIGN(planned.training, training_plan(planner, compiled.training_cost.graph, options, reuse, infeasible));
-  std::map<std::string, Bytes> places = by_name(compiled.training_cost.graph, planned.training.initial);
+// What is asked for all programs of a network together.
+struct Question {
+  Compiled& compiled;
+  const std::string& planner;
+  const plan::PlanOptions& options;
+  Patience patience{options.time_limit};
+};
+
+// The training step's own programs first, because they keep its limits.
+std::vector<Program*> others_in_order(Programs& programs) {
+  std::vector<Program*> others;
+  for (const bool backward : {true, false})
+    for (size_t other = 1; other < programs.size(); ++other)
+      if (programs[other].kind.backward == backward) others.push_back(&programs[other]);
+  return others;
+}
+
+// Plans training with these options, or takes `reuse`; the others find parameters and batch where training leaves them.
+Result<void> plan_all(const Question& asked, plan::PlanOptions options, const problem::Plan* reuse,
+                      plan::Infeasible* infeasible) {
+  Program& training = asked.compiled.training();
+  options.time_limit = asked.patience.next();
+  PANTOUM_ASSIGN(training.plan, training_plan(asked.planner, training.cost.graph, options, reuse, infeasible));
+  std::map<std::string, Bytes> places = by_name(training.cost.graph, training.plan.initial);
   options.warm_start = nullptr;
-  options.question.budget = planned.training.question.budget_bytes();
-  if (compiled.accumulation) {
-    options.time_limit = patience.next();
-    options.fixed_initial = inherited(compiled.accumulation_cost.graph, places);
-    PANTOUM_ASSIGN(planned.accumulation, plan::make_plan(compiled.accumulation_cost.graph, options));
+  options.question.budget = training.plan.question.budget_bytes();
+  for (Program* program : others_in_order(asked.compiled.programs)) {
+    if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
+    options.time_limit = asked.patience.next();
+    options.fixed_initial = inherited(program->cost.graph, places);
+    PANTOUM_ASSIGN(program->plan, plan::make_plan(program->cost.graph, options));
+    places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
   }
-  options.time_limit = patience.next();
-  options.question.deadline.reset();
-  options.question.energy_limit.reset();
-  options.fixed_initial = inherited(compiled.evaluation_cost.graph, places);
-  PANTOUM_ASSIGN(planned.evaluation, plan::make_plan(compiled.evaluation_cost.graph, options));
-  if (!compiled.features) return {};
-  places.merge(by_name(compiled.evaluation_cost.graph, planned.evaluation.initial));  // the model's inputs
-  options.time_limit = patience.next();
-  options.fixed_initial = inherited(compiled.features_cost.graph, places);
-  PANTOUM_ASSIGN(planned.features, plan::make_plan(compiled.features_cost.graph, options));
   return {};
 }
 
 // The checker has the last word on what is proved impossible too.
-Result<void> checked_refusal(const CostGraph& graph, const problem::Certificate& certificate) {
-  if (const Result<double> proved = check::check_certificate(graph, certificate); !proved)
+Result<void> check_infeasibility(const CostGraph& graph, const plan::Infeasible& infeasible) {
+  if (!infeasible.ram_certificate) return {};
+  if (const Result<double> proved = check::check_certificate(graph, *infeasible.ram_certificate); !proved)
     return fail("E0001",
                 "the planner proved a least RAM with a certificate that the checker rejects: " + proved.error().message,
                 proved.error().where,
@@ -121,36 +132,40 @@ Result<void> checked_refusal(const CostGraph& graph, const problem::Certificate&
   return {};
 }
 
-// Training's state lies where training's plan is best, if the evaluation fits as well; else packed; else as in the plan
-// of the smallest budget, so that a budget that was once named is enough.
-Result<void> find_plans(const Compiled& compiled, const std::string& planner, const plan::PlanOptions& options,
-                        const problem::Plan* reuse, plan::Infeasible* infeasible, Planned& planned) {
-  const CostGraph& graph = compiled.training_cost.graph;
-  const Patience patience(options.time_limit);
+// The state lies as in the plan of the smallest budget, so that a budget that was once named is enough.
+bool plan_from_least_budget(const Question& asked) {
+  Program& training = asked.compiled.training();
+  problem::Question question = asked.options.question;
+  question.budget = question.budget_bytes();
+  plan::PlanOptions options = asked.options;
+  options.question.budget = 1;
+  options.time_limit = asked.patience.next();
+  plan::Infeasible least;
+  if (plan::make_plan(training.cost.graph, options, &least)) return false;
+  if (!least.min_plan || least.min_ram_bytes > *question.budget || least.without_limits) return false;
+  if (!plan_all(asked, asked.options, &*least.min_plan, nullptr)) return false;
+  training.plan.question.budget = question.budget;
+  training.plan.question.deadline = question.deadline;
+  training.plan.question.energy_limit = question.energy_limit;
+  return true;
+}
+
+// Training's state lies where training's plan is best, if the other programs fit as well; else packed; else as in the
+// plan of the smallest budget.
+Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan::Infeasible* infeasible) {
   plan::Infeasible answer;
-  Result<void> all = plan_all(compiled, planner, options, patience, reuse, &answer, planned);
+  Result<void> all = plan_all(asked, asked.options, reuse, &answer);
   if (all || reuse != nullptr) return all;
-  if (!answer.min_plan || !plan_all(compiled, planner, options, patience, &*answer.min_plan, nullptr, planned)) {
-    plan::PlanOptions packed = options;
-    packed.fixed_initial = pack_start(graph);
+  if (!answer.min_plan || !plan_all(asked, asked.options, &*answer.min_plan, nullptr)) {
+    plan::PlanOptions packed = asked.options;
+    packed.fixed_initial = pack_start(asked.compiled.training().cost.graph);
     plan::Infeasible packed_answer;
-    Result<void> again = plan_all(compiled, planner, packed, patience, nullptr, &packed_answer, planned);
-    if (again || planner != "pantoum") return again;
-    if (options.effort > 0 || !patience.over()) all = std::move(again), answer = std::move(packed_answer);
-    plan::PlanOptions nothing = options;
-    nothing.question.budget = 1;
-    nothing.time_limit = patience.next();
-    plan::Infeasible least;
-    if (!plan::make_plan(graph, nothing, &least) && least.min_plan &&
-        least.min_ram_bytes <= options.question.budget_bytes() && !least.without_limits &&
-        plan_all(compiled, planner, options, patience, &*least.min_plan, nullptr, planned)) {
-      planned.training.question.budget = options.question.budget_bytes();
-      planned.training.question.deadline = options.question.deadline;
-      planned.training.question.energy_limit = options.question.energy_limit;
-      return {};
-    }
+    Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
+    if (again || asked.planner != "pantoum") return again;
+    if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
+    if (plan_from_least_budget(asked)) return {};
   }
-  if (answer.ram_certificate) PANTOUM_TRY(checked_refusal(graph, *answer.ram_certificate));
+  PANTOUM_TRY(check_infeasibility(asked.compiled.training().cost.graph, answer));
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return all;
 }
@@ -166,8 +181,14 @@ Result<check::Found> checked(const CostGraph& graph, const problem::Plan& plan, 
   return found;
 }
 
+Result<problem::Predicted> unplanned_step(const CostGraph& graph, const PlanRequest& request) {
+  const bool in_place = request.options.question.freedoms.in_place;
+  PANTOUM_ASSIGN(const problem::Plan plan, plan::unplanned(graph, {.question = {.freedoms = {.in_place = in_place}}}));
+  return plan.predicted;
+}
+
 Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
-                                          const problem::Plan& unlimited) {
+                                          const problem::Predicted& unplanned) {
   plan::PlanOptions options = request.options;
   if (!options.question.budget) options.question.budget = graph.device.ram_bytes;
   Bytes& budget = *options.question.budget;
@@ -175,60 +196,48 @@ Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequ
     return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(budget)), "--reserve",
                 "give more --ram");
   budget -= request.reserve;
-  if (request.deadline.seconds) options.question.deadline = request.deadline.seconds;
-  if (request.deadline.relative) {
-    const double seconds = *request.deadline.relative * unlimited.predicted.time_s;
-    options.question.deadline = std::min(options.question.deadline.value_or(seconds), seconds);
+  std::optional<double>& deadline = options.question.deadline;
+  const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
+  if (request.deadline.seconds) deadline = request.deadline.seconds;
+  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s);
+  if (request.deadline.training) {
+    PANTOUM_ASSIGN(const double seconds, step_deadline(*request.deadline.training, request.length));
+    not_after(seconds);
   }
   return options;
 }
 
 int64_t batch_of(const Compiled& compiled) {
-  const ir::Graph& graph = compiled.training;
+  const ir::Graph& graph = compiled.training().graph;
   if (graph.inputs.empty() || graph.value(graph.inputs.front()).type.shape.empty()) return 0;
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
-Result<Planned> plan_model(const Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
-                           plan::Infeasible* infeasible, const Dump& dump) {
-  const CostGraph& graph = compiled.training_cost.graph;
-  const CostGraph& evaluation = compiled.evaluation_cost.graph;
-  Planned planned;
-
-  // What the step takes when nothing is planned: the figure that budgets are compared with.
-  PANTOUM_ASSIGN(
-      const problem::Plan unlimited,
-      plan::unplanned(graph, {.question = {.freedoms = {.in_place = request.options.question.freedoms.in_place}}}));
-  planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
-  planned.unplanned_time_s = unlimited.predicted.time_s;
-  planned.unplanned_energy_j = unlimited.predicted.energy_j;
+Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
+                        plan::Infeasible* infeasible, const Dump& dump) {
+  Program& training = compiled.training();
+  PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(training.cost.graph, request));
+  PlanRequest sized = request;
+  sized.length.batch = batch_of(compiled);
 
   // Keep, drop, recompute or page every tensor, inside the budget.
-  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(graph, request, unlimited));
-  PANTOUM_TRY(find_plans(compiled, request.planner, options, reuse, infeasible, planned));
-  if (dump) dump("plan", problem::to_json(planned.training).dump(1));
-  PANTOUM_ASSIGN(planned.found, checked(graph, planned.training, "training"));
-  PANTOUM_ASSIGN(planned.evaluation_found, checked(evaluation, planned.evaluation, "evaluation"));
-  if (planned.features) PANTOUM_TRY(checked(compiled.features_cost.graph, *planned.features, "features"));
-  if (planned.accumulation) {
-    PANTOUM_ASSIGN(planned.accumulation_found,
-                   checked(compiled.accumulation_cost.graph, *planned.accumulation, "micro-batch"));
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
+  PANTOUM_TRY(find_plans({compiled, request.planner, options}, reuse, infeasible));
+  if (dump) dump("plan", problem::to_json(training.plan).dump(1));
+  training.plan.model = model_json(compiled.model);
+  training.plan.request = request_json(request);
+  for (Program& program : compiled.programs) {
+    PANTOUM_ASSIGN(program.found, checked(program.cost.graph, program.plan, program.kind.words));
   }
-  return planned;
+  return {};
 }
 
 Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& request, plan::Infeasible* infeasible) {
-  PANTOUM_ASSIGN(
-      const problem::Plan unlimited,
-      plan::unplanned(graph, {.question = {.freedoms = {.in_place = request.options.question.freedoms.in_place}}}));
   PlannedGraph planned;
-  planned.unplanned_peak_bytes = unlimited.predicted.peak_bytes;
-  planned.unplanned_time_s = unlimited.predicted.time_s;
-  planned.unplanned_energy_j = unlimited.predicted.energy_j;
-  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, unlimited));
+  PANTOUM_ASSIGN(planned.unplanned, unplanned_step(graph, request));
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
   Result<problem::Plan> plan = make_plan(request.planner, graph, options, infeasible);
-  if (!plan && infeasible != nullptr && infeasible->ram_certificate)
-    PANTOUM_TRY(checked_refusal(graph, *infeasible->ram_certificate));
+  if (!plan && infeasible != nullptr) PANTOUM_TRY(check_infeasibility(graph, *infeasible));
   PANTOUM_ASSIGN(planned.plan, std::move(plan));
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   return planned;

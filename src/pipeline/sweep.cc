@@ -22,12 +22,10 @@ using report::SweepRow;
 using report::SweepStatus;
 
 Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& request) {
-  PANTOUM_ASSIGN(const problem::Plan unlimited,
-                 plan::unplanned(
-                     graph, {.question = {.freedoms = {.in_place = request.plan.options.question.freedoms.in_place}}}));
+  PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(graph, request.plan));
   PlanRequest smallest = request.plan;
   smallest.options.question.budget = request.budgets.front();
-  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unlimited));
+  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unplanned));
   const std::string text = problem::to_json(graph).dump();
   return report::SweepHead{.version = request.version,
                            .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
@@ -36,11 +34,11 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .options = options,
                            .reserve = request.plan.reserve,
                            .budgets = request.budgets,
-                           .unplanned = unlimited.predicted};
+                           .unplanned = unplanned};
 }
 
 // Gap and status, of the plan's value and bound.
-void conclude(problem::Plan& plan, double gap) {
+void set_gap(problem::Plan& plan, double gap) {
   const double value = value_of(plan);
   const std::optional<double> bound = bound_of(plan);
   plan.gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
@@ -87,7 +85,7 @@ class Curve {
       to.bound.any_order = from.bound.any_order;
       bound_of(to.bound, to.question.objective) = bound_of(from);
       if (!check::check_bound(to, value_of(to))) continue;  // it is for another order
-      conclude(to, head_.options.gap);
+      set_gap(to, head_.options.gap);
       SweepRow row = *less;
       describe(row, to);
       PANTOUM_TRY(folder_.add(row, &to));
@@ -109,7 +107,7 @@ class Curve {
     options.warm_start = last_ ? &*last_ : nullptr;
     plan::Infeasible none;
     Result<problem::Plan> plan = planner_.plan(graph_, options, &none);
-    if (!plan && !last_) return refuse(plan.error(), none, row);
+    if (!plan && !last_) return set_infeasible(plan.error(), none, row);
     row.carried = last_ && (!plan || value_of(*last_) <= value_of(*plan));
     if (row.carried)
       carry(plan ? &*plan : nullptr, options);
@@ -126,7 +124,7 @@ class Curve {
     last_->bound = fresh ? fresh->bound : problem::Bound{};
     last_->certificate = fresh ? fresh->certificate : std::nullopt;
     last_->lines = fresh ? fresh->lines : std::vector<problem::Certificate>{};
-    conclude(*last_, options.gap);
+    set_gap(*last_, options.gap);
     last_->solver_seconds = fresh ? fresh->solver_seconds : 0;
   }
 
@@ -137,7 +135,7 @@ class Curve {
     row.seconds = plan.solver_seconds;
   }
 
-  Result<void> refuse(const Error& error, plan::Infeasible& none, SweepRow& row) {
+  Result<void> set_infeasible(const Error& error, plan::Infeasible& none, SweepRow& row) {
     if (error.code == "E0301")
       row.status = SweepStatus::kInfeasible;
     else if (error.code == "E0302")

@@ -10,25 +10,26 @@ namespace {
 
 constexpr Bytes kMost = Bytes{1} << 60;  // of one size, offset or alignment; larger ones could overflow sums
 
-Result<void> check_stay(const Stay& stay, size_t index, Bytes align) {
-  if (stay.size < 0 || stay.size > kMost)
-    return fail("E0311", fmt::format("stay {} has an impossible size of {}", index, stay.size));
-  if (stay.fixed && (*stay.fixed < 0 || *stay.fixed > kMost))
-    return fail("E0311", fmt::format("stay {} is fixed at an impossible offset, {}", index, *stay.fixed));
-  if (stay.fixed && *stay.fixed % align != 0)
-    return fail("E0311", fmt::format("stay {} is fixed at {}, which is no multiple of {}", index, *stay.fixed, align));
+Result<void> check_allocation(const Allocation& allocation, size_t index, Bytes align) {
+  if (allocation.size < 0 || allocation.size > kMost)
+    return fail("E0311", fmt::format("allocation {} has an impossible size of {}", index, allocation.size));
+  if (allocation.fixed && (*allocation.fixed < 0 || *allocation.fixed > kMost))
+    return fail("E0311", fmt::format("allocation {} is fixed at an impossible offset, {}", index, *allocation.fixed));
+  if (allocation.fixed && *allocation.fixed % align != 0)
+    return fail("E0311", fmt::format("allocation {} is fixed at {}, which is no multiple of {}", index,
+                                     *allocation.fixed, align));
   return {};
 }
 
-// One box per group and per stay without a group, in the order of their first stays.
+// One box per group and per allocation without a group, in the order of their first allocations.
 class Gatherer {
  public:
-  Gatherer(const std::vector<Stay>& stays, Bytes align) : stays_(stays), align_(align) {}
+  Gatherer(const std::vector<Allocation>& allocations, Bytes align) : stays_(allocations), align_(align) {}
 
   Result<Boxes> run() {
-    for (size_t stay = 0; stay < stays_.size(); ++stay) {
-      PANTOUM_TRY(check_stay(stays_[stay], stay, align_));
-      PANTOUM_TRY(add(stay));
+    for (size_t allocation = 0; allocation < stays_.size(); ++allocation) {
+      PANTOUM_TRY(check_allocation(stays_[allocation], allocation, align_));
+      PANTOUM_TRY(add(allocation));
     }
     compress_time();
     drop_empty();
@@ -42,22 +43,23 @@ class Gatherer {
   };
 
   Result<void> add(size_t index) {
-    const Stay& stay = stays_[index];
+    const Allocation& allocation = stays_[index];
     size_t box = result_.boxes.size();
-    if (stay.group >= 0) box = box_of_group_.emplace(stay.group, box).first->second;
+    if (allocation.group >= 0) box = box_of_group_.emplace(allocation.group, box).first->second;
     if (box == result_.boxes.size()) {
       result_.boxes.emplace_back();
       lifetimes_.emplace_back();
     }
     result_.box_of.push_back(static_cast<int32_t>(box));
     Box& target = result_.boxes[box];
-    if (stay.fixed && target.fixed && *target.fixed != *stay.fixed)
-      return fail("E0311", fmt::format("group {} is fixed at {} and at {}", stay.group, *target.fixed, *stay.fixed));
-    if (stay.fixed) target.fixed = stay.fixed;
-    if (stay.begin >= stay.end) return {};
-    target.bytes = std::max(target.bytes, stay.size);
+    if (allocation.fixed && target.fixed && *target.fixed != *allocation.fixed)
+      return fail("E0311",
+                  fmt::format("group {} is fixed at {} and at {}", allocation.group, *target.fixed, *allocation.fixed));
+    if (allocation.fixed) target.fixed = allocation.fixed;
+    if (allocation.begin >= allocation.end) return {};
+    target.bytes = std::max(target.bytes, allocation.size);
     target.size = (target.bytes + align_ - 1) / align_ * align_;
-    lifetimes_[box].push_back({stay.begin, stay.end});
+    lifetimes_[box].push_back({allocation.begin, allocation.end});
     return {};
   }
 
@@ -108,10 +110,10 @@ class Gatherer {
     }
     result_.boxes.resize(kept);
     result_.offset_of.assign(stays_.size(), 0);
-    for (size_t stay = 0; stay < stays_.size(); ++stay) {
-      const auto box = static_cast<size_t>(result_.box_of[stay]);
-      result_.offset_of[stay] = offset[box];
-      result_.box_of[stay] = renamed[box];
+    for (size_t allocation = 0; allocation < stays_.size(); ++allocation) {
+      const auto box = static_cast<size_t>(result_.box_of[allocation]);
+      result_.offset_of[allocation] = offset[box];
+      result_.box_of[allocation] = renamed[box];
     }
   }
 
@@ -127,13 +129,13 @@ class Gatherer {
         for (int32_t moment = interval.begin; moment < interval.end; ++moment) {
           Bytes& reached = top[static_cast<size_t>(moment)];
           if (reached > *box->fixed)
-            return fail("E0311", fmt::format("two stays with fixed offsets collide at byte {}", *box->fixed));
+            return fail("E0311", fmt::format("two allocations with fixed offsets collide at byte {}", *box->fixed));
           reached = *box->fixed + box->size;
         }
     return {};
   }
 
-  const std::vector<Stay>& stays_;
+  const std::vector<Allocation>& stays_;
   const Bytes align_;
   Boxes result_;
   std::vector<std::vector<Lifetime>> lifetimes_;
@@ -142,27 +144,27 @@ class Gatherer {
 
 }  // namespace
 
-Result<Boxes> make_boxes(const std::vector<Stay>& stays, Bytes align) {
+Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align) {
   if (align < 1 || align > kMost) return fail("E0311", fmt::format("an alignment of {} is impossible", align));
-  return Gatherer(stays, align).run();
+  return Gatherer(allocations, align).run();
 }
 
-std::vector<Bytes> load_by_moment(const Boxes& boxes) {
-  std::vector<Bytes> load(static_cast<size_t>(boxes.moments) + 1, 0);
+std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes) {
+  std::vector<Bytes> live_bytes(static_cast<size_t>(boxes.moments) + 1, 0);
   for (const Box& box : boxes.boxes)
     for (const Interval& interval : box.live) {
-      load[static_cast<size_t>(interval.begin)] += box.size;
-      load[static_cast<size_t>(interval.end)] -= box.size;
+      live_bytes[static_cast<size_t>(interval.begin)] += box.size;
+      live_bytes[static_cast<size_t>(interval.end)] -= box.size;
     }
   Bytes sum = 0;
-  for (Bytes& bytes : load) bytes = sum += bytes;
-  if (!load.empty()) load.pop_back();
-  return load;
+  for (Bytes& bytes : live_bytes) bytes = sum += bytes;
+  if (!live_bytes.empty()) live_bytes.pop_back();
+  return live_bytes;
 }
 
 Bytes least_arena(const Boxes& boxes) {
-  const std::vector<Bytes> load = load_by_moment(boxes);
-  std::vector<Bytes> spared(load.size(), 0);
+  const std::vector<Bytes> live_bytes = live_bytes_by_moment(boxes);
+  std::vector<Bytes> spared(live_bytes.size(), 0);
   Bytes least = 0;
   for (const Box& box : boxes.boxes) {
     if (box.fixed) least = std::max(least, *box.fixed + box.bytes);
@@ -171,7 +173,8 @@ Bytes least_arena(const Boxes& boxes) {
       for (int32_t moment = interval.begin; moment < interval.end; ++moment)
         spared[static_cast<size_t>(moment)] = std::max(spared[static_cast<size_t>(moment)], box.size - box.bytes);
   }
-  for (size_t moment = 0; moment < load.size(); ++moment) least = std::max(least, load[moment] - spared[moment]);
+  for (size_t moment = 0; moment < live_bytes.size(); ++moment)
+    least = std::max(least, live_bytes[moment] - spared[moment]);
   return least;
 }
 

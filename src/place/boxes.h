@@ -1,6 +1,6 @@
-// Stays with one offset in common become one box: what the placers see.
+// Allocations with one offset in common become one box: what the placers see.
 //
-//   address |      +-----+  box B: two stays of one group,
+//   address |      +-----+  box B: two allocations of one group,
 //           |  +---+  B  +---+---+     one offset
 //           |  | A |-----|   | B |
 //           +--+---+-----+---+---+--> time (compressed to 0..moments-1)
@@ -20,7 +20,7 @@ struct Interval {
 
 struct Box {
   std::vector<Interval> live;  // disjoint, ascending
-  int64_t duration = 0;        // of all of them, in the stays' own time
+  int64_t duration = 0;        // of all of them, in the allocations' own time
   Bytes size = 0;              // rounded up to the alignment, so that the next box may start at its end
   Bytes bytes = 0;             // not rounded: what the arena must hold when the box is the topmost
   std::optional<Bytes> fixed;
@@ -28,17 +28,17 @@ struct Box {
 
 struct Boxes {
   std::vector<Box> boxes;        // none of size 0, none without a moment
-  std::vector<int32_t> box_of;   // by stay; -1: size 0 or never alive, and in no group that has a box
-  std::vector<Bytes> offset_of;  // by stay, where box_of is -1
+  std::vector<int32_t> box_of;   // by allocation; -1: size 0 or never alive, and in no group that has a box
+  std::vector<Bytes> offset_of;  // by allocation, where box_of is -1
   int32_t moments = 0;
 };
 
 // E0311: a negative size or offset, an offset that is not aligned, two fixed offsets in a group, fixed boxes that
 // collide.
-[[nodiscard]] Result<Boxes> make_boxes(const std::vector<Stay>& stays, Bytes align);
+[[nodiscard]] Result<Boxes> make_boxes(const std::vector<Allocation>& allocations, Bytes align);
 
 // By moment: the sum of the rounded sizes of the boxes alive then.
-[[nodiscard]] std::vector<Bytes> load_by_moment(const Boxes& boxes);
+[[nodiscard]] std::vector<Bytes> live_bytes_by_moment(const Boxes& boxes);
 
 // The largest over the moments of: all sizes rounded but the one for which rounding adds most. No arena is smaller.
 [[nodiscard]] Bytes least_arena(const Boxes& boxes);

@@ -14,10 +14,10 @@ bool searchable(const Boxes& boxes) {
   return boxes.boxes.size() <= kMostSearchedBoxes && incidences <= kMostSearchedIncidences;
 }
 
-CanonicalSearch::CanonicalSearch(const Boxes& boxes, Bytes capacity)
-    : boxes_(boxes), capacity_(capacity), skyline_(boxes, capacity) {
+CanonicalSearch::CanonicalSearch(const Boxes& boxes, Bytes budget)
+    : boxes_(boxes), budget_(budget), skyline_(boxes, budget) {
   const Interval whole{0, boxes_.moments};
-  possible_ = skyline_.least_room(whole) >= 0 && settle_ground();
+  possible_ = skyline_.least_headroom(whole) >= 0 && settle_ground();
   std::vector<int32_t> all(boxes_.boxes.size());
   std::iota(all.begin(), all.end(), 0);
   pool_ = all;
@@ -64,7 +64,7 @@ void CanonicalSearch::find_twins() {
     if (key(sorted[next - 1]) == key(sorted[next])) twin_before_[index(sorted[next])] = sorted[next - 1];
 }
 
-// Places fixed boxes under which nothing has room: on the ground, or wholly upon others of them.
+// Places fixed boxes under which nothing fits: on the ground, or wholly upon others of them.
 bool CanonicalSearch::settle_ground() {
   std::vector<int32_t> fixed;
   for (size_t number = 0; number < boxes_.boxes.size(); ++number)
@@ -78,7 +78,7 @@ bool CanonicalSearch::settle_ground() {
                          [&](Bytes height) { return height == *next.fixed; });
     };
     if (!std::all_of(next.live.begin(), next.live.end(), lies_on_ground)) continue;
-    if (*next.fixed + next.bytes > capacity_ || !skyline_.place(number, *next.fixed)) return false;
+    if (*next.fixed + next.bytes > budget_ || !skyline_.place(number, *next.fixed)) return false;
     for (const Interval& interval : next.live)
       std::fill(ground.begin() + interval.begin, ground.begin() + interval.end, *next.fixed + next.size);
   }
@@ -153,10 +153,10 @@ bool CanonicalSearch::below(int32_t number, Level level) const {
 Outcome CanonicalSearch::try_each(const Part& open, Level level) {
   const size_t from = candidates_.size();
   list_candidates(open.from, open.to, level);
-  const Bytes least_room = skyline_.least_room(open.range);
+  const Bytes least_headroom = skyline_.least_headroom(open.range);
   Outcome outcome = Outcome::kNone;
   for (size_t next = from; next < candidates_.size() && outcome == Outcome::kNone; ++next)
-    outcome = try_next(open, candidates_[next], least_room);
+    outcome = try_next(open, candidates_[next], least_headroom);
   candidates_.resize(from);
   return outcome;
 }
@@ -177,12 +177,13 @@ void CanonicalSearch::list_candidates(size_t from, size_t to, Level level) {
   std::sort(candidates_.begin() + static_cast<std::ptrdiff_t>(first), candidates_.end());
 }
 
-Outcome CanonicalSearch::try_next(const Part& open, Candidate next, Bytes least_room) {
+Outcome CanonicalSearch::try_next(const Part& open, Candidate next, Bytes least_headroom) {
   if (limit_reached()) return Outcome::kLimit;
-  if (next.at + box(next.box).bytes > capacity_) return Outcome::kNone;
+  if (next.at + box(next.box).bytes > budget_) return Outcome::kNone;
   const size_t mark = skyline_.mark();
   Outcome outcome = Outcome::kNone;
-  if (skyline_.place(next.box, next.at) && (next.at <= least_room || next.at <= skyline_.least_room(open.range))) {
+  if (skyline_.place(next.box, next.at) &&
+      (next.at <= least_headroom || next.at <= skyline_.least_headroom(open.range))) {
     const Level level{next.at, next.rank};
     outcome = splits(next.box) ? each_part(open, level) : descend(open, level);
   }

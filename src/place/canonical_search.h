@@ -28,11 +28,11 @@ inline constexpr int64_t kMostSearchedIncidences = 20'000'000;  // boxes * momen
 
 [[nodiscard]] bool searchable(const Boxes& boxes);
 
-// Offsets with at + bytes <= capacity for all boxes. What no box connects in time is solved apart, and stays solved.
+// Offsets with at + bytes <= budget for all boxes. What no box connects in time is solved apart, and stays solved.
 class CanonicalSearch {
  public:
   // Searchable boxes, which must outlive the search.
-  CanonicalSearch(const Boxes& boxes, Bytes capacity);
+  CanonicalSearch(const Boxes& boxes, Bytes budget);
 
   // Goes on with all that is not solved yet, within the limit; `rank` breaks ties between boxes that may go next (lower
   // first). May be run again while it says kLimit. Recurses once per box.
@@ -65,7 +65,7 @@ class CanonicalSearch {
   void list_open(const Part& part, Level level);
   void list_candidates(size_t from, size_t to, Level level);
   Outcome try_each(const Part& open, Level level);
-  Outcome try_next(const Part& open, Candidate next, Bytes least_room);
+  Outcome try_next(const Part& open, Candidate next, Bytes least_headroom);
   bool limit_reached();
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
@@ -74,7 +74,7 @@ class CanonicalSearch {
   [[nodiscard]] bool splits(int32_t box) const;
 
   const Boxes& boxes_;
-  const Bytes capacity_;
+  const Bytes budget_;
   Skyline skyline_;
   bool possible_;
   std::vector<Part> unsolved_;

@@ -71,7 +71,7 @@ struct Measures {  // by box; larger goes first
 };
 
 Measures measure(const Boxes& boxes) {
-  const std::vector<Bytes> load = load_by_moment(boxes);
+  const std::vector<Bytes> live_bytes = live_bytes_by_moment(boxes);
   Measures measures;
   for (const Box& box : boxes.boxes) {
     const auto size = static_cast<double>(box.size), length = static_cast<double>(lifetime(box));
@@ -84,7 +84,7 @@ Measures measure(const Boxes& boxes) {
     measures.end.push_back(static_cast<double>(box.live.back().end));
     Bytes most = 0;
     for (const Interval& interval : box.live)
-      most = std::max(most, *std::max_element(load.begin() + interval.begin, load.begin() + interval.end));
+      most = std::max(most, *std::max_element(live_bytes.begin() + interval.begin, live_bytes.begin() + interval.end));
     measures.crowd.push_back(static_cast<double>(most));
   }
   return measures;

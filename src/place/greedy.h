@@ -1,4 +1,4 @@
-// First-fit and best-fit in a given order: fast, and within a few percent of the load on most plans.
+// First-fit and best-fit in a given order: fast, and within a few percent of the peak on most plans.
 #pragma once
 
 #include <chrono>
@@ -27,11 +27,12 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 // the deadline the rest is put on top, which is quick.
 [[nodiscard]] Offsets greedy(const Boxes& boxes, const std::vector<int32_t>& order, Fit fit, const Deadline& deadline);
 
-// Orders worth trying: by size, lifetime, area, begin, end, load.
+// Orders worth trying: by size, lifetime, area, begin, end, live bytes.
 [[nodiscard]] std::vector<std::vector<int32_t>> greedy_orders(const Boxes& boxes);
 
-// Static orders for the search, by box its rank. MiniMalloc's three come first: by (duration, area, load), (load, area,
-// duration), (load, duration, area); which one is fast for an instance is a matter of luck, so there are more.
+// Static orders for the search, by box its rank. MiniMalloc's three come first: by (duration, area, live
+// bytes), (live bytes, area, duration), (live bytes, duration, area); which one is fast for an instance is a matter of
+// luck, so there are more.
 [[nodiscard]] std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes);
 
 }  // namespace pantoum::place

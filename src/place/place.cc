@@ -15,14 +15,14 @@
 namespace pantoum::place {
 namespace {
 
-Placement by_stay(const std::vector<Stay>& stays, const Boxes& boxes, const Offsets& offsets) {
+Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes& boxes, const Offsets& offsets) {
   Placement placement;
-  placement.at.reserve(stays.size());
-  for (size_t stay = 0; stay < stays.size(); ++stay) {
-    const int32_t box = boxes.box_of[stay];
-    placement.at.push_back(box < 0 ? boxes.offset_of[stay] : offsets.at[static_cast<size_t>(box)]);
-    if (stays[stay].begin < stays[stay].end)  // what never lives takes no bytes
-      placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + stays[stay].size);
+  placement.at.reserve(allocations.size());
+  for (size_t allocation = 0; allocation < allocations.size(); ++allocation) {
+    const int32_t box = boxes.box_of[allocation];
+    placement.at.push_back(box < 0 ? boxes.offset_of[allocation] : offsets.at[static_cast<size_t>(box)]);
+    if (allocations[allocation].begin < allocations[allocation].end)  // what never lives takes no bytes
+      placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + allocations[allocation].size);
   }
   return placement;
 }
@@ -115,41 +115,41 @@ void pin_stripes(Boxes& boxes) {
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 
 // Windows of 1, 3, 5, 9, ... moments, wider in each round.
-bool proved_by_window(Attempt& attempt, Bytes capacity, uint64_t round, int64_t nodes) {
+bool proved_by_window(Attempt& attempt, Bytes budget, uint64_t round, int64_t nodes) {
   const int32_t reach = round == 0 ? 0 : int32_t{1} << std::min<uint64_t>(round - 1, 20);
   if (reach > attempt.boxes.moments) return false;
   SearchLimit some{std::min(attempt.limit.nodes, nodes), attempt.limit.deadline};
   const int64_t granted = some.nodes;
-  const bool proved = some_window_overfull(attempt.boxes, capacity, reach, some);
+  const bool proved = some_window_overfull(attempt.boxes, budget, reach, some);
   attempt.limit.nodes -= granted - some.nodes;
   return proved;
 }
 
-// Until the best arena is within the capacity; kNone: proved that none is.
-Outcome fit(Attempt& attempt, Bytes capacity) {
-  try_greedy(attempt, capacity);
-  if (attempt.best.arena <= capacity) return Outcome::kFound;
+// Until the best arena is within the budget; kNone: proved that none is.
+Outcome fit(Attempt& attempt, Bytes budget) {
+  try_greedy(attempt, budget);
+  if (attempt.best.arena <= budget) return Outcome::kFound;
   const bool search = searchable(attempt.boxes);
   const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
   std::vector<int32_t> order = attempt.best_order;
   std::optional<Turns> turns;
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
-    if (search && !turns) turns.emplace(attempt.boxes, capacity);
+    if (search && !turns) turns.emplace(attempt.boxes, budget);
     const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
-    if (search && proved_by_window(attempt, capacity, round, 20'000 * stretch)) return Outcome::kNone;
+    if (search && proved_by_window(attempt, budget, round, 20'000 * stretch)) return Outcome::kNone;
     SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
     const int64_t granted = some.nodes;
-    hill_climb(attempt.boxes, order, round + 1, capacity, some, attempt.best);
+    hill_climb(attempt.boxes, order, round + 1, budget, some, attempt.best);
     attempt.limit.nodes -= granted - some.nodes;
-    if (attempt.best.arena <= capacity) return Outcome::kFound;
+    if (attempt.best.arena <= budget) return Outcome::kFound;
     if (!search) break;
   }
   return Outcome::kLimit;
 }
 
-// Makes the arena as small as can be found: searches for goals between the load and the best, the smallest first.
+// Makes the arena as small as can be found: searches for goals between the peak and the best, the smallest first.
 void shrink(Attempt& attempt) {
   try_greedy(attempt, attempt.least);
   if (attempt.best.arena <= attempt.least) return;
@@ -179,31 +179,31 @@ SearchLimit limit_of(const PlaceOptions& options) {
 
 }  // namespace
 
-Bytes load_of(const std::vector<Stay>& stays, Bytes align) {
-  const Result<Boxes> boxes = make_boxes(stays, align);
+Bytes peak_live_bytes(const std::vector<Allocation>& allocations, Bytes align) {
+  const Result<Boxes> boxes = make_boxes(allocations, align);
   return boxes ? least_arena(*boxes) : 0;
 }
 
-Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options, Shortfall* shortfall) {
+Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceOptions& options, Shortfall* shortfall) {
   Shortfall unasked;
   if (shortfall == nullptr) shortfall = &unasked;
   *shortfall = {};
   const SearchLimit limit = limit_of(options);
-  PANTOUM_ASSIGN(Boxes boxes, make_boxes(stays, options.align));
+  PANTOUM_ASSIGN(Boxes boxes, make_boxes(allocations, options.align));
   pin_stripes(boxes);
   const Bytes least = least_arena(boxes);
   if (options.budget && least > *options.budget) {
     shortfall->proved = true;
-    return fail("E0310", fmt::format("the stays need {} bytes at one moment, and the arena may have {}", least,
+    return fail("E0310", fmt::format("the allocations need {} bytes at one moment, and the arena may have {}", least,
                                      *options.budget));
   }
   Attempt attempt{.boxes = boxes, .least = least, .limit = limit, .best = {}, .best_order = {}};
   if (!options.budget) {
     shrink(attempt);
-    return by_stay(stays, boxes, attempt.best);
+    return by_allocation(allocations, boxes, attempt.best);
   }
   const Outcome outcome = fit(attempt, *options.budget);
-  if (outcome == Outcome::kFound) return by_stay(stays, boxes, attempt.best);
+  if (outcome == Outcome::kFound) return by_allocation(allocations, boxes, attempt.best);
   *shortfall = {outcome == Outcome::kNone, attempt.best.arena};
   return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
                                    *options.budget));

@@ -1,4 +1,4 @@
-// Offsets: stays in RAM with half-open lifetimes -> places in one arena, none overlapping in time and space.
+// Offsets: allocations in RAM with half-open lifetimes -> places in one arena, none overlapping in time and space.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@ namespace pantoum::place {
 
 using Bytes = int64_t;
 
-// One stay: [begin, end) in any monotone time; size bytes. Stays of one group share their offset (a tensor and the
-// successor that takes over its bytes, the first and last stay of what must end where it began); a group's size is its
-// largest.
-struct Stay {
+// A live range, [begin, end) in any monotone time, of `size` bytes. Allocations of one group share their offset (a
+// tensor and the successor that takes over its bytes, the first and last allocation of what must end where it began); a
+// group's size is its largest.
+struct Allocation {
   int64_t begin = 0, end = 0;
   Bytes size = 0;
   int32_t group = -1;          // -1: on its own
-  std::optional<Bytes> fixed;  // its offset is given; one fixed stay fixes its group
+  std::optional<Bytes> fixed;  // its offset is given; one fixed allocation fixes its group
 };
 
 struct PlaceOptions {
@@ -35,24 +35,23 @@ struct Shortfall {
 };
 
 struct Placement {
-  std::vector<Bytes> at;  // one per stay
+  std::vector<Bytes> at;  // one per allocation
   Bytes arena_bytes = 0;
 };
 
-// The largest sum of sizes of stays alive at one moment (a group that overlaps itself in time counts once): no arena is
-// smaller.
-[[nodiscard]] Bytes load_of(const std::vector<Stay>& stays, Bytes align);
+// The most live bytes at one moment (a group that overlaps itself in time counts once): no arena is smaller.
+[[nodiscard]] Bytes peak_live_bytes(const std::vector<Allocation>& allocations, Bytes align);
 
 // Offsets within the budget, or E0310 when none were found (`shortfall` says how near it came), E0311 when fixed
-// stays collide. First best-fit and first-fit over several orders, then the canonical depth-first search of MiniMalloc
-// (Moffitt, ASPLOS 2023). Stays of size 0 are placed at 0. Cost: O(n^2) for the heuristics; where
-// the time ends before them, what is left is put on top.
-[[nodiscard]] Result<Placement> place(const std::vector<Stay>& stays, const PlaceOptions& options,
+// allocations collide. First best-fit and first-fit over several orders, then the canonical depth-first search of
+// MiniMalloc (Moffitt, ASPLOS 2023). Allocations of size 0 are placed at 0. Cost: O(n^2) for the heuristics; where the
+// time ends before them, what is left is put on top.
+[[nodiscard]] Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceOptions& options,
                                       Shortfall* shortfall = nullptr);
 
-// E0312 unless no two stays overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with the
-// search.
-[[nodiscard]] Result<void> validate(const std::vector<Stay>& stays, const Placement& placement,
+// E0312 unless no two allocations overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with
+// the search.
+[[nodiscard]] Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,
                                     const PlaceOptions& options);
 
 }  // namespace pantoum::place

@@ -6,10 +6,10 @@
 
 namespace pantoum::place {
 
-Skyline::Skyline(const Boxes& boxes, Bytes capacity)
-    : boxes_(boxes.boxes), capacity_(capacity), words_((boxes.boxes.size() + 63) / 64) {
+Skyline::Skyline(const Boxes& boxes, Bytes budget)
+    : boxes_(boxes.boxes), budget_(budget), words_((boxes.boxes.size() + 63) / 64) {
   const auto moments = static_cast<size_t>(boxes.moments);
-  roof_.assign(moments, capacity);
+  roof_.assign(moments, budget);
   left_.assign(moments, 0);
   crossing_.assign(moments + 1, 0);
   witness_.assign(moments, 0);
@@ -33,7 +33,7 @@ void Skyline::enter(int32_t number) {
   open_set_[index(number) / 64] |= uint64_t{1} << (number % 64);
   for (const Interval& interval : box.live)
     for (int32_t moment = interval.begin; moment < interval.end; ++moment)
-      roof_[index(moment)] = std::max(roof_[index(moment)], capacity_ + box.size - box.bytes);
+      roof_[index(moment)] = std::max(roof_[index(moment)], budget_ + box.size - box.bytes);
   count(number, 1);
 }
 
@@ -95,7 +95,7 @@ bool Skyline::place(int32_t box, Bytes at) {
   open_set_[index(box) / 64] &= ~(uint64_t{1} << (box % 64));
   count(box, -1);
   touched_ = span_[index(box)];
-  return lift_neighbours(box, at + size_[index(box)]) && has_room(touched_);
+  return lift_neighbours(box, at + size_[index(box)]) && has_headroom(touched_);
 }
 
 bool Skyline::lift_neighbours(int32_t box, Bytes top) {
@@ -107,7 +107,7 @@ bool Skyline::lift_neighbours(int32_t box, Bytes top) {
     if (bound_[index(other)] >= top) return true;
     bound_[index(other)] = top;
     touch(other);
-    return top + bytes_[index(other)] <= capacity_;
+    return top + bytes_[index(other)] <= budget_;
   });
 }
 
@@ -115,7 +115,7 @@ bool Skyline::raise_sunk(const std::vector<int32_t>& sunk, Bytes level) {
   touched_ = {std::numeric_limits<int32_t>::max(), 0};
   for (const int32_t box : sunk)
     if (!raise(box, level)) return false;
-  return has_room(touched_);
+  return has_headroom(touched_);
 }
 
 bool Skyline::raise(int32_t box, Bytes level) {
@@ -133,7 +133,7 @@ bool Skyline::raise(int32_t box, Bytes level) {
     return lowest > bound;
   });
   if (!raised) return true;
-  if (lowest > capacity_ - bytes_[index(box)]) return false;
+  if (lowest > budget_ - bytes_[index(box)]) return false;
   record(box);
   bound = lowest;
   touch(box);
@@ -145,28 +145,28 @@ void Skyline::touch(int32_t box) {
   touched_.end = std::max(touched_.end, span_[index(box)].end);
 }
 
-bool Skyline::has_room(Interval range) {
+bool Skyline::has_headroom(Interval range) {
   for (int32_t moment = range.begin; moment < range.end; ++moment) {
     const int32_t witness = witness_[index(moment)];
-    if (left_[index(moment)] == 0 || (open(witness) && bound_[index(witness)] <= room(moment))) continue;
-    if (!find_witness(moment, room(moment))) return false;
+    if (left_[index(moment)] == 0 || (open(witness) && bound_[index(witness)] <= headroom(moment))) continue;
+    if (!find_witness(moment, headroom(moment))) return false;
   }
   return true;
 }
 
-bool Skyline::find_witness(int32_t moment, Bytes room) {
+bool Skyline::find_witness(int32_t moment, Bytes headroom) {
   for (int32_t at = alive_from_[index(moment)]; at < alive_from_[index(moment) + 1]; ++at) {
     const int32_t box = alive_[index(at)];
-    if (!open(box) || bound_[index(box)] > room) continue;
+    if (!open(box) || bound_[index(box)] > headroom) continue;
     witness_[index(moment)] = box;
     return true;
   }
   return false;
 }
 
-Bytes Skyline::least_room(Interval range) const {
+Bytes Skyline::least_headroom(Interval range) const {
   Bytes least = std::numeric_limits<Bytes>::max();
-  for (int32_t moment = range.begin; moment < range.end; ++moment) least = std::min(least, room(moment));
+  for (int32_t moment = range.begin; moment < range.end; ++moment) least = std::min(least, headroom(moment));
   return least;
 }
 

@@ -1,9 +1,9 @@
 // A partial solution of the canonical search: what is placed, and how low each open box can still go.
 //
 //   address |        +--+
-//           |   +----+b2|      Each section (moment of compressed time) has a room: what the capacity leaves above
-//           +---+ b1 +--+      all that must still go there. An open box that may start at or below the room proves
-//           |b0 +----+--+      nothing; a section that has no such box is a dead end.
+//           |   +----+b2|      Each section (moment of compressed time) has a headroom: what the budget leaves
+//           +---+ b1 +--+      above all that must still go there. An open box that may start at or below the
+//           |b0 +----+--+      headroom proves nothing; a section that has no such box is a dead end.
 //           +---+-------+--> time
 #pragma once
 
@@ -16,7 +16,7 @@ namespace pantoum::place {
 
 class Skyline {
  public:
-  Skyline(const Boxes& boxes, Bytes capacity);
+  Skyline(const Boxes& boxes, Bytes budget);
 
   // False when some section cannot take any more what must still go there; the box is placed all the same.
   bool place(int32_t box, Bytes at);
@@ -33,8 +33,8 @@ class Skyline {
   [[nodiscard]] Bytes bound(int32_t box) const { return bound_[index(box)]; }
   [[nodiscard]] bool open(int32_t box) const { return open_[index(box)] != 0; }
   [[nodiscard]] bool crossed(int32_t moment) const { return crossing_[index(moment)] > 0; }
-  // The smallest room of any section in a range: no box may go higher there until the room grows.
-  [[nodiscard]] Bytes least_room(Interval range) const;
+  // The smallest headroom of any section in a range: no box may go higher there until the headroom grows.
+  [[nodiscard]] Bytes least_headroom(Interval range) const;
   [[nodiscard]] const std::vector<Bytes>& at() const { return at_; }
 
  private:
@@ -49,18 +49,18 @@ class Skyline {
   void count(int32_t box, int sign);
   bool lift_neighbours(int32_t box, Bytes top);
   bool raise(int32_t box, Bytes level);
-  bool has_room(Interval range);
-  bool find_witness(int32_t moment, Bytes room);
+  bool has_headroom(Interval range);
+  bool find_witness(int32_t moment, Bytes headroom);
   void touch(int32_t box);
   void record(int32_t box) { trail_.push_back({box, offset_[index(box)], bound_[index(box)]}); }
   template <typename Visit>
   bool each_open_neighbour(int32_t box, const Visit& visit) const;  // until one says false
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
-  [[nodiscard]] Bytes room(int32_t moment) const { return roof_[index(moment)] - left_[index(moment)]; }
+  [[nodiscard]] Bytes headroom(int32_t moment) const { return roof_[index(moment)] - left_[index(moment)]; }
 
   const std::vector<Box>& boxes_;
-  const Bytes capacity_;
+  const Bytes budget_;
   const size_t words_;               // of a set of boxes
   std::vector<Bytes> size_, bytes_;  // by box, as is all up to `support_`
   std::vector<Interval> span_;       // from the first moment to behind the last
@@ -69,10 +69,10 @@ class Skyline {
   std::vector<uint64_t> open_set_;           // once more, as a set
   std::vector<uint64_t> neighbours_;         // sets of boxes that live at the same time
   std::vector<int32_t> support_;             // the neighbour that a sunk box is bounded by; may be out of date
-  std::vector<Bytes> roof_;                  // by section: capacity, and what rounding added to one of its boxes
+  std::vector<Bytes> roof_;                  // by section: budget, and what rounding added to one of its boxes
   std::vector<Bytes> left_;                  // by section: bytes still to come
   std::vector<int32_t> crossing_;            // by section: open boxes that live before it and in it or behind it
-  std::vector<int32_t> witness_;             // by section: an open box within its room; may be out of date
+  std::vector<int32_t> witness_;             // by section: an open box within its headroom; may be out of date
   std::vector<int32_t> alive_, alive_from_;  // by section: its boxes, and where they begin
   std::vector<Change> trail_;
   Interval touched_;  // sections to look at again

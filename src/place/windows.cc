@@ -30,23 +30,25 @@ Window cut_out(const Boxes& boxes, const std::vector<int32_t>& rank, Interval ra
   return window;
 }
 
-// Moments at which a box begins, the most loaded first; at any other one, no box lives that did not live just before.
+// Moments at which a box begins, those of most live bytes first; at any other one, no box lives that did not live just
+// before.
 std::vector<int32_t> crowded_moments(const Boxes& boxes) {
-  const std::vector<Bytes> load = load_by_moment(boxes);
-  std::vector<uint8_t> begins(load.size(), 0);
+  const std::vector<Bytes> live_bytes = live_bytes_by_moment(boxes);
+  std::vector<uint8_t> begins(live_bytes.size(), 0);
   for (const Box& box : boxes.boxes)
     for (const Interval& interval : box.live) begins[static_cast<size_t>(interval.begin)] = 1;
   std::vector<int32_t> moments;
   for (int32_t moment = 0; moment < boxes.moments; ++moment)
     if (begins[static_cast<size_t>(moment)] != 0) moments.push_back(moment);
-  std::stable_sort(moments.begin(), moments.end(),
-                   [&](int32_t a, int32_t b) { return load[static_cast<size_t>(a)] > load[static_cast<size_t>(b)]; });
+  std::stable_sort(moments.begin(), moments.end(), [&](int32_t a, int32_t b) {
+    return live_bytes[static_cast<size_t>(a)] > live_bytes[static_cast<size_t>(b)];
+  });
   return moments;
 }
 
 }  // namespace
 
-bool some_window_overfull(const Boxes& boxes, Bytes capacity, int32_t reach, SearchLimit& limit) {
+bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, SearchLimit& limit) {
   const std::vector<int32_t> rank = search_ranks(boxes)[2];
   std::vector<uint8_t> seen(static_cast<size_t>(boxes.moments), 0);
   for (const int32_t moment : crowded_moments(boxes)) {
@@ -59,7 +61,7 @@ bool some_window_overfull(const Boxes& boxes, Bytes capacity, int32_t reach, Sea
     limit.nodes -= static_cast<int64_t>(window.rank.size());  // setting up takes about as long
     SearchLimit some{std::clamp<int64_t>(limit.nodes, 1, kNodesPerWindow), limit.deadline};
     const int64_t granted = some.nodes;
-    if (CanonicalSearch(window.boxes, capacity).run(window.rank, some) == Outcome::kNone) return true;
+    if (CanonicalSearch(window.boxes, budget).run(window.rank, some) == Outcome::kNone) return true;
     limit.nodes -= granted - some.nodes;
   }
   return false;

@@ -1,9 +1,8 @@
 // Proofs from a few moments: what does not fit there on its own does not fit at all.
 //
-//   address |#########       The search goes through all of time at once, and may shuffle boxes far from the conflict
-//   for
-//           |   +--+   ##    ever. At one moment next to fixed boxes (#), or in a few moments, it soon has tried all.
-//           |###+--+#####
+//   address |#########       The search goes through all of time at once, and may shuffle boxes far from
+//           |   +--+   ##    the conflict for ever. At one moment next to fixed boxes (#), or in a few
+//           |###+--+#####    moments, it soon has tried all.
 //           +---|--|--> time
 #pragma once
 
@@ -11,8 +10,8 @@
 
 namespace pantoum::place {
 
-// True when the boxes that live in some window of 2 * reach + 1 moments do not fit in the capacity. Looks at the most
-// loaded windows first, until the limit. The boxes must be searchable.
-[[nodiscard]] bool some_window_overfull(const Boxes& boxes, Bytes capacity, int32_t reach, SearchLimit& limit);
+// True when the boxes that live in some window of 2 * reach + 1 moments do not fit in the budget. Looks at the
+// windows of most live bytes first, until the limit. The boxes must be searchable.
+[[nodiscard]] bool some_window_overfull(const Boxes& boxes, Bytes budget, int32_t reach, SearchLimit& limit);
 
 }  // namespace pantoum::place

@@ -7,10 +7,10 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
+#include "testing/exhaustive_questions.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
-#include "testing/random_case.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
@@ -19,16 +19,6 @@ using problem::Status;
 namespace {
 
 using plan_test::exhaustive_optimum;
-using plan_test::ExhaustiveOptions;
-
-#ifdef PANTOUM_SANITIZER
-constexpr uint64_t kScale = 50;
-#else
-constexpr uint64_t kScale = 1;
-#endif
-constexpr bool kFew = kScale > 1;  // questions: what holds of each is held, shares of them are not
-
-constexpr double kRounding = 1e-9;
 
 CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; masks and updates come on top
   const int most_ops = seed % 200 == 7 && !kFew ? 7 : 4;
@@ -36,28 +26,18 @@ CostGraph small_graph(uint64_t seed) {  // two to four ops, now and then seven; 
       seed, {.least_ops = 2, .most_ops = most_ops, .most_sources = 3, .several_numerics = seed % 4 == 0});
 }
 
-// No deadline: does the search know what a plan costs, and not only a lower bound of it?
-bool exact(const CostGraph& graph, Objective objective = Objective::kEnergy) {
-  if (graph.device.pager.mode != problem::PagerMode::kAsync) return true;
-  return objective == Objective::kEnergy && graph.device.idle_w == 0;
-}
-
 // Three budgets from about the least with which any plan is possible to where nothing need be given up.
 std::vector<Bytes> budgets_of(const CostGraph& graph) {
-  const auto whole = unplanned(graph, {.reorder = false});
+  const auto whole = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
   if (!whole) return {};
   const Bytes most = whole->predicted.arena_bytes;
   Bytes none = 0, some = most;
   while (some - none > most / 64 + 1) {
     const Bytes middle = none + (some - none) / 2;
-    const auto optimum = exhaustive_optimum(graph, middle);
+    const auto optimum = exhaustive_optimum(graph, question_for(middle));
     (optimum && std::isinf(*optimum) ? none : some) = middle;
   }
   return {some, some + (most - some) / 4, some + (most - some) * 3 / 5};
-}
-
-std::string told(uint64_t seed, const PlanOptions& options) {
-  return "seed " + std::to_string(seed) + ", " + std::to_string(options.question.budget_bytes()) + " bytes";
 }
 
 struct Tally {
@@ -81,13 +61,7 @@ void report(const Tally& tally) {
 
 // One question, asked of the planner and of the search.
 std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions options, Tally& tally) {
-  ExhaustiveOptions rules{.paging = options.question.freedoms.paging,
-                          .remat = options.question.freedoms.recomputing,
-                          .in_place = options.question.freedoms.in_place,
-                          .objective = options.question.objective,
-                          .deadline = options.question.deadline,
-                          .most_energy = options.question.energy_limit};
-  const std::optional<double> optimum = exhaustive_optimum(graph, options.question.budget_bytes(), rules);
+  const std::optional<double> optimum = exhaustive_optimum(graph, options.question);
   if (!optimum) return std::nullopt;
   ++tally.asked;
   Infeasible why;
@@ -126,40 +100,16 @@ std::optional<Plan> hold_against_search(const CostGraph& graph, PlanOptions opti
   return std::move(*plan);
 }
 
-// A plan that says nothing of itself, and has all the RAM that it wants.
-Result<check::Found> replayed(const CostGraph& graph, Plan plan) {
-  plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
-  return check::replay(graph, plan, {.budget = Bytes{1} << 40});
-}
-
-TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
-  int compared = 0;
-  for (uint64_t seed = 1; seed <= 6000 / kScale; ++seed) {
-    const CostGraph graph =
-        check::random_cost_graph(seed, {.most_ops = 4, .most_sources = 3, .several_numerics = false});
-    const auto found = replayed(graph, check::random_plan(graph, seed));
-    if (!found || !found->keeps_order) continue;
-    for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
-      const auto optimum = exhaustive_optimum(graph, found->arena_bytes, {.objective = objective});
-      if (!optimum) continue;
-      ++compared;
-      const double value = objective == Objective::kEnergy ? found->energy_j : found->time_s;
-      EXPECT_LE(*optimum, value * (1 + kRounding)) << "seed " << seed;
-    }
-  }
-  EXPECT_GT(compared, static_cast<int>(3000 / kScale));
-}
-
-struct Question {
+struct SmallQuestion {
   uint64_t seed = 0;
   CostGraph graph;
   std::vector<Bytes> budgets;
 };
 
 // The same for all tests: half of the time goes into the budgets.
-const std::vector<Question>& questions() {
-  static const std::vector<Question> made = [] {
-    std::vector<Question> list;
+const std::vector<SmallQuestion>& questions() {
+  static const std::vector<SmallQuestion> made = [] {
+    std::vector<SmallQuestion> list;
     for (uint64_t seed = 1; seed <= 700 / kScale; ++seed) {
       CostGraph graph = small_graph(seed);
       std::vector<Bytes> budgets = budgets_of(graph);
@@ -168,10 +118,6 @@ const std::vector<Question>& questions() {
     return list;
   }();
   return made;
-}
-
-PlanOptions options_for(Bytes ram) {
-  return {.question = {.budget = ram, .freedoms = {.reordering = false}}, .effort = 1, .threads = 1};
 }
 
 TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
@@ -199,7 +145,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
       const auto plan = hold_against_search(graph, options, tally);
-      const auto energy = exhaustive_optimum(graph, ram);
+      const auto energy = exhaustive_optimum(graph, question_for(ram));
       if (plan && energy && plan->bound.energy_j) {
         EXPECT_LE(*plan->bound.energy_j, *energy * (1 + kRounding)) << "of the energy";
       }
@@ -216,7 +162,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 3 != 1 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : budgets) {
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       if (!soonest || std::isinf(*soonest)) continue;
       for (const double slack : {0.95, 1.01, 1.3}) {
         PlanOptions options = options_for(ram);
@@ -247,7 +193,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
       const auto plan = hold_against_search(graph, options, tally);
       if (!plan) continue;
       for (const Objective part : {Objective::kEnergy, Objective::kTime}) {
-        const auto least = exhaustive_optimum(graph, ram, {.objective = part});
+        const auto least = exhaustive_optimum(graph, question_for(ram, part));
         if (exact(graph, part) && least && bound_of(plan->bound, part)) {
           EXPECT_LE(*bound_of(plan->bound, part), *least * (1 + kRounding)) << name_of(part);
         }
@@ -272,7 +218,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 6 != 2 || !exact(graph, Objective::kTime)) continue;
     for (const Bytes ram : {budgets[0], budgets[1]}) {
-      const auto cheapest = exhaustive_optimum(graph, ram);
+      const auto cheapest = exhaustive_optimum(graph, question_for(ram));
       if (!cheapest || std::isinf(*cheapest)) continue;
       for (const double slack : {0.95, 1.001, 1.1}) {
         for (const Objective objective : {Objective::kTime, Objective::kEdp}) {
@@ -312,10 +258,12 @@ TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
       PlanOptions options = options_for(ram);
       options.question.objective = Objective::kTime;
       SCOPED_TRACE(told(seed, options));
-      const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
       const Result<Plan> plan = make_plan(graph, options);
       if (!plan || !soonest || plan->predicted.time_s > *soonest * (1 + 1e-6)) continue;
-      const auto fewest = exhaustive_optimum(graph, ram, {.deadline = plan->predicted.time_s * (1 + kRounding)});
+      problem::Question as_soon = question_for(ram);
+      as_soon.deadline = plan->predicted.time_s * (1 + kRounding);
+      const auto fewest = exhaustive_optimum(graph, as_soon);
       if (!fewest) continue;
       ++known;
       EXPECT_GE(plan->predicted.energy_j, *fewest * (1 - kRounding)) << "the search misses plans";
@@ -337,7 +285,7 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
     for (const bool paging : {false, true}) {
       PlanOptions options = options_for(budgets[0] * 3 / 4);
       options.question.freedoms.paging = paging;
-      const auto soonest = exhaustive_optimum(graph, Bytes{1} << 40, {.objective = Objective::kTime});
+      const auto soonest = exhaustive_optimum(graph, question_for(Bytes{1} << 40, Objective::kTime));
       if (options.question.budget_bytes() <= 0 || !soonest || std::isinf(*soonest)) continue;
       if (paging) options.question.deadline = *soonest * 1.02;
       SCOPED_TRACE(told(seed, options));
@@ -348,8 +296,9 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
         options.without.add(Switch::kFlowCuts);
         EXPECT_FALSE(make_plan(graph, options)) << options.question.budget_bytes() << " bytes do: " << why.why;
       } else {
-        const auto below = exhaustive_optimum(graph, why.min_ram_bound_bytes - 1,
-                                              {.paging = paging, .deadline = options.question.deadline});
+        problem::Question less = options.question;
+        less.budget = why.min_ram_bound_bytes - 1;
+        const auto below = exhaustive_optimum(graph, less);
         EXPECT_TRUE(!below || std::isinf(*below)) << why.min_ram_bound_bytes << " bytes are not needed: " << why.why;
       }
       if (!why.ram_certificate) continue;
@@ -396,7 +345,7 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
       options.without.add(GetParam().rule);
       if ((seed / all_switches().size()) % 3 == 1) options.question.objective = Objective::kTime;
       if ((seed / all_switches().size()) % 3 == 2 && exact(graph, Objective::kTime)) {
-        const auto soonest = exhaustive_optimum(graph, ram, {.objective = Objective::kTime});
+        const auto soonest = exhaustive_optimum(graph, question_for(ram, Objective::kTime));
         if (soonest && std::isfinite(*soonest)) options.question.deadline = *soonest * 1.1;
       }
       SCOPED_TRACE(told(seed, options));
@@ -450,7 +399,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
       PlanOptions options = options_for(std::max<Bytes>(1, ram));
       options.question.freedoms.reordering = true;
       SCOPED_TRACE(told(seed, options));
-      const auto optimum = exhaustive_optimum(graph, options.question.budget_bytes(), {.reorder = true});
+      const auto optimum = exhaustive_optimum(graph, options.question);
       if (!optimum) continue;
       Infeasible why;
       const Result<Plan> plan = make_plan(graph, options, &why);
@@ -470,48 +419,6 @@ TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
   if (kFew) return;
   EXPECT_GT(planned, static_cast<int>(100 / kScale));
   EXPECT_GT(refused, static_cast<int>(30 / kScale));
-}
-
-// Where transfers run beside computes no search is exact: bounds are held against all sorts of valid plans.
-TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
-  int compared = 0;
-  for (uint64_t seed = 1; seed <= 1000 / kScale; ++seed) {
-    const CostGraph graph =
-        check::random_cost_graph(seed, {.most_ops = 6, .most_sources = 3, .several_numerics = false});
-    if (exact(graph, Objective::kTime)) continue;
-    std::vector<check::Found> plans;
-    for (uint64_t attempt = 0; attempt < 25; ++attempt) {
-      const auto found = replayed(graph, check::random_plan(graph, seed * 1000 + attempt));
-      if (found && found->keeps_order) plans.push_back(*found);
-    }
-    if (plans.empty()) continue;
-    std::sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.arena_bytes < b.arena_bytes; });
-    for (const bool hurry : {false, true}) {
-      PlanOptions options = options_for(plans[plans.size() / 2].arena_bytes);
-      if (hurry) options.question.deadline = plans[plans.size() / 2].time_s;
-      SCOPED_TRACE(told(seed, options) + (hurry ? ", in a hurry" : ""));
-      Infeasible why;
-      const Result<Plan> plan = make_plan(graph, options, &why);
-      if (!plan) {
-        EXPECT_NE(plan.error().code, "E0301") << to_text(plan.error());
-        continue;
-      }
-      options.effort = 4;
-      const Result<Plan> other = make_plan(graph, options);
-      if (other) {
-        EXPECT_LE(bound_of(*plan).value_or(0), value_of(*other) * (1 + kRounding));
-      }
-      for (const check::Found& random : plans) {
-        if (random.arena_bytes > options.question.budget_bytes() ||
-            random.time_s > options.question.deadline.value_or(random.time_s))
-          continue;
-        ++compared;
-        EXPECT_LE(plan->bound.energy_j.value_or(0), random.energy_j * (1 + kRounding));
-        EXPECT_LE(plan->bound.time_s.value_or(0), random.time_s * (1 + kRounding));
-      }
-    }
-  }
-  EXPECT_GT(compared, static_cast<int>(2000 / kScale));
 }
 
 }  // namespace

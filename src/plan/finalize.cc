@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "plan/realize/predict.h"
+#include "plan/solver.h"
 #include "problem/objective_values.h"
 
 namespace pantoum::plan {
 
+using problem::Do;
 using problem::Instruction;
 using problem::Status;
 namespace {
@@ -32,16 +34,19 @@ bool keeps_order(const Plan& plan, const Model& model) {
 
 }  // namespace
 
-void conclude(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
+void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
   plan.graph = original;
   plan.method = "policies with thresholds: greedy, annealing, exchanges; linear relaxation with cuts, branch and bound";
-  plan.solver_seconds = options.effort > 0 ? 0 : solver.elapsed();
-  plan.bound = {.energy_j = solver.bounds().energy, .time_s = solver.bounds().time, .any_order = false};
-  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = solver.bound();
-  const double value = value_of(plan), bound = solver.bound();
-  plan.certificate = solver.certificate();
-  plan.lines = solver.lines();
-  if (!keeps_order(plan, solver.model())) {  // a warm start of another order: nothing is proved for that
+  const Prover& proved = solver.proved();
+  const Bounds bounds = proved.bounds();
+  const double value = value_of(plan), bound = proved.bound();
+  plan.solver_seconds = options.effort > 0 ? 0 : solver.instance().elapsed();
+  plan.bound = {.energy_j = bounds.energy, .time_s = bounds.time, .any_order = false};
+  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = bound;
+  plan.certificate = proved.certificate();
+  plan.lines = proved.lines();
+  plan.separators = proved.separators();
+  if (!keeps_order(plan, solver.instance().model)) {  // a warm start of another order: nothing is proved for that
     plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1, plan.status = Status::kFeasible;
     return;
   }

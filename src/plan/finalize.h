@@ -4,13 +4,14 @@
 #include <optional>
 
 #include "plan/planner.h"
-#include "plan/solver.h"
 
 namespace pantoum::plan {
 
+class Solver;
+
 // Method, bound with its certificates, gap and status: what `solver` has proved of the plan's question. `original`: the
 // user's graph, of which the solver's may be another order.
-void conclude(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
+void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options);
 
 // Is a plan that was made for another question an answer to this one?
 [[nodiscard]] bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);

@@ -45,7 +45,7 @@ bool proved_infeasible(const PlanOptions& options, const Infeasible& known) {
          beyond(known.time_s, options.question.deadline) || beyond(known.energy_j, options.question.energy_limit);
 }
 
-Error refusal(const std::string& graph, const PlanOptions& options, const Infeasible& known) {
+Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known) {
   const bool proved = proved_infeasible(options, known);
   Error error{.code = proved ? "E0301" : "E0302"};
   error.message =

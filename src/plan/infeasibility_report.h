@@ -11,6 +11,6 @@ namespace pantoum::plan {
 [[nodiscard]] bool proved_infeasible(const PlanOptions& options, const Infeasible& known);
 
 // E0301 where it does, E0302 otherwise.
-[[nodiscard]] Error refusal(const std::string& graph, const PlanOptions& options, const Infeasible& known);
+[[nodiscard]] Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known);
 
 }  // namespace pantoum::plan

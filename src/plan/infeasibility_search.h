@@ -3,18 +3,20 @@
 
 #include <optional>
 
-#include "plan/bound/bounds.h"
+#include "plan/instance.h"
 #include "plan/planner.h"
-#include "plan/solver.h"
 
 namespace pantoum::plan {
 
-class Inquest {
+class Solver;
+
+class InfeasibilitySearch {
  public:
   // Keeps `graph` by reference. `begin`: of the question, whose time limit counts.
-  Inquest(const CostGraph& graph, const PlanOptions& options, Solver::Clock::time_point begin);
+  InfeasibilitySearch(const CostGraph& graph, const PlanOptions& options, Instance::Clock::time_point begin);
 
-  // A plan that meets the budget and the limits after all, or nothing.
+  // A plan that meets the budget and the limits after all, or nothing. `solver`: of the question, which found none;
+  // `least`: the largest working set of its model.
   std::optional<Plan> run(const Solver& solver, const WorkingSet& least);
 
   // Once run() found nothing. Bound and status of the smallest plan are those of its own question.
@@ -22,13 +24,16 @@ class Inquest {
 
  private:
   [[nodiscard]] Seconds seconds_left() const;
+  std::optional<Plan> explore_limits(const Solver& solver);
   void raise_ram_bound(const Model& model);
   Infeasible::Least least_of(Objective objective, double proved, std::optional<Plan>& found);
   std::optional<Plan> smallest_plan();
+  std::optional<Plan> unplanned_step(PlanOptions& options);
+  void halve_budget(PlanOptions options, Plan& best);
 
   const CostGraph& graph_;
   PlanOptions options_;
-  Solver::Until until_;
+  Instance::Until until_;
   Infeasible known_;
 };
 

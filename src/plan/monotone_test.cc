@@ -91,7 +91,7 @@ TEST_P(Monotone, AcrossBudgetsAndDeadlines) {
   int pairs = 0, given = 0, several_choices = 0, several_outputs = 0, in_place = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const CostGraph graph = graph_of(seed, GetParam());
-    const auto whole = unplanned(graph, {.reorder = false});
+    const auto whole = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
     if (!whole || whole->predicted.arena_bytes == 0) continue;
     whole_ = *whole;
     const std::vector<Asked> asked = ask(seed, graph);

@@ -21,35 +21,37 @@ CostGraph reordered(const CostGraph& graph, const PlanOptions& options) {
   return ordered;
 }
 
+// Do the first bounds prove that no plan meets the question?
+bool out_of_reach(const Question& question, const WorkingSet& least, const Bounds& bounds) {
+  return question.budget_bytes() < least.bytes || (question.deadline && bounds.time > *question.deadline) ||
+         (question.energy_limit && bounds.energy > *question.energy_limit);
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
-  const Solver::Clock::time_point begin = Solver::Clock::now();
+  const Instance::Clock::time_point begin = Instance::Clock::now();
   const CostGraph ordered = reordered(graph, options);
   Solver solver(ordered, options);
-  const WorkingSet least = least_ram(solver.model());
-  const Bounds bounds = solver.bounds();
-  const bool hopeless = options.question.budget_bytes() < least.bytes ||
-                        (options.question.deadline && bounds.time > *options.question.deadline) ||
-                        (options.question.energy_limit && bounds.energy > *options.question.energy_limit);
+  const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
-  if (!hopeless) best = solver.solve_and_prove();
+  if (!out_of_reach(options.question, least, solver.proved().bounds())) best = solver.solve_and_prove();
   keep_better_warm_start(best, graph, options);
   if (!best) {
-    Inquest inquest(ordered, options, begin);
-    best = inquest.run(solver, least);
+    InfeasibilitySearch search(ordered, options, begin);
+    best = search.run(solver, least);
     if (!best) {
-      Infeasible known = inquest.known(graph);
-      Error error = refusal(graph.name, options, known);
+      Infeasible known = search.known(graph);
+      Error error = infeasibility_report(graph.name, options, known);
       if (infeasible != nullptr) *infeasible = std::move(known);
       return tl::make_unexpected(std::move(error));
     }
     best->question = options.question;
   }
   solver.prove_for(value_of(*best));
-  conclude(*best, graph, solver, options);
+  finalize(*best, graph, solver, options);
   return std::move(*best);
 }
 
@@ -65,7 +67,7 @@ Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
     return fail("E0306", "the step cannot be run even with all its tensors in RAM", graph.name,
                 "check 'end', 'next' and 'recompute' in the cost graph");
   plan->question.budget = plan->predicted.arena_bytes;
-  conclude(*plan, graph, solver, all);
+  finalize(*plan, graph, solver, all);
   return std::move(*plan);
 }
 

@@ -288,7 +288,7 @@ TEST(MakePlan, DoesNotProveAwayAnOutputInsideALargerInput) {
   graph.tensors = {{.id = 0, .bytes = 100, .start = problem::Home::kRam}, {.id = 1, .bytes = 40}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}})};
   graph.order = {0};
-  const Plan inside{.budget_bytes = 100,
+  const Plan inside{.question = {.budget = 100},
                     .initial = {{0, 0}},
                     .instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}}},
                     .predicted = {.peak_bytes = 100, .arena_bytes = 100, .time_s = 1, .energy_j = 1}};
@@ -305,7 +305,7 @@ TEST(MakePlan, DoesNotProveAwayAPinnedTensorThatItsSuccessorReplaced) {
                    {.id = 2, .bytes = 100}};
   graph.ops = {plain_op(0, {0}, 1, {{0, 0}}), plain_op(1, {}, 2, {})};
   graph.order = {0, 1};
-  const Plan away{.budget_bytes = 100,  // the successor leaves while op 1 runs
+  const Plan away{.question = {.budget = 100},  // the successor leaves while op 1 runs
                   .initial = {{0, 0}},
                   .instructions = {{.what = Do::kCompute, .subject = 0, .at = {0}},
                                    {.what = Do::kPageOut, .subject = 1},

@@ -9,26 +9,26 @@
 
 namespace pantoum::problem {
 
-// How a row of the relaxation (plan/bound/relaxation.h) is made, for whoever wants to make it again. Ops are positions in the
-// certificate's order, tensors positions in the cost graph, epochs count from 0.
+// How a row of the relaxation (plan/bound/relaxation.h) is made, for whoever wants to make it again. Ops are positions
+// in the certificate's order, tensors positions in the cost graph, segments count from 0.
 enum class Rule : uint8_t {
-  kNeed,     // epoch, tensor
-  kDep,      // epoch, op, tensor
-  kCarry,    // epoch, tensor: into the next one
-  kStored,   // epoch, tensor
-  kMemory,   // epoch
+  kNeed,     // segment, tensor
+  kDep,      // segment, op, tensor
+  kCarry,    // segment, tensor: into the next one
+  kStored,   // segment, tensor
+  kMemory,   // segment
   kWork,     //
   kMoveIn,   // (with the moves out on a half-duplex channel)
   kMoveOut,  //
-  kPath,     // first epoch, last epoch, then for each tensor of the path: tensor, and 1 where X, 2 where W and F of the
-             // epoch before the first stand for the sum of I
-  kRounding,  // epoch, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
-  kCover,     // epoch, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
+  kPath,     // first segment, last segment, then for each tensor of the path: tensor, and 1 where X, 2 where W and F of
+             // the segment before the first stand for the sum of I
+  kRounding,  // segment, op or -1, divisor (0: the knapsack itself), then the tensors of the knapsack
+  kCover,     // segment, op or -1; the op is: 0 not in it, 1 of the cover, 2 an extension; how many tensors are of the
               // cover, these, then those that extend it
   kSpend,     //
-  kIssued,    // epoch, tensor
-  kFlight,    // epoch, then the tensors whose S it counts
-  kFlow,      // epoch or -1, a later epoch, 0 work or 1 page-ins behind its boundary
+  kIssued,    // segment, tensor
+  kFlight,    // segment, then the tensors whose S it counts
+  kFlow,      // segment or -1, a later segment, 0 work or 1 page-ins behind its boundary
 };
 
 // What a plan decides, 0 or 1 (a column of the relaxation).
@@ -45,8 +45,8 @@ struct Certificate {
   };
   struct Decision {
     Variable variable = Variable::kInRam;
-    int32_t epoch = 0;  // of kPagedOut: 0
-    int32_t index = 0;  // tensor, or op of kComputed, as in rows
+    int32_t segment = 0;  // of kPagedOut: 0
+    int32_t index = 0;    // tensor, or op of kComputed, as in rows
   };
   struct Part {
     int32_t row = 0;
@@ -62,8 +62,8 @@ struct Certificate {
   double second_price = 0;              // kEnergy: joules for every second of the makespan, which the bound counts too
   std::optional<Seconds> most_seconds;  // plans that take longer are worse than the bound by their time alone
   std::vector<int64_t> order;           // op ids: plans compute them first in this order
-  std::vector<int32_t>
-      boundaries;  // the last stage of every epoch: stage s first computes order[s - 1], n + 1 is the end
+  // The last stage of every segment: stage s first computes order[s - 1], n + 1 is the end.
+  std::vector<int32_t> boundaries;
   std::vector<Row> rows;
   std::vector<Case> cases;  // empty: one, of all rows with their multipliers
 };

@@ -54,7 +54,7 @@ Certificate::Case read_case(const JsonNode& node) {
   };
   const bool decides = what < std::size(kVariable);
   if (decides ? numbers != 3 : numbers % 2 != 1) {
-    node.error(decides ? "a decision has an epoch and an index" : "every row of a case has a multiplier");
+    node.error(decides ? "a decision has a segment and an index" : "every row of a case has a multiplier");
     return entry;
   }
   if (decides) entry.decision = {static_cast<Variable>(what), index(1), index(2)};
@@ -65,7 +65,7 @@ Certificate::Case read_case(const JsonNode& node) {
 
 Json case_json(const Certificate::Case& entry) {
   if (entry.decision)
-    return {kVariable[static_cast<size_t>(entry.decision->variable)], entry.decision->epoch, entry.decision->index};
+    return {kVariable[static_cast<size_t>(entry.decision->variable)], entry.decision->segment, entry.decision->index};
   Json json = {kCaseRows};
   for (const Certificate::Part& part : entry.parts) json.push_back(part.row), json.push_back(part.multiplier);
   return json;
@@ -74,9 +74,9 @@ Json case_json(const Certificate::Case& entry) {
 void read_order(const JsonNode& order, const JsonNode& boundaries, Certificate& certificate) {
   for (size_t op = 0, ops = order.array(); op < ops; ++op)
     certificate.order.push_back(order.item(op).integer(0, kLargestInteger));
-  for (size_t epoch = 0, epochs = boundaries.array(); epoch < epochs; ++epoch)
+  for (size_t segment = 0, segments = boundaries.array(); segment < segments; ++segment)
     certificate.boundaries.push_back(
-        static_cast<int32_t>(boundaries.item(epoch).integer(0, std::numeric_limits<int32_t>::max())));
+        static_cast<int32_t>(boundaries.item(segment).integer(0, std::numeric_limits<int32_t>::max())));
 }
 
 // As `pantoum.plan/1` has it: the question's parts one by one.

@@ -38,8 +38,8 @@ class Validator {
   Result<void> run() {
     PANTOUM_TRY(device());
     PANTOUM_TRY(tensors());
-    PANTOUM_TRY(ops());
     PANTOUM_TRY(successors());
+    PANTOUM_TRY(ops());
     return order();
   }
 
@@ -89,7 +89,10 @@ class Validator {
           return fail(kCode, fmt::format("reads tensor {}, which does not exist", tensor), named(op));
       for (const int64_t tensor : op.outputs) PANTOUM_TRY(output(op, tensor));
       if (op.choices.empty()) return fail(kCode, "has no choice", named(op), "give at least one way to run it");
-      for (const Choice& choice : op.choices) PANTOUM_TRY(this->choice(op, choice));
+      for (size_t number = 0; number < op.choices.size(); ++number) {
+        PANTOUM_TRY(choice(op, op.choices[number]));
+        PANTOUM_TRY(overwrites(op, number));
+      }
     }
     return {};
   }
@@ -118,17 +121,19 @@ class Validator {
     return seen;
   }
 
+  static bool lists(const std::vector<bool>& positions, int position) {
+    return position >= 0 && static_cast<size_t>(position) < positions.size() &&
+           positions[static_cast<size_t>(position)];
+  }
+
   Result<void> choice(const Op& op, const Choice& choice) const {
     const auto reads = listed(choice.reads, op.inputs.size());
     if (!reads) return fail(kCode, "a choice reads a position that does not exist or stands twice", named(op));
     const auto writes = listed(choice.writes, op.outputs.size());
     if (!writes) return fail(kCode, "a choice writes a position that does not exist or stands twice", named(op));
-    for (const auto& [out, in] : choice.overwrites) {
-      const bool good = out >= 0 && static_cast<size_t>(out) < writes->size() && (*writes)[static_cast<size_t>(out)] &&
-                        in >= 0 && static_cast<size_t>(in) < reads->size() && (*reads)[static_cast<size_t>(in)];
-      if (!good)
+    for (const auto& [out, in] : choice.overwrites)
+      if (!lists(*writes, out) || !lists(*reads, in))
         return fail(kCode, "a choice overwrites with an output or an input that it does not write or read", named(op));
-    }
     if (!quantity(choice.time_s) || !quantity(choice.energy_j))
       return fail(kCode, "a cost is negative, not finite or too large", named(op));
     if (choice.workspace_bytes < 0 || choice.workspace_bytes > most_workspace_)
@@ -136,6 +141,22 @@ class Validator {
     if (!choice.engine.empty() && choice.engine != graph_.device.engines.front())
       return fail(kCode, fmt::format("runs on the engine \"{}\", which the device does not have", choice.engine),
                   named(op));
+    return {};
+  }
+
+  // What is pinned never leaves RAM, so its bytes go to its successor alone. Every position exists.
+  Result<void> overwrites(const Op& op, size_t number) const {
+    for (const auto& [out, in] : op.choices[number].overwrites) {
+      const Tensor& source = *tensor_of_.at(op.inputs[static_cast<size_t>(in)]);
+      const int64_t output = op.outputs[static_cast<size_t>(out)];
+      if (!source.pinned || source.next == output) continue;
+      return fail(kCode,
+                  fmt::format("choice {} overwrites {}, which is pinned, with tensor {}, which is not its next", number,
+                              named(source), output),
+                  named(op),
+                  fmt::format("leave [{}, {}] out of its \"overwrites\", or make tensor {} the \"next\" of tensor {}",
+                              out, in, output, source.id));
+    }
     return {};
   }
 

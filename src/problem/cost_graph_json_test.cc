@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::problem {
 namespace {
@@ -91,12 +92,12 @@ TEST(CostGraphJson, WritesWhatItReads) {
 }
 
 TEST(CostGraphJson, WritesAFileWhole) {
-  const std::string path = (std::filesystem::temp_directory_path() / "pantoum_cost_graph_json_test.json").string();
+  const TemporaryFolder folder;
+  const std::string path = folder.file("graph.json");
   const auto graph = parse_cost_graph(kWhole, "g.json");
   ASSERT_TRUE(graph.has_value());
   ASSERT_TRUE(write_cost_graph(*graph, path).has_value());
   const auto again = read_cost_graph(path);
-  std::remove(path.c_str());
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(base::json_text(to_json(*again)), base::json_text(to_json(*graph)));
 }

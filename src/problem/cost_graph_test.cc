@@ -63,6 +63,24 @@ TEST(CostGraph, RefusesPositionsThatDoNotExist) {
   expect_refused([](CostGraph& g) { g.ops[1].choices[0].reads = {1}; }, "overwrites");
 }
 
+TEST(CostGraph, RefusesToOverwriteWhatIsPinnedButWithItsNext) {
+  const auto overwriting = [](const std::function<void(CostGraph&)>& change) {
+    CostGraph graph = small_graph();
+    graph.tensors[2].bytes = 32;
+    graph.ops[0].choices.push_back(graph.ops[0].choices[0]);
+    graph.ops[0].choices[1].overwrites = {{0, 1}};
+    change(graph);
+    return validate(graph);
+  };
+  const auto refused = overwriting([](CostGraph&) {});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().message + " @ " + refused.error().where,
+            "choice 1 overwrites tensor 11 (w), which is pinned, with tensor 12, which is not its next @ op 5 (fc)");
+  EXPECT_NE(refused.error().help.find("leave [0, 1] out of its \"overwrites\""), std::string::npos);
+  EXPECT_TRUE(overwriting([](CostGraph& g) { g.tensors[1].pinned = false; }));
+  EXPECT_TRUE(overwriting([](CostGraph& g) { g.tensors[1].next = 12, g.ops[1].choices[0].overwrites.clear(); }));
+}
+
 TEST(CostGraph, RefusesQuantitiesThatCannotBe) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   expect_refused([](CostGraph& g) { g.tensors[0].bytes = -1; }, "size is negative");

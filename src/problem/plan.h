@@ -10,6 +10,7 @@
 #include "problem/certificate.h"
 #include "problem/cost_graph.h"
 #include "problem/question.h"
+#include "problem/separator_count.h"
 
 namespace pantoum::problem {
 
@@ -51,9 +52,12 @@ struct Plan {
   Status status = Status::kFeasible;
   std::string method;
   Seconds solver_seconds = 0;
-  double gap = 1.0;  // (value - bound) / value of the objective
+  double gap = 1.0;                        // (value - bound) / value of the objective
+  std::vector<SeparatorCount> separators;  // of the bound; empty where no linear program was asked
   CostGraph graph;
-  std::vector<std::string> command;  // words that made it, for who has to make the same graph again; opaque here
+  // Of a model: the options that made the graph, and those of planning, each a JSON object, opaque here
+  // (pipeline/request_json.h). "": a bare cost graph's.
+  std::string model, request;
 };
 
 }  // namespace pantoum::problem

@@ -27,7 +27,8 @@ constexpr const char* kFirstSchema = "pantoum.plan/1";  // without the question
 constexpr const char* kQuestion = "question";
 constexpr const char* kCertificate = "x-certificate";
 constexpr const char* kLines = "x-lines";
-constexpr const char* kCommand = "x-command";
+constexpr const char* kModel = "x-model";
+constexpr const char* kRequest = "x-request";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
 constexpr const char* kStatus[] = {"optimal", "feasible"};
@@ -105,13 +106,27 @@ Bound read_bound(const JsonNode& root) {
   return bound;
 }
 
+SeparatorCount read_separator(const JsonNode& node) {
+  if (!node.object({"name", "on", "found", "kept", "bound_moved", "seconds"})) return {};
+  return {.name = node.need("name").text(),
+          .on = node.need("on").boolean(),
+          .found = count(node.need("found")),
+          .kept = count(node.need("kept")),
+          .bound_moved = quantity(node.need("bound_moved")),
+          .seconds = quantity(node.need("seconds"))};
+}
+
 void read_solver(const JsonNode& root, Plan& plan) {
   if (!root.has("solver")) return;
   const JsonNode node = root.need("solver");
-  if (!node.object({"method", "seconds", "gap"})) return;
+  if (!node.object({"method", "seconds", "gap", "separators"})) return;
   if (node.has("method")) plan.method = node.need("method").text();
   if (node.has("seconds")) plan.solver_seconds = quantity(node.need("seconds"));
   if (node.has("gap")) plan.gap = quantity(node.need("gap"));
+  if (!node.has("separators")) return;
+  const JsonNode separators = node.need("separators");
+  for (size_t each = 0, count = separators.array(); each < count; ++each)
+    plan.separators.push_back(read_separator(separators.item(each)));
 }
 
 std::map<int64_t, Bytes> read_offsets(const JsonNode& root, const char* key) {
@@ -131,20 +146,29 @@ Question read_parts(const JsonNode& root) {
   return question;
 }
 
-// A `pantoum.plan/1` does not say what it was free to do: no more than its certificate, where it has one, says.
-Question read_asked(const JsonNode& root, bool whole, const std::optional<Certificate>& certificate) {
+// A `pantoum.plan/1` does not say what it was free to do: no more than what proves its bound, where there is any, says.
+Question read_asked(const JsonNode& root, bool whole, const Plan& plan) {
   Question parts = read_parts(root);
   if (!whole) {
-    if (certificate) parts.freedoms = certificate->question.freedoms;
+    if (plan.certificate) parts.freedoms = plan.certificate->question.freedoms;
+    if (!plan.lines.empty()) parts.freedoms = plan.lines.front().question.freedoms;
     return parts;
   }
-  Question question = read_question(root.need(kQuestion));
+  const JsonNode asked = root.need(kQuestion);
+  Question question = read_question(asked);
+  if (!question.budget) asked.need("budget_bytes").error("a plan is for some budget", "plan again, with --ram");
   parts.freedoms = question.freedoms;
   if (!(parts == question))
-    root.need(kQuestion).error(
-        "the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) differ",
-        "plan again, or make them agree");
+    asked.error("the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) differ",
+                "plan again, or make them agree");
   return question;
+}
+
+// An object that its own room reads; "" where there is none.
+std::string read_opaque(const JsonNode& root, const char* key) {
+  if (!root.has(key)) return {};
+  const JsonNode node = root.need(key);
+  return node.is_object() ? node.raw()->dump() : "";
 }
 
 Plan read_body(const JsonNode& root, const JsonErrors& errors) {
@@ -168,13 +192,12 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has("status")) plan.status = static_cast<Status>(root.need("status").one_of({kStatus[0], kStatus[1]}));
   read_solver(root, plan);
   if (root.has(kCertificate)) plan.certificate = read_certificate(root.need(kCertificate));
-  plan.question = read_asked(root, schema == kSchema, plan.certificate);
-  if (root.has(kCommand))
-    for (size_t word = 0, words = root.need(kCommand).array(); word < words; ++word)
-      plan.command.push_back(root.need(kCommand).item(word).text());
+  plan.model = read_opaque(root, kModel);
+  plan.request = read_opaque(root, kRequest);
   if (root.has(kLines))
     for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
       plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
+  plan.question = read_asked(root, schema == kSchema, plan);
   return plan;
 }
 
@@ -210,6 +233,13 @@ Json predicted_json(const Predicted& predicted) {
   return json;
 }
 
+Json solver_json(const Plan& plan) {
+  Json json = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
+  if (std::isfinite(plan.gap)) json["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
+  if (!plan.separators.empty()) json["separators"] = separators_json(plan.separators);
+  return json;
+}
+
 Json bound_json(const Bound& bound) {
   Json json = Json::object();
   if (bound.energy_j && std::isfinite(*bound.energy_j)) json["energy_j"] = *bound.energy_j;
@@ -241,8 +271,8 @@ Result<Plan> read_plan(const std::string& path) {
 
 Json to_json(const Plan& plan) {
   const Question& question = plan.question;
-  Json json = {
-      {"schema", kSchema}, {kQuestion, question_json(question)}, {"budget_bytes", question.budget.value_or(0)}};
+  Json json = {{"schema", kSchema}, {kQuestion, question_json(question)}};
+  json["budget_bytes"] = question.budget ? Json(*question.budget) : Json();  // null is malformed, as no budget is
   json["deadline_s"] = question.deadline ? Json(*question.deadline) : Json();
   if (question.energy_limit) json["most_energy_j"] = *question.energy_limit;
   json["objective"] = objective_name(question.objective);
@@ -254,12 +284,24 @@ Json to_json(const Plan& plan) {
   json["predicted"] = predicted_json(plan.predicted);
   json["bound"] = bound_json(plan.bound);
   json["status"] = kStatus[static_cast<size_t>(plan.status)];
-  json["solver"] = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
-  if (std::isfinite(plan.gap)) json["solver"]["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
+  json["solver"] = solver_json(plan);
   json["graph"] = to_json(plan.graph);
-  if (!plan.command.empty()) json[kCommand] = plan.command;
+  if (!plan.model.empty()) json[kModel] = Json::parse(plan.model);
+  if (!plan.request.empty()) json[kRequest] = Json::parse(plan.request);
   if (plan.certificate) json[kCertificate] = certificate_json(*plan.certificate);
   for (const Certificate& line : plan.lines) json[kLines].push_back(certificate_json(line));
+  return json;
+}
+
+Json separators_json(const std::vector<SeparatorCount>& separators) {
+  Json json = Json::array();
+  for (const SeparatorCount& each : separators)
+    json.push_back({{"name", each.name},
+                    {"on", each.on},
+                    {"found", each.found},
+                    {"kept", each.kept},
+                    {"bound_moved", each.bound_moved},
+                    {"seconds", each.seconds}});
   return json;
 }
 

@@ -1,9 +1,10 @@
-// Plan files: `pantoum.plan/1`, with the cost graph inside.
+// Plan files: `pantoum.plan/2` (and `/1`), with the cost graph inside.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "problem/plan.h"
 
@@ -16,6 +17,8 @@ namespace pantoum::problem {
 [[nodiscard]] Result<Plan> read_plan(const std::string& path);
 
 [[nodiscard]] nlohmann::ordered_json to_json(const Plan& plan);
+// What stands in a plan under solver.separators.
+[[nodiscard]] nlohmann::ordered_json separators_json(const std::vector<SeparatorCount>& separators);
 // Atomic: a file that exists is replaced only by a whole new one.
 [[nodiscard]] Result<void> write_plan(const Plan& plan, const std::string& path);
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::problem {
 namespace {
@@ -47,7 +48,7 @@ TEST(PlanJson, ReadsEveryField) {
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   const Plan& plan = *read;
   EXPECT_EQ(plan.question.budget_bytes(), 16384);
-  EXPECT_FALSE(plan.deadline_s.has_value());
+  EXPECT_FALSE(plan.question.deadline.has_value());
   EXPECT_EQ(plan.question.objective, Objective::kTime);
   EXPECT_EQ(plan.initial, (std::map<int64_t, int64_t>{{0, 0}, {10, 1024}}));
   EXPECT_EQ(plan.staging_at, 5120);
@@ -74,23 +75,23 @@ TEST(PlanJson, ReadsEveryField) {
 TEST(PlanJson, WritesWhatItReads) {
   auto plan = parse_plan(kWhole, "p.json");
   ASSERT_TRUE(plan.has_value());
-  plan->deadline_s = 0.1;
+  plan->question.deadline = 0.1;
   plan->bound.time_s = 1e-3;
   const std::string text = base::json_text(to_json(*plan));
   const auto again = parse_plan(text, "again");
   ASSERT_TRUE(again.has_value()) << to_text(again.error());
-  EXPECT_EQ(again->deadline_s, 0.1);
+  EXPECT_EQ(again->question.deadline, 0.1);
   EXPECT_EQ(base::json_text(to_json(*again)), text);
   EXPECT_NE(text.find("\n    {\"do\":\"page_out\",\"tensor\":2},\n"), std::string::npos) << text;
 }
 
 TEST(PlanJson, WritesAFileWhole) {
-  const std::string path = (std::filesystem::temp_directory_path() / "pantoum_plan_json_test.json").string();
+  const TemporaryFolder folder;
+  const std::string path = folder.file("plan.json");
   const auto plan = parse_plan(kWhole, "p.json");
   ASSERT_TRUE(plan.has_value());
   ASSERT_TRUE(write_plan(*plan, path).has_value());
   const auto again = read_plan(path);
-  std::remove(path.c_str());
   ASSERT_TRUE(again.has_value()) << to_text(again.error());
   EXPECT_EQ(base::json_text(to_json(*again)), base::json_text(to_json(*plan)));
 }
@@ -112,8 +113,10 @@ TEST(PlanJson, TellsMissingPredictionsFromZero) {
 }
 
 TEST(PlanJson, NamesTheKeyThatIsWrong) {
-  EXPECT_EQ(refusal(replaced("plan/1", "plan/9")),
-            "E0230 the schema is \"pantoum.plan/9\", and this release reads \"pantoum.plan/1\" @ p.json");
+  EXPECT_EQ(
+      refusal(replaced("plan/1", "plan/9")),
+      "E0230 the schema is \"pantoum.plan/9\", and this release reads \"pantoum.plan/1\" and \"pantoum.plan/2\" @ "
+      "p.json");
   EXPECT_EQ(refusal(replaced("\"page_out\"", "\"page\"")),
             "E0230 must be one of \"compute\", \"page_out\", \"page_in\", \"free\", not \"page\" @ p.json: "
             "instructions[2].do");
@@ -135,9 +138,100 @@ TEST(PlanJson, NamesTheKeyThatIsWrong) {
             "E0221 reads tensor 5, which does not exist @ p.json: graph: op 0 (f)");
 }
 
+const std::string kQuestion =
+    R"("question": {"budget_bytes": 16384, "deadline_s": null, "energy_limit_j": null, "objective": "time", "freedoms":
+  {"paging": true, "recomputing": false, "in_place": true, "reordering": false, "numerics": true}}, )";
+
+// `kWhole` of the second version, with one part replaced.
+std::string second(const std::string& from = "", const std::string& to = "") {
+  std::string text = replaced("plan/1\", ", "plan/2\", " + kQuestion);
+  if (from.empty()) return text;
+  EXPECT_NE(text.find(from), std::string::npos) << from;
+  return text.replace(text.find(from), from.size(), to);
+}
+
+TEST(PlanJson, ReadsTheQuestionOfTheSecondVersion) {
+  const auto plan = parse_plan(second(), "p.json");
+  ASSERT_TRUE(plan) << to_text(plan.error());
+  const Freedoms freedoms{
+      .paging = true, .recomputing = false, .in_place = true, .reordering = false, .numerics = true};
+  EXPECT_EQ(plan->question, (Question{.budget = 16384, .objective = Objective::kTime, .freedoms = freedoms}));
+  const auto again = parse_plan(base::json_text(to_json(*plan)), "again");
+  ASSERT_TRUE(again) << to_text(again.error());
+  EXPECT_EQ(again->question, plan->question);
+  EXPECT_EQ(parse_plan(kWhole, "p.json")->question.freedoms, Freedoms{});  // the first version does not say
+}
+
+TEST(PlanJson, RefusesAQuestionThatTheKeysBesideItContradict) {
+  const std::string differ =
+      "the question and the keys beside it (budget_bytes, deadline_s, most_energy_j, objective) "
+      "differ @ p.json: question";
+  for (const auto& [from, to] : {std::pair{R"("budget_bytes": 16384, "deadline_s": null, "objective")",
+                                           R"("budget_bytes": 16385, "deadline_s": null, "objective")"},
+                                 std::pair{R"("deadline_s": null, "objective")", R"("deadline_s": 2, "objective")"},
+                                 std::pair{R"("deadline_s": null, "energy)", R"("deadline_s": 2, "energy)"},
+                                 std::pair{R"("energy_limit_j": null)", R"("energy_limit_j": 7)"},
+                                 std::pair{R"("objective": "time", "freedoms")", R"("objective": "edp", "freedoms")"},
+                                 std::pair{R"("objective": "time", "freedoms")", R"("objective": "ram", "freedoms")"}})
+    EXPECT_EQ(refusal(second(from, to)), "E0230 " + differ) << to;
+  EXPECT_EQ(refusal(second(kQuestion, "")), "E0230 the key \"question\" is missing @ p.json");
+  EXPECT_EQ(refusal(second(R"("objective": "time",
+  "initial")",
+                           R"("objective": "ram", "initial")")),
+            "E0230 no plan is made for the least RAM @ p.json: objective");
+}
+
+TEST(PlanJson, RefusesAPlanWithoutABudget) {
+  const auto budget = [](const std::string& text, const std::string& value) {
+    std::string changed = text;
+    const size_t at = changed.rfind("\"budget_bytes\": 16384");
+    return changed.replace(at, 21, "\"budget_bytes\": " + value);
+  };
+  for (const std::string& text : {kWhole, second()}) {
+    for (const char* value : {"null", "-1", "1.5", "true", "\"16KiB\"", "1e300", "9007199254740992"})
+      EXPECT_TRUE(refusal(budget(text, value)).starts_with("E0230 must be ")) << value;
+    EXPECT_TRUE(refusal(budget(text, "null")).ends_with("@ p.json: budget_bytes"));
+  }
+  EXPECT_EQ(refusal(second(R"("question": {"budget_bytes": 16384)", R"("question": {"budget_bytes": null)")),
+            "E0230 a plan is for some budget @ p.json: question.budget_bytes");
+  auto plan = parse_plan(second(), "p.json");
+  plan->question.budget.reset();
+  EXPECT_FALSE(parse_plan(base::json_text(to_json(*plan)), "again"));
+}
+
+TEST(PlanJson, CarriesTheOptionsOfAModelUnread) {
+  Plan plan;
+  plan.question.budget = 1;
+  plan.model = R"({"batch":8,"path":"cnn.onnx"})";
+  plan.request = R"({"device":"m4"})";
+  const auto read = parse_plan(base::json_text(to_json(plan)), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, plan.model);
+  EXPECT_EQ(read->request, plan.request);
+  EXPECT_FALSE(to_json(Plan{}).contains("x-model"));
+  auto words = to_json(plan);
+  words["x-model"] = {"cnn.onnx", "--batch", "8"};
+  const auto refused = parse_plan(base::json_text(words), "test");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().where, "test: x-model");
+}
+
+TEST(PlanJson, ReadsPlansThatKeptTheWordsOfTheirCommand) {
+  Plan plan;
+  plan.question.budget = 1;
+  auto old = to_json(plan);
+  old["x-command"] = {"cnn.onnx", "--small-saves"};
+  const auto read = parse_plan(base::json_text(old), "test");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  EXPECT_EQ(read->model, "");
+}
+
 TEST(PlanJson, RefusesEveryTruncation) {
   for (size_t length = 0; length < kWhole.size(); ++length)
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;
+  const std::string whole = second();
+  for (size_t length = 0; length < whole.size(); ++length)
+    EXPECT_NE(refusal(whole.substr(0, length)), "accepted") << length;
 }
 
 const std::string kCertificate =
@@ -156,12 +250,12 @@ TEST(PlanJson, CarriesTheCertificateOfItsBound) {
   ASSERT_TRUE(read.has_value()) << to_text(read.error());
   ASSERT_TRUE(read->certificate.has_value());
   const Certificate& certificate = *read->certificate;
-  EXPECT_EQ(certificate.objective, Objective::kTime);
+  EXPECT_EQ(certificate.question.objective, Objective::kTime);
   EXPECT_EQ(certificate.bound, 0.1);
-  EXPECT_EQ(certificate.ram, 16384);
-  EXPECT_EQ(certificate.deadline, 2.5);
-  EXPECT_TRUE(certificate.paging);
-  EXPECT_FALSE(certificate.remat);
+  EXPECT_EQ(certificate.question.budget, 16384);
+  EXPECT_EQ(certificate.question.deadline, 2.5);
+  EXPECT_TRUE(certificate.question.freedoms.paging);
+  EXPECT_FALSE(certificate.question.freedoms.recomputing);
   EXPECT_EQ(certificate.order, std::vector<int64_t>{0});
   EXPECT_EQ(certificate.boundaries, (std::vector<int32_t>{1, 2}));
   ASSERT_EQ(certificate.rows.size(), 3U);
@@ -185,7 +279,7 @@ TEST(PlanJson, CarriesTheCasesOfACertificate) {
   ASSERT_EQ(cases.size(), 3U);
   ASSERT_TRUE(cases[0].decision.has_value());
   EXPECT_EQ(cases[0].decision->variable, Variable::kPagedIn);
-  EXPECT_EQ(cases[0].decision->epoch, 1);
+  EXPECT_EQ(cases[0].decision->segment, 1);
   EXPECT_EQ(cases[0].decision->index, 2);
   EXPECT_TRUE(cases[1].parts.empty());
   ASSERT_EQ(cases[2].parts.size(), 2U);
@@ -200,7 +294,7 @@ TEST(PlanJson, CarriesTheCasesOfACertificate) {
 TEST(PlanJson, RefusesWhatIsNoCase) {
   EXPECT_EQ(refusal(with_cases("[[]]")), "E0230 a case is a decision or has rows @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["in_ram", 1]])")),
-            "E0230 a decision has an epoch and an index @ p.json: x-certificate.cases[0]");
+            "E0230 a decision has a segment and an index @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["rows", 1]])")),
             "E0230 every row of a case has a multiplier @ p.json: x-certificate.cases[0]");
   EXPECT_EQ(refusal(with_cases(R"([["kept", 1, 2]])")).substr(0, 31), "E0230 must be one of \"in_ram\", ");

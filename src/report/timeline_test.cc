@@ -14,7 +14,7 @@ using problem::Do;
 //   engine   |  a  |  b  |.....|  c  |.....
 //   channel        |out x|in x |     |out z|
 problem::Plan three_ops() {
-  problem::Plan plan{.budget_bytes = 100};
+  problem::Plan plan{.question = {.budget = 100}};
   plan.graph.device.pager = {.mode = problem::PagerMode::kAsync, .in = {.bytes_per_s = 10}, .out = {.bytes_per_s = 10}};
   for (int64_t tensor = 0; tensor < 3; ++tensor) plan.graph.tensors.push_back({.id = tensor, .bytes = 10});
   plan.graph.tensors[2].end = problem::Home::kAux;

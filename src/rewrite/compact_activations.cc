@@ -18,20 +18,20 @@ using ir::OpId;
 using ir::ValueId;
 
 // What may stand for the activation that a gradient reads as its second input.
-struct SmallSave {
+struct CompactActivation {
   Kind made_by, gradient;
   Attrs attrs;  // of the op that makes it
 };
 
-std::optional<SmallSave> save_for(const Op& op) {
+std::optional<CompactActivation> save_for(const Op& op) {
   switch (op.kind) {
     case Kind::k_relu_grad:
-      return SmallSave{Kind::k_sign_bits, Kind::k_relu_grad_bits, {}};
+      return CompactActivation{Kind::k_sign_bits, Kind::k_relu_grad_bits, {}};
     case Kind::k_leaky_relu_grad:
-      return SmallSave{Kind::k_sign_bits, Kind::k_leaky_relu_grad_bits, {}};
+      return CompactActivation{Kind::k_sign_bits, Kind::k_leaky_relu_grad_bits, {}};
     case Kind::k_max_pool_grad:
     case Kind::k_max_pool_grad_nchwc:
-      return SmallSave{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps, op.attrs};
+      return CompactActivation{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps, op.attrs};
     default:
       return std::nullopt;
   }
@@ -69,15 +69,15 @@ class Saving {
 
  private:
   void offer(Op& op) {
-    const std::optional<SmallSave> save = save_for(op);
+    const std::optional<CompactActivation> save = save_for(op);
     if (!save || graph_.value(op.inputs[1]).producer == ir::kNone) return;
     if (held_[static_cast<size_t>(ir::root_of(graph_, op.inputs[1]))]) return;
     const std::optional<ValueId> made = saved(op.inputs[1], *save);
     if (made) op.alternatives.push_back({save->gradient, {op.inputs[0], *made}, op.attrs});
   }
 
-  // The small save of an activation, made once; none where it cannot be told so shortly (windows of 256 taps).
-  std::optional<ValueId> saved(ValueId activation, const SmallSave& save) {
+  // The compact form of an activation, made once; none where it cannot be told so shortly (windows of 256 taps).
+  std::optional<ValueId> saved(ValueId activation, const CompactActivation& save) {
     const auto known = made_.find({activation, save.made_by, save.attrs.ints});
     if (known != made_.end()) return known->second;
     const std::vector<ir::TensorType> inputs = {graph_.value(activation).type};
@@ -109,7 +109,7 @@ class Saving {
 
 }  // namespace
 
-Graph small_saves(const Graph& graph) {
+Graph compact_activations(const Graph& graph) {
   return Saving(graph).run();
 }
 

@@ -11,6 +11,6 @@ namespace pantoum::rewrite {
 // activation that some other op of backward needs (a convolution's, for its weight's gradient) is left alone: nothing
 // would be saved.
 //   graph  a training step, valid
-[[nodiscard]] ir::Graph small_saves(const ir::Graph& graph);
+[[nodiscard]] ir::Graph compact_activations(const ir::Graph& graph);
 
 }  // namespace pantoum::rewrite

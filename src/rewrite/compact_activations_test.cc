@@ -1,4 +1,4 @@
-// Small saves: offered where they help, and every alternative gives the bits of the op that it stands for.
+// Compact activations: offered where they help, and every alternative gives the bits of the op that it stands for.
 #include "rewrite/compact_activations.h"
 
 #include <gmock/gmock.h>
@@ -57,8 +57,8 @@ std::vector<Kind> optional_kinds(const Graph& graph) {
   return kinds;
 }
 
-TEST(SmallSaves, AreOfferedWhereNothingElseOfBackwardNeedsTheActivation) {
-  const Graph graph = small_saves(training());
+TEST(CompactActivations, AreOfferedWhereNothingElseOfBackwardNeedsTheActivation) {
+  const Graph graph = compact_activations(training());
   const auto valid = ir::validate(graph);
   ASSERT_TRUE(valid) << to_text(valid.error()) << "\n" << ir::to_text(graph);
   EXPECT_THAT(optional_kinds(graph),
@@ -81,13 +81,13 @@ void expect_same_bits(const pt_kernel_table& kernels, const Graph& plain, const 
   }
 }
 
-TEST(SmallSaves, GiveTheSameBits) {
-  const Graph plain = training(), saved = small_saves(plain);
+TEST(CompactActivations, GiveTheSameBits) {
+  const Graph plain = training(), saved = compact_activations(plain);
   expect_same_bits(*pt_portable_kernels(), plain, saved);
   expect_same_bits(*pt_portable_kernels_f64(), ir::to_double(plain), ir::to_double(saved));
 }
 
-TEST(SmallSaves, AreNotOfferedForWindowsThatAByteCannotTell) {
+TEST(CompactActivations, AreNotOfferedForWindowsThatAByteCannotTell) {
   Graph forward;
   CaseBuilder c(forward, 7);
   const ir::ValueId x = c.op(Kind::k_exp, {c.parameter({1, 1, 20, 20})});
@@ -95,7 +95,7 @@ TEST(SmallSaves, AreNotOfferedForWindowsThatAByteCannotTell) {
   const auto graph = autodiff::make_training(
       forward, {.losses = {{.loss = autodiff::Loss::kMse}}, .optimizer = autodiff::NoOptimizer{}});
   ASSERT_TRUE(graph);
-  EXPECT_THAT(optional_kinds(small_saves(*graph)), testing::IsEmpty());
+  EXPECT_THAT(optional_kinds(compact_activations(*graph)), testing::IsEmpty());
 }
 
 }  // namespace

@@ -118,8 +118,8 @@ TEST(FuseConvGradient, LeavesAnotherShapeAndWhatTheConvolutionReads) {
   same.expect_untouched({same.c.op(Kind::k_relu_grad, {same.dx(), same.dy}), same.y});
 }
 
-TEST(FuseConvGradient, LeavesTheChoiceOfSmallSaves) {
-  const Graph graph = small_saves(training({{Kind::k_relu}, {Kind::k_tanh}}, true));
+TEST(FuseConvGradient, LeavesTheChoiceOfCompactActivations) {
+  const Graph graph = compact_activations(training({{Kind::k_relu}, {Kind::k_tanh}}, true));
   const Graph fused = fuse_conv_gradient(graph);
   EXPECT_EQ(count(fused, Kind::k_relu_grad), 1);
   EXPECT_EQ(count(fused, Kind::k_conv2d_dz), 1);

@@ -17,7 +17,7 @@ namespace pantoum::rewrite {
 // Of a training step.
 
 // conv2d_dx + the gradient of the activation before that convolution -> conv2d_dz, which may be written over what the
-// activation's gradient reads: dX never stands beside it. The same bits. Gradients with alternatives (small_saves)
+// activation's gradient reads: dX never stands beside it. The same bits. Gradients with alternatives (compact_activations)
 // stay.
 [[nodiscard]] ir::Graph fuse_conv_gradient(ir::Graph graph);
 

@@ -67,6 +67,48 @@ TEST(Interpreter, WaitsBeforeComputingIntoBytesThatAreBeingWrittenOut) {
   EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-7, 6}));
 }
 
+// How many transfers are open behind each instruction of a run.
+std::vector<size_t> open_transfers(Machine& machine) {
+  struct Watch {
+    Machine* machine;
+    std::vector<size_t> open;
+  } watch{&machine, {}};
+  const auto look = [](void* context, const pt_event*) {
+    auto* self = static_cast<Watch*>(context);
+    self->open.push_back(self->machine->pager.open.size());
+  };
+  pt_session_observe(machine.session, look, &watch);
+  EXPECT_EQ(machine.run("train"), PT_OK);
+  pt_session_observe(machine.session, nullptr, nullptr);
+  return watch.open;
+}
+
+TEST(Interpreter, OverwritesInPlaceBehindAPageOut) {
+  BinaryPlan plan = two_ops();
+  plan.storage_bytes = kAlign;
+  plan.tensors[0].storage_at = 0;
+  // x is written out, and y takes its very bytes; then x comes back from storage.
+  plan.programs[0].instructions = {page_out(0), compute(0, {0}), page_in(0, kAlign), compute(1, {2 * kAlign})};
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {-7, 3}), PT_OK);
+  EXPECT_EQ(open_transfers(machine), (std::vector<size_t>{1, 0, 1, 0}));  // the write has ended when y is computed
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-7, 6}));
+}
+
+TEST(Interpreter, RecomputesInPlaceBehindAPageOut) {
+  BinaryPlan plan = two_ops();
+  plan.storage_bytes = kAlign;
+  plan.tensors[1].storage_at = 0;
+  plan.programs[0].instructions = {compute(0, {kAlign}), page_out(1), compute(0, {kAlign}), compute(1, {2 * kAlign}),
+                                   release(1)};
+  Machine machine(plan);
+  ASSERT_EQ(machine.opened, PT_OK);
+  ASSERT_EQ(machine.set("x", {-3, 5}), PT_OK);
+  EXPECT_EQ(open_transfers(machine), (std::vector<size_t>{0, 1, 0, 0, 0}));
+  EXPECT_EQ(machine.get("z", 2), (std::vector<float>{-3, 10}));
+}
+
 TEST(Interpreter, KeepsABoundedNumberOfTransfersOpen) {
   constexpr uint32_t kMany = 3 * PT_MAX_IN_FLIGHT;
   BinaryPlan plan = two_ops();

@@ -1,3 +1,4 @@
+/* What the shape checks of all op families share: equal dims, broadcasting, flags. op_rules.h has the contracts. */
 #include "runtime/op_rules.h"
 
 int pt_same_dims(const pt_tensor* a, const pt_tensor* b) {

@@ -19,6 +19,7 @@ static int nchwc(const pt_op_view* view) {
   return pt_find_rule(plain.op)->shape(&plain);
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_reorder, 1, 1, 1, 1, 2, 0, REAL, reorder},
     {PT_OP_conv2d_nchwc, 2, 3, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},

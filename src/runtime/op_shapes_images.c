@@ -49,6 +49,7 @@ static int resize_grad(const pt_op_view* view) {
   return resizes(view, out(view, 0), in(view, 0));
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_max_pool, 1, 1, 1, 1, PT_POOL_ATTRS, 0, REAL, pool},
     {PT_OP_max_pool_grad, 2, 2, 1, 1, PT_POOL_ATTRS, 0, REAL, max_pool_grad},

@@ -30,6 +30,7 @@ static int soft_loss_grad(const pt_op_view* view) {
   return pt_all_same(view) && in(view, 0)->rank >= 2;
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_nll, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss},
     {PT_OP_nll_grad, 2, 2, 1, 1, 1, 0, REAL_LABEL, class_loss_grad},

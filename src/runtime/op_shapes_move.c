@@ -93,6 +93,7 @@ static int gather_elements_grad(const pt_op_view* view) {
   return picks(view, out(view, 0), in(view, 0));
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_gather_elements, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements},
     {PT_OP_gather_elements_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements_grad},

@@ -61,6 +61,7 @@ static int layer_norm_grad(const pt_op_view* view) {
   return all_count(view, 2, 3, width) && all_count(view, 3, 5, rows) && all_count(view, 6, 8, width);
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_softmax, 1, 1, 1, 1, 1, 0, REAL, pt_axis_same},
     {PT_OP_softmax_grad, 2, 2, 1, 1, 1, 0, REAL, pt_axis_same},

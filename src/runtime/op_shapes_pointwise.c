@@ -50,6 +50,7 @@ static int grad_bits(const pt_op_view* view) {
   return bits_of(in(view, 0), in(view, 1)) && pt_same_dims(in(view, 0), out(view, 0));
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_add, 2, 2, 1, 1, 0, 0, SAME, binary},
     {PT_OP_sub, 2, 2, 1, 1, 0, 0, SAME, binary},

@@ -57,6 +57,7 @@ static int conv2d_dw_update(const pt_op_view* view) {
   return conv2d_dw(view) && follows(view, PT_CONV_ATTRS);
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
     {PT_OP_conv2d, 2, 3, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d},

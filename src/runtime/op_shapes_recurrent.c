@@ -44,6 +44,7 @@ static int gru_cell_grad(const pt_op_view* view) {
          all_gates(view, dh, 3, 4, 6) && all_gates(view, dh, 1, 6, 7);
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_lstm_cell, 3, 3, 3, 3, 4, 0, REAL, lstm_cell},
     {PT_OP_lstm_cell_grad, 4, 5, 2, 2, 4, 0, REAL, lstm_cell_grad},

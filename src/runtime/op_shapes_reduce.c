@@ -38,6 +38,7 @@ static int expand(const pt_op_view* view) {
   return pt_broadcasts_to(in(view, 0), out(view, 0));
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_reduce_sum, 1, 1, 1, 1, 1, 0, REAL, reduce},
     {PT_OP_reduce_mean, 1, 1, 1, 1, 1, 0, REAL, reduce},

@@ -25,6 +25,7 @@ static int clip_norm(const pt_op_view* view) {
   return pt_same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
 }
 
+/* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
     {PT_OP_adam, 4, 4, 3, 3, 0, 4, REAL, pt_all_same},

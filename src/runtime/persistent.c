@@ -43,11 +43,11 @@ typedef struct window {
 
 static window next_window(const pt_session* session, uint32_t tensor, uint64_t at, size_t wanted, size_t buffer_bytes) {
   const uint32_t align = session->plan.align_bytes;
-  const size_t room = buffer_bytes - buffer_bytes % align;
+  const size_t space = buffer_bytes - buffer_bytes % align;
   window next;
   uint64_t whole;
   next.skip = (size_t)(at % align);
-  next.payload = wanted < room - next.skip ? wanted : room - next.skip;
+  next.payload = wanted < space - next.skip ? wanted : space - next.skip;
   whole = next.skip + next.payload;
   next.bytes = (size_t)((whole + align - 1) / align * align);
   next.storage_at = (uint64_t)pt_slot(session, tensor) * align + (at - next.skip);

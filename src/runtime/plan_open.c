@@ -52,10 +52,10 @@ static int holds(const pt_plan* plan, uint32_t tensor, const pt_tensor* type) {
   return pt_type_elements(type) <= bytes / pt_dtype_size(type->dtype);
 }
 
-/* A place in units, or none: [at, at + bytes) is inside `room` bytes. */
-static int place_fits(const pt_plan* plan, uint32_t at, uint64_t bytes, uint64_t room) {
+/* A place in units, or none: [at, at + bytes) is inside `limit` bytes. */
+static int place_fits(const pt_plan* plan, uint32_t at, uint64_t bytes, uint64_t limit) {
   const uint64_t begin = (uint64_t)at * plan->align_bytes;
-  return at == PT_NOWHERE || (begin <= room && bytes <= room - begin);
+  return at == PT_NOWHERE || (begin <= limit && bytes <= limit - begin);
 }
 
 /* A pair: each names the other, one is the successor, and they are alike. */

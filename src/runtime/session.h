@@ -60,7 +60,8 @@ void pt_residency_swap(pt_session* session);
 /* Issues the transfer of a tensor between [at, ..) of the arena and its slot, ordered behind every open one that it
  * meets. */
 pt_status pt_transfer(pt_session* session, int writes, uint32_t tensor, uint32_t at);
-/* Waits for open transfers that meet [at, at + units) of the arena: `reads_only`, those that fill it; else all. */
+/* Waits for open transfers that meet [at, at + units) of the arena: `reads_only`, those that fill it; else all, so that
+ * nothing is overwritten that a page_out still reads. */
 pt_status pt_settle(pt_session* session, uint32_t at, uint32_t units, int reads_only);
 /* Waits for all; the first failure is returned. */
 pt_status pt_settle_all(pt_session* session);

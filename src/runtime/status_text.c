@@ -1,3 +1,4 @@
+/* One sentence per status; empty strings where PT_NO_TEXT leaves the texts out of the program. */
 #include "pantoum/pantoum.h"
 
 const char* pt_status_text(pt_status status) {

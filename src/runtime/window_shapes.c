@@ -19,20 +19,20 @@ static int is_sane(const window* w) {
 }
 
 static int conv_window_fits(const window* w) {
-  int64_t room;
+  int64_t slack;
   if (!is_sane(w)) return 0;
-  room = w->input + w->pad_before + w->pad_after - reach(w);
-  return room >= 0 && w->output == room / w->stride + 1;
+  slack = w->input + w->pad_before + w->pad_after - reach(w);
+  return slack >= 0 && w->output == slack / w->stride + 1;
 }
 
 static int pool_window_fits(const window* w) {
-  int64_t room, down, up;
+  int64_t slack, down, up;
   if (!is_sane(w)) return 0;
   if (w->pad_before >= reach(w)) return 0;
-  room = w->input + w->pad_before + w->pad_after - reach(w);
-  if (room < 0) return 0;
-  down = room / w->stride + 1;
-  up = (room + w->stride - 1) / w->stride + 1;
+  slack = w->input + w->pad_before + w->pad_after - reach(w);
+  if (slack < 0) return 0;
+  down = slack / w->stride + 1;
+  up = (slack + w->stride - 1) / w->stride + 1;
   if (w->output != down && w->output != up) return 0;
   return (w->output - 1) * w->stride < w->input + w->pad_before;
 }

@@ -10,7 +10,7 @@
 
 #include "data/dataset.h"
 
-namespace pantoum::artifact {
+namespace pantoum::data {
 
 class DataFolder : public ::testing::Test {
  protected:
@@ -35,4 +35,4 @@ inline std::string sample(const SampleFile& samples, int64_t index) {
   return read ? bytes : read.error().code;
 }
 
-}  // namespace pantoum::artifact
+}  // namespace pantoum::data

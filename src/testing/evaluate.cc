@@ -11,7 +11,7 @@ namespace {
 
 using Contents = std::vector<std::byte>;
 
-Result<Contents> first_contents(const Value& value, const Feeds& feeds, ValueId id) {
+Result<Contents> initial_value(const Value& value, const Feeds& feeds, ValueId id) {
   const auto wanted = static_cast<size_t>(value.type.bytes());
   const auto fed = feeds.find(id);
   if (fed != feeds.end() || value.data) {
@@ -110,7 +110,7 @@ Result<Evaluated> evaluate(const Graph& graph, const pt_kernel_table& kernels, c
   for (size_t id = 0; id < graph.values.size(); ++id) {
     const Value& value = graph.values[id];
     if (value.role == Role::kActivation) continue;
-    PANTOUM_ASSIGN(state.bytes[id], first_contents(value, feeds, static_cast<ValueId>(id)));
+    PANTOUM_ASSIGN(state.bytes[id], initial_value(value, feeds, static_cast<ValueId>(id)));
   }
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const Op& op = graph.ops[id];

@@ -5,7 +5,8 @@
 // the alignment but for one, do not exceed the RAM; that is necessary in every arena. What starts in RAM and has a
 // successor to stand in its place is followed from owner to owner. With an asynchronous pager transfers take no time.
 // So the optimum found is at most the true one, and equal to it where the offsets fit and time is either irrelevant or
-// a sum (no pager, or a synchronous one).
+// a sum (no pager, or a synchronous one). What takes the bytes of a page_out that has not ended waits for it, so that here
+// nothing is refused for it, and nothing waits.
 #pragma once
 
 #include <algorithm>
@@ -29,15 +30,6 @@ using problem::Bytes;
 using problem::CostGraph;
 using problem::Home;
 
-struct ExhaustiveOptions {
-  bool paging = true, remat = true, in_place = true;
-  bool reorder = false;  // false: first computations in the graph's order
-  problem::Objective objective = problem::Objective::kEnergy;
-  std::optional<problem::Seconds> deadline;
-  std::optional<problem::Joules> most_energy;
-  size_t most_states = 200'000;
-};
-
 // Cheapest first over the states (ops computed, tensors in RAM, tensors in storage, owners of the homes). A* with the
 // cheapest choices of what is still to compute as its estimate.
 //
@@ -46,8 +38,8 @@ struct ExhaustiveOptions {
 // nor time where that is a sum, depends on when they happen. Where it matters who stands where, it is freed early too.
 class Exhaustive {
  public:
-  Exhaustive(const CostGraph& graph, Bytes ram, const ExhaustiveOptions& options)
-      : graph_(graph), options_(options), ram_(ram) {
+  Exhaustive(const CostGraph& graph, const problem::Question& question, size_t most_states)
+      : graph_(graph), question_(question), ram_(question.budget_bytes()), most_states_(most_states) {
     small_ = graph.tensors.size() <= 32 && graph.ops.size() <= 32;
     if (!small_) return;
     add_tensors();
@@ -65,7 +57,7 @@ class Exhaustive {
       const Node node = nodes_[at];
       if (node.last) return value(node.cost, node.seconds);
       if (outdone(node, true)) continue;
-      if (nodes_.size() > options_.most_states) return std::nullopt;
+      if (nodes_.size() > most_states_) return std::nullopt;
       now_ = static_cast<int32_t>(at);
       expand(node);
     }
@@ -140,15 +132,14 @@ class Exhaustive {
   }
   // Costs are energies, unless time alone matters.
   [[nodiscard]] bool by_energy() const {
-    return options_.question.objective != problem::Objective::kTime || options_.question.energy_limit.has_value();
+    return question_.objective != problem::Objective::kTime || question_.energy_limit.has_value();
   }
   [[nodiscard]] bool by_both() const {
-    return options_.question.deadline || options_.question.energy_limit ||
-           options_.question.objective == problem::Objective::kEdp;
+    return question_.deadline || question_.energy_limit || question_.objective == problem::Objective::kEdp;
   }
   [[nodiscard]] double value(double cost, double seconds) const {
-    if (options_.question.objective == problem::Objective::kEdp) return cost * seconds;
-    return options_.question.objective == problem::Objective::kTime && by_energy() ? seconds : cost;
+    if (question_.objective == problem::Objective::kEdp) return cost * seconds;
+    return question_.objective == problem::Objective::kTime && by_energy() ? seconds : cost;
   }
   [[nodiscard]] double weight(double joules, double seconds) const {
     return by_energy() ? joules + graph_.device.idle_w * seconds : seconds;
@@ -170,7 +161,7 @@ class Exhaustive {
       entry.out_weight = weight(out * pager.out.w, entry.out_seconds);
       entry.ends_in_ram = tensor.end == Home::kRam;
       entry.ends_in_aux = tensor.end == Home::kAux;
-      entry.may_page = storage && options_.question.freedoms.paging;
+      entry.may_page = storage && question_.freedoms.paging;
       if (tensor.start == Home::kRom) rom_ |= bit(tensor_of_[tensor.id]);
       things_.push_back(entry);
     }
@@ -181,10 +172,10 @@ class Exhaustive {
     for (size_t at = 0; at < graph_.order.size(); ++at) position[graph_.order[at]] = at;
     for (const problem::Op& op : graph_.ops) {
       Work work{.position = position.at(op.id),
-                .again = op.recompute && options_.question.freedoms.recomputing,
+                .again = op.recompute && question_.freedoms.recomputing,
                 .optional = op.optional};
       for (size_t number = 0; number < op.choices.size(); ++number) {
-        if (op.choices[number].numerics != op.choices[0].numerics) continue;
+        if (!question_.freedoms.numerics && op.choices[number].numerics != op.choices[0].numerics) continue;
         work.ways.push_back(way(op, static_cast<int>(number)));
         work.reads |= work.ways.back().reads;
       }
@@ -215,8 +206,8 @@ class Exhaustive {
       const problem::Tensor& source = graph_.tensors[static_cast<size_t>(input(in))];
       const bool heir = source.next == op.outputs[static_cast<size_t>(out)];
       const Bytes bytes = thing(output(out)).bytes;
-      if ((heir || (options_.question.freedoms.in_place && !source.pinned)) && source.start != Home::kRom &&
-          bytes > 0 && bytes <= source.bytes)
+      if ((heir || (question_.freedoms.in_place && !source.pinned)) && source.start != Home::kRom && bytes > 0 &&
+          bytes <= source.bytes)
         entry.over.emplace_back(output(out), input(in));
     }
     return entry;
@@ -237,7 +228,7 @@ class Exhaustive {
       first_.owner[homes_++] = static_cast<int8_t>(old + 1);
     }
     spread_homes();
-    for (size_t tensor = 0; tensor < things_.size(); ++tensor)  // a duty is paged whatever the options say
+    for (size_t tensor = 0; tensor < things_.size(); ++tensor)  // a duty is paged whatever the freedoms
       if (things_[tensor].ends_in_aux) things_[tensor].may_page = graph_.device.pager.mode != problem::PagerMode::kNone;
   }
 
@@ -303,7 +294,7 @@ class Exhaustive {
 
   [[nodiscard]] bool may_begin(const State& state, int op) const {  // its first computation
     if (state.computed & bit(op)) return false;
-    if (options_.question.freedoms.reordering) return true;
+    if (question_.freedoms.reordering) return true;
     const Work& work = works_[static_cast<size_t>(op)];
     for (size_t other = 0; other < works_.size(); ++other) {
       const bool done = (state.computed & bit(static_cast<int>(other))) != 0;
@@ -314,7 +305,7 @@ class Exhaustive {
   }
   [[nodiscard]] bool over_and_done(Set computed, size_t op) const {  // can never be computed any more
     if (computed & bit(static_cast<int>(op))) return !works_[op].again;
-    if (options_.question.freedoms.reordering) return false;
+    if (question_.freedoms.reordering) return false;
     for (size_t other = 0; other < works_.size(); ++other)
       if (works_[other].position > works_[op].position && (computed & bit(static_cast<int>(other)))) return true;
     return false;
@@ -380,8 +371,8 @@ class Exhaustive {
         if (things_[tensor].ends_in_aux && !(node.state.stored & bit(static_cast<int>(tensor))))
           estimate += things_[tensor].out_weight;
     }
-    if (options_.question.deadline && seconds > *options_.question.deadline * (1 + 1e-9)) return;
-    if (options_.question.energy_limit && estimate > *options_.question.energy_limit * (1 + 1e-9)) return;
+    if (question_.deadline && seconds > *question_.deadline * (1 + 1e-9)) return;
+    if (question_.energy_limit && estimate > *question_.energy_limit * (1 + 1e-9)) return;
     if (!node.last) {
       if (outdone(node, false)) return;
       std::vector<Label>& labels = labels_[node.state];
@@ -547,8 +538,9 @@ class Exhaustive {
   }
 
   const CostGraph& graph_;
-  const ExhaustiveOptions options_;
+  const problem::Question question_;
   const Bytes ram_;
+  const size_t most_states_;
   bool small_ = true;
   std::map<int64_t, int> tensor_of_;
   std::vector<Thing> things_;
@@ -564,9 +556,9 @@ class Exhaustive {
 };
 
 // The value of the cheapest plan (of the relaxation above). Infinity: there is none. Nothing: gave up.
-[[nodiscard]] inline std::optional<double> exhaustive_optimum(const CostGraph& graph, Bytes ram,
-                                                              const ExhaustiveOptions& options = {}) {
-  return Exhaustive(graph, ram, options).run();
+[[nodiscard]] inline std::optional<double> exhaustive_optimum(const CostGraph& graph, const problem::Question& question,
+                                                              size_t most_states = 200'000) {
+  return Exhaustive(graph, question, most_states).run();
 }
 
 }  // namespace pantoum::plan_test

@@ -259,6 +259,7 @@ inline void append_recurrent_cases(std::vector<GradientCase>& cases) {
   gru("gru_cell after gru_cell, its gates as PyTorch has them", {1, 0, 2});
 }
 
+// why: a table, one case or more per operator.
 inline void append_movement_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind : {Kind::k_reduce_sum, Kind::k_reduce_mean}) {

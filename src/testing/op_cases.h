@@ -16,6 +16,7 @@ struct OpCase {
   uint64_t workspace = 0;
 };
 
+// why: a table, one row or more per operator.
 inline std::vector<OpCase> op_cases() {
   using enum ir::Kind;
   using enum ir::DType;

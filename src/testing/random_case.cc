@@ -42,11 +42,12 @@ class Spoiler {
 
   std::string spoil() {
     using Way = std::string (Spoiler::*)();
-    constexpr Way kWays[] = {&Spoiler::drop,    &Spoiler::duplicate,  &Spoiler::swap_near, &Spoiler::swap_far,
-                             &Spoiler::move,    &Spoiler::shift,      &Spoiler::shift,     &Spoiler::workspace,
-                             &Spoiler::choice,  &Spoiler::subject,    &Spoiler::outputs,   &Spoiler::initial,
-                             &Spoiler::staging, &Spoiler::budget,     &Spoiler::deadline,  &Spoiler::prediction,
-                             &Spoiler::bound,   &Spoiler::free_early, &Spoiler::page_late};
+    constexpr Way kWays[] = {&Spoiler::drop,     &Spoiler::duplicate,  &Spoiler::swap_near, &Spoiler::swap_far,
+                             &Spoiler::move,     &Spoiler::shift,      &Spoiler::shift,     &Spoiler::workspace,
+                             &Spoiler::choice,   &Spoiler::subject,    &Spoiler::outputs,   &Spoiler::initial,
+                             &Spoiler::staging,  &Spoiler::budget,     &Spoiler::deadline,  &Spoiler::prediction,
+                             &Spoiler::bound,    &Spoiler::free_early, &Spoiler::page_late, &Spoiler::pin,
+                             &Spoiler::no_budget};
     for (int attempt = 0; attempt < 20; ++attempt) {
       std::string name = (this->*kWays[random_.index(std::size(kWays))])();
       if (!name.empty()) return name;
@@ -185,6 +186,22 @@ class Spoiler {
     }
     return "bound";
   }
+  // A fault of the graph: what is pinned has an op that overwrites it with another tensor than its next.
+  std::string pin() {
+    std::vector<int64_t> sources;
+    for (const problem::Op& op : plan_.graph.ops)
+      for (const problem::Choice& choice : op.choices)
+        for (const auto& [out, in] : choice.overwrites) sources.push_back(op.inputs[static_cast<size_t>(in)]);
+    if (sources.empty()) return {};
+    const int64_t source = sources[random_.index(sources.size())];
+    for (problem::Tensor& tensor : plan_.graph.tensors)
+      if (tensor.id == source) tensor.pinned = true;
+    return "pin";
+  }
+  std::string no_budget() {
+    plan_.question.budget.reset();
+    return "no budget";
+  }
   std::string free_early() { return shift_in_time(Do::kFree, -3, "free early"); }
   std::string page_late() { return shift_in_time(Do::kPageIn, 3, "page late"); }
   std::string shift_in_time(Do what, int64_t most, const char* name) {
@@ -214,7 +231,8 @@ RandomCase random_case(uint64_t seed, const RandomGraphOptions& options) {
   if (random.chance(0.45)) return result;
   result.mutation = Spoiler(result.plan, random).spoil();
   const bool in_the_stream = result.mutation != "budget" && result.mutation != "deadline" &&
-                             result.mutation != "prediction" && result.mutation != "bound";
+                             result.mutation != "prediction" && result.mutation != "bound" &&
+                             result.mutation != "no budget";
   if (in_the_stream && random.chance(0.6)) {  // what still holds is predicted anew, so that its figures are compared
     Plan again = result.plan;
     if (predict(again, random)) result.plan = std::move(again);

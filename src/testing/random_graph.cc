@@ -144,7 +144,8 @@ class Maker {
     for (int64_t pair = random_.between(1, 2); pair > 0; --pair) {
       const int out = choice.writes[random_.index(choice.writes.size())];
       const int in = static_cast<int>(random_.index(op.inputs.size()));
-      if (tensor(op.inputs[static_cast<size_t>(in)]).start != Home::kRom) choice.overwrites.emplace_back(out, in);
+      const Tensor& source = tensor(op.inputs[static_cast<size_t>(in)]);
+      if (source.start != Home::kRom && !source.pinned) choice.overwrites.emplace_back(out, in);
     }
   }
 

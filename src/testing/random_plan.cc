@@ -139,9 +139,11 @@ class Executor {
       int64_t at = -1;
       if (held_.contains(output)) {
         at = held_.at(output).at;
+        page_out_at_random(output);
       } else if (const int64_t source = place_to_take(op, choice, position, taken_over); source >= 0) {
         at = held_.at(source).at;
         taken_over.push_back(source);
+        page_out_at_random(source);
       } else {
         at = free_offset(size, taken, !random_.chance(0.05));
       }
@@ -169,7 +171,6 @@ class Executor {
                         tensor_of_.at(output)->bytes > 0;
       const bool last = position == last_overwrite(choice, position, in) && fits;
       if (!last || locked_.contains(source) || std::count(taken_over.begin(), taken_over.end(), source) > 0) continue;
-      if (paged_out_and_held_.contains(source) && random_.chance(0.7)) continue;
       if (heir ? random_.chance(0.95) : spare(source, op) && random_.chance(0.8)) return source;
     }
     return -1;
@@ -217,13 +218,16 @@ class Executor {
     plan_.instructions.push_back({.what = Do::kPageOut, .subject = tensor, .at = {}});
     stored_.insert(tensor);
     ever_stored_.insert(tensor);
-    paged_out_and_held_.insert(tensor);
+  }
+
+  // Directly before its bytes are written: they are waited for.
+  void page_out_at_random(int64_t tensor) {
+    if (storage_ && random_.chance(0.3 * paging_)) page_out(tensor);
   }
 
   void free(int64_t tensor) {
     plan_.instructions.push_back({.what = Do::kFree, .subject = tensor, .at = {}});
     held_.erase(tensor);
-    paged_out_and_held_.erase(tensor);
   }
 
   bool recoverable(int64_t tensor, int depth) {
@@ -313,7 +317,7 @@ class Executor {
   std::map<int64_t, int64_t> readers_left_;
   std::map<int64_t, Place> held_;
   std::vector<Place> reserved_;
-  std::set<int64_t> stored_, ever_stored_, paged_out_and_held_, computed_, locked_;
+  std::set<int64_t> stored_, ever_stored_, computed_, locked_;
 };
 
 }  // namespace

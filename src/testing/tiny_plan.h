@@ -18,6 +18,7 @@
 #include "artifact/binary_plan.h"
 #include "data/dataset.h"
 #include "pantoum/pantoum.h"
+#include "testing/array_samples.h"
 #include "train/trainer.h"
 #include "weights/safetensors.h"
 
@@ -233,32 +234,7 @@ class TinyPlan {
   }
 };
 
-// Samples in memory.
-class ArraySamples final : public data::SampleFile {
- public:
-  ArraySamples(base::DType dtype, base::Shape shape, std::vector<std::byte> bytes)
-      : dtype_(dtype), shape_(std::move(shape)), bytes_(std::move(bytes)) {}
-  int64_t count() const override { return static_cast<int64_t>(bytes_.size()) / data::sample_bytes(*this); }
-  const base::Shape& sample_shape() const override { return shape_; }
-  base::DType dtype() const override { return dtype_; }
-  Result<void> read(int64_t index, std::span<std::byte> out) const override {
-    if (index < 0 || index >= count()) return fail("E0260", "there is no such sample");
-    std::memcpy(out.data(), bytes_.data() + static_cast<size_t>(index) * out.size(), out.size());
-    return {};
-  }
-
- private:
-  base::DType dtype_;
-  base::Shape shape_;
-  std::vector<std::byte> bytes_;
-};
-
-template <class T>
-std::unique_ptr<data::SampleFile> samples(base::DType dtype, base::Shape shape, const std::vector<T>& values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
-  return std::make_unique<ArraySamples>(dtype, std::move(shape), std::move(bytes));
-}
+using data::samples;
 
 // `count` pseudo-random images of bytes, and labels that follow from their brightest column.
 inline data::Dataset tiny_data(size_t count, uint32_t seed = 1) {
@@ -299,7 +275,7 @@ class TrainFolder : public ::testing::Test {
             }};
   }
 
-  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7, const Preparation& preparation = {},
+  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7, const data::Preparation& preparation = {},
                                    int64_t prefetch = 0) const {
     auto made = Trainer::create(TinyPlan(tiny).encoded(), path("weights"),
                                 {.page_file = folder_,

@@ -3,14 +3,12 @@
 #include <cstring>
 #include <utility>
 
+#include "base/round_up.h"
+
 namespace pantoum::train {
 namespace {
 
 constexpr uint64_t kAlign = 64, kPage = 4096;
-
-uint64_t round_up(uint64_t bytes, uint64_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 class Lock {
  public:
@@ -33,8 +31,8 @@ std::vector<uint64_t> bytes_of(std::span<const data::BatchView> tensors) {
 
 uint64_t queue_bytes(std::span<const uint64_t> tensor_bytes, int64_t depth) {
   uint64_t batch = 0;
-  for (const uint64_t bytes : tensor_bytes) batch += round_up(bytes, kAlign);
-  return round_up(batch * static_cast<uint64_t>(depth), kPage);
+  for (const uint64_t bytes : tensor_bytes) batch += base::round_up(bytes, kAlign);
+  return base::round_up(batch * static_cast<uint64_t>(depth), kPage);
 }
 
 BatchQueue::BatchQueue(std::vector<data::BatchView> tensors, int64_t depth)
@@ -66,7 +64,7 @@ Result<void> BatchQueue::map() {
   for (uint64_t batch = 0; batch < depth_; ++batch) {
     for (data::BatchView tensor : tensors_) {
       tensor.data = std::span(next, tensor.data.size());
-      next += round_up(tensor.data.size(), kAlign);
+      next += base::round_up(tensor.data.size(), kAlign);
       slots_.push_back(tensor);
     }
   }

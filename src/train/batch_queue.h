@@ -49,7 +49,7 @@ class BatchQueue {
   std::vector<data::BatchView> tensors_, slots_;  // slots_: depth times the tensors
   uint64_t depth_, bytes_;
   host::Arena memory_;
-  host::WarmThread thread_;
+  host::PrefaultedThread thread_;
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t changed_ = PTHREAD_COND_INITIALIZER;

@@ -1,3 +1,5 @@
+// A checkpoint is a safetensors file: tensors by name, and the progress of the run as metadata. check_tensors()
+// comes before load_tensors(), so that a file that does not fit changes nothing.
 #include "train/checkpoint.h"
 
 #include <fmt/format.h>
@@ -111,10 +113,10 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
        {"seed", std::to_string(progress.seed)},
        {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
        {"schedule", to_text(progress.schedule)},
-       {"best", fmt::format("{}", progress.standing.best)},
-       {"best_step", std::to_string(progress.standing.best_step)},
-       {"judged_step", std::to_string(progress.standing.judged_step)},
-       {"stale", std::to_string(progress.standing.stale)},
+       {"best", fmt::format("{}", progress.best_so_far.best)},
+       {"best_step", std::to_string(progress.best_so_far.best_step)},
+       {"judged_step", std::to_string(progress.best_so_far.judged_step)},
+       {"stale", std::to_string(progress.best_so_far.stale)},
        {"plan_hash", progress.plan_hash},
        {"batch", std::to_string(progress.batch)},
        {"micro_batches", std::to_string(progress.micro_batches)},
@@ -138,10 +140,10 @@ Result<Progress> read_progress(const weights::SafetensorFile& file) {
   if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
     PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
   }
-  Standing standing;  // of a run that judges nothing, or an older one's: none
-  if (parse(file, "best", standing.best) && parse(file, "best_step", standing.best_step) &&
-      parse(file, "judged_step", standing.judged_step) && parse(file, "stale", standing.stale))
-    progress.standing = standing;
+  BestSoFar best_so_far;  // of a run that judges nothing, or an older one's: none
+  if (parse(file, "best", best_so_far.best) && parse(file, "best_step", best_so_far.best_step) &&
+      parse(file, "judged_step", best_so_far.judged_step) && parse(file, "stale", best_so_far.stale))
+    progress.best_so_far = best_so_far;
   return progress;
 }
 

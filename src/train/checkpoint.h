@@ -19,7 +19,7 @@ struct Progress {
   uint64_t step = 0, seed = 0;
   double lr = 0;
   Schedule schedule;
-  Standing standing;
+  BestSoFar best_so_far;
   std::string plan_hash;
   int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
   int64_t samples =

@@ -124,7 +124,7 @@ class Run {
                     .epoch = epoch,
                     .mean_loss = mean_loss,
                     .evaluation = options_.evaluate_every_epoch ? summary_.evaluation : std::nullopt,
-                    .best = options_.judge.judges() && trainer_.standing().best_step == trainer_.steps_done(),
+                    .best = options_.judge.judges() && trainer_.best_so_far().best_step == trainer_.steps_done(),
                     .seconds = seconds_since(start_)});
     return {};
   }
@@ -141,30 +141,30 @@ class Run {
   // The epoch that just ended, once.
   Result<void> judge() {
     const uint64_t step = trainer_.steps_done();
-    Standing standing = trainer_.standing();
-    if (!options_.judge.judges() || standing.judged_step == step) return {};
+    BestSoFar best_so_far = trainer_.best_so_far();
+    if (!options_.judge.judges() || best_so_far.judged_step == step) return {};
     if (options_.judge.by_accuracy && !summary_.evaluation->has_accuracy)
       return fail("E0262", "the model has no accuracy to judge the epochs by", {}, "judge by the loss");
     const double value = options_.judge.by_accuracy ? summary_.evaluation->accuracy : summary_.evaluation->loss;
-    const bool better = options_.judge.by_accuracy ? value > standing.best : value < standing.best;
-    standing.judged_step = step;
-    ++standing.stale;
-    if (better || standing.best_step == 0) standing = {.best = value, .best_step = step, .judged_step = step};
-    trainer_.set_standing(standing);
-    return standing.best_step == step && !options_.judge.best.empty() ? trainer_.save(options_.judge.best)
-                                                                      : Result<void>{};
+    const bool better = options_.judge.by_accuracy ? value > best_so_far.best : value < best_so_far.best;
+    best_so_far.judged_step = step;
+    ++best_so_far.stale;
+    if (better || best_so_far.best_step == 0) best_so_far = {.best = value, .best_step = step, .judged_step = step};
+    trainer_.set_best_so_far(best_so_far);
+    return best_so_far.best_step == step && !options_.judge.best.empty() ? trainer_.save(options_.judge.best)
+                                                                         : Result<void>{};
   }
 
   // A checkpoint written by the last step of an epoch does not know the evaluation that followed.
   Result<void> catch_up() {
     if (!options_.judge.judges() || trainer_.steps_done() == 0 || trainer_.steps_done() % per_epoch_ != 0) return {};
-    if (trainer_.standing().judged_step == trainer_.steps_done()) return {};
+    if (trainer_.best_so_far().judged_step == trainer_.steps_done()) return {};
     PANTOUM_TRY(evaluate());
     return judge();
   }
 
   bool patience_is_over() {
-    summary_.stopped_early = options_.judge.patience > 0 && trainer_.standing().stale >= options_.judge.patience;
+    summary_.stopped_early = options_.judge.patience > 0 && trainer_.best_so_far().stale >= options_.judge.patience;
     return summary_.stopped_early;
   }
 

@@ -164,7 +164,7 @@ TEST_F(RunTraining, KeepsTheBestAndEndsWhenNothingBecomesBetter) {
     EXPECT_TRUE(summary->stopped_early);
     EXPECT_EQ(summary->steps, 4 * 7U) << "the first epoch and three that are not better";
     EXPECT_EQ(weights::open_safetensors(path("best"))->metadata.at("step"), "7");
-    EXPECT_EQ(trained->standing().stale, 3U);
+    EXPECT_EQ(trained->best_so_far().stale, 3U);
   }
 }
 
@@ -179,7 +179,7 @@ TEST_F(RunTraining, KeepsEveryEpochThatIsBetter) {
                               if (better) least = event.evaluation->loss, best = event.step;
                             }}));
   EXPECT_EQ(weights::open_safetensors(path("best"))->metadata.at("step"), std::to_string(best));
-  EXPECT_EQ(trained->standing().best, least);
+  EXPECT_EQ(trained->best_so_far().best, least);
 }
 
 TEST_F(RunTraining, NeedsATestSetToJudgeBy) {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
 #include "weights/safetensors.h"

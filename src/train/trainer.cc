@@ -134,8 +134,8 @@ class PlanTrainer final : public Trainer {
   uint64_t seed() const override { return progress_.seed; }
   void set_lr(double lr) override { progress_.lr = lr; }
   void set_total_steps(uint64_t steps) override { total_steps_ = steps; }
-  Standing standing() const override { return progress_.standing; }
-  void set_standing(const Standing& standing) override { progress_.standing = standing; }
+  BestSoFar best_so_far() const override { return progress_.best_so_far; }
+  void set_best_so_far(const BestSoFar& best_so_far) override { progress_.best_so_far = best_so_far; }
 
   Usage usage() const override {
     const pt_counters counters = engine_->counters();

@@ -65,7 +65,7 @@ struct Evaluation {
 
 // How the evaluations of a run compare: kept in checkpoints, so that a resumed run judges as one that was not
 // interrupted.
-struct Standing {
+struct BestSoFar {
   double best = 0;           // of the measure that is watched
   uint64_t best_step = 0;    // after which it was reached; 0: nothing was judged yet
   uint64_t judged_step = 0;  // the last evaluation's
@@ -121,7 +121,7 @@ class Trainer {
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
   // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data) = 0;
-  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, standing, plan_hash, batch,
+  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale, plan_hash, batch,
   // samples, epoch, position.
   // Atomic; memory: the header and 64 KiB. E0901, E0903.
   [[nodiscard]] virtual Result<void> save(const std::string& path) = 0;
@@ -135,8 +135,8 @@ class Trainer {
   virtual void set_lr(double lr) = 0;
   // Of the whole training: what schedules and shares of it refer to. 0: not known.
   virtual void set_total_steps(uint64_t steps) = 0;
-  [[nodiscard]] virtual Standing standing() const = 0;
-  virtual void set_standing(const Standing& standing) = 0;
+  [[nodiscard]] virtual BestSoFar best_so_far() const = 0;
+  virtual void set_best_so_far(const BestSoFar& best_so_far) = 0;
 };
 
 }  // namespace pantoum::train

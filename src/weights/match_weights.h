@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include "base/tensor_type.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::weights {

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 
+#include "testing/temporary_folder.h"
+
 namespace pantoum::weights {
 namespace {
 
@@ -84,8 +86,8 @@ TEST(MatchWeights, TellsWhatIsMissingAndRefusesWhatDoesNotFit) {
 }
 
 TEST(ReadTransposed, ExchangesRowsAndColumns) {
-  char path[] = "/tmp/pantoum-XXXXXX";
-  ::close(::mkstemp(path));
+  const TemporaryFolder folder;
+  const std::string path = folder.file("weights");
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
   ASSERT_TRUE(write_safetensors(path,
                                 {{"w",
@@ -99,7 +101,6 @@ TEST(ReadTransposed, ExchangesRowsAndColumns) {
                                 {}));
   const auto file = open_safetensors(path);
   const auto turned = read_transposed(*file, *file->find("w"));
-  ::unlink(path);
   ASSERT_TRUE(turned);
   const std::vector<float> expected{1, 4, 2, 5, 3, 6};
   EXPECT_TRUE(std::ranges::equal(*turned, std::as_bytes(std::span(expected))));

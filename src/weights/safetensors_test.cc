@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "testing/temporary_folder.h"
 
 namespace pantoum::weights {
 namespace {
@@ -35,14 +36,8 @@ std::string all_text(const Error& error) {
 
 class Folder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "pantoum-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-  std::string folder_;
+  std::string path(const std::string& name) const { return folder_.file(name); }
+  TemporaryFolder folder_;
 };
 
 SafetensorSource source_of(std::string name, base::DType dtype, std::vector<int64_t> shape,
@@ -267,7 +262,7 @@ TEST_F(Folder, AFolderThatIsNotThereIsAWriteFailure) {
   ASSERT_FALSE(written);
   EXPECT_EQ(written.error().code, "E0901");
   EXPECT_EQ(open_safetensors(path("no/w")).error().code, "E0201");
-  EXPECT_EQ(open_safetensors(folder_).error().code, "E0201");
+  EXPECT_EQ(open_safetensors(folder_.path().string()).error().code, "E0201");
 }
 
 }  // namespace

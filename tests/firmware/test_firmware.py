@@ -162,7 +162,14 @@ class Firmware(Projects):
         self.refuse(3, "E0291", "emit", parts, "--target", "posix", *words)
         with open(plan) as file:
             text = json.load(file)
-        del text["x-command"]
+        self.assertEqual(text["x-model"]["batch"], 2)
+        text["x-model"]["bach"] = 2
+        with open(self.path("bach.json"), "w") as file:
+            json.dump(text, file)
+        refused = self.refuse(3, "E0230", "emit", self.path("bach.json"), "--target", "posix", *words)
+        self.assertIn("x-model", refused.stderr)
+        del text["x-model"]
+        text["x-command"] = ["small.onnx", "--batch", "2"]  # of a release that kept the words
         with open(self.path("bare.json"), "w") as file:
             json.dump(text, file)
         self.refuse(3, "E0293", "emit", self.path("bare.json"), "--target", "posix", *words)

@@ -22,9 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (bound && !(*bound >= 0)) std::abort();
   }
   if (plan->certificate) (void)pantoum::check::check_certificate(plan->graph, *plan->certificate);
-  const std::string text = pantoum::base::json_text(pantoum::artifact::to_json(*plan));
+  const std::string text = pantoum::base::json_text(pantoum::problem::to_json(*plan));
   const auto again = pantoum::problem::parse_plan(text, "again");
-  if (!again || pantoum::base::json_text(pantoum::artifact::to_json(*again)) != text) std::abort();
+  if (!again || pantoum::base::json_text(pantoum::problem::to_json(*again)) != text) std::abort();
   if (pantoum::check::replay(again->graph, *again).has_value() != found.has_value()) std::abort();
   return 0;
 }

@@ -11,6 +11,7 @@
 #include "autodiff/autodiff.h"
 #include "import/onnx.h"
 #include "testing/evaluate.h"
+#include "testing/temporary_folder.h"
 #include "values/generator.h"
 
 namespace pantoum {
@@ -42,13 +43,11 @@ std::vector<std::byte> contents(const Json& spec, uint32_t stream) {
 // The model file beside the weights that the generator makes, in a folder of their own.
 class Network {
  public:
-  Network(const std::string& name, const std::string& file)
-      : folder_(fs::temp_directory_path() / ("pantoum-" + file + "-" + std::to_string(::getpid()))) {
+  Network(const std::string& name, const std::string& file) {
     const fs::path source = fs::path(PANTOUM_SOURCE_DIR) / "tests" / "networks";
     expected_ = Json::parse(std::ifstream(source / (name + ".json")));
-    fs::create_directories(folder_);
-    fs::copy_file(source / file, folder_ / "model.onnx", fs::copy_options::overwrite_existing);
-    std::ofstream weights(folder_ / "weights.bin", std::ios::binary);
+    fs::copy_file(source / file, folder_.path() / "model.onnx", fs::copy_options::overwrite_existing);
+    std::ofstream weights(folder_.path() / "weights.bin", std::ios::binary);
     for (const Json& tensor : expected_["weights"]) {  // name, stream, offset, count, scale, shift
       const std::vector<float> made = values::uniform(tensor[1], tensor[3], tensor[4], tensor[5]);
       weights.seekp(tensor[2].get<std::streamoff>());
@@ -57,12 +56,11 @@ class Network {
   }
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
-  ~Network() { fs::remove_all(folder_); }
 
   [[nodiscard]] const Json& expected() const { return expected_; }
 
   [[nodiscard]] ir::Graph training() const {
-    const auto imported = import::load_onnx((folder_ / "model.onnx").string());
+    const auto imported = import::load_onnx((folder_.path() / "model.onnx").string());
     EXPECT_TRUE(imported) << to_text(imported.error());
     const autodiff::Loss loss = expected_["loss"] == "mse" ? autodiff::Loss::kMse : autodiff::Loss::kCrossEntropy;
     const autodiff::Sgd sgd{.momentum = expected_["momentum"]};
@@ -80,7 +78,7 @@ class Network {
   }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_;
   Json expected_;
 };
 

@@ -14,6 +14,7 @@
 #include "autodiff/autodiff.h"
 #include "import/onnx.h"
 #include "testing/evaluate.h"
+#include "testing/temporary_folder.h"
 #include "values/generator.h"
 
 namespace pantoum {
@@ -28,23 +29,20 @@ using values::words;
 // The model file beside the weights that the generator makes, in a folder of their own.
 class Network {
  public:
-  explicit Network(const std::string& name)
-      : folder_(fs::temp_directory_path() / ("pantoum-values-" + name + "-" + std::to_string(::getpid()))) {
+  explicit Network(const std::string& name) {
     const fs::path source = fs::path(PANTOUM_SOURCE_DIR) / "tests" / "values";
     expected_ = Json::parse(std::ifstream(source / (name + ".json")));
-    fs::create_directories(folder_);
-    fs::copy_file(source / (name + ".onnx"), folder_ / "model.onnx", fs::copy_options::overwrite_existing);
-    std::fstream weights(folder_ / "weights.bin", std::ios::out | std::ios::binary);
+    fs::copy_file(source / (name + ".onnx"), folder_.path() / "model.onnx", fs::copy_options::overwrite_existing);
+    std::fstream weights(folder_.path() / "weights.bin", std::ios::out | std::ios::binary);
     for (const Json& tensor : expected_["tensors"]) {
       const std::vector<float> values = uniform(tensor["stream"], tensor["count"], tensor["scale"], tensor["shift"]);
       weights.seekp(tensor["offset"].get<std::streamoff>());
       weights.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
     }
   }
-  ~Network() { fs::remove_all(folder_); }
 
   [[nodiscard]] const Json& expected() const { return expected_; }
-  [[nodiscard]] std::string path() const { return (folder_ / "model.onnx").string(); }
+  [[nodiscard]] std::string path() const { return (folder_.path() / "model.onnx").string(); }
 
   // `count` classes, and uniform numbers in [-1, 1), of a stream.
   [[nodiscard]] static std::vector<std::byte> classes(uint32_t stream, size_t count, uint32_t classes) {
@@ -59,7 +57,7 @@ class Network {
   }
 
  private:
-  fs::path folder_;
+  TemporaryFolder folder_;
   Json expected_;
 };
 

@@ -7,8 +7,8 @@
 enum { WHOLE = PT_BLOCK_BYTES };
 
 static pt_status in_range(const pt_block_pager* pager, uint64_t at, size_t bytes) {
-  const uint64_t room = (uint64_t)pager->count * WHOLE;
-  return at <= room && bytes <= room - at ? PT_OK : PT_E_FULL;
+  const uint64_t capacity = (uint64_t)pager->count * WHOLE;
+  return at <= capacity && bytes <= capacity - at ? PT_OK : PT_E_FULL;
 }
 
 uint32_t pt_block_sum(const uint8_t* block) {

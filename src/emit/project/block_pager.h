@@ -14,7 +14,7 @@ typedef struct pt_block_pager {
   uint8_t* staging;       /* PT_BLOCK_BYTES, aligned to 4; the caller's, as `blocks` is */
   uint32_t first, count;  /* the blocks that the plan's storage lies in */
   uint32_t* sums;         /* pt_block_sum of each of them, 0: not written yet; NULL: blocks are not checked */
-  uint64_t bytes_written; /* whole blocks, since it was opened: the wear */
+  uint64_t bytes_written; /* whole blocks, since it was opened: they take flash endurance */
 } pt_block_pager;
 
 /* The CRC-32 of a block, which 0 is none of. */

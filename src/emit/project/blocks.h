@@ -10,7 +10,7 @@ enum { PT_BLOCK_BYTES = 512 };
 
 /* Filled in by a driver, which keeps what `context` points to; calls are synchronous, one at a time. `data` is the
  * caller's, count * 512 bytes, of any alignment. After an error the contents of the blocks asked for are unknown.
- *   PT_E_FULL  blocks beyond the end were asked for, or the storage has no room; nothing was transferred
+ *   PT_E_FULL  blocks beyond the end were asked for, or the storage has no space; nothing was transferred
  *   PT_E_IO    the device did not answer, refused, or gave damaged data */
 typedef struct pt_blocks {
   void* context;

@@ -10,9 +10,9 @@ enum {
   AT_MAGIC = 0,
   AT_CRC = 4, /* of all behind it */
   AT_PLAN = 8,
-  AT_SEQUENCE = 12, /* 1, 2, ...: record n lies in block n % 2, and its state in the room of that number */
+  AT_SEQUENCE = 12, /* 1, 2, ...: record n lies in block n % 2, and its state in the area of that number */
   AT_STEP = 16,
-  AT_ROOM = 24, /* CRC-32 of what lies in the room, where blocks are checked */
+  AT_AREA = 24, /* CRC-32 of what lies in the area, where blocks are checked */
   AT_ROLES = 28,
   MOST_TENSORS = (WHOLE - AT_ROLES) * 8
 };
@@ -58,16 +58,16 @@ static size_t sum_bytes(const pt_plan* plan) {
   return pt_plan_blocks(plan) * sizeof(uint32_t);
 }
 
-static uint32_t room_blocks(const pt_plan* plan, int checked) {
+static uint32_t area_blocks(const pt_plan* plan, int checked) {
   return state_blocks(plan) + (checked ? (uint32_t)((sum_bytes(plan) + WHOLE - 1) / WHOLE) : 0);
 }
 
 uint32_t pt_journal_blocks(const pt_plan* plan, int checked) {
-  return PT_RECORD_BLOCKS + pt_plan_blocks(plan) + 2 * room_blocks(plan, checked);
+  return PT_RECORD_BLOCKS + pt_plan_blocks(plan) + 2 * area_blocks(plan, checked);
 }
 
 uint64_t pt_commit_bytes(const pt_plan* plan, int checked) {
-  return (uint64_t)(room_blocks(plan, checked) + 1) * WHOLE;
+  return (uint64_t)(area_blocks(plan, checked) + 1) * WHOLE;
 }
 
 pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* session, const pt_plan* plan,
@@ -80,7 +80,7 @@ pt_status pt_journal_open(pt_journal* journal, pt_blocks* blocks, pt_session* se
   journal->sums = sums;
   journal->buffer = buffer;
   journal->state_at = PT_RECORD_BLOCKS + pt_plan_blocks(plan);
-  journal->state_size = room_blocks(plan, sums != NULL);
+  journal->state_size = area_blocks(plan, sums != NULL);
   journal->every_step = (uint8_t)pt_commits_every_step(plan);
   journal->sequence = 0;
   journal->bytes_written = 0;
@@ -111,7 +111,7 @@ static pt_status newest_record(const pt_journal* journal) {
   return sequence == 0 ? PT_E_STATE : read_record(journal, sequence % PT_RECORD_BLOCKS, &whole);
 }
 
-/* Of the plan, and of whether blocks are checked: their rooms differ. */
+/* Of the plan, and of whether blocks are checked: their areas differ. */
 static uint32_t identity(const pt_journal* journal) {
   const uint32_t crc = pt_load_u32(journal->plan->bytes + PT_AT_CRC);
   return journal->sums != NULL ? ~crc : crc;
@@ -139,7 +139,7 @@ static pt_status move_bytes(pt_journal* journal, uint8_t* data, size_t bytes, ui
 }
 
 /* `crc`: of all that was moved; 0 where blocks are not checked. */
-static pt_status move_room(pt_journal* journal, uint32_t sequence, int writes, uint32_t* crc) {
+static pt_status move_area(pt_journal* journal, uint32_t sequence, int writes, uint32_t* crc) {
   const pt_plan* plan = journal->plan;
   uint32_t tensor, block = journal->state_at + sequence % PT_RECORD_BLOCKS * journal->state_size;
   pt_status status = PT_OK;
@@ -162,17 +162,17 @@ static pt_status move_room(pt_journal* journal, uint32_t sequence, int writes, u
 
 pt_status pt_journal_resume(pt_journal* journal, uint64_t* step) {
   const size_t bits = (journal->plan->tensor_count + 7) / 8;
-  uint32_t sequence, room, crc;
+  uint32_t sequence, area, crc;
   uint64_t found;
   pt_status status = newest_record(journal);
   if (status != PT_OK) return status;
   if (pt_load_u32(journal->buffer + AT_PLAN) != identity(journal)) return PT_E_VERSION;
   sequence = pt_load_u32(journal->buffer + AT_SEQUENCE);
-  room = pt_load_u32(journal->buffer + AT_ROOM);
+  area = pt_load_u32(journal->buffer + AT_AREA);
   found = pt_load_u64(journal->buffer + AT_STEP);
   status = pt_session_set_roles(journal->session, journal->buffer + AT_ROLES, bits);
-  if (status == PT_OK) status = move_room(journal, sequence, 0, &crc);
-  if (status == PT_OK && crc != room) status = PT_E_IO;
+  if (status == PT_OK) status = move_area(journal, sequence, 0, &crc);
+  if (status == PT_OK && crc != area) status = PT_E_IO;
   if (status != PT_OK) return status;
   journal->sequence = sequence;
   *step = found;
@@ -183,8 +183,8 @@ pt_status pt_journal_commit(pt_journal* journal, uint64_t step) {
   const pt_blocks* blocks = journal->blocks;
   const uint32_t sequence = journal->sequence + 1;
   uint8_t* record = journal->buffer;
-  uint32_t room;
-  pt_status status = move_room(journal, sequence, 1, &room);
+  uint32_t area;
+  pt_status status = move_area(journal, sequence, 1, &area);
   if (status == PT_OK) status = blocks->sync(blocks->context);
   if (status != PT_OK) return status;
   memset(record, 0, WHOLE);
@@ -193,7 +193,7 @@ pt_status pt_journal_commit(pt_journal* journal, uint64_t step) {
   store_u32(record + AT_SEQUENCE, sequence);
   store_u32(record + AT_STEP, (uint32_t)step);
   store_u32(record + AT_STEP + 4, (uint32_t)(step >> 32));
-  store_u32(record + AT_ROOM, room);
+  store_u32(record + AT_AREA, area);
   status = pt_session_get_roles(journal->session, record + AT_ROLES, (journal->plan->tensor_count + 7) / 8);
   if (status != PT_OK) return status;
   store_u32(record + AT_CRC, pt_crc32(record + AT_PLAN, WHOLE - AT_PLAN));

@@ -3,13 +3,13 @@
  *
  *   block 0, 1        the records
  *   blocks 2 ..       the plan's storage; a pair that lives there has two slots, whose roles a step exchanges
- *   then, twice       room for the state that lives in RAM: each record names the one that belongs to it
+ *   then, twice       area for the state that lives in RAM: each record names the one that belongs to it
  *   then              features, where the model keeps some (feature_store.h)
  *
  * Where blocks are checked, the checksums of the plan's storage are state in RAM, too, and the record has that of the
- * room: a block is what the record's step left there, or it is found out when it is read.
+ * area: a block is what the record's step left there, or it is found out when it is read.
  *
- * A step writes neither the slots nor the room that the newest record names, so that whatever moment power is lost at,
+ * A step writes neither the slots nor the area that the newest record names, so that whatever moment power is lost at,
  * that record's step is whole. */
 #ifndef PANTOUM_PROJECT_COMMIT_H
 #define PANTOUM_PROJECT_COMMIT_H
@@ -29,8 +29,8 @@ typedef struct pt_journal {
   const pt_plan* plan;
   uint32_t* sums;      /* the pager's; NULL: blocks are not checked */
   uint8_t* buffer;     /* one block, aligned to 4; the caller's, as the rest is */
-  uint32_t state_at;   /* the first block of the rooms for RAM's state */
-  uint32_t state_size; /* blocks of one room */
+  uint32_t state_at;   /* the first block of the areas for RAM's state */
+  uint32_t state_size; /* blocks of one area */
   uint32_t sequence;   /* of the newest record; 0: none */
   uint8_t every_step;  /* pt_commits_every_step */
   uint64_t bytes_written;

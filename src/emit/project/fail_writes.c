@@ -1,3 +1,4 @@
+/* A storage in front of another: it passes on everything but the writes from the chosen one on. */
 #include "fail_writes.h"
 
 static pt_status read_blocks(void* context, uint32_t block, void* data, uint32_t count) {

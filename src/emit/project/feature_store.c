@@ -56,7 +56,7 @@ static pt_status write_record(pt_features* features, const record* made) {
 }
 
 /* Room for the samples of the key. */
-static pt_status make_room(pt_features* features, const pt_feature_key* key) {
+static pt_status make_space(pt_features* features, const pt_feature_key* key) {
   const uint32_t rows = row_blocks(features->list, features->list_count, key->count);
   features->key.count = 0;
   features->pager.count = rows;
@@ -66,7 +66,7 @@ static pt_status make_room(pt_features* features, const pt_feature_key* key) {
 pt_status pt_features_find(pt_features* features, const pt_feature_key* key) {
   const pt_blocks* blocks = features->pager.blocks;
   record found;
-  pt_status status = make_room(features, key);
+  pt_status status = make_space(features, key);
   if (status == PT_OK) status = blocks->read(blocks->context, features->record, features->buffer, 1);
   if (status != PT_OK) return status;
   memcpy(&found, features->buffer, sizeof found);
@@ -78,7 +78,7 @@ pt_status pt_features_find(pt_features* features, const pt_feature_key* key) {
 
 pt_status pt_features_begin(pt_features* features, const pt_feature_key* key) {
   static const record none;
-  pt_status status = make_room(features, key);
+  pt_status status = make_space(features, key);
   if (status == PT_OK) status = write_record(features, &none);
   features->key = *key;
   return status;

@@ -38,7 +38,7 @@ typedef struct pt_features {
 uint32_t pt_feature_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples);
 void pt_features_open(pt_features* features, pt_blocks* blocks, uint32_t first_block, const pt_feature* list,
                       uint32_t list_count, uint8_t* buffer);
-/* PT_E_STATE: what is kept is not whole, or another key's. PT_E_FULL: the storage has no room for so many samples. */
+/* PT_E_STATE: what is kept is not whole, or another key's. PT_E_FULL: the storage has no space for so many samples. */
 pt_status pt_features_find(pt_features* features, const pt_feature_key* key);
 /* Forgets what is kept; then rows are put, the samples in order; then it is kept under the key. */
 pt_status pt_features_begin(pt_features* features, const pt_feature_key* key);

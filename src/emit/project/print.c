@@ -114,6 +114,6 @@ void print_usage(const pt_trainer* trainer) {
   print_wide(trainer->pager.bytes_written + trainer->journal.bytes_written + trainer->features.pager.bytes_written +
              trainer->features.record_bytes);
   print_text("\nworn ");
-  print_wide(trainer->worn);
+  print_wide(trainer->training_written);
   print_text("\n");
 }

@@ -1,3 +1,4 @@
+/* Blocks in RAM: a read or write copies, sync does nothing. */
 #include "ram_disk.h"
 
 #include <string.h>

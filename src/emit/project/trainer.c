@@ -17,12 +17,12 @@ static pt_status clear(pt_trainer* trainer, uint32_t tensor, uint32_t bytes) {
   return status;
 }
 
-static pt_status write_first_contents(pt_trainer* trainer) {
+static pt_status write_initial_values(pt_trainer* trainer) {
   const pt_model* model = trainer->model;
   uint32_t content;
   pt_status status = PT_OK;
   for (content = 0; content < model->content_count && status == PT_OK; ++content) {
-    const pt_first_contents* first = &model->contents[content];
+    const pt_initial_value* first = &model->contents[content];
     status = first->data == NULL ? clear(trainer, first->tensor, first->bytes)
                                  : pt_session_write(trainer->session, first->tensor, 0, first->data, first->bytes,
                                                     trainer->journal.buffer, PT_BLOCK_BYTES);
@@ -30,7 +30,7 @@ static pt_status write_first_contents(pt_trainer* trainer) {
   return status;
 }
 
-/* Where the program leaves room for it; between runs that of a step, which touches nothing that lives between steps. */
+/* Where the program leaves space for it; between runs that of a step, which touches nothing that lives between steps. */
 static void place_staging(pt_trainer* trainer, int32_t program) {
   if (trainer->plan.staging_bytes != 0)
     trainer->pager.staging = trainer->arena + pt_plan_staging(&trainer->plan, (uint32_t)program);
@@ -54,13 +54,13 @@ static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
 
 static pt_status go_on(pt_trainer* trainer, const pt_memory* memory) {
   pt_status status;
-  if (trainer->blocks == NULL) return write_first_contents(trainer);
+  if (trainer->blocks == NULL) return write_initial_values(trainer);
   status = pt_journal_open(&trainer->journal, trainer->blocks, trainer->session, &trainer->plan, memory->sums,
                            memory->buffer);
   if (status == PT_OK) status = pt_journal_resume(&trainer->journal, &trainer->step);
   trainer->committed = trainer->step;
   if (status != PT_E_STATE) return status;
-  status = write_first_contents(trainer);
+  status = write_initial_values(trainer);
   return status == PT_OK ? pt_journal_commit(&trainer->journal, 0) : status;
 }
 
@@ -217,7 +217,7 @@ pt_status pt_trainer_step(pt_trainer* trainer, const pt_samples* samples, float*
   status = run(trainer, trainer->model->train, PT_READ_BY_STEP, samples, first);
   if (status != PT_OK) return status;
   ++trainer->step;
-  trainer->worn += bytes_written(trainer) - before;
+  trainer->training_written += bytes_written(trainer) - before;
   take_result(trainer, trainer->model->loss, loss, 1);
   return trainer->blocks != NULL && trainer->journal.every_step ? pt_trainer_commit(trainer) : PT_OK;
 }
@@ -228,7 +228,7 @@ pt_status pt_trainer_commit(pt_trainer* trainer) {
   if (trainer->blocks == NULL) return PT_E_STATE;
   if (trainer->committed == trainer->step) return PT_OK;
   status = pt_journal_commit(&trainer->journal, trainer->step);
-  trainer->worn += bytes_written(trainer) - before;
+  trainer->training_written += bytes_written(trainer) - before;
   if (status == PT_OK) trainer->committed = trainer->step;
   return status;
 }

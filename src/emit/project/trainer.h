@@ -12,11 +12,11 @@
 extern "C" {
 #endif
 
-/* First contents of a tensor that lives in RAM or storage between steps. NULL: zeros. */
-typedef struct pt_first_contents {
+/* Initial value of a tensor that lives in RAM or storage between steps. NULL: zeros. */
+typedef struct pt_initial_value {
   uint32_t tensor, bytes;
   const uint8_t* data;
-} pt_first_contents;
+} pt_initial_value;
 
 enum { PT_READ_BY_STEP = 1, PT_READ_BY_EVAL = 2, PT_READ_BY_BACKBONE = 4 };
 
@@ -31,7 +31,7 @@ typedef struct pt_model {
   uint32_t plan_bytes;
   const pt_kernel_table* kernels;
   const uint8_t* rom; /* what kernels read in place; NULL: nothing */
-  const pt_first_contents* contents;
+  const pt_initial_value* contents;
   const pt_batch_tensor* rows; /* inputs, then targets */
   uint32_t content_count, row_count, batch;
   int32_t train, eval;            /* programs; eval: -1 if there is none */
@@ -43,7 +43,7 @@ typedef struct pt_model {
   const pt_feature* features; /* that `backbone` makes, and a step reads in place of inputs */
   uint32_t feature_count;     /* 0: none are kept */
   int32_t backbone;           /* a program; -1 if there is none */
-  uint32_t weights;           /* a checksum of the first contents */
+  uint32_t weights;           /* a checksum of the initial values */
 } pt_model;
 
 /* Writes row `sample` of the model's rows[which] to `data`. What it refuses ends the step with that status. `identity`
@@ -63,10 +63,10 @@ typedef struct pt_trainer {
   pt_block_pager pager;
   pt_journal journal;
   pt_features features;
-  uint64_t step;      /* complete ones */
-  uint64_t committed; /* of them, those that outlive a loss of power */
-  uint64_t worn;  /* bytes that steps and commits have written to storage since it was opened: the wear of training */
-  uint64_t steps; /* of the whole training, which a schedule asks for; set after pt_trainer_open */
+  uint64_t step;             /* complete ones */
+  uint64_t committed;        /* of them, those that outlive a loss of power */
+  uint64_t training_written; /* bytes that steps and commits have written to storage since it was opened */
+  uint64_t steps;            /* of the whole training, which a schedule asks for; set after pt_trainer_open */
 } pt_trainer;
 
 /* What pt_trainer_open works on. `arena`: the plan's arena_bytes; `session`: as pt_session_bytes says; both aligned to
@@ -83,7 +83,7 @@ typedef struct pt_memory {
  * pt_plan_open, pt_session_open and the storage. */
 pt_status pt_trainer_open(pt_trainer* trainer, const pt_model* model, const pt_memory* memory, pt_blocks* blocks);
 /* Runs the backbone once for each sample and keeps what it gives, unless storage has it from an earlier run; nothing
- * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no room for so many samples. */
+ * where the model has none. What a loss of power interrupts is begun again. PT_E_FULL: no space for so many samples. */
 pt_status pt_trainer_keep_features(pt_trainer* trainer, const pt_samples* samples);
 /* One step on the next `batch` samples, in turn. PT_E_ARGUMENT: a schedule, and `steps` is 0. PT_E_STATE: a model
  * with features, and these samples' are not kept. After a failure the trainer is to be opened again: the storage is as

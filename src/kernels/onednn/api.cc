@@ -75,7 +75,7 @@ typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&
 #endif
 
 template <class Primitive>
-Made made(const typename Primitive::primitive_desc& descriptor) {
+PrimitiveHandle handle_of(const typename Primitive::primitive_desc& descriptor) {
   return {.primitive = Primitive(descriptor),
           .scratch = descriptor.scratchpad_desc(),
           .workspace = {},
@@ -94,6 +94,13 @@ dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, d
   const Desc free(dims, kFloat, Tag::any);
   return descriptor<dnnl::convolution_forward>(prop_kind::forward_training, algorithm, shape.x, free, shape.y,
                                                shape.strides, shape.dilations, shape.before, shape.after);
+}
+
+template <class Primitive>
+typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, ConvAlgorithm algorithm) {
+  const auto kind = algorithm_of(algorithm);
+  return descriptor_after<Primitive>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y, shape.strides,
+                                     shape.dilations, shape.before, shape.after);
 }
 
 dnnl::normalization_flags norm_flags() {
@@ -181,7 +188,7 @@ void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream&
 #endif
 }
 
-Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm) {
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm) {
   const auto kind = algorithm_of(algorithm);
   const auto chosen =
       bias == Desc()
@@ -189,61 +196,55 @@ Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorit
                                                   shape.strides, shape.dilations, shape.before, shape.after)
           : descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, bias, shape.y,
                                                   shape.strides, shape.dilations, shape.before, shape.after);
-  Made result = made<dnnl::convolution_forward>(chosen);
+  PrimitiveHandle result = handle_of<dnnl::convolution_forward>(chosen);
   result.weights = chosen.weights_desc();
   return result;
 }
 
-Made convolution_data(const ConvShape& shape, ConvAlgorithm algorithm) {
-  const auto kind = algorithm_of(algorithm);
-  const auto chosen =
-      descriptor_after<dnnl::convolution_backward_data>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y,
-                                                        shape.strides, shape.dilations, shape.before, shape.after);
-  Made result = made<dnnl::convolution_backward_data>(chosen);
+PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm) {
+  const auto chosen = convolution_backward<dnnl::convolution_backward_data>(shape, algorithm);
+  PrimitiveHandle result = handle_of<dnnl::convolution_backward_data>(chosen);
   result.weights = chosen.weights_desc();
   return result;
 }
 
-Made convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm) {
-  const auto kind = algorithm_of(algorithm);
-  const auto chosen =
-      descriptor_after<dnnl::convolution_backward_weights>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y,
-                                                           shape.strides, shape.dilations, shape.before, shape.after);
-  Made result = made<dnnl::convolution_backward_weights>(chosen);
+PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm) {
+  const auto chosen = convolution_backward<dnnl::convolution_backward_weights>(shape, algorithm);
+  PrimitiveHandle result = handle_of<dnnl::convolution_backward_weights>(chosen);
   result.weights = chosen.diff_weights_desc();
   return result;
 }
 
-Made batch_norm(const Desc& x, float epsilon, bool statistics_given) {
-  return made<dnnl::batch_normalization_forward>(norm_forward(x, epsilon, statistics_given));
+PrimitiveHandle batch_norm(const Desc& x, float epsilon, bool statistics_given) {
+  return handle_of<dnnl::batch_normalization_forward>(norm_forward(x, epsilon, statistics_given));
 }
 
-Made batch_norm_grad(const Desc& x, float epsilon) {
+PrimitiveHandle batch_norm_grad(const Desc& x, float epsilon) {
 #if DNNL_VERSION_MAJOR >= 3
-  return made<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
+  return handle_of<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
       norm_forward(x, epsilon, false), prop_kind::backward, x, x, x, epsilon, norm_flags()));
 #else
-  return made<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
+  return handle_of<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
       norm_forward(x, epsilon, false), prop_kind::backward, x, x, epsilon, norm_flags()));
 #endif
 }
 
-Made pool(const PoolShape& shape, bool with_workspace) {
+PrimitiveHandle pool(const PoolShape& shape, bool with_workspace) {
   const auto chosen = pool_forward(shape, with_workspace);
-  Made result = made<PoolingForward>(chosen);
+  PrimitiveHandle result = handle_of<PoolingForward>(chosen);
   if (with_workspace) result.workspace = chosen.workspace_desc();
   return result;
 }
 
-Made pool_grad(const PoolShape& shape) {
-  return made<PoolingBackward>(descriptor_after<PoolingBackward>(pool_forward(shape, true), shape.algorithm, shape.x,
-                                                                 shape.y, shape.strides, shape.kernel, shape.dilations,
-                                                                 shape.before, shape.after));
+PrimitiveHandle pool_grad(const PoolShape& shape) {
+  return handle_of<PoolingBackward>(descriptor_after<PoolingBackward>(pool_forward(shape, true), shape.algorithm,
+                                                                      shape.x, shape.y, shape.strides, shape.kernel,
+                                                                      shape.dilations, shape.before, shape.after));
 }
 
-Made matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y) {
-  if (bias == Desc()) return made<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, y));
-  return made<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, bias, y));
+PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y) {
+  if (bias == Desc()) return handle_of<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, y));
+  return handle_of<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, bias, y));
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -254,56 +255,58 @@ dnnl::softmax_forward::primitive_desc softmax_of(const Desc& x, int axis, bool l
 }
 }  // namespace
 
-Made softmax(const Desc& x, int axis, bool logarithm) {
-  return made<dnnl::softmax_forward>(softmax_of(x, axis, logarithm));
+PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm) {
+  return handle_of<dnnl::softmax_forward>(softmax_of(x, axis, logarithm));
 }
 
-Made softmax_grad(const Desc& x, int axis, bool logarithm) {
+PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm) {
   const auto kind = logarithm ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-  return made<dnnl::softmax_backward>(
+  return handle_of<dnnl::softmax_backward>(
       descriptor_after<dnnl::softmax_backward>(softmax_of(x, axis, logarithm), kind, x, x, x, axis));
 }
 
-Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
-  return made<dnnl::eltwise_forward>(
+PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  return handle_of<dnnl::eltwise_forward>(
       descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, x, alpha, beta));
 }
 
-Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
   const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, x, alpha, beta);
-  return made<dnnl::eltwise_backward>(
+  return handle_of<dnnl::eltwise_backward>(
       descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, x, alpha, beta));
 }
 #else
-Made softmax(const Desc& x, int axis, bool logarithm) {
+PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm) {
   if (logarithm)
-    return made<dnnl::logsoftmax_forward>(descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis));
-  return made<dnnl::softmax_forward>(descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis));
+    return handle_of<dnnl::logsoftmax_forward>(
+        descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis));
+  return handle_of<dnnl::softmax_forward>(descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis));
 }
 
-Made softmax_grad(const Desc& x, int axis, bool logarithm) {
+PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm) {
   if (logarithm) {
     const auto forward = descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis);
-    return made<dnnl::logsoftmax_backward>(descriptor_after<dnnl::logsoftmax_backward>(forward, x, x, axis));
+    return handle_of<dnnl::logsoftmax_backward>(descriptor_after<dnnl::logsoftmax_backward>(forward, x, x, axis));
   }
   const auto forward = descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis);
-  return made<dnnl::softmax_backward>(descriptor_after<dnnl::softmax_backward>(forward, x, x, axis));
+  return handle_of<dnnl::softmax_backward>(descriptor_after<dnnl::softmax_backward>(forward, x, x, axis));
 }
 
-Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
-  return made<dnnl::eltwise_forward>(
+PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+  return handle_of<dnnl::eltwise_forward>(
       descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, alpha, beta));
 }
 
-Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
+PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
   const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, alpha, beta);
-  return made<dnnl::eltwise_backward>(descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, alpha, beta));
+  return handle_of<dnnl::eltwise_backward>(
+      descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, alpha, beta));
 }
 #endif
 
-Made reorder(const Desc& from, const Desc& to) {
+PrimitiveHandle reorder(const Desc& from, const Desc& to) {
   const dnnl::reorder::primitive_desc chosen(engine(), from, engine(), to, attributes());
-  return made<dnnl::reorder>(chosen);
+  return handle_of<dnnl::reorder>(chosen);
 }
 
 }  // namespace pantoum::onednn

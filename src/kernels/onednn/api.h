@@ -32,7 +32,7 @@ void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 
 // ---- primitives: each throws dnnl::error where oneDNN has no implementation ----
 
-struct Made {  // a primitive, and what it asks for
+struct PrimitiveHandle {  // a primitive, and what it asks for
   dnnl::primitive primitive;
   Desc scratch;
   Desc workspace;             // of max pooling
@@ -45,26 +45,26 @@ struct ConvShape {
   Dims strides, dilations, before, after;  // dilations as oneDNN counts them: 0 is dense
 };
 enum class ConvAlgorithm { kDirect, kWinograd };
-[[nodiscard]] Made convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm);
-[[nodiscard]] Made convolution_data(const ConvShape& shape, ConvAlgorithm algorithm);
-[[nodiscard]] Made convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm);
+[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm);
+[[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm);
+[[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm);
 
-[[nodiscard]] Made batch_norm(const Desc& x, float epsilon, bool statistics_given);
-[[nodiscard]] Made batch_norm_grad(const Desc& x, float epsilon);
+[[nodiscard]] PrimitiveHandle batch_norm(const Desc& x, float epsilon, bool statistics_given);
+[[nodiscard]] PrimitiveHandle batch_norm_grad(const Desc& x, float epsilon);
 
 struct PoolShape {
   Desc x, y;
   Dims kernel, strides, dilations, before, after;
   dnnl::algorithm algorithm;
 };
-[[nodiscard]] Made pool(const PoolShape& shape, bool with_workspace);
-[[nodiscard]] Made pool_grad(const PoolShape& shape);
+[[nodiscard]] PrimitiveHandle pool(const PoolShape& shape, bool with_workspace);
+[[nodiscard]] PrimitiveHandle pool_grad(const PoolShape& shape);
 
-[[nodiscard]] Made matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y);
-[[nodiscard]] Made softmax(const Desc& x, int axis, bool logarithm);
-[[nodiscard]] Made softmax_grad(const Desc& x, int axis, bool logarithm);
-[[nodiscard]] Made eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
-[[nodiscard]] Made eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
-[[nodiscard]] Made reorder(const Desc& from, const Desc& to);
+[[nodiscard]] PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y);
+[[nodiscard]] PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);
+[[nodiscard]] PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm);
+[[nodiscard]] PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+[[nodiscard]] PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);
+[[nodiscard]] PrimitiveHandle reorder(const Desc& from, const Desc& to);
 
 }  // namespace pantoum::onednn

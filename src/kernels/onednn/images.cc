@@ -52,6 +52,21 @@ dnnl::algorithm average(const pt_call& call) {
                                                    : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
+// Y of X, scale and bias, by the statistics that outputs take or, where they are `given`, that inputs hold.
+bool add_batch_norm(uint16_t op, const pt_call& call, bool given, Prepared& prepared) {
+  pt_arranged arranged[PT_MAX_OPERANDS];
+  if (!arrange(op, call, arranged)) return false;
+  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
+  const int y_at = given ? 5 : 3, mean_at = given ? 3 : 4;
+  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), given), {{DNNL_ARG_SRC, x, {0}},
+                                                                         {DNNL_ARG_SCALE, channels, {1}},
+                                                                         {DNNL_ARG_SHIFT, channels, {2}},
+                                                                         {DNNL_ARG_DST, x, {y_at}},
+                                                                         {DNNL_ARG_MEAN, channels, {mean_at}},
+                                                                         {DNNL_ARG_VARIANCE, channels, {mean_at + 1}}});
+  return true;
+}
+
 }  // namespace
 
 bool make_reorder(const pt_call& call, Prepared& prepared) {
@@ -67,16 +82,7 @@ bool make_reorder(const pt_call& call, Prepared& prepared) {
 }
 
 bool make_batch_norm(const pt_call& call, Prepared& prepared) {
-  pt_arranged arranged[PT_MAX_OPERANDS];
-  if (!arrange(PT_OP_batch_norm_nchwc, call, arranged)) return false;
-  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
-  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), false), {{DNNL_ARG_SRC, x, {0}},
-                                                                         {DNNL_ARG_SCALE, channels, {1}},
-                                                                         {DNNL_ARG_SHIFT, channels, {2}},
-                                                                         {DNNL_ARG_DST, x, {3}},
-                                                                         {DNNL_ARG_MEAN, channels, {4}},
-                                                                         {DNNL_ARG_VARIANCE, channels, {5}}});
-  return true;
+  return add_batch_norm(PT_OP_batch_norm_nchwc, call, false, prepared);
 }
 
 bool make_batch_norm_grad(const pt_call& call, Prepared& prepared) {
@@ -93,16 +99,7 @@ bool make_batch_norm_grad(const pt_call& call, Prepared& prepared) {
 }
 
 bool make_batch_norm_eval(const pt_call& call, Prepared& prepared) {
-  pt_arranged arranged[PT_MAX_OPERANDS];
-  if (!arrange(PT_OP_batch_norm_eval_nchwc, call, arranged)) return false;
-  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
-  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), true), {{DNNL_ARG_SRC, x, {0}},
-                                                                        {DNNL_ARG_SCALE, channels, {1}},
-                                                                        {DNNL_ARG_SHIFT, channels, {2}},
-                                                                        {DNNL_ARG_MEAN, channels, {3}},
-                                                                        {DNNL_ARG_VARIANCE, channels, {4}},
-                                                                        {DNNL_ARG_DST, x, {5}}});
-  return true;
+  return add_batch_norm(PT_OP_batch_norm_eval_nchwc, call, true, prepared);
 }
 
 bool make_max_pool(const pt_call& call, Prepared& prepared) {
@@ -118,7 +115,7 @@ bool make_max_pool_grad(const pt_call& call, Prepared& prepared) {
   pt_arranged arranged[3];
   if (!arrange(PT_OP_max_pool_grad_nchwc, call, arranged)) return false;
   const PoolShape shape = pool_shape(arranged[1], arranged[0], call.ints, dnnl::algorithm::pooling_max);
-  const Made forward = pool(shape, true);
+  const PrimitiveHandle forward = pool(shape, true);
   const Place y{Place::kWorkspace, prepared.reserve(shape.y)},
       noted{Place::kWorkspace, prepared.reserve(forward.workspace)};
   prepared.add(
@@ -161,7 +158,7 @@ bool make_max_pool_taps(const pt_call& call, Prepared& prepared) {
   const pt_tensor& y = call.outputs[0];
   const std::optional<PoolShape> shape = taps_shape(call, call.inputs[0], y);
   if (!shape) return false;
-  const Made forward = pool(*shape, true);
+  const PrimitiveHandle forward = pool(*shape, true);
   if (forward.workspace.get_size() != bytes_of(y)) return false;
   const Place values{Place::kWorkspace, prepared.reserve(shape->y)};
   prepared.add(
@@ -173,7 +170,7 @@ bool make_max_pool_taps(const pt_call& call, Prepared& prepared) {
 bool make_max_pool_grad_taps(const pt_call& call, Prepared& prepared) {
   const std::optional<PoolShape> shape = taps_shape(call, call.outputs[0], call.inputs[0]);
   if (!shape) return false;
-  const Made forward = pool(*shape, true);
+  const PrimitiveHandle forward = pool(*shape, true);
   if (forward.workspace.get_size() != bytes_of(call.inputs[1])) return false;
   prepared.add(pool_grad(*shape), {{DNNL_ARG_DIFF_DST, shape->y, {0}},
                                    {DNNL_ARG_WORKSPACE, forward.workspace, {1}},

@@ -94,7 +94,7 @@ std::unique_ptr<Prepared> make(uint16_t op, const pt_call& call, Maker maker) {
 
 }  // namespace
 
-Stage::Stage(const Made& made, std::vector<Argument> arguments) : primitive_(made.primitive) {
+Stage::Stage(const PrimitiveHandle& made, std::vector<Argument> arguments) : primitive_(made.primitive) {
   for (const Argument& argument : arguments) {
     places_.push_back(argument.place);
     memories_.push_back(dnnl::memory(argument.desc, engine(), DNNL_MEMORY_NONE));
@@ -117,7 +117,7 @@ size_t Prepared::reserve(const Desc& desc) {
   return at;
 }
 
-void Prepared::add(const Made& made, std::vector<Argument> arguments) {
+void Prepared::add(const PrimitiveHandle& made, std::vector<Argument> arguments) {
   if (made.scratch.get_size() > 0)
     arguments.push_back({DNNL_ARG_SCRATCHPAD, made.scratch, {Place::kWorkspace, reserve(made.scratch)}});
   stages_.emplace_back(made, std::move(arguments));

@@ -26,7 +26,7 @@ struct Argument {
 // One primitive and its bindings. The workspace of a call is shared by its stages; `scratch` is taken there too.
 class Stage {
  public:
-  Stage(const Made& made, std::vector<Argument> arguments);
+  Stage(const PrimitiveHandle& made, std::vector<Argument> arguments);
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
@@ -41,7 +41,7 @@ class Prepared {
  public:
   // Reserves bytes of the call's workspace; returns their offset.
   size_t reserve(const Desc& desc);
-  void add(const Made& made, std::vector<Argument> arguments);
+  void add(const PrimitiveHandle& made, std::vector<Argument> arguments);
   [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
   [[nodiscard]] int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }  // that its primitives are made for and run with

@@ -61,10 +61,9 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
-  conv c = describe(call);
-  const conv_shape* s = &c.s;
-  const size_t taps = s->kernel_h * s->kernel_w, k = s->channels * taps, positions = s->out_height * s->out_width;
+static pt_shifted shifted_of(const conv* c) {
+  const conv_shape* s = &c->s;
+  const size_t taps = s->kernel_h * s->kernel_w, k = s->channels * taps;
   const pt_shifted shifted = {s->samples * s->groups,
                               s->groups,
                               s->outputs,
@@ -80,23 +79,25 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
                               s->pad_top,
                               s->pad_left,
                               0,
-                              c.w,
-                              c.x,
-                              c.bias,
-                              c.y,
+                              c->w,
+                              c->x,
+                              c->bias,
+                              c->y,
                               s->outputs * k,
                               k,
                               taps,
                               NULL};
-  if (s->stride_h == 1 && s->stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
-    PT_NAME(pt_shifted_run)(&shifted, call->pool);
-    return PT_OK;
-  }
+  return shifted;
+}
+
+static pt_product product_of(const conv* c) {
+  const conv_shape* s = &c->s;
+  const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
   const pt_product product = {s->samples * s->groups,
                               s->outputs,
                               positions,
                               k,
-                              &c,
+                              c,
                               a_of,
                               k,
                               a_offsets,
@@ -106,6 +107,17 @@ pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
                               bias_of,
                               1,
                               NULL};
+  return product;
+}
+
+pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
+  const conv c = describe(call);
+  const pt_shifted shifted = shifted_of(&c);
+  if (c.s.stride_h == 1 && c.s.stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
+    PT_NAME(pt_shifted_run)(&shifted, call->pool);
+    return PT_OK;
+  }
+  const pt_product product = product_of(&c);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
 }

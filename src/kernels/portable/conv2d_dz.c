@@ -1,3 +1,4 @@
+/* conv2d_dz, blocked and reference: conv2d_dx, with the activation's gradient taken on each row that it finishes. */
 #include "kernels/portable/conv2d_dx.h"
 #include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/products.h"

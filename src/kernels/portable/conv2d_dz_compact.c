@@ -1,3 +1,5 @@
+/* conv2d_dz with a scratch of a few rows. conv2d_through.h says what conv2d_dz computes, compact.h how the compact
+ * kernels bound their scratch. */
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/products.h"

@@ -9,6 +9,7 @@ typedef struct through {
   pt_status (*gradient)(const pt_call* call);
 } through;
 
+/* why: one row per operator, as in product_update.c: kernels of different operators. */
 static pt_status (*gradient_of(int64_t op))(const pt_call*) {
   switch (op) {
     case PT_OP_relu_grad:

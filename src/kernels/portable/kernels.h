@@ -4,6 +4,7 @@
 
 #include "kernels/portable/real.h"
 
+/* why: a list of prototypes, as in products.h. */
 pt_status PT_NAME(pt_add)(const pt_call* call);
 pt_status PT_NAME(pt_sub)(const pt_call* call);
 pt_status PT_NAME(pt_mul)(const pt_call* call);

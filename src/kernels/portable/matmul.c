@@ -1,3 +1,4 @@
+/* matmul: the blocked product of gemm.h on packed panels of b, and the reference. Both sum over k in ascending order. */
 #include <string.h>
 
 #include "kernels/portable/gemm.h"

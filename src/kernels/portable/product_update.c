@@ -14,6 +14,7 @@ typedef struct update {
   const int64_t* flag;
 } update;
 
+/* why: one row per operator, as in conv2d_through.c: kernels of different operators. */
 static pt_status (*rule_of(int64_t op))(const pt_call*) {
   switch (op) {
     case PT_OP_sgd:

@@ -14,6 +14,7 @@
 
 #include "kernels/portable/real.h"
 
+/* why: a list of prototypes, as in kernels.h. */
 pt_status PT_NAME(pt_matmul_reference)(const pt_call* call);
 pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_matmul_compact)(const pt_call* call);

@@ -1,3 +1,4 @@
+/* The table of the portable kernels, one row per (op, dtype, algorithm) of kernel_rows.h. Compiled once per real type. */
 #include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/products.h"

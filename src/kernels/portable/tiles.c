@@ -1,3 +1,5 @@
+/* The register tiles of the blocked product, one instance of gemm_tile.h per (rows, columns, instruction set), and the
+ * choice among them at run time. All give the same bits. */
 #include "kernels/portable/tiles.h"
 
 #if defined(__GNUC__)

@@ -3,11 +3,18 @@
 
 #include <span>
 
-#include "plan/simulate/plan_options.h"
+#include "pantoum/result.h"
+
+namespace pantoum::problem {
+struct CostGraph;
+struct Plan;
+}  // namespace pantoum::problem
 
 namespace pantoum::plan {
 
+struct PlanOptions;
 using problem::CostGraph;
+using problem::Plan;
 
 struct Baseline {
   const char* name;    // as `pantoum plan --planner NAME` takes it

@@ -9,7 +9,7 @@
 // moved ahead where that shortens the step and RAM allows it, in the place of the feedback. Energy plays no part.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 

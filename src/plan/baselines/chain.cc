@@ -5,62 +5,63 @@
 #include <algorithm>
 
 #include "plan/baselines/forward_backward_boundary.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
 
-Result<void> add_forward(const Question& question, int32_t op, std::vector<int32_t>& state_of, Chain& chain) {
-  const OpModel& model = question.model.ops[static_cast<size_t>(op)];
+Result<void> add_forward(const Task& task, OpIndex op, Indexed<TensorIndex, int32_t>& state_of, Chain& chain) {
+  const OpModel& model = task.model.ops[op];
   if (!model.recomputable)
-    return does_not_apply(question, fmt::format("op {} of the forward chain may run once only", model.id));
+    return does_not_apply(task, fmt::format("op {} of the forward chain may run once only", model.id));
   bool linked = chain.forward.empty();
-  for (const int32_t tensor : question.kernel(op).reads) {
-    const int32_t state = state_of[static_cast<size_t>(tensor)];
+  for (const TensorIndex tensor : task.kernel(op).reads) {
+    const int32_t state = state_of[tensor];
     if (state < 0) continue;
     if (state != chain.length() - 1)
-      return does_not_apply(question, fmt::format("the forward part is no chain: op {} reads what was made before its "
-                                                  "predecessor",
-                                                  model.id));
+      return does_not_apply(task, fmt::format("the forward part is no chain: op {} reads what was made before its "
+                                              "predecessor",
+                                              model.id));
     linked = true;
   }
   if (!linked)
-    return does_not_apply(question,
+    return does_not_apply(task,
                           fmt::format("the forward part is no chain: op {} does not read its predecessor", model.id));
-  for (const int32_t tensor : question.kernel(op).writes) state_of[static_cast<size_t>(tensor)] = chain.length();
+  for (const TensorIndex tensor : task.kernel(op).writes) state_of[tensor] = chain.length();
   chain.forward.push_back(op);
   return {};
 }
 
-Result<void> add_backward(const Question& question, int32_t op, const std::vector<int32_t>& state_of, Chain& chain,
+Result<void> add_backward(const Task& task, OpIndex op, const Indexed<TensorIndex, int32_t>& state_of, Chain& chain,
                           int32_t& step) {
   int32_t least = chain.length(), most = -1;
-  for (const int32_t tensor : question.kernel(op).reads) {
-    const int32_t state = state_of[static_cast<size_t>(tensor)];
+  for (const TensorIndex tensor : task.kernel(op).reads) {
+    const int32_t state = state_of[tensor];
     if (state >= 0) least = std::min(least, state), most = std::max(most, state);
   }
   if (most >= 0) step = std::min(step, least + 1);
   if (most > step)
-    return does_not_apply(question, fmt::format("the backward part does not run the forward chain back: op {} reads "
-                                                "state {} after state {}",
-                                                question.model.ops[static_cast<size_t>(op)].id, most, step - 1));
-  chain.steps[static_cast<size_t>(step)].push_back(op);
+    return does_not_apply(task, fmt::format("the backward part does not run the forward chain back: op {} reads "
+                                            "state {} after state {}",
+                                            task.model.ops[op].id, most, step - 1));
+  chain.steps[step].push_back(op);
   return {};
 }
 
 }  // namespace
 
-Result<Chain> find_chain(const Question& question) {
-  const int32_t turn = find_turn(question);
-  if (turn == 0) return does_not_apply(question, "no tensor waits for a later op: there is nothing to plan");
+Result<Chain> find_chain(const Task& task) {
+  const Stage boundary = find_forward_backward_boundary(task);
+  if (boundary == 0) return does_not_apply(task, "no tensor waits for a later op: there is nothing to plan");
   Chain chain;
-  std::vector<int32_t> state_of(question.model.tensors.size(), -1);
-  const std::vector<int32_t> ops = needed_in_order(question);
-  for (const int32_t op : ops)
-    if (op < turn) PANTOUM_TRY(add_forward(question, op, state_of, chain));
+  Indexed<TensorIndex, int32_t> state_of(task.model.tensors.size(), -1);
+  const std::vector<OpIndex> ops = needed_in_order(task);
+  for (const OpIndex op : ops)
+    if (task.model.ops[op].stage <= boundary) PANTOUM_TRY(add_forward(task, op, state_of, chain));
   chain.steps.resize(chain.forward.size() + 1);
   int32_t step = chain.length();
-  for (const int32_t op : ops)
-    if (op >= turn) PANTOUM_TRY(add_backward(question, op, state_of, chain, step));
+  for (const OpIndex op : ops)
+    if (task.model.ops[op].stage > boundary) PANTOUM_TRY(add_backward(task, op, state_of, chain, step));
   return chain;
 }
 

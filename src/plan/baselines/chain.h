@@ -4,21 +4,24 @@
 //   backward  step n, step n-1, ..., step 0     step i: the ops that read states i-1 and i, or neither
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
-#include "plan/baselines/schedule.h"
-#include "plan/baselines/task.h"
+#include "pantoum/result.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
 
+struct Task;
+
 struct Chain {
-  std::vector<int32_t> forward;             // ops
-  std::vector<std::vector<int32_t>> steps;  // n + 1 of them: the backward ops of step i, in order
+  Indexed<int32_t, OpIndex> forward;             // by state
+  Indexed<int32_t, std::vector<OpIndex>> steps;  // n + 1 of them: the backward ops of step i, in order
   [[nodiscard]] int32_t length() const { return static_cast<int32_t>(forward.size()); }
 };
 
 // E0304 where an op of the forward part reads more than its predecessor (and what is there at the start), may run once
 // only, or where the backward part goes back and forth.
-[[nodiscard]] Result<Chain> find_chain(const Question& question);
+[[nodiscard]] Result<Chain> find_chain(const Task& task);
 
 }  // namespace pantoum::plan::baseline

@@ -1,10 +1,10 @@
 // Checkmate (Jain, Jain, Nrusimha, Gholami, Abbeel, Keutzer, Stoica, Gonzalez, MLSys 2020).
 //
-// The frontier-advancing program of stage_program.h without paging; minimises the cost of the computes (joules or
+// The frontier-advancing program of checkmate_milp.h without paging; minimises the cost of the computes (joules or
 // seconds, as the objective is; the paper: seconds). It never pages, and its memory row counts no workspace.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 

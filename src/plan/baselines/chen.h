@@ -1,17 +1,22 @@
 // Training Deep Nets with Sublinear Memory Cost (Chen, Xu, Zhang, Guestrin, arXiv:1604.06174, 2016).
 //
-//   forward    [a b c] d [e f g] h [i j k]      d, h kept; the segments between them dropped after their last
-//   backward                                     forward use, and computed again, each whole, when its first is asked
-//   for
+//   forward    [a b c] d [e f g] h [i j k]      d, h retained; the parts between them dropped after their last
+//   backward                                    forward use, and recomputed, each whole, when its first is asked for
 //
 // On graphs that are no chains, as Checkmate's authors ran it: checkpoints are chosen among the articulation points of
-// the forward graph, the ops that every path crosses. Forward is what comes ahead of the turn (turn.h). Backward
-// tensors are kept until their last use. Updates, homes and transfers that the graph demands are the simulator's.
+// the forward graph, the ops that every path crosses. Forward is what comes ahead of the forward-backward boundary.
+// Backward tensors are retained until their last use. Updates, homes and transfers that the graph demands are the
+// simulator's.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include <vector>
+
+#include "plan/baselines/baseline.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {
+
+struct Task;
 
 // sqrt(n): every ceil(sqrt(k))-th of the k articulation points is a checkpoint. The budget plays no part: E0302 where
 // the one plan does not fit.
@@ -21,7 +26,7 @@ namespace pantoum::plan::baseline {
 // that fit the cheapest is taken.
 [[nodiscard]] Result<Plan> chen_greedy(const CostGraph& graph, const PlanOptions& options);
 
-// The ops ahead of stage `turn` that every path of the forward graph crosses, ascending.
-[[nodiscard]] std::vector<int32_t> articulation_points(const Question& question, int32_t turn);
+// The ops ahead of stage `boundary` that every path of the forward graph crosses, ascending.
+[[nodiscard]] std::vector<OpIndex> articulation_points(const Task& task, Stage boundary);
 
 }  // namespace pantoum::plan::baseline

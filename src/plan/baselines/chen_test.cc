@@ -4,21 +4,23 @@
 
 #include "check/replay.h"
 #include "plan/baselines/forward_backward_boundary.h"
+#include "plan/baselines/task.h"
 #include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {
 namespace {
 
-TEST(Turn, IsBehindTheLoss) {
+TEST(ForwardBackwardBoundary, IsBehindTheLoss) {
   const problem::CostGraph chain = sample_chain(6);
   const PlanOptions options{.question = {.budget = 1 << 20}};
-  EXPECT_EQ(find_turn(ask(chain, options, "test").value()), 7);  // six layers and the loss
+  EXPECT_EQ(find_forward_backward_boundary(ask(chain, options, "test").value()), 7);  // six layers and the loss
 }
 
 TEST(ArticulationPoints, AreWhatEveryPathCrosses) {
   const problem::CostGraph graph = sample_residual(2);  // in | conv add | conv add
   const PlanOptions options{.question = {.budget = 1 << 20}};
-  EXPECT_EQ(articulation_points(ask(graph, options, "test").value(), 5), (std::vector<int32_t>{0, 2, 4}));
+  EXPECT_EQ(articulation_points(ask(graph, options, "test").value(), 5),
+            (std::vector<OpIndex>{OpIndex(0), OpIndex(2), OpIndex(4)}));
 }
 
 TEST(ChenSqrt, ComputesNoOpMoreThanTwice) {

@@ -6,17 +6,14 @@
 
 #include "plan/baselines/forward_backward_boundary.h"
 #include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 class Cache {
  public:
-  Cache(const Question& question, Bytes ram) : question_(question), model_(question.model), ram_(ram) {
+  Cache(const Task& task, Bytes budget) : task_(task), model_(task.model), budget_(budget) {
     const size_t count = model_.tensors.size();
     in_ram_.assign(count, 0);
     known_.assign(count, 0);
@@ -25,189 +22,187 @@ class Cache {
     uses_.assign(count, 0);
     used_s_.assign(count, 0);
     readers_.resize(count);
-    load_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
-    for (size_t tensor = 0; tensor < count; ++tensor)
+    live_bytes_ = (model_.staging + model_.align - 1) / model_.align * model_.align;
+    for (const TensorIndex tensor : model_.tensors.indices())
       if (model_.tensors[tensor].start == problem::Home::kRam)
-        in_ram_[tensor] = 1, load_ += model_.tensors[tensor].size;
+        in_ram_[tensor] = 1, live_bytes_ += model_.tensors[tensor].size;
   }
 
   Result<std::vector<Action>> run() {
-    const std::vector<int32_t> ops = needed_in_order(question_);
-    for (const int32_t op : ops)
-      for (const int32_t tensor : question_.kernel(op).reads) ++uses_[z(tensor)], readers_[z(tensor)].push_back(op);
-    for (const int32_t op : ops) {
-      if (question_.out_of_time()) return no_schedule(question_, "its time limit is over");
+    const std::vector<OpIndex> ops = needed_in_order(task_);
+    for (const OpIndex op : ops)
+      for (const TensorIndex tensor : task_.kernel(op).reads) ++uses_[tensor], readers_[tensor].push_back(op);
+    for (const OpIndex op : ops) {
+      if (task_.out_of_time()) return no_schedule(task_, "its time limit is over");
       PANTOUM_TRY(compute(op, 0));
-      for (const int32_t tensor : question_.kernel(op).reads) {
-        --uses_[z(tensor)];
+      for (const TensorIndex tensor : task_.kernel(op).reads) {
+        --uses_[tensor];
         forget_if_done(tensor);
       }
-      for (const int32_t tensor : question_.kernel(op).writes) forget_if_done(tensor);
+      for (const TensorIndex tensor : task_.kernel(op).writes) forget_if_done(tensor);
     }
     return std::move(actions_);
   }
 
  private:
-  [[nodiscard]] const TensorModel& tensor(int32_t index) const { return model_.tensors[z(index)]; }
-  [[nodiscard]] double seconds(int32_t index) const {
-    return tensor(index).producer < 0 ? tensor(index).in_s : question_.kernel(tensor(index).producer).seconds;
+  [[nodiscard]] const TensorModel& tensor(TensorIndex index) const { return model_.tensors[index]; }
+  [[nodiscard]] double seconds(TensorIndex index) const {
+    return !tensor(index).producer.exists() ? tensor(index).in_s : task_.kernel(tensor(index).producer).seconds;
   }
 
-  Result<void> compute(int32_t op, int depth) {
-    const ChoiceModel& how = question_.kernel(op);
+  Result<void> compute(OpIndex op, int depth) {
+    const ChoiceModel& how = task_.kernel(op);
     if (depth > kMostDepth || actions_.size() > 200 * model_.ops.size() + 10000)
-      return no_schedule(question_, "it thrashes: recomputations evict one another");
-    for (const int32_t read : how.reads) ++locks_[z(read)];
-    for (const int32_t read : how.reads)
-      if (!in_ram_[z(read)]) PANTOUM_TRY(fetch(read, depth));
+      return no_schedule(task_, "it thrashes: recomputations evict one another");
+    for (const TensorIndex read : how.reads) ++locks_[read];
+    for (const TensorIndex read : how.reads)
+      if (!in_ram_[read]) PANTOUM_TRY(fetch(read, depth));
     Bytes fresh = 0;
-    for (const int32_t write : how.writes) {
-      ++locks_[z(write)];
-      if (!in_ram_[z(write)]) fresh += tensor(write).size;
+    for (const TensorIndex write : how.writes) {
+      ++locks_[write];
+      if (!in_ram_[write]) fresh += tensor(write).size;
     }
     for (size_t write = 0; write < how.writes.size(); ++write)
-      if (!in_ram_[z(how.writes[write])] && gives_its_bytes(how.over[write]))
+      if (!in_ram_[how.writes[write]] && gives_its_bytes(how.over[write]))
         fresh -= tensor(how.writes[write]).size, lose(how.over[write]);
-    PANTOUM_TRY(make_room(fresh + how.workspace, op));
-    actions_.push_back({Do::kCompute, op});
+    PANTOUM_TRY(evict_for(fresh + how.workspace, op));
+    actions_.push_back(computing(op));
     now_s_ += how.seconds;
-    load_ += fresh;
-    for (const int32_t write : how.writes) {
-      in_ram_[z(write)] = known_[z(write)] = 1;
-      used_s_[z(write)] = now_s_;
-      --locks_[z(write)];
+    live_bytes_ += fresh;
+    for (const TensorIndex write : how.writes) {
+      in_ram_[write] = known_[write] = 1;
+      used_s_[write] = now_s_;
+      --locks_[write];
     }
-    for (const int32_t read : how.reads) {
-      --locks_[z(read)];
-      used_s_[z(read)] = now_s_;
+    for (const TensorIndex read : how.reads) {
+      --locks_[read];
+      used_s_[read] = now_s_;
     }
     return {};
   }
 
-  // A source that the op reads as the last: an updated parameter. It cannot be had again.
-  [[nodiscard]] bool gives_its_bytes(int32_t source) const {
-    return source >= 0 && in_ram_[z(source)] && tensor(source).start == problem::Home::kRam && uses_[z(source)] == 1 &&
-           locks_[z(source)] == 1 && !tensor(source).ends_in_ram;
+  // A source that the op reads as the last: an updated parameter. It cannot be rematerialized.
+  [[nodiscard]] bool gives_its_bytes(TensorIndex source) const {
+    return source.exists() && in_ram_[source] && tensor(source).start == problem::Home::kRam && uses_[source] == 1 &&
+           locks_[source] == 1 && !tensor(source).ends_in_ram;
   }
-  void lose(int32_t source) { in_ram_[z(source)] = 0, lost_[z(source)] = 1; }
+  void lose(TensorIndex source) { in_ram_[source] = 0, lost_[source] = 1; }
 
-  Result<void> fetch(int32_t index, int depth) {
-    if (tensor(index).producer < 0 && tensor(index).start != problem::Home::kAux)
-      return no_schedule(question_, fmt::format("a recomputation needs tensor {} after its update", tensor(index).id));
+  Result<void> fetch(TensorIndex index, int depth) {
+    if (!tensor(index).producer.exists() && tensor(index).start != problem::Home::kAux)
+      return no_schedule(task_, fmt::format("a recomputation needs tensor {} after its update", tensor(index).id));
     if (tensor(index).start == problem::Home::kAux) {
-      PANTOUM_TRY(make_room(tensor(index).size, -1));
-      actions_.push_back({Do::kPageIn, index});
+      PANTOUM_TRY(evict_for(tensor(index).size, {}));
+      actions_.push_back(moving(Do::kPageIn, index));
       now_s_ += tensor(index).in_s;
-      load_ += tensor(index).size;
-      in_ram_[z(index)] = known_[z(index)] = 1;
+      live_bytes_ += tensor(index).size;
+      in_ram_[index] = known_[index] = 1;
       return {};
     }
-    const int32_t op = tensor(index).producer;
-    const auto& writes = question_.kernel(op).writes;
+    const OpIndex op = tensor(index).producer;
+    const auto& writes = task_.kernel(op).writes;
     if (std::find(writes.begin(), writes.end(), index) == writes.end())
-      return does_not_apply(question_, fmt::format("op {} makes tensor {} by another of its kernels only",
-                                                   model_.ops[z(op)].id, tensor(index).id));
+      return does_not_apply(task_, fmt::format("op {} makes tensor {} by another of its kernels only",
+                                               model_.ops[op].id, tensor(index).id));
     return compute(op, depth + 1);
   }
 
-  [[nodiscard]] bool evictable(int32_t index) const {
+  [[nodiscard]] bool evictable(TensorIndex index) const {
     const TensorModel& entry = tensor(index);
-    if (!in_ram_[z(index)] || locks_[z(index)] > 0 || !entry.can_drop || entry.ends_in_ram || entry.size == 0)
-      return false;
-    if (entry.producer < 0) return true;
-    const auto& reads = question_.kernel(entry.producer).reads;
-    return std::none_of(reads.begin(), reads.end(), [&](int32_t read) { return lost_[z(read)]; });
+    if (!in_ram_[index] || locks_[index] > 0 || !entry.can_drop || entry.ends_in_ram || entry.size == 0) return false;
+    if (!entry.producer.exists()) return true;
+    const auto& reads = task_.kernel(entry.producer).reads;
+    return std::none_of(reads.begin(), reads.end(), [&](TensorIndex read) { return lost_[read]; });
   }
 
-  Result<void> make_room(Bytes bytes, int32_t op) {
-    while (load_ + bytes > ram_) {
-      int32_t victim = -1;
+  Result<void> evict_for(Bytes bytes, OpIndex op) {
+    while (live_bytes_ + bytes > budget_) {
+      TensorIndex victim;
       double least = 0;
-      for (int32_t index = 0; index < static_cast<int32_t>(in_ram_.size()); ++index) {
+      for (const TensorIndex index : model_.tensors.indices()) {
         if (!evictable(index)) continue;
-        const double stale = now_s_ - used_s_[z(index)] + 1e-12;
+        const double stale = now_s_ - used_s_[index] + 1e-12;
         const double h = (seconds(index) + neighborhood(index)) / (static_cast<double>(tensor(index).size) * stale);
-        if (victim < 0 || h < least) victim = index, least = h;
+        if (!victim.exists() || h < least) victim = index, least = h;
       }
-      if (victim < 0)
-        return no_schedule(question_, op < 0 ? "nothing is left to evict"
-                                             : fmt::format("nothing is left to evict before op {}, which needs {} "
-                                                           "bytes beside {}",
-                                                           model_.ops[z(op)].id, bytes, load_));
+      if (!victim.exists())
+        return no_schedule(task_, !op.exists() ? "nothing is left to evict"
+                                               : fmt::format("nothing is left to evict before op {}, which needs {} "
+                                                             "bytes beside {}",
+                                                             model_.ops[op].id, bytes, live_bytes_));
       release(victim);
     }
     return {};
   }
 
-  void release(int32_t index) {
-    in_ram_[z(index)] = 0;
-    load_ -= tensor(index).size;
+  void release(TensorIndex index) {
+    in_ram_[index] = 0;
+    live_bytes_ -= tensor(index).size;
   }
 
-  void forget_if_done(int32_t index) {
+  void forget_if_done(TensorIndex index) {
     const TensorModel& entry = tensor(index);
-    const bool done = uses_[z(index)] == 0 && !entry.ends_in_ram && entry.can_drop;
-    if (done && in_ram_[z(index)]) release(index);
+    const bool done = uses_[index] == 0 && !entry.ends_in_ram && entry.can_drop;
+    if (done && in_ram_[index]) release(index);
   }
 
   // Seconds to compute the evicted tensors that hang together with it, each op once.
-  double neighborhood(int32_t index) {
+  double neighborhood(TensorIndex index) {
     seen_.assign(model_.ops.size(), 0);
-    const int32_t own = tensor(index).producer;
-    if (own >= 0) seen_[z(own)] = 1;
+    const OpIndex own = tensor(index).producer;
+    if (own.exists()) seen_[own] = 1;
     return up(index) + down(index);
   }
-  [[nodiscard]] bool evicted(int32_t index) const { return known_[z(index)] && !in_ram_[z(index)]; }
+  [[nodiscard]] bool evicted(TensorIndex index) const { return known_[index] && !in_ram_[index]; }
 
-  double visit(int32_t index, bool upwards) {
-    const int32_t op = tensor(index).producer;
-    if (!evicted(index) || op < 0 || seen_[z(op)]) return 0;
-    seen_[z(op)] = 1;
-    return question_.kernel(op).seconds + (upwards ? up(index) : down(index));
+  double visit(TensorIndex index, bool upwards) {
+    const OpIndex op = tensor(index).producer;
+    if (!evicted(index) || !op.exists() || seen_[op]) return 0;
+    seen_[op] = 1;
+    return task_.kernel(op).seconds + (upwards ? up(index) : down(index));
   }
-  double up(int32_t index) {
+  double up(TensorIndex index) {
     double sum = 0;
-    if (tensor(index).producer >= 0)
-      for (const int32_t read : question_.kernel(tensor(index).producer).reads) sum += visit(read, true);
+    if (tensor(index).producer.exists())
+      for (const TensorIndex read : task_.kernel(tensor(index).producer).reads) sum += visit(read, true);
     return sum;
   }
-  double down(int32_t index) {
+  double down(TensorIndex index) {
     double sum = 0;
-    for (const int32_t reader : readers_[z(index)])
-      for (const int32_t write : question_.kernel(reader).writes) sum += visit(write, false);
+    for (const OpIndex reader : readers_[index])
+      for (const TensorIndex write : task_.kernel(reader).writes) sum += visit(write, false);
     return sum;
   }
 
   static constexpr int kMostDepth = 1500;
-  const Question& question_;
+  const Task& task_;
   const Model& model_;
-  const Bytes ram_;
-  Bytes load_ = 0;
+  const Bytes budget_;
+  Bytes live_bytes_ = 0;
   Seconds now_s_ = 0;
-  std::vector<char> in_ram_, known_, lost_;    // by tensor; made or fetched before; overwritten by an update
-  std::vector<int32_t> locks_, uses_;          // by tensor; reads that the program has still ahead
-  std::vector<Seconds> used_s_;                // by tensor: its last access
-  std::vector<std::vector<int32_t>> readers_;  // by tensor: ops
-  std::vector<char> seen_;                     // by op
+  Indexed<TensorIndex, char> in_ram_, known_, lost_;    // by tensor; made or fetched before; overwritten by an update
+  Indexed<TensorIndex, int32_t> locks_, uses_;          // by tensor; reads that the program has still ahead
+  Indexed<TensorIndex, Seconds> used_s_;                // by tensor: its last access
+  Indexed<TensorIndex, std::vector<OpIndex>> readers_;  // by tensor: ops
+  Indexed<OpIndex, char> seen_;                         // by op
   std::vector<Action> actions_;
 };
 
 }  // namespace
 
 Result<Plan> dtr(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const Question question, ask(graph, options, "dtr"));
-  Result<Plan> plan = no_schedule(question, "its time limit is over");
+  PANTOUM_ASSIGN(const Task task, ask(graph, options, "dtr"));
+  Result<Plan> plan = no_schedule(task, "its time limit is over");
   bool judged = false;
   for (const double share : {2.0, 1.6, 1.4, 1.25, 1.15, 1.1, 1.05, 1.0, 0.97, 0.94, 0.9}) {
-    if (plan || question.out_of_time()) break;
+    if (plan || task.out_of_time()) break;
     Result<std::vector<Action>> actions =
-        Cache(question, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes()))).run();
+        Cache(task, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes()))).run();
     if (!actions) {  // with less it would fail sooner
       if (!judged) plan = tl::make_unexpected(std::move(actions).error());
       break;
     }
-    Result<std::vector<Event>> events = complete(question.model, question.choices, *actions);
-    plan = events ? answer(question, *events) : tl::make_unexpected(std::move(events).error());
+    plan = plan_schedule(task, *actions);
     judged = true;
   }
   return plan;

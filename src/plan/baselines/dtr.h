@@ -6,14 +6,14 @@
 //
 // is evicted: c the seconds to compute it, m its bytes, s the seconds since its last access, the evicted neighborhood
 // (exact, the paper's e*) the evicted tensors that are reached through evicted tensors up or down. What is asked for
-// and evicted is computed again, recursively; inputs of a running op are locked. What the program needs no more is
-// evicted at once (eager eviction), unless it can never be computed again. Sources in RAM and what must end there are
+// and evicted is recomputed, recursively; inputs of a running op are locked. What the program needs no more is
+// evicted at once (eager eviction), unless it can never be recomputed. Sources in RAM and what must end there are
 // never evicted; sources in storage are fetched, their seconds of transfer in the place of c. The plan frees as
 // schedule.h does, never later than DTR, and writes in place, so the cache is given the largest share of a grid around
 // the budget whose plan fits.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 

@@ -3,49 +3,51 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "plan/baselines/task.h"
+
 namespace pantoum::plan::baseline {
 namespace {
 
-bool is_update(const Question& question, int32_t op, const std::unordered_set<int64_t>& successors) {
-  const auto& writes = question.kernel(op).writes;
-  return std::any_of(writes.begin(), writes.end(), [&](int32_t tensor) {
-    return successors.contains(question.model.tensors[static_cast<size_t>(tensor)].id);
-  });
+bool is_update(const Task& task, OpIndex op, const std::unordered_set<int64_t>& successors) {
+  const auto& writes = task.kernel(op).writes;
+  return std::any_of(writes.begin(), writes.end(),
+                     [&](TensorIndex tensor) { return successors.contains(task.model.tensors[tensor].id); });
 }
 
 }  // namespace
 
-std::vector<int32_t> needed_in_order(const Question& question) {
-  const auto needed = needed_ops(question.model, question.choices);
-  std::vector<int32_t> ops;
-  for (size_t op = 0; op < needed.size(); ++op)
-    if (needed[op]) ops.push_back(static_cast<int32_t>(op));
+std::vector<OpIndex> needed_in_order(const Task& task) {
+  const auto needed = needed_ops(task.model, task.choices);
+  std::vector<OpIndex> ops;
+  for (const OpIndex op : needed.indices())
+    if (needed[op]) ops.push_back(op);
   return ops;
 }
 
-int32_t find_turn(const Question& question) {
+Stage find_forward_backward_boundary(const Task& task) {
   std::unordered_set<int64_t> successors;
-  for (const problem::Tensor& tensor : question.graph.tensors)
+  for (const problem::Tensor& tensor : task.graph.tensors)
     if (tensor.next >= 0) successors.insert(tensor.next);
-  const Model& model = question.model;
-  std::vector<int32_t> last(model.tensors.size(), 0);
-  const std::vector<int32_t> ops = needed_in_order(question);
-  for (const int32_t op : ops)
-    if (!is_update(question, op, successors))
-      for (const int32_t tensor : question.kernel(op).reads) last[static_cast<size_t>(tensor)] = op + 1;
-  std::vector<int32_t> change(static_cast<size_t>(model.never()) + 1, 0);  // by stage: in tensors that cross its end
-  for (const int32_t op : ops)
-    for (const int32_t tensor : question.kernel(op).writes) {
-      if (last[static_cast<size_t>(tensor)] <= op + 1) continue;
-      ++change[static_cast<size_t>(op) + 1];
-      --change[static_cast<size_t>(last[static_cast<size_t>(tensor)])];
+  const Model& model = task.model;
+  Indexed<TensorIndex, Stage> last(model.tensors.size(), 0);
+  const std::vector<OpIndex> ops = needed_in_order(task);
+  for (const OpIndex op : ops)
+    if (!is_update(task, op, successors))
+      for (const TensorIndex tensor : task.kernel(op).reads) last[tensor] = model.ops[op].stage;
+  Indexed<Stage, int32_t> change(model.ops.size() + 3, 0);  // in tensors that cross the end of the stage
+  for (const OpIndex op : ops)
+    for (const TensorIndex tensor : task.kernel(op).writes) {
+      if (last[tensor] <= model.ops[op].stage) continue;
+      ++change[model.ops[op].stage];
+      --change[last[tensor]];
     }
-  int32_t turn = 0, most = 0, now = 0;
-  for (int32_t stage = 1; stage <= model.stages(); ++stage) {
-    now += change[static_cast<size_t>(stage)];
-    if (now > most) most = now, turn = stage;
+  Stage boundary = 0;
+  int32_t most = 0, now = 0;
+  for (Stage stage = 1; stage <= model.stages(); ++stage) {
+    now += change[stage];
+    if (now > most) most = now, boundary = stage;
   }
-  return turn;
+  return boundary;
 }
 
 }  // namespace pantoum::plan::baseline

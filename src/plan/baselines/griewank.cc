@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "plan/baselines/chain.h"
+#include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -36,14 +38,13 @@ class Writer {
 
  private:
   void advance(int32_t from, int32_t to) {
-    for (int32_t state = from + 1; state <= to; ++state) actions.push_back({Do::kCompute, forward(state)});
+    for (int32_t state = from + 1; state <= to; ++state) actions.push_back(computing(chain_.forward[state]));
   }
   // Taping: the state that the step turns back, left out by `complete` where the backward ops do not read it.
   void step(int32_t at) {
     if (at < chain_.length()) advance(at - 1, at);
-    for (const int32_t op : chain_.steps[static_cast<size_t>(at)]) actions.push_back({Do::kCompute, op});
+    for (const OpIndex op : chain_.steps[at]) actions.push_back(computing(op));
   }
-  [[nodiscard]] int32_t forward(int32_t state) const { return chain_.forward[static_cast<size_t>(state)]; }
 
   const Chain& chain_;
   const Revolve& table_;
@@ -52,7 +53,7 @@ class Writer {
 }  // namespace
 
 Revolve::Revolve(int32_t length, int32_t slots) : length_(length) {
-  cost_.resize(static_cast<size_t>(length + 1) * static_cast<size_t>(slots + 1));
+  cost_.resize(base::position_of(at(length, slots)) + 1);
   split_.resize(cost_.size());
   for (int32_t l = 2; l <= length; ++l) cost_[at(l, 0)] = static_cast<int64_t>(l) * (l - 1) / 2;
   for (int32_t c = 1; c <= slots; ++c)
@@ -67,18 +68,17 @@ Revolve::Revolve(int32_t length, int32_t slots) : length_(length) {
 }
 
 Result<Plan> griewank(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const Question question, ask(graph, options, "griewank"));
-  PANTOUM_ASSIGN(const Chain chain, find_chain(question));
+  PANTOUM_ASSIGN(const Task task, ask(graph, options, "griewank"));
+  PANTOUM_ASSIGN(const Chain chain, find_chain(task));
   const int32_t steps = chain.length() + 1;
-  if (steps > kMostSteps) return does_not_apply(question, fmt::format("too large for its table: {} steps", steps));
+  if (steps > kMostSteps) return does_not_apply(task, fmt::format("too large for its table: {} steps", steps));
   const Revolve table(steps, steps - 1);
-  Result<Plan> plan = no_schedule(question, "no number of slots was tried");
-  for (int32_t slots = steps - 1; slots >= 0 && !plan && !question.out_of_time(); --slots) {
+  Result<Plan> plan = no_schedule(task, "no number of slots was tried");
+  for (int32_t slots = steps - 1; slots >= 0 && !plan && !task.out_of_time(); --slots) {
     Writer writer(chain, table);
     writer.reverse(-1, chain.length(), slots);
-    PANTOUM_ASSIGN(const std::vector<Event> events, complete(question.model, question.choices, writer.actions));
-    if (slots == 0 || peak_of(question.model, events) <= options.question.budget_bytes())
-      plan = answer(question, events);
+    PANTOUM_ASSIGN(const std::vector<Event> events, complete(task.model, task.choices, writer.actions));
+    if (slots == 0 || peak_of(task.model, events) <= options.question.budget_bytes()) plan = answer(task, events);
   }
   return plan;
 }

@@ -8,7 +8,10 @@
 // many slots the budget is worth is found by exact replay: the largest c whose schedule fits. It never pages.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include <cstdint>
+
+#include "base/index.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 
@@ -22,12 +25,10 @@ class Revolve {
   [[nodiscard]] int32_t split(int32_t length, int32_t slots) const { return split_[at(length, slots)]; }
 
  private:
-  [[nodiscard]] size_t at(int32_t length, int32_t slots) const {
-    return static_cast<size_t>(slots) * static_cast<size_t>(length_ + 1) + static_cast<size_t>(length);
-  }
+  [[nodiscard]] int32_t at(int32_t length, int32_t slots) const { return slots * (length_ + 1) + length; }
   int32_t length_;
-  std::vector<int64_t> cost_;
-  std::vector<int32_t> split_;
+  base::Indexed<int32_t, int64_t> cost_;
+  base::Indexed<int32_t, int32_t> split_;
 };
 
 }  // namespace pantoum::plan::baseline

@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "check/replay.h"
+#include "plan/simulate/plan_options.h"
 #include "testing/sample_graphs.h"
 
 namespace pantoum::plan::baseline {

@@ -4,7 +4,7 @@
 // does.
 #pragma once
 
-#include "plan/baselines/task.h"
+#include "plan/baselines/baseline.h"
 
 namespace pantoum::plan::baseline {
 

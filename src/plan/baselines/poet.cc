@@ -1,6 +1,7 @@
 #include "plan/baselines/poet.h"
 
 #include "plan/baselines/checkmate_milp.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -12,18 +13,14 @@ constexpr const char* kPublished =
 }  // namespace
 
 Result<Plan> poet(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const Question question, ask(graph, options, "poet"));
-  PANTOUM_TRY(check_size(question));
-  const bool paging = question.model.paging && options.question.freedoms.paging;
-  StageProgram program(question, options.question.budget_bytes(), paging);
-  Joules whole = 0;
-  for (size_t op = 0; op < question.model.ops.size(); ++op) whole += question.kernel(static_cast<int32_t>(op)).joules;
-  const Joules unit = whole > 0 ? whole : 1;
-  program.set_costs([&](const ChoiceModel& kernel) { return kernel.joules / unit; },
-                    [&](const TensorModel& tensor) { return tensor.in_j / unit; },
-                    [&](const TensorModel& tensor) { return tensor.out_j / unit; });
-  if (options.question.deadline) program.limit_compute_seconds(*options.question.deadline);
-  return plan_of(question, program, solve_or_round(question, program, paging), kPublished);
+  PANTOUM_ASSIGN(const Task task, ask_small(graph, options, "poet"));
+  CheckmateMilp milp(task, options.question.budget_bytes(), may_page(task));
+  const Joules unit = cost_unit(task, [](const ChoiceModel& kernel) { return kernel.joules; });
+  milp.set_costs([&](const ChoiceModel& kernel) { return kernel.joules / unit; },
+                 [&](const TensorModel& tensor) { return tensor.in_j / unit; },
+                 [&](const TensorModel& tensor) { return tensor.out_j / unit; });
+  if (options.question.deadline) milp.limit_compute_seconds(*options.question.deadline);
+  return plan_of(task, milp, solve_or_round(task, milp), kPublished);
 }
 
 }  // namespace pantoum::plan::baseline

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "plan/baselines/chain.h"
+#include "plan/baselines/schedule.h"
+#include "plan/baselines/task.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -14,55 +16,51 @@ constexpr int32_t kMostLayers = 128;
 constexpr int32_t kParts = 256;  // of RAM
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 // The chain's figures. State -1 is there at the start and takes nothing.
 struct Figures {
-  std::vector<Bytes> state;                         // by state: bytes
-  std::vector<Bytes> forward_room;                  // by state: bytes beside its predecessor while it is computed
-  std::vector<Bytes> step_room;                     // by step: bytes beside the states while its ops run
-  std::vector<double> compute, transfer;            // by state: cost to compute, to write and read
-  std::vector<Seconds> seconds, moving_s;           // by state
-  std::vector<char> may_offload, read_by_own_step;  // by state
+  Indexed<int32_t, Bytes> state;                         // by state: bytes
+  Indexed<int32_t, Bytes> forward_bytes;                 // by state: bytes beside its predecessor while it is computed
+  Indexed<int32_t, Bytes> step_bytes;                    // by step: bytes beside the states while its ops run
+  Indexed<int32_t, double> compute, transfer;            // by state: cost to compute, to write and read
+  Indexed<int32_t, Seconds> seconds, moving_s;           // by state
+  Indexed<int32_t, char> may_offload, read_by_own_step;  // by state
 };
 
 class Surveyor {
  public:
-  Surveyor(const Question& question, const Chain& chain) : question_(question), chain_(chain) {}
+  Surveyor(const Task& task, const Chain& chain) : task_(task), chain_(chain) {}
 
   Figures run() {
-    state_of_.assign(question_.model.tensors.size(), -1);
+    state_of_.assign(task_.model.tensors.size(), -1);
     for (int32_t state = 0; state < chain_.length(); ++state)
-      for (const int32_t tensor : writes(state)) state_of_[z(tensor)] = state;
+      for (const TensorIndex tensor : writes(state)) state_of_[tensor] = state;
     for (int32_t state = 0; state < chain_.length(); ++state) add_state(state);
-    figures_.read_by_own_step.assign(z(chain_.length()), 0);
+    figures_.read_by_own_step.assign(chain_.forward.size(), 0);
     for (int32_t step = 0; step <= chain_.length(); ++step) add_step(step);
     return std::move(figures_);
   }
 
  private:
   [[nodiscard]] const std::vector<TensorIndex>& writes(int32_t state) const {
-    return question_.kernel(chain_.forward[z(state)]).writes;
+    return task_.kernel(chain_.forward[state]).writes;
   }
 
   void add_state(int32_t state) {
-    const ChoiceModel& kernel = question_.kernel(chain_.forward[z(state)]);
+    const ChoiceModel& kernel = task_.kernel(chain_.forward[state]);
     Bytes bytes = 0;
     Joules joules = 0;
     Seconds seconds = 0;
     bool may = true;
-    for (const int32_t tensor : kernel.writes) {
-      const TensorModel& entry = question_.model.tensors[z(tensor)];
+    for (const TensorIndex tensor : kernel.writes) {
+      const TensorModel& entry = task_.model.tensors[tensor];
       bytes += entry.size;
       joules += entry.in_j + entry.out_j;
       seconds += entry.in_s + entry.out_s;
       may = may && entry.can_page;
     }
     figures_.state.push_back(bytes);
-    figures_.forward_room.push_back(bytes + kernel.workspace);
-    figures_.compute.push_back(question_.price(kernel));
+    figures_.forward_bytes.push_back(bytes + kernel.workspace);
+    figures_.compute.push_back(task_.price(kernel));
     figures_.transfer.push_back(joules);
     figures_.seconds.push_back(kernel.seconds);
     figures_.moving_s.push_back(seconds);
@@ -71,39 +69,39 @@ class Surveyor {
 
   void add_step(int32_t step) {
     Bytes most = 0;
-    for (const int32_t op : chain_.steps[z(step)]) {
-      const ChoiceModel& kernel = question_.kernel(op);
+    for (const OpIndex op : chain_.steps[step]) {
+      const ChoiceModel& kernel = task_.kernel(op);
       Bytes bytes = kernel.workspace;
-      for (const int32_t tensor : kernel.writes) bytes += question_.model.tensors[z(tensor)].size;
-      for (const int32_t tensor : kernel.reads) {
-        const int32_t state = state_of_[z(tensor)];
-        if (state < 0 && question_.model.tensors[z(tensor)].start == problem::Home::kNone)
-          bytes += question_.model.tensors[z(tensor)].size;
-        if (state >= 0 && state == step) figures_.read_by_own_step[z(state)] = 1;
+      for (const TensorIndex tensor : kernel.writes) bytes += task_.model.tensors[tensor].size;
+      for (const TensorIndex tensor : kernel.reads) {
+        const int32_t state = state_of_[tensor];
+        if (state < 0 && task_.model.tensors[tensor].start == problem::Home::kNone)
+          bytes += task_.model.tensors[tensor].size;
+        if (state >= 0 && state == step) figures_.read_by_own_step[state] = 1;
       }
       most = std::max(most, bytes);
     }
-    figures_.step_room.push_back(most);
+    figures_.step_bytes.push_back(most);
   }
 
-  const Question& question_;
+  const Task& task_;
   const Chain& chain_;
-  std::vector<int32_t> state_of_;
+  Indexed<TensorIndex, int32_t> state_of_;
   Figures figures_;
 };
 
 // The two recursions over RAM in parts; states are counted from 0 = the start, so that state s of the chain is s + 1.
 class Table {
  public:
-  Table(const Question& question, const Figures& figures, Bytes ram)
+  Table(const Task& task, const Figures& figures, Bytes budget)
       : figures_(figures),
         last_(static_cast<int32_t>(figures.state.size()) + 1),
-        part_(std::max<Bytes>(1, ram / kParts)) {
-    const bool energy = question.options.question.objective == Objective::kEnergy;
+        part_(std::max<Bytes>(1, budget / kParts)) {
+    const bool energy = task.options.question.objective == Objective::kEnergy;
     for (int32_t state = 0; state < last_ - 1; ++state)
-      transfer_.push_back(energy ? figures.transfer[z(state)] : figures.moving_s[z(state)]);
+      transfer_.push_back(energy ? figures.transfer[state] : figures.moving_s[state]);
     covered_ = !energy;
-    fill_again();
+    fill_recompute();
     fill_plan();
   }
 
@@ -115,108 +113,108 @@ class Table {
     int32_t next = -1;  // end of the segment, or the state that is held
     bool offload = false;
   };
-  [[nodiscard]] const Choice& segment(int32_t state, int32_t room, bool offloaded) const {
-    return (offloaded ? offloaded_ : plan_)[plan_at(state, room)];
+  [[nodiscard]] const Choice& segment(int32_t state, int32_t budget, bool offloaded) const {
+    return (offloaded ? offloaded_ : plan_)[plan_at(state, budget)];
   }
-  [[nodiscard]] const Choice& hold(int32_t from, int32_t to, int32_t room) const {
-    return again_[again_at(from, to, room)];
+  [[nodiscard]] const Choice& hold(int32_t from, int32_t to, int32_t budget) const {
+    return recompute_[recompute_at(from, to, budget)];
   }
   [[nodiscard]] int32_t parts(int32_t state) const {  // rounded up
-    return state == 0 || state == last_ ? 0 : to_parts(figures_.state[z(state - 1)]);
+    return state == 0 || state == last_ ? 0 : to_parts(figures_.state[state - 1]);
   }
   // For the steps up to `middle`, which holds it until its own step is done where that reads it.
-  [[nodiscard]] int32_t left_room(int32_t middle, int32_t room) const {
-    return figures_.read_by_own_step[z(middle - 1)] ? room - parts(middle) : room;
+  [[nodiscard]] int32_t left_budget(int32_t middle, int32_t budget) const {
+    return figures_.read_by_own_step[middle - 1] ? budget - parts(middle) : budget;
   }
   // What the segment's recomputations may take.
-  [[nodiscard]] int32_t inner(int32_t from, int32_t to, int32_t room, bool opens_offloaded) const {
-    return room - (opens_offloaded ? parts(from) : 0) -
-           (to < last_ && figures_.read_by_own_step[z(to - 1)] ? parts(to) : 0);
+  [[nodiscard]] int32_t inner(int32_t from, int32_t to, int32_t budget, bool opens_offloaded) const {
+    return budget - (opens_offloaded ? parts(from) : 0) -
+           (to < last_ && figures_.read_by_own_step[to - 1] ? parts(to) : 0);
   }
 
  private:
   [[nodiscard]] int32_t to_parts(Bytes bytes) const { return static_cast<int32_t>((bytes + part_ - 1) / part_); }
-  [[nodiscard]] size_t plan_at(int32_t state, int32_t room) const { return z(state) * (kParts + 1) + z(room); }
-  [[nodiscard]] size_t again_at(int32_t from, int32_t to, int32_t room) const {
-    return (z(from) * z(last_ + 1) + z(to)) * (kParts + 1) + z(room);
+  [[nodiscard]] int32_t plan_at(int32_t state, int32_t budget) const { return state * (kParts + 1) + budget; }
+  [[nodiscard]] int32_t recompute_at(int32_t from, int32_t to, int32_t budget) const {
+    return (from * (last_ + 1) + to) * (kParts + 1) + budget;
   }
 
   // Parts beside the state `from` that steps to .. from + 1 and their forward ops need at once, nothing held.
-  [[nodiscard]] int32_t least_room(int32_t from, int32_t to) const {
+  [[nodiscard]] int32_t least_parts(int32_t from, int32_t to) const {
     Bytes most = 0;
     for (int32_t state = from + 1; state < to; ++state) {
-      const Bytes before = state - 1 > from ? figures_.state[z(state - 2)] : 0;
-      most = std::max(most, before + figures_.forward_room[z(state - 1)] + gradient(to));
+      const Bytes before = state - 1 > from ? figures_.state[state - 2] : 0;
+      most = std::max(most, before + figures_.forward_bytes[state - 1] + gradient(to));
     }
     for (int32_t step = from + 1; step <= to; ++step) {
-      const Bytes own = step - 1 > from ? figures_.state[z(step - 2)] : 0;
-      most = std::max(most, own + figures_.step_room[z(step - 1)]);
+      const Bytes own = step - 1 > from ? figures_.state[step - 2] : 0;
+      most = std::max(most, own + figures_.step_bytes[step - 1]);
     }
     return to_parts(most);
   }
   // What waits for the segment: the gradient that its first step reads.
-  [[nodiscard]] Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_room[z(to)] / 2 : 0; }
+  [[nodiscard]] Bytes gradient(int32_t to) const { return to < last_ ? figures_.step_bytes[to] / 2 : 0; }
 
-  void fill_again() {
-    again_.assign(z(last_ + 1) * z(last_ + 1) * (kParts + 1), {});
+  void fill_recompute() {
+    recompute_.assign(base::position_of(recompute_at(last_, last_, kParts) + 1), {});
     for (int32_t length = 1; length <= last_; ++length)
       for (int32_t from = 0; from + length <= last_; ++from) {
-        const int32_t to = from + length, least = least_room(from, to);
-        for (int32_t room = std::max(0, std::min(least, kParts + 1)); room <= kParts; ++room)
-          again_[again_at(from, to, room)] = best_hold(from, to, room);
+        const int32_t to = from + length, least = least_parts(from, to);
+        for (int32_t budget = std::max(0, std::min(least, kParts + 1)); budget <= kParts; ++budget)
+          recompute_[recompute_at(from, to, budget)] = best_hold(from, to, budget);
       }
   }
 
-  [[nodiscard]] Choice best_hold(int32_t from, int32_t to, int32_t room) const {
+  [[nodiscard]] Choice best_hold(int32_t from, int32_t to, int32_t budget) const {
     Choice best;
     if (to == from + 1) best.cost = 0;
     double advance = 0;
     for (int32_t middle = from + 1; middle < to; ++middle) {
-      advance += figures_.compute[z(middle - 1)];
-      if (parts(middle) > room) continue;
-      const int32_t left = left_room(middle, room);
+      advance += figures_.compute[middle - 1];
+      if (parts(middle) > budget) continue;
+      const int32_t left = left_budget(middle, budget);
       if (left < 0) continue;
-      const double cost =
-          advance + again_[again_at(middle, to, room - parts(middle))].cost + again_[again_at(from, middle, left)].cost;
+      const double cost = advance + recompute_[recompute_at(middle, to, budget - parts(middle))].cost +
+                          recompute_[recompute_at(from, middle, left)].cost;
       if (cost < best.cost) best = {cost, middle, false};
     }
     return best;
   }
 
-  // plan_[state][room]: the states up to `state` are settled, `room` is what the kept ones leave. An offloaded `state`
-  // is in RAM while its segment runs: its parts come off in `inner`.
+  // plan_[state][budget]: the states up to `state` are settled, `budget` is what the retained ones leave. An offloaded
+  // `state` is in RAM while its segment runs: its parts come off in `inner`.
   void fill_plan() {
-    plan_.assign(z(last_ + 1) * (kParts + 1), {});
+    plan_.assign(base::position_of(plan_at(last_, kParts) + 1), {});
     offloaded_.assign(plan_.size(), {});
-    for (int32_t room = 0; room <= kParts; ++room)
-      plan_[plan_at(last_, room)].cost = offloaded_[plan_at(last_, room)].cost = 0;
+    for (int32_t budget = 0; budget <= kParts; ++budget)
+      plan_[plan_at(last_, budget)].cost = offloaded_[plan_at(last_, budget)].cost = 0;
     for (int32_t state = last_ - 1; state >= 0; --state)
-      for (int32_t room = 0; room <= kParts; ++room) {
-        plan_[plan_at(state, room)] = best_segment(state, room, false);
-        offloaded_[plan_at(state, room)] = best_segment(state, room, true);
+      for (int32_t budget = 0; budget <= kParts; ++budget) {
+        plan_[plan_at(state, budget)] = best_segment(state, budget, false);
+        offloaded_[plan_at(state, budget)] = best_segment(state, budget, true);
       }
   }
 
-  [[nodiscard]] Choice best_segment(int32_t state, int32_t room, bool opens_offloaded) const {
+  [[nodiscard]] Choice best_segment(int32_t state, int32_t budget, bool opens_offloaded) const {
     Choice best;
     double computes = 0;
     for (int32_t end = state + 1; end <= last_; ++end) {
-      if (end < last_) computes += figures_.seconds[z(end - 1)];
-      const int32_t inside = inner(state, end, room, opens_offloaded);
+      if (end < last_) computes += figures_.seconds[end - 1];
+      const int32_t inside = inner(state, end, budget, opens_offloaded);
       if (inside < 0) continue;
-      const double own = again_[again_at(state, end, inside)].cost;
+      const double own = recompute_[recompute_at(state, end, inside)].cost;
       if (own == kNever) continue;
       if (end == last_) {
         if (own < best.cost) best = {own, end, false};
         continue;
       }
-      if (parts(end) <= room) {
-        const double kept = own + plan_[plan_at(end, room - parts(end))].cost;
-        if (kept < best.cost) best = {kept, end, false};
+      if (parts(end) <= budget) {
+        const double retained = own + plan_[plan_at(end, budget - parts(end))].cost;
+        if (retained < best.cost) best = {retained, end, false};
       }
-      if (!figures_.may_offload[z(end - 1)]) continue;
-      const double move = covered_ ? std::max(0.0, transfer_[z(end - 1)] - 2 * computes) : transfer_[z(end - 1)];
-      const double paged = own + move + offloaded_[plan_at(end, room)].cost;
+      if (!figures_.may_offload[end - 1]) continue;
+      const double move = covered_ ? std::max(0.0, transfer_[end - 1] - 2 * computes) : transfer_[end - 1];
+      const double paged = own + move + offloaded_[plan_at(end, budget)].cost;
       if (paged < best.cost) best = {paged, end, true};
     }
     return best;
@@ -226,98 +224,104 @@ class Table {
   const int32_t last_;  // number of states, the start included
   const Bytes part_;
   bool covered_ = false;
-  std::vector<double> transfer_;  // by state of the chain
-  std::vector<Choice> again_, plan_, offloaded_;
+  Indexed<int32_t, double> transfer_;  // by state of the chain
+  Indexed<int32_t, Choice> recompute_, plan_, offloaded_;
 };
 
 class Writer {
  public:
-  Writer(const Question& question, const Chain& chain, const Table& table)
-      : question_(question), chain_(chain), table_(table), there_(z(table.last() + 1), 0) {}
+  Writer(const Task& task, const Chain& chain, const Table& table)
+      : task_(task),
+        chain_(chain),
+        table_(table),
+        there_(base::position_of(table.last() + 1), 0),
+        offload_(there_.size(), 0) {}
 
   std::vector<Action> run() {
-    struct Segment {
-      int32_t from, to, room;
-      bool fetch;
-    };
-    std::vector<Segment> segments;
-    std::vector<char> offload(there_.size(), 0);
-    int32_t state = 0, room = kParts;
-    bool fetched = false;
-    while (state < table_.last()) {
-      const Table::Choice choice = table_.segment(state, room, fetched);
-      segments.push_back({state, choice.next, table_.inner(state, choice.next, room, fetched), fetched});
-      if (choice.next < table_.last()) {
-        there_[z(choice.next)] = !choice.offload;
-        offload[z(choice.next)] = choice.offload;
-        if (!choice.offload) room -= table_.parts(choice.next);
-      }
-      fetched = choice.offload;
-      state = choice.next;
+    const std::vector<Segment> segments = choose_segments();
+    for (int32_t state = 1; state < table_.last(); ++state) {
+      compute(state);
+      if (offload_[state]) move(state, Do::kPageOut);
     }
-    for (int32_t at = 1; at < table_.last(); ++at) {
-      compute(at);
-      if (offload[z(at)]) move(at, Do::kPageOut);
-    }
-    there_[z(table_.last() - 1)] = 1;
-    for (size_t segment = segments.size(); segment-- > 0;) {
-      const Segment& one = segments[segment];
-      if (one.fetch && !there_[z(one.from)]) move(one.from, Do::kPageIn);
-      reverse(one.from, one.to, one.room);
+    there_[table_.last() - 1] = 1;
+    for (auto segment = segments.rbegin(); segment != segments.rend(); ++segment) {
+      if (segment->fetch && !there_[segment->from]) move(segment->from, Do::kPageIn);
+      reverse(segment->from, segment->to, segment->budget);
     }
     return std::move(actions_);
   }
 
  private:
-  [[nodiscard]] int32_t op(int32_t state) const { return chain_.forward[z(state - 1)]; }
-  void compute(int32_t state) { actions_.push_back({Do::kCompute, op(state)}); }
+  struct Segment {
+    int32_t from, to, budget;
+    bool fetch;
+  };
+
+  // In the order of the chain; tells which states are retained and which are offloaded.
+  std::vector<Segment> choose_segments() {
+    std::vector<Segment> segments;
+    int32_t state = 0, budget = kParts;
+    bool fetched = false;
+    while (state < table_.last()) {
+      const Table::Choice choice = table_.segment(state, budget, fetched);
+      segments.push_back({state, choice.next, table_.inner(state, choice.next, budget, fetched), fetched});
+      if (choice.next < table_.last()) {
+        there_[choice.next] = !choice.offload;
+        offload_[choice.next] = choice.offload;
+        if (!choice.offload) budget -= table_.parts(choice.next);
+      }
+      fetched = choice.offload;
+      state = choice.next;
+    }
+    return segments;
+  }
+
+  [[nodiscard]] OpIndex op(int32_t state) const { return chain_.forward[state - 1]; }
+  void compute(int32_t state) { actions_.push_back(computing(op(state))); }
   void move(int32_t state, Do what) {
-    for (const int32_t tensor : question_.kernel(op(state)).writes) actions_.push_back({what, tensor});
-    there_[z(state)] = what == Do::kPageIn;
+    for (const TensorIndex tensor : task_.kernel(op(state)).writes) actions_.push_back(moving(what, tensor));
+    there_[state] = what == Do::kPageIn;
   }
 
   // Steps to .. from + 1; state `from` is there, and `to` until its step is done.
-  void reverse(int32_t from, int32_t to, int32_t room) {
+  void reverse(int32_t from, int32_t to, int32_t budget) {
     if (to == from + 1) {
-      for (const int32_t each : chain_.steps[z(to - 1)]) actions_.push_back({Do::kCompute, each});
+      for (const OpIndex each : chain_.steps[to - 1]) actions_.push_back(computing(each));
       return;
     }
-    const int32_t middle = table_.hold(from, to, room).next;
-    int32_t nearest = from;  // what is there still (the last state, when backward begins) is not computed again
+    const int32_t middle = table_.hold(from, to, budget).next;
+    int32_t nearest = from;  // what is there still (the last state, when backward begins) is not recomputed
     for (int32_t state = from + 1; state <= middle; ++state)
-      if (there_[z(state)]) nearest = state;
+      if (there_[state]) nearest = state;
     for (int32_t state = nearest + 1; state <= middle; ++state) compute(state);
-    there_[z(middle)] = 1;
-    reverse(middle, to, room - table_.parts(middle));
-    reverse(from, middle, table_.left_room(middle, room));
-    there_[z(middle)] = 0;
+    there_[middle] = 1;
+    reverse(middle, to, budget - table_.parts(middle));
+    reverse(from, middle, table_.left_budget(middle, budget));
+    there_[middle] = 0;
   }
 
-  const Question& question_;
+  const Task& task_;
   const Chain& chain_;
   const Table& table_;
-  std::vector<char> there_;  // by state
+  Indexed<int32_t, char> there_, offload_;  // by state
   std::vector<Action> actions_;
 };
 
 }  // namespace
 
 Result<Plan> pofo(const CostGraph& graph, const PlanOptions& options) {
-  PANTOUM_ASSIGN(const Question question, ask(graph, options, "pofo"));
-  PANTOUM_ASSIGN(const Chain chain, find_chain(question));
+  PANTOUM_ASSIGN(const Task task, ask(graph, options, "pofo"));
+  PANTOUM_ASSIGN(const Chain chain, find_chain(task));
   if (chain.length() > kMostLayers)
-    return does_not_apply(question,
+    return does_not_apply(task,
                           fmt::format("too large for its table: {} layers (at most {})", chain.length(), kMostLayers));
-  const Figures figures = Surveyor(question, chain).run();
-  Result<Plan> plan = no_schedule(question, "its program is infeasible");
+  const Figures figures = Surveyor(task, chain).run();
+  Result<Plan> plan = no_schedule(task, "its program is infeasible");
   for (const double share : {1.3, 1.2, 1.1, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6}) {
-    if (plan || question.out_of_time()) break;
-    const Table table(question, figures,
-                      static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes())));
+    if (plan || task.out_of_time()) break;
+    const Table table(task, figures, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes())));
     if (table.cost() == kNever) break;
-    Result<std::vector<Event>> events =
-        complete(question.model, question.choices, Writer(question, chain, table).run());
-    plan = events ? answer(question, *events) : tl::make_unexpected(std::move(events).error());
+    plan = plan_schedule(task, Writer(task, chain, table).run());
   }
   return plan;
 }

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <string>
 
+#include "base/index.h"
+
 namespace pantoum::plan::baseline {
 namespace {
 
@@ -20,13 +22,13 @@ struct Columns {
 Columns by_column(const Program& program) {
   Columns columns;
   columns.start.assign(program.lower.size() + 1, 0);
-  for (const auto& [row, entry] : program.elements) ++columns.start[static_cast<size_t>(entry.first) + 1];
+  for (const auto& [row, entry] : program.elements) ++columns.start[base::position_of(entry.first) + 1];
   std::partial_sum(columns.start.begin(), columns.start.end(), columns.start.begin());
   columns.row.resize(program.elements.size());
   columns.value.resize(program.elements.size());
   std::vector<CoinBigIndex> next(columns.start.begin(), columns.start.end() - 1);
   for (const auto& [row, entry] : program.elements) {
-    const auto at = static_cast<size_t>(next[static_cast<size_t>(entry.first)]++);
+    const auto at = base::position_of(next[base::position_of(entry.first)]++);
     columns.row[at] = row;
     columns.value[at] = entry.second;
   }
@@ -50,10 +52,14 @@ void Program::add_row(double least, const Sum& sum, double most) {
   for (const auto& entry : sum.entries) elements.emplace_back(row, entry);
 }
 
+double Program::value(const std::vector<double>& values) const {
+  return std::inner_product(values.begin(), values.end(), cost.begin(), 0.0);
+}
+
 bool Program::holds(const std::vector<double>& values, size_t first) const {
   std::vector<double> sums(row_lower.size(), 0);
   for (const auto& [row, entry] : elements)
-    sums[static_cast<size_t>(row)] += entry.second * values[static_cast<size_t>(entry.first)];
+    sums[base::position_of(row)] += entry.second * values[base::position_of(entry.first)];
   for (size_t row = first; row < sums.size(); ++row)
     if (sums[row] < row_lower[row] - 1e-9 || sums[row] > row_upper[row] + 1e-9) return false;
   return true;
@@ -68,7 +74,7 @@ Solution solve(const Program& program, double seconds, const std::vector<double>
                   columns.row.data(), columns.value.data(), program.lower.data(), program.upper.data(),
                   program.cost.data(), program.row_lower.data(), program.row_upper.data());
   for (int column = 0; column < count; ++column)
-    if (program.integer[static_cast<size_t>(column)]) Cbc_setInteger(model.get(), column);
+    if (program.integer[base::position_of(column)]) Cbc_setInteger(model.get(), column);
   Cbc_setParameter(model.get(), "log", "0");
   Cbc_setParameter(model.get(), "timeMode", "elapsed");
   Cbc_setMaximumSeconds(model.get(), seconds);

@@ -31,7 +31,8 @@ class Sum {
 struct Program {
   // Minimised: the sum of cost * column.
   Term add_column(double least, double most, bool whole);
-  void add_row(double least, const Sum& sum, double most);  // least <= sum <= most
+  void add_row(double least, const Sum& sum, double most);              // least <= sum <= most
+  [[nodiscard]] double value(const std::vector<double>& values) const;  // the sum of cost * value
   // Do the rows from `first` on hold?
   [[nodiscard]] bool holds(const std::vector<double>& values, size_t first) const;
 

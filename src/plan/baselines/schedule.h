@@ -21,6 +21,12 @@ struct Action {
   Do what = Do::kCompute;  // never kFree
   int32_t subject = 0;     // op or tensor
 };
+[[nodiscard]] inline Action computing(OpIndex op) {
+  return {Do::kCompute, op.value()};
+}
+[[nodiscard]] inline Action moving(Do what, TensorIndex tensor) {  // kPageIn or kPageOut
+  return {what, tensor.value()};
+}
 
 // The stream that the actions give, each op with its choice of `choices`. E0302 where there is none: an op that may run
 // once only is asked for twice, a tensor is lost, or a parameter cannot end where the next step looks for it.
@@ -33,8 +39,8 @@ struct Action {
 
 // The matrices of Checkmate, POET and PORT, by stage (stage t first computes op t, 0-based).
 struct StageActions {
-  std::vector<int32_t> page_in, page_out;  // tensors, at the stage's start, in this order
-  std::vector<int32_t> compute;            // ops, ascending, the stage's own last
+  std::vector<TensorIndex> page_in, page_out;  // at the stage's start, in this order
+  std::vector<OpIndex> compute;                // ascending, the stage's own last
 };
 [[nodiscard]] std::vector<Action> in_stages(const std::vector<StageActions>& stages);
 

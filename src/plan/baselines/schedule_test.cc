@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/policy.h"
 #include "testing/sample_graphs.h"
 
@@ -74,7 +75,7 @@ TEST(Complete, TakesBytesOverWhereTheInputDies) {
   const auto events = complete(model, {0, 0, 0}, {{Do::kCompute, 0}, {Do::kCompute, 1}, {Do::kCompute, 2}});
   ASSERT_TRUE(events);
   EXPECT_EQ(spelled(*events), "c0 c1 c2 f2 f0");
-  EXPECT_EQ((*events)[2].taken_over, std::vector<int32_t>{1});
+  EXPECT_EQ((*events)[2].taken_over, std::vector<TensorIndex>{TensorIndex(1)});
   EXPECT_EQ(peak_of(model, *events), 200);
 }
 

@@ -5,13 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "plan/baselines/baseline.h"
+#include "pantoum/result.h"
 #include "plan/simulate/event.h"
+#include "plan/simulate/outcome.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/policy.h"
 
 namespace pantoum::plan::baseline {
 
-struct Question {
+struct Action;
+
+struct Task {
   const CostGraph& graph;
   const PlanOptions& options;
   const char* name;  // of the method
@@ -24,29 +28,34 @@ struct Question {
   }
   [[nodiscard]] double left() const { return options.time_limit - elapsed(); }
   [[nodiscard]] bool out_of_time() const { return options.stop.stop_requested() || left() <= 0; }
-  [[nodiscard]] const ChoiceModel& kernel(int32_t op) const {
-    return model.ops[static_cast<size_t>(op)].choices[static_cast<size_t>(choices[static_cast<size_t>(op)])];
+  [[nodiscard]] const ChoiceModel& kernel(OpIndex op) const { return model.chosen(op, choices); }
+  // What the simulator is asked: the budget and the objective, and no other limit.
+  [[nodiscard]] Limit limit() const {
+    return {.question = {.budget = options.question.budget, .objective = options.question.objective}};
   }
   [[nodiscard]] double price(const ChoiceModel& kernel) const {
     return options.question.objective == Objective::kEnergy ? kernel.joules : kernel.seconds;
   }
 };
 
-// E0300 a budget of nothing. `graph` and `options` outlive the question.
-[[nodiscard]] Result<Question> ask(const CostGraph& graph, const PlanOptions& options, const char* name);
+// E0300 a budget of nothing. `graph` and `options` outlive the task.
+[[nodiscard]] Result<Task> ask(const CostGraph& graph, const PlanOptions& options, const char* name);
 
 // The stream's plan: offsets within the budget, exact figures; no bound. E0302 with the exact figures where the stream
-// does not fit or misses the deadline; `published` says what the method's own account leaves out ("": nothing),
-// `excess` by how many bytes the arena is too large where only the offsets do not fit.
-[[nodiscard]] Result<Plan> answer(const Question& question, const std::vector<Event>& events,
-                                  const std::string& published = "", Bytes* excess = nullptr);
+// does not fit or misses the deadline; `published` says what the method's own account leaves out ("": nothing).
+[[nodiscard]] Result<Plan> answer(const Task& task, const std::vector<Event>& events,
+                                  const std::string& published = "");
+
+// The plan of a schedule: its stream as complete() of schedule.h gives it. E0302 as above.
+[[nodiscard]] Result<Plan> plan_schedule(const Task& task, const std::vector<Action>& actions,
+                                         const std::string& published = "");
 
 // The plan of a policy: its stream is the simulator's. E0302 as above.
-[[nodiscard]] Result<Plan> plan_policy(const Question& question, const Policy& policy);
+[[nodiscard]] Result<Plan> plan_policy(const Task& task, const Policy& policy);
 
 // E0302: the method has no schedule for this budget.
-[[nodiscard]] Failure no_schedule(const Question& question, std::string why);
-// E0304: the method is not made for this question.
-[[nodiscard]] Failure does_not_apply(const Question& question, std::string why);
+[[nodiscard]] Failure no_schedule(const Task& task, std::string why);
+// E0304: the method is not made for this task.
+[[nodiscard]] Failure does_not_apply(const Task& task, std::string why);
 
 }  // namespace pantoum::plan::baseline

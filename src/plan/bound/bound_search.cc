@@ -4,24 +4,27 @@
 #include <chrono>
 #include <cmath>
 #include <thread>
+#include <utility>
 
+#include "plan/bound/boundaries.h"
 #include "plan/bound/branch.h"
 #include "plan/bound/certify.h"
+#include "plan/bound/lp_bound.h"
 #include "plan/bound/primal_dual_bound.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/separator.h"
+#include "plan/bound/tolerances.h"
 
 namespace pantoum::plan {
 namespace {
 
 constexpr int32_t kSimplex = 250;    // ops up to which the simplex proves more in its time than the first-order method
 constexpr int32_t kBranching = 300;  // ops up to which branching raises a bound in the time that it takes
-constexpr int32_t kFewest = 8, kMost = 256;
-constexpr int64_t kMostCells =
-    100'000;                           // stages times slices: more have not raised a bound in any time they were given
-constexpr double kShareOfRest = 0.34;  // for each set of boundaries that was left undone
-constexpr int64_t kSteps = 4;          // of the first-order method, for an iteration of the simplex
-constexpr double kFarAbove = 64;       // times what is proved: in place of a plan's value, before the first
-constexpr double kMargin = 1 - 1e-9;   // a plan's energy is a sum with rounding of its own
-constexpr double kLeastSeconds = 1;    // of branching between two relaxations: as long as they took, at least this
+constexpr int64_t kMostCells = 100'000;     // stages times segments: more have not raised a bound in any time
+constexpr double kShareOfRest = 0.34;       // for each set of boundaries that was left undone
+constexpr int64_t kSteps = 4;               // of the first-order method, for an iteration of the simplex
+constexpr double kFarAbove = 64;            // times what is proved: in place of a plan's value, before the first
+constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
 // Branching has no aim before the first plan is found. False: none was, until so many seconds are left.
@@ -38,7 +41,7 @@ bool wait_for_value(const BoundSearch::Limits& limits, double until) {
 BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double least)
     : model_(model), options_(options), bound_(least) {}
 
-double BoundSearch::pays() const {
+double BoundSearch::second_cost() const {
   if (!model_.uses(Switch::kTimeCap)) return 0;
   return options_.question.objective == Objective::kTime ? 1 : model_.idle_w;
 }
@@ -46,7 +49,7 @@ double BoundSearch::pays() const {
 RelaxationOptions BoundSearch::asked(const Limits& limits) const {
   const double known = limits.value(), value = std::isfinite(known) ? known : kFarAbove * bound_.load();
   RelaxationOptions asked{.question = options_.question};
-  if (pays() > 0) asked.most_seconds = value / pays();
+  if (second_cost() > 0) asked.most_seconds = value / second_cost();
   return asked;
 }
 
@@ -55,13 +58,13 @@ LpLimits BoundSearch::limits_of(const Limits& limits, const RelaxationOptions& a
   return {
       .seconds_left = [&limits, until = share.until] { return limits.seconds_left() - until; },
       .iterations = share.iterations,
-      .target = [&limits, gap = std::max(options_.gap, 1e-9)] { return limits.value() * (1 - gap); },
+      .target = [&limits, gap = options_.gap] { return enough_for(limits.value(), gap); },
       .raised = [this, most](double bound) { bound_.store(std::max(bound_.load(), std::min(bound, most) * kMargin)); }};
 }
 
 double BoundSearch::most_proved(const RelaxationOptions& asked) const {
   if (!asked.most_seconds || options_.question.deadline) return HUGE_VAL;
-  return *asked.most_seconds * pays();
+  return *asked.most_seconds * second_cost();
 }
 
 void BoundSearch::keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked) {
@@ -70,57 +73,72 @@ void BoundSearch::keep(std::optional<Certificate>& certificate, const Relaxation
 }
 
 bool BoundSearch::done(const Limits& limits, int64_t spent) const {
-  if (bound_.load() >= limits.value() * (1 - std::max(options_.gap, 1e-9))) return true;
+  if (bound_.load() >= enough_for(limits.value(), options_.gap)) return true;
   return limits.effort > 0 ? spent >= iterations_for(limits.effort, model_) : limits.seconds_left() <= 0;
 }
 
-bool BoundSearch::branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent) {
+bool BoundSearch::branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent) {
   if (boundaries.empty() || boundaries.back() != model_.end()) boundaries.push_back(model_.end());
   const Relaxation relaxation(model_, asked(limits), boundaries);
   Branched found = branch_and_bound(relaxation, options_, limits_of(limits, relaxation.options(), share));
   keep(found.certificate, relaxation.options());
+  add_counts(separators_, found.separators);
   spent += found.iterations;
   if (limits.solved && !found.whole.empty()) limits.solved(relaxation, found.whole);
   return !found.whole.empty();
 }
 
 void BoundSearch::run(const Limits& limits) {
-  const bool clocked = limits.effort == 0;
-  const int64_t all = iterations_for(limits.effort, model_);
   const double begin = limits.seconds_left();
-  int64_t spent = 0;
-  std::vector<std::vector<int32_t>> undone;
-  std::vector<int32_t> boundaries;
-  const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
   const bool branching = model_.stages() <= kBranching && model_.uses(Switch::kBranching);
-  const int32_t first = model_.uses(Switch::kBoundaryRefinement) ? kFewest : kMost;
-  for (int32_t slices = first; slices <= kMost; slices *= 2) {
-    if (slices > first && int64_t{slices} * model_.stages() > kMostCells) break;
-    std::vector<int32_t> next = choose_boundaries(model_, options_.question.budget_bytes(), slices);
-    if (next == boundaries) break;
+  int64_t spent = 0;
+  std::vector<std::vector<Stage>> undone;
+  std::vector<Stage> boundaries;
+  for (int32_t most = model_.uses(Switch::kBoundaryRefinement) ? kFewestSegments : kMostSegments;; most *= 2) {
+    std::vector<Stage> next = refined(boundaries, most);
+    if (next.empty()) break;
     boundaries = std::move(next);
     if (done(limits, spent)) return;
-    const Relaxation relaxation(model_, asked(limits), boundaries);
-    const int64_t steps = simplex ? 1 : kSteps;
-    LpBound found = (simplex ? lp_bound : primal_dual_bound)(
-        relaxation, options_,
-        limits_of(limits, relaxation.options(), {.iterations = clocked ? 0 : (all - spent) * steps}));
-    spent += (found.iterations + steps - 1) / steps;
-    if (limits.solved && !found.point.empty()) limits.solved(relaxation, found.point);
-    const std::vector<int32_t> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
-    keep(found.certificate, relaxation.options());
+    std::vector<Stage> pressing = relax(limits, boundaries, spent);
     if (done(limits, spent)) return;
-    const double now = limits.seconds_left();
-    const Share share{.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now)),
-                      .iterations = clocked ? 0 : std::min(all - spent, std::max(kLeastIterations, spent))};
     if (!branching) continue;
-    if (!wait_for_value(limits, share.until) || !branch(limits, pressing, share, spent)) undone.push_back(pressing);
+    const Share share = as_much_again(limits, begin, spent);
+    if (!wait_for_value(limits, share.until) || !branch(limits, pressing, share, spent))
+      undone.push_back(std::move(pressing));
   }
   undone.push_back(boundaries);
   if (branching && wait_for_value(limits, 0)) branch_on_all(limits, undone, spent);
 }
 
-void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent) {
+std::vector<Stage> BoundSearch::refined(const std::vector<Stage>& boundaries, int32_t most) const {
+  if (most > kMostSegments || (!boundaries.empty() && int64_t{most} * model_.stages() > kMostCells)) return {};
+  std::vector<Stage> next = choose_boundaries(model_, options_.question.budget_bytes(), most);
+  return next == boundaries ? std::vector<Stage>{} : next;
+}
+
+std::vector<Stage> BoundSearch::relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent) {
+  const Relaxation relaxation(model_, asked(limits), boundaries);
+  const bool simplex = model_.stages() <= kSimplex || !model_.uses(Switch::kFirstOrder);
+  const int64_t steps = simplex ? 1 : kSteps;
+  const int64_t left = limits.effort == 0 ? 0 : (iterations_for(limits.effort, model_) - spent) * steps;
+  LpBound found = (simplex ? lp_bound : primal_dual_bound)(
+      relaxation, options_, limits_of(limits, relaxation.options(), {.iterations = left}));
+  spent += (found.iterations + steps - 1) / steps;
+  if (limits.solved && !found.point.empty()) limits.solved(relaxation, found.point);
+  std::vector<Stage> pressing = found.certificate ? pressing_stages(*found.certificate) : boundaries;
+  keep(found.certificate, relaxation.options());
+  add_counts(separators_, found.separators);
+  return pressing;
+}
+
+BoundSearch::Share BoundSearch::as_much_again(const Limits& limits, double begin, int64_t spent) const {
+  if (limits.effort > 0)
+    return {.iterations = std::min(iterations_for(limits.effort, model_) - spent, std::max(kLeastIterations, spent))};
+  const double now = limits.seconds_left();
+  return {.until = std::max(0.0, now - std::max(kLeastSeconds, begin - now))};
+}
+
+void BoundSearch::branch_on_all(const Limits& limits, const std::vector<std::vector<Stage>>& sets, int64_t spent) {
   const int64_t all = iterations_for(limits.effort, model_);
   for (size_t set = 0; set < sets.size() && !done(limits, spent); ++set) {
     const bool last = set + 1 == sets.size();

@@ -1,15 +1,26 @@
-// Raises the proved bound while plans are sought: relaxations with more and more epochs; each is followed by branch and
-// bound on the few epochs that pressed in it.
+// Raises the proved bound while plans are sought.
+//
+// Boundary refinement: relaxations with more and more segments. Each is followed by branch and bound on the few segments
+// that pressed in it.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <vector>
 
-#include "plan/bound/lp_bound.h"
-#include "plan/simulate/plan_options.h"
+#include "plan/bound/row.h"
+#include "plan/simulate/model.h"
+#include "problem/certificate.h"
+#include "problem/separator_count.h"
 
 namespace pantoum::plan {
+
+using problem::Certificate;
+
+class Relaxation;
+struct LpLimits;
+struct RelaxationOptions;
 
 class BoundSearch {
  public:
@@ -21,13 +32,16 @@ class BoundSearch {
     std::function<double()> value;         // of the best plan so far; infinity before the first
     int64_t effort = 0;                    // > 0: a fixed amount of work in place of the clock
     // Told of the solution of each relaxation, and of branching's where it leaves nothing to decide; may be empty.
-    std::function<void(const Relaxation&, const std::vector<double>& point)> solved;
+    std::function<void(const Relaxation&, const Point& point)> solved;
   };
   // Until the bound is within options.gap of the value, or nothing helps, or the limits. One thread.
   void run(const Limits& limits);
 
-  [[nodiscard]] double bound() const { return bound_.load(); }                                  // from any thread
-  [[nodiscard]] const std::optional<Certificate>& certificate() const { return certificate_; }  // after run()
+  [[nodiscard]] double bound() const { return bound_.load(); }  // from any thread
+  // After run().
+  [[nodiscard]] const std::optional<Certificate>& certificate() const { return certificate_; }
+  // What the separators did in all relaxations. After run().
+  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const { return separators_; }
 
  private:
   // What one relaxation or tree may spend.
@@ -35,22 +49,30 @@ class BoundSearch {
     double until = 0;        // of seconds left
     int64_t iterations = 0;  // in place of the clock
   };
-  [[nodiscard]] double pays() const;  // for a second, in the objective, where that caps the makespan
+  // Objective per second of the makespan, where that caps it; else 0.
+  [[nodiscard]] double second_cost() const;
   [[nodiscard]] RelaxationOptions asked(const Limits& limits) const;
   [[nodiscard]] LpLimits limits_of(const Limits& limits, const RelaxationOptions& asked, const Share& share);
   // Plans that take longer than `most_seconds` cost more than this, and nothing else is known of them.
   [[nodiscard]] double most_proved(const RelaxationOptions& asked) const;
   void keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked);
+  // The boundaries of the next refinement; empty: there is none.
+  [[nodiscard]] std::vector<Stage> refined(const std::vector<Stage>& boundaries, int32_t most) const;
+  // Solves the relaxation of these boundaries, and adds the iterations to `spent`; the stages that press.
+  std::vector<Stage> relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent);
+  // Of branching after a relaxation: as long as all took so far.
+  [[nodiscard]] Share as_much_again(const Limits& limits, double begin, int64_t spent) const;
   // Branches on these boundaries; adds the iterations to `spent`. True: no more can come of them.
-  bool branch(const Limits& limits, std::vector<int32_t> boundaries, const Share& share, int64_t& spent);
+  bool branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent);
   // Branches on each of the sets, which were left undone, and on all boundaries last.
-  void branch_on_all(const Limits& limits, const std::vector<std::vector<int32_t>>& sets, int64_t spent);
+  void branch_on_all(const Limits& limits, const std::vector<std::vector<Stage>>& sets, int64_t spent);
   [[nodiscard]] bool done(const Limits& limits, int64_t spent) const;
 
   const Model& model_;
   const PlanOptions& options_;
   std::atomic<double> bound_;
   std::optional<Certificate> certificate_;
+  std::vector<problem::SeparatorCount> separators_;
 };
 
 }  // namespace pantoum::plan

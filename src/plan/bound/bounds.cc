@@ -5,14 +5,12 @@
 #include <algorithm>
 #include <set>
 
+#include "plan/bound/tolerances.h"
+
 namespace pantoum::plan {
 namespace {
 
-constexpr double kMargin = 1 - 1e-9;
-
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
+constexpr size_t kNamed = 3;  // tensors
 
 // Do all choices read and write the same, and must every op run?
 bool plain(const Model& model) {
@@ -25,10 +23,10 @@ bool plain(const Model& model) {
 }
 
 // What is in RAM while a choice runs: inputs, and outputs that cannot take over an input's bytes.
-std::set<int32_t> held_by(const ChoiceModel& choice) {
-  std::set<int32_t> held(choice.reads.begin(), choice.reads.end());
+std::set<TensorIndex> held_by(const ChoiceModel& choice) {
+  std::set<TensorIndex> held(choice.reads.begin(), choice.reads.end());
   for (size_t write = 0; write < choice.writes.size(); ++write)
-    if (choice.shares[write] < 0) held.insert(choice.writes[write]);
+    if (!choice.shares[write].exists()) held.insert(choice.writes[write]);
   return held;
 }
 
@@ -42,10 +40,10 @@ double price_of(const Model& model, const TensorModel& tensor, bool paging, bool
   double price = 1e300;
   const bool stored = tensor.start == problem::Home::kAux;
   if ((tensor.can_page && paging) || stored) price = tensor.in_j + (stored ? 0 : tensor.out_j);
-  if (remat && tensor.can_drop && tensor.producer >= 0) {
-    const OpModel& op = model.ops[z(tensor.producer)];
+  if (remat && tensor.can_drop && tensor.producer.exists()) {
+    const OpModel& op = model.ops[tensor.producer];
     Bytes outputs = 0;  // an op that brings several outputs back is shared by them
-    for (const int32_t output : op.choices.front().writes) outputs += model.tensors[z(output)].size;
+    for (const TensorIndex output : op.choices.front().writes) outputs += model.tensors[output].size;
     const double share = outputs > 0 ? static_cast<double>(tensor.size) / static_cast<double>(outputs) : 0;
     price = std::min(price, share * cheapest(op, [](const ChoiceModel& choice) { return choice.joules; }));
   }
@@ -68,22 +66,22 @@ double knapsack(std::vector<Offer>& offers, Bytes needed) {
 
 // The most that any one stage must pay for its excess.
 double memory_price(const Model& model, Bytes ram, bool paging, bool remat) {
-  std::vector<double> prices;
+  Indexed<TensorIndex, double> prices;
   for (const TensorModel& tensor : model.tensors) prices.push_back(price_of(model, tensor, paging, remat));
   double most = 0;
   std::vector<Offer> offers;
   for (const OpModel& op : model.ops) {
-    Bytes load = model.staging + working_set(model, op);
+    Bytes live = model.staging + working_set(model, op);
     offers.clear();
-    for (const Interval& gap : model.intervals) {
-      if (gap.from >= op.stage || gap.to <= op.stage || gap.to == model.never()) continue;
-      const TensorModel& tensor = model.tensors[z(gap.tensor)];
+    for (const Interval& interval : model.intervals) {
+      if (interval.from >= op.stage || interval.to <= op.stage || interval.to == model.never()) continue;
+      const TensorModel& tensor = model.tensors[interval.tensor];
       if (tensor.size == 0) continue;
-      load += tensor.size;
-      offers.push_back({tensor.size, prices[z(gap.tensor)]});
+      live += tensor.size;
+      offers.push_back({tensor.size, prices[interval.tensor]});
     }
-    load -= model.align - 1;  // what lies on top of the arena need not be rounded up
-    if (load > ram) most = std::max(most, knapsack(offers, load - ram));
+    live -= model.align - 1;  // what lies on top of the arena need not be rounded up
+    if (live > ram) most = std::max(most, knapsack(offers, live - ram));
   }
   return most;
 }
@@ -94,7 +92,7 @@ Bytes working_set(const Model& model, const OpModel& op) {
   Bytes least = -1;
   for (const ChoiceModel& choice : op.choices) {
     Bytes bytes = choice.workspace;
-    for (const int32_t tensor : held_by(choice)) bytes += model.tensors[z(tensor)].size;
+    for (const TensorIndex tensor : held_by(choice)) bytes += model.tensors[tensor].size;
     if (least < 0 || bytes < least) least = bytes;
   }
   return std::max<Bytes>(0, least);
@@ -102,19 +100,19 @@ Bytes working_set(const Model& model, const OpModel& op) {
 
 Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
   Bounds bounds;
-  std::set<int32_t> from_storage;
+  std::set<TensorIndex> from_storage;
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
     bounds.energy += cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
     bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
     if (op.choices.size() == 1)
-      for (const int32_t tensor : op.choices.front().reads)
-        if (model.tensors[z(tensor)].start == problem::Home::kAux) from_storage.insert(tensor);
+      for (const TensorIndex tensor : op.choices.front().reads)
+        if (model.tensors[tensor].start == problem::Home::kAux) from_storage.insert(tensor);
   }
   double transfers = 0;
   Seconds moving = 0;
-  for (const int32_t tensor : from_storage)
-    transfers += model.tensors[z(tensor)].in_j, moving += model.tensors[z(tensor)].in_s;
+  for (const TensorIndex tensor : from_storage)
+    transfers += model.tensors[tensor].in_j, moving += model.tensors[tensor].in_s;
   for (const TensorModel& tensor : model.tensors)
     if (tensor.ends_in_aux && tensor.start != problem::Home::kAux) transfers += tensor.out_j, moving += tensor.out_s;
   bounds.time = model.async ? bounds.time : bounds.time + moving;
@@ -129,28 +127,28 @@ Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
 
 namespace {
 
-// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may leave when it can be had
-// again.
+// A pinned tensor keeps its bytes until its successor, if any, takes them over; that one may be evicted where it can be
+// paged in or recomputed.
 struct Tenant {
-  int32_t tensor = 0, heir = -1;
+  TensorIndex tensor, heir;
   Bytes bytes = 0;
-  std::vector<char> before;  // by stage: is the op always computed before the successor? Empty: the bytes stay taken
-  [[nodiscard]] bool there_at(const OpModel& op) const { return before.empty() || before[z(op.stage)] != 0; }
+  Indexed<Stage, char> before;  // is the op always computed before the successor? Empty: the bytes stay taken
+  [[nodiscard]] bool there_at(const OpModel& op) const { return before.empty() || before[op.stage] != 0; }
 };
 
 // By stage: must the op be computed before `last` is? What every choice reads is.
-std::vector<char> stages_before(const Model& model, const OpModel& last) {
-  std::vector<char> before(z(model.end()), 0);
-  before[z(last.stage)] = 1;
-  for (int32_t stage = last.stage; stage > 0; --stage) {
-    if (!before[z(stage)]) continue;
-    const OpModel& op = model.ops[z(stage - 1)];
-    for (const int32_t tensor : op.choices.front().reads) {
+Indexed<Stage, char> stages_before(const Model& model, const OpModel& last) {
+  Indexed<Stage, char> before(base::position_of(model.end()), 0);
+  before[last.stage] = 1;
+  for (Stage stage = last.stage; stage > 0; --stage) {
+    if (!before[stage]) continue;
+    const OpModel& op = model.ops[Model::op_of(stage)];
+    for (const TensorIndex tensor : op.choices.front().reads) {
       const bool always = std::all_of(op.choices.begin(), op.choices.end(), [&](const ChoiceModel& choice) {
         return std::find(choice.reads.begin(), choice.reads.end(), tensor) != choice.reads.end();
       });
-      const int32_t producer = model.tensors[z(tensor)].producer;
-      if (always && producer >= 0) before[z(producer + 1)] = 1;
+      const OpIndex producer = model.tensors[tensor].producer;
+      if (always && producer.exists()) before[model.ops[producer].stage] = 1;
     }
   }
   return before;
@@ -158,20 +156,21 @@ std::vector<char> stages_before(const Model& model, const OpModel& last) {
 
 std::vector<Tenant> tenants_of(const Model& model) {
   std::vector<Tenant> tenants;
-  std::vector<int32_t> heirs(model.tensors.size(), -1);
+  Indexed<TensorIndex, TensorIndex> heirs(model.tensors.size());
   for (const OpModel& op : model.ops)
     for (const ChoiceModel& choice : op.choices)
       for (size_t write = 0; write < choice.writes.size(); ++write)
-        if (choice.shares[write] >= 0) heirs[z(choice.shares[write])] = choice.writes[write];
-  for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor) {
+        if (choice.shares[write].exists()) heirs[choice.shares[write]] = choice.writes[write];
+  for (const TensorIndex tensor : model.tensors.indices()) {
     const TensorModel& entry = model.tensors[tensor];
     if (!entry.pinned || entry.start != problem::Home::kRam || entry.size == 0) continue;
-    Tenant tenant{.tensor = static_cast<int32_t>(tensor), .heir = heirs[tensor], .bytes = entry.size, .before = {}};
-    if (tenant.heir >= 0) {
-      const TensorModel& heir = model.tensors[z(tenant.heir)];
-      const OpModel& update = model.ops[z(heir.producer)];
-      const bool stays = heir.pinned || !(heir.can_page || update.recomputable || (heir.ends_in_aux && model.paging));
-      if (stays && heir.ends_in_ram)
+    Tenant tenant{.tensor = tensor, .heir = heirs[tensor], .bytes = entry.size, .before = {}};
+    if (tenant.heir.exists()) {
+      const TensorModel& heir = model.tensors[tenant.heir];
+      const OpModel& update = model.ops[heir.producer];
+      const bool retained =
+          heir.pinned || !(heir.can_page || update.recomputable || (heir.ends_in_aux && model.paging));
+      if (retained && heir.ends_in_ram)
         tenant.bytes = std::min(entry.size, heir.size);
       else
         tenant.before = stages_before(model, update);
@@ -181,47 +180,62 @@ std::vector<Tenant> tenants_of(const Model& model) {
   return tenants;
 }
 
+// The leanest choice of an op, with the bytes that are in RAM while it runs under it.
+struct Leanest {
+  const ChoiceModel* choice = nullptr;
+  Bytes bytes = 0;
+};
+
+Leanest leanest_of(const Model& model, const OpModel& op, const std::vector<Tenant>& tenants) {
+  Leanest leanest;
+  for (const ChoiceModel& choice : op.choices) {
+    const std::set<TensorIndex> held = held_by(choice);
+    Bytes bytes = model.staging + choice.workspace;
+    for (const TensorIndex tensor : held) bytes += model.tensors[tensor].size;
+    for (const Tenant& tenant : tenants)
+      if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
+    if (leanest.choice == nullptr || bytes < leanest.bytes) leanest = {&choice, bytes};
+  }
+  return leanest;
+}
+
+// The names and sizes of the largest tensors that the choice reads or writes.
+std::string largest_of(const Model& model, const ChoiceModel& choice) {
+  std::vector<TensorIndex> held(choice.reads);
+  held.insert(held.end(), choice.writes.begin(), choice.writes.end());
+  std::stable_sort(held.begin(), held.end(),
+                   [&](TensorIndex a, TensorIndex b) { return model.tensors[a].size > model.tensors[b].size; });
+  held.erase(std::unique(held.begin(), held.end()), held.end());
+  std::string names;
+  for (size_t at = 0; at < std::min(kNamed, held.size()); ++at) {
+    const TensorModel& tensor = model.tensors[held[at]];
+    for (const problem::Tensor& given : model.graph->tensors)
+      if (given.id == tensor.id)
+        names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
+                             static_cast<double>(tensor.size) / 1024);
+  }
+  return names;
+}
+
 }  // namespace
 
 WorkingSet least_ram(const Model& model) {
-  WorkingSet worst;
   Bytes start = model.staging;
   for (const TensorModel& tensor : model.tensors)
     if (tensor.start == problem::Home::kRam) start += tensor.size;
-  worst = {start, "what is in RAM when the step starts"};
+  WorkingSet worst{start, "what is in RAM when the step starts"};
   const std::vector<Tenant> tenants = tenants_of(model);
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    Bytes least = -1;
-    const ChoiceModel* leanest = nullptr;
-    for (const ChoiceModel& choice : op.choices) {
-      const std::set<int32_t> held = held_by(choice);
-      Bytes bytes = model.staging + choice.workspace;
-      for (const int32_t tensor : held) bytes += model.tensors[z(tensor)].size;
-      for (const Tenant& tenant : tenants)
-        if (tenant.there_at(op) && !held.contains(tenant.tensor) && !held.contains(tenant.heir)) bytes += tenant.bytes;
-      if (least < 0 || bytes < least) least = bytes, leanest = &choice;
-    }
-    if (leanest == nullptr || least <= worst.bytes) continue;
-    worst.bytes = least;
-    std::vector<TensorIndex> held(leanest->reads);
-    held.insert(held.end(), leanest->writes.begin(), leanest->writes.end());
-    std::stable_sort(held.begin(), held.end(),
-                     [&](int32_t a, int32_t b) { return model.tensors[z(a)].size > model.tensors[z(b)].size; });
-    held.erase(std::unique(held.begin(), held.end()), held.end());
-    std::string names;
-    for (size_t at = 0; at < std::min<size_t>(3, held.size()); ++at) {
-      const TensorModel& tensor = model.tensors[z(held[at])];
-      for (const problem::Tensor& given : model.graph->tensors)
-        if (given.id == tensor.id)
-          names += fmt::format("{}{} {:.1f} KiB", names.empty() ? "" : ", ", given.name,
-                               static_cast<double>(tensor.size) / 1024);
-    }
+    const Leanest leanest = leanest_of(model, op, tenants);
+    if (leanest.choice == nullptr || leanest.bytes <= worst.bytes) continue;
+    worst.bytes = leanest.bytes;
     for (const problem::Op& given : model.graph->ops)
-      if (given.id == op.id) worst.why = fmt::format("op {} needs together {}", given.name, names);
+      if (given.id == op.id)
+        worst.why = fmt::format("op {} needs together {}", given.name, largest_of(model, *leanest.choice));
   }
-  worst.bytes =
-      std::max<Bytes>(1, worst.bytes - (model.align - 1));  // what lies on top of the arena need not be rounded up
+  worst.bytes -= model.align - 1;  // what lies on top of the arena need not be rounded up
+  worst.bytes = std::max<Bytes>(1, worst.bytes);
   return worst;
 }
 

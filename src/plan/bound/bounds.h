@@ -12,14 +12,17 @@ struct Bounds {
   Seconds time = 0;
 };
 
-// Every plan of this order pays at least:
-//   the cheapest permitted choice of every op that must run, every transfer that must happen (what starts in storage
-//   and is read, what must end there), idle power over the least makespan; and, at the stage where that is most, for
-//   giving up the bytes that exceed the budget: a tensor that is live across a stage and not used there is either in
-//   RAM, or comes back by a page-in (and a page-out before) or by computing its op again. The least such price is a
-//   fractional knapsack. (Only where every choice reads and writes all its operands and no op is optional; else this
-//   term is left out.)
-// Rounded down by a relative 1e-9 against floating-point error. Cost: stages times gaps.
+// Every plan of this order pays at least
+//
+//   - the cheapest permitted choice of every op that must run,
+//   - every transfer that must happen: of what starts in storage and is read, and of what must end there,
+//   - idle power over the least makespan,
+//   - at the stage where that is most, the price of the bytes that exceed the budget. A tensor that is live across a
+//     stage and not used there is either in RAM, or comes back by a page-in (and a page-out before) or by recomputing
+//     it. The least such price is a fractional knapsack. (Only where every choice reads and writes all its operands
+//     and no op is optional; else this term is left out.)
+//
+// Rounded down by a relative 1e-9 against floating-point error. Cost: stages times intervals.
 [[nodiscard]] Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat);
 
 // Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.

@@ -5,21 +5,20 @@
 #include <map>
 #include <queue>
 
-#include "plan/bound/flow_cuts.h"
-#include "plan/bound/memory_cuts.h"
-#include "plan/bound/path_cuts.h"
+#include "plan/bound/linear_program.h"
 #include "plan/bound/proof_tree.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/separator.h"
 
 namespace pantoum::plan {
 
 using problem::Variable;
 namespace {
 
-constexpr double kWhole = 1e-5;      // so close to 0 or 1 is decided
-constexpr double kViolation = 1e-3;  // of cuts
+constexpr double kWhole = 1e-5;  // so close to 0 or 1 is decided
 constexpr int kSlackRounds = 15;
 constexpr int kRootRounds = 60, kRounds = 2;  // of cuts in a case
-constexpr double kTail = 0.02;                // of what is missing: a round that brings less is the last
+constexpr double kLeastRise = 0.02;           // of what is missing: a round that brings less is the last
 constexpr int kTried = 10, kRootTried = 50;   // candidates of strong branching
 constexpr int kWithoutBetter = 6;             // so many in a row that are no better end it
 constexpr int64_t kTrialIterations = 50;
@@ -27,14 +26,14 @@ constexpr int64_t kSolve = 10;       // iterations that a solve counts for, besi
 constexpr size_t kMostCases = 4000;  // a certificate of more is too large for a plan file
 
 struct Fixing {
-  int32_t column = 0;
+  ColumnIndex column;
   double value = 0;
 };
 
 struct Node {
   double bound = 0;
   int64_t number = 0;
-  int32_t place = ProofTree::kRoot;
+  ProofTree::CaseIndex place = ProofTree::kRoot;
   std::vector<Fixing> fixed;
   ProofTree::Parts parts;  // of the bound
 };
@@ -56,7 +55,7 @@ struct Gains {  // of a column, for 0 and for 1: per unit of change
 };
 
 struct Candidate {
-  int32_t column = -1;
+  ColumnIndex column;
   double value = 0, score = 0;
 };
 
@@ -70,6 +69,7 @@ class Tree {
       : relaxation_(relaxation),
         limits_(limits),
         program_(relaxation.columns()),
+        separation_(relaxation, {.violation = kBranchingViolation, .clocked = limits.clocked()}),
         proof_(relaxation),
         gains_(relaxation.columns().size()) {
     program_.add(relaxation.rows());
@@ -86,7 +86,8 @@ class Tree {
     }
     for (; !open_.empty(); open_.pop()) prove(open_.top());
     limits_.raised(least_);
-    Branched found{.bound = least_, .iterations = work(), .whole = std::move(whole_)};
+    Branched found{
+        .bound = least_, .iterations = work(), .whole = std::move(whole_), .separators = separation_.counts()};
     if (std::isfinite(least_)) found.certificate = proof_.certificate(least_, options);
     return found;
   }
@@ -95,10 +96,10 @@ class Tree {
   [[nodiscard]] int64_t work() const { return program_.iterations() + kSolve * solves_; }
   [[nodiscard]] bool out_of_limits() const {
     if (cases_ + open_.size() > kMostCases) return true;
-    return limits_.iterations > 0 ? work() >= limits_.iterations : limits_.seconds_left() <= 0;
+    return limits_.clocked() ? limits_.seconds_left() <= 0 : work() >= limits_.iterations;
   }
 
-  // A case that stays as it is.
+  // A case that is not split any further.
   void prove(const Node& node) {
     least_ = std::min(least_, node.bound);
     proof_.prove(node.place, node.parts);
@@ -109,7 +110,7 @@ class Tree {
   // Raises the bound of the case that the columns' bounds stand for.
   Solved solve(Node& node, int64_t iterations = 0) {
     ++solves_;
-    const double left = limits_.iterations > 0 ? 0 : std::max(1e-3, limits_.seconds_left());
+    const double left = limits_.clocked() ? std::max(1e-3, limits_.seconds_left()) : 0;
     const LinearProgram::Answer answer = program_.solve(left, iterations);
     const bool none = answer == LinearProgram::Answer::kInfeasible;
     const bool closed = none && program_.take_ray(limits_.target() - relaxation_.constant());
@@ -127,39 +128,40 @@ class Tree {
     for (const Fixing& fixing : fixed) program_.set_bounds(fixing.column, fixing.value, fixing.value);
     applied_ = fixed;
   }
-  void release(int32_t column) {
-    const Column& entry = relaxation_.columns()[static_cast<size_t>(column)];
+  void release(ColumnIndex column) {
+    const Column& entry = relaxation_.columns()[column];
     program_.set_bounds(column, entry.lower, entry.upper);
   }
 
   void expand(Node& node) {
     apply(node.fixed);
+    const bool root = nodes_ == 1;
     double last = 0;
     for (int round = 0;; ++round) {
       const Solved solved = solve(node);
+      if (root) separation_.solved(node.bound);
       if (solved != Solved::kOpen) return prove(node);
       if (out_of_limits()) return open_.push(node);
-      if (round == (nodes_ == 1 ? kRootRounds : kRounds)) break;
-      if (round > 0 && node.bound - last < kTail * (limits_.target() - node.bound)) break;
+      if (round == (root ? kRootRounds : kRounds)) break;
+      if (round > 0 && node.bound - last < kLeastRise * (limits_.target() - node.bound)) break;
       last = node.bound;
-      std::vector<Row> cuts = path_cuts(relaxation_, program_.point(), kViolation);
-      for (Row& row : memory_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
-      for (Row& row : flow_cuts(relaxation_, program_.point(), kViolation)) cuts.push_back(std::move(row));
+      std::vector<Row> cuts = separation_.violated(program_.point());
       if (cuts.empty()) break;
       program_.forget_slack(relaxation_.rows().size(), kSlackRounds);
+      separation_.kept(cuts);
       program_.add(std::move(cuts));
     }
     branch(node);
   }
 
-  // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other epochs, else
+  // What is neither 0 nor 1, by what the gains so far promise: its own, else those of its kin in other segments, else
   // all.
   [[nodiscard]] std::vector<Candidate> candidates() const {
     std::vector<Candidate> found;
-    for (int32_t column = 0; column < static_cast<int32_t>(gains_.size()); ++column) {
-      const double value = program_.point()[static_cast<size_t>(column)];
+    for (const ColumnIndex column : gains_.indices()) {
+      const double value = program_.point()[column];
       if (value < kWhole || value > 1 - kWhole || !relaxation_.decision(column)) continue;
-      const Gains& own = gains_[static_cast<size_t>(column)];
+      const Gains& own = gains_[column];
       const auto kin = kin_gains_.find(kin_of(column));
       const auto mean = [&](int side) {
         const double all = all_gains_.mean(side, 1);
@@ -172,7 +174,7 @@ class Tree {
     return found;
   }
 
-  [[nodiscard]] std::pair<Variable, int32_t> kin_of(int32_t column) const {
+  [[nodiscard]] std::pair<Variable, int32_t> kin_of(ColumnIndex column) const {
     return {relaxation_.decision(column)->variable, relaxation_.decision(column)->index};
   }
 
@@ -191,7 +193,7 @@ class Tree {
     Sides best{.candidate = {.score = -1}, .of = {}};
     int tried = 0, without_better = 0;
     for (const Candidate& candidate : all) {
-      const Gains& known = gains_[static_cast<size_t>(candidate.column)];
+      const Gains& known = gains_[candidate.column];
       const bool reliable = known.count[0] > 0 && known.count[1] > 0;
       const bool enough = tried >= (nodes_ == 1 ? kRootTried : kTried) || without_better >= kWithoutBetter;
       if (reliable || enough) {
@@ -219,8 +221,7 @@ class Tree {
     const bool closed = solve(sides.of[side], kTrialIterations) == Solved::kClosed;
     const double gain =
         (std::min(sides.of[side].bound, limits_.target()) - from) / (side == 1 ? 1 - candidate.value : candidate.value);
-    for (Gains* gains :
-         {&gains_[static_cast<size_t>(candidate.column)], &kin_gains_[kin_of(candidate.column)], &all_gains_})
+    for (Gains* gains : {&gains_[candidate.column], &kin_gains_[kin_of(candidate.column)], &all_gains_})
       gains->add(side, gain);
     return closed;
   }
@@ -238,14 +239,15 @@ class Tree {
   const Relaxation& relaxation_;
   const LpLimits& limits_;
   LinearProgram program_;
+  Separation separation_;
   ProofTree proof_;
-  std::vector<Gains> gains_;  // by column
+  Indexed<ColumnIndex, Gains> gains_;
   std::map<std::pair<Variable, int32_t>, Gains> kin_gains_;
   Gains all_gains_;
   std::priority_queue<Node, std::vector<Node>, Later> open_;
   std::vector<Fixing> applied_;
-  std::vector<double> whole_;
-  double least_ = HUGE_VAL;  // of the cases that stay as they are
+  Point whole_;
+  double least_ = HUGE_VAL;  // of the cases that are proved
   size_t cases_ = 0;
   int64_t numbers_ = 0, nodes_ = 0, solves_ = 0;
 };

@@ -7,15 +7,19 @@
 // case without solution is closed by its ray.
 #pragma once
 
+#include <optional>
+#include <vector>
+
 #include "plan/bound/lp_bound.h"
 
 namespace pantoum::plan {
 
 struct Branched {
-  double bound = 0;                        // proved; of the objective
-  std::optional<Certificate> certificate;  // of the bound
-  int64_t iterations = 0;                  // of the simplex, and a few for each solve
-  std::vector<double> whole;               // where a case left nothing to decide below the target: its point, by column
+  double bound = 0;                                 // proved; of the objective
+  std::optional<Certificate> certificate;           // of the bound
+  int64_t iterations = 0;                           // of the simplex, and a few for each solve
+  Point whole;                                      // where a case left nothing to decide below the target: its point
+  std::vector<problem::SeparatorCount> separators;  // in the order of separators()
 };
 
 // Until the bound is at the target, or the limits, or a case leaves nothing to decide: then the relaxation has too few

@@ -6,7 +6,10 @@
 #include <set>
 
 #include "check/certificate.h"
+#include "plan/bound/boundaries.h"
 #include "plan/bound/certify.h"
+#include "plan/bound/relaxation.h"
+#include "plan/planner.h"
 #include "testing/random_case.h"
 #include "testing/random_graph.h"
 
@@ -22,14 +25,10 @@ constexpr uint64_t kSeeds = 400;
 #endif
 
 // Branches towards `target`, for at most so many iterations.
-Branched branched(const Model& model, const PlanOptions& options, Seconds most_seconds, int32_t epochs, double target,
-                  int64_t iterations) {
-  const Relaxation relaxation(model,
-                              {.question = {.budget = options.question.budget_bytes(),
-                                            .deadline = options.question.deadline.value_or(0),
-                                            .objective = options.question.objective},
-                               .most_seconds = most_seconds},
-                              choose_boundaries(model, options.question.budget_bytes(), epochs));
+Branched branched(const Model& model, const PlanOptions& options, std::optional<Seconds> most_seconds, int32_t segments,
+                  double target, int64_t iterations) {
+  const Relaxation relaxation(model, {.question = options.question, .most_seconds = most_seconds},
+                              choose_boundaries(model, options.question.budget_bytes(), segments));
   return branch_and_bound(relaxation, options,
                           {.seconds_left = [] { return 1.0; },
                            .iterations = iterations,
@@ -38,14 +37,14 @@ Branched branched(const Model& model, const PlanOptions& options, Seconds most_s
 }
 
 // A question by the seed, and what an answer costs; nothing where there is none.
-struct Question {
+struct Asked {
   CostGraph graph;
   PlanOptions options;
   double value = 0;
 };
-std::optional<Question> question(uint64_t seed) {
+std::optional<Asked> ask(uint64_t seed) {
   check::Random random(seed);
-  Question asked{.graph = check::random_cost_graph(seed, {.least_ops = 5, .most_ops = 14}), .options = {}};
+  Asked asked{.graph = check::random_cost_graph(seed, {.least_ops = 5, .most_ops = 14}), .options = {}};
   const auto whole = unplanned(asked.graph);
   if (!whole) return std::nullopt;
   asked.options = {
@@ -68,11 +67,11 @@ TEST(BranchAndBound, NeverBoundsAboveAPlanOfItsQuestion) {
   std::set<Variable> decided;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    const std::optional<Question> asked = question(seed);
+    const std::optional<Asked> asked = ask(seed);
     if (!asked) continue;
-    const double most_seconds =
-        asked->options.question.objective == Objective::kTime && !asked->options.question.deadline ? asked->value * 1.2
-                                                                                                   : 0;
+    std::optional<Seconds> most_seconds;
+    if (asked->options.question.objective == Objective::kTime && !asked->options.question.deadline)
+      most_seconds = asked->value * 1.2;
     const Branched tree = branched(make_model(asked->graph, asked->options), asked->options, most_seconds,
                                    seed % 3 == 0 ? 4 : 100, asked->value * 1.2, 1500);
     ASSERT_TRUE(tree.certificate.has_value());
@@ -115,7 +114,7 @@ TEST(BranchAndBound, ProvesTheOptimumWhereOneCombinationOfRowsDoesNot) {
   const PlanOptions options{.question = {.budget = 260, .freedoms = {.reordering = false}}, .effort = 1};
   const Model model = make_model(graph, options);
   const Plan plan = make_plan(graph, options).value();
-  const Branched tree = branched(model, options, 0, 100, plan.predicted.energy_j * (1 - 1e-6), 100000);
+  const Branched tree = branched(model, options, {}, 100, plan.predicted.energy_j * (1 - 1e-6), 100000);
   EXPECT_GE(tree.bound, plan.predicted.energy_j * (1 - 1e-6));
   EXPECT_TRUE(tree.whole.empty());
 }
@@ -126,11 +125,11 @@ TEST(BranchAndBound, StopsAtItsLimitWithWhatIsProved) {
   const Model model = make_model(graph, options);
   double last = -1;
   for (const int64_t iterations : {1, 40, 200, 1000}) {
-    const Branched tree = branched(model, options, 0, 100, 1e9, iterations);
+    const Branched tree = branched(model, options, {}, 100, 1e9, iterations);
     EXPECT_GE(tree.bound, last);
     last = tree.bound;
     EXPECT_TRUE(check::check_certificate(graph, *tree.certificate));
-    const Branched again = branched(model, options, 0, 100, 1e9, iterations);
+    const Branched again = branched(model, options, {}, 100, 1e9, iterations);
     EXPECT_EQ(again.bound, tree.bound);
     EXPECT_EQ(again.iterations, tree.iterations);
   }

@@ -2,18 +2,21 @@
 
 #include <set>
 
+#include "plan/bound/linear_program.h"
+#include "plan/bound/primal_dual.h"
+#include "plan/bound/relaxation.h"
 #include "plan/simulate/plan_options.h"
 
 namespace pantoum::plan {
 
-Certificate question(const Relaxation& relaxation, const PlanOptions& options) {
+Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options) {
   const RelaxationOptions& asked = relaxation.options();
   Certificate certificate{.question = asked.question, .second_price = asked.second_price};
   certificate.question.freedoms = options.question.freedoms;
   if (!asked.question.deadline) certificate.most_seconds = asked.most_seconds;
   for (const OpModel& op : relaxation.model().ops) certificate.order.push_back(op.id);
-  for (int32_t epoch = 0; epoch < relaxation.epochs(); ++epoch)
-    certificate.boundaries.push_back(relaxation.boundary(epoch));
+  for (Segment segment = 0; segment < relaxation.segments(); ++segment)
+    certificate.boundaries.push_back(relaxation.boundary(segment));
   return certificate;
 }
 
@@ -21,7 +24,7 @@ namespace {
 
 template <typename Program>
 Certificate certificate_of(const Relaxation& relaxation, const Program& program, const PlanOptions& options) {
-  Certificate certificate = question(relaxation, options);
+  Certificate certificate = empty_certificate(relaxation, options);
   certificate.bound = program.proved() + relaxation.constant();
   for (size_t row = 0; row < program.rows(); ++row)
     if (const double multiplier = program.multiplier(row); multiplier > 0)
@@ -44,8 +47,8 @@ std::vector<int32_t> pressing_stages(const Certificate& certificate) {
   const std::vector<int32_t>& boundaries = certificate.boundaries;
   for (const Certificate::Row& row : certificate.rows) {
     if (row.rule != Rule::kMemory && row.rule != Rule::kRounding && row.rule != Rule::kCover) continue;
-    const auto epoch = static_cast<size_t>(row.of.front());
-    if (epoch + 1 < boundaries.size()) stages.insert(boundaries[epoch]);
+    const size_t segment = base::position_of(row.of.front());
+    if (segment + 1 < boundaries.size()) stages.insert(boundaries[segment]);
   }
   return {stages.begin(), stages.end()};
 }

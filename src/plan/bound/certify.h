@@ -1,14 +1,22 @@
 // What a linear program proves, as a certificate that a plan can carry and anyone can check.
 #pragma once
 
-#include "plan/bound/linear_program.h"
-#include "plan/bound/primal_dual.h"
-#include "plan/bound/relaxation.h"
+#include <cstdint>
+#include <vector>
+
+#include "plan/simulate/plan_options.h"
+#include "problem/certificate.h"
 
 namespace pantoum::plan {
 
-// The question that the relaxation is of, and as yet no row.
-[[nodiscard]] Certificate question(const Relaxation& relaxation, const PlanOptions& options);
+using problem::Certificate;
+
+class LinearProgram;
+class PrimalDual;
+class Relaxation;
+
+// The question, order and boundaries of the relaxation, and as yet no bound and no row.
+[[nodiscard]] Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options);
 
 // The rows with a multiplier, of the solution that `program` holds now: to be called where its proved() is taken,
 // before rows are added or forgotten (of a PrimalDual: the best multipliers, at any time). `options` are those that the
@@ -17,8 +25,8 @@ namespace pantoum::plan {
                                   const PlanOptions& options);
 [[nodiscard]] Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options);
 
-// The stages that end epochs of the certificate whose memory it uses (rows of memory with a multiplier). Few do nearly
-// all of the work: a relaxation of these epochs alone proves about as much, and is small.
+// The stages that end segments of the certificate whose memory it uses (rows of memory with a multiplier). Few do nearly
+// all of the work: a relaxation of these segments alone proves about as much, and is small.
 [[nodiscard]] std::vector<int32_t> pressing_stages(const Certificate& certificate);
 
 }  // namespace pantoum::plan

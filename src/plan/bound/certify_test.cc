@@ -8,9 +8,12 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
-#include "plan/bound/flow_cuts.h"
-#include "plan/bound/memory_cuts.h"
+#include "plan/bound/boundaries.h"
+#include "plan/bound/linear_program.h"
 #include "plan/bound/path_cuts.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/separator.h"
+#include "plan/planner.h"
 #include "testing/chain_graphs.h"
 #include "testing/random_case.h"
 #include "testing/random_graph.h"
@@ -26,35 +29,31 @@ constexpr uint64_t kSeeds = 60;
 constexpr uint64_t kSeeds = 600;
 #endif
 
-struct Question {
+struct Asked {
   CostGraph graph;
   PlanOptions options;
-  RelaxationOptions asked;
+  RelaxationOptions relaxation;
   Model model;
 };
 
-Question question(CostGraph graph, PlanOptions options, Seconds most_seconds = 0) {
-  Question made{.graph = std::move(graph), .options = std::move(options), .asked = {}, .model = {}};
-  made.asked = {.question = {.budget = made.options.question.budget_bytes(),
-                             .deadline = made.options.question.deadline.value_or(0),
-                             .energy_limit = made.options.question.energy_limit.value_or(0),
-                             .objective = made.options.question.objective},
-                .most_seconds = most_seconds};
+Asked ask(CostGraph graph, PlanOptions options, std::optional<Seconds> most_seconds = {}) {
+  Asked made{.graph = std::move(graph), .options = std::move(options), .relaxation = {}, .model = {}};
+  made.relaxation = {.question = made.options.question, .most_seconds = most_seconds};
   return made;
 }
 
 // Solves with a few rounds of cuts; the certificate of the last solution, nothing where there is none.
-std::optional<Certificate> prove(Question& asked, int32_t epochs, int rounds = 6) {
+std::optional<Certificate> prove(Asked& asked, int32_t segments, int rounds = 6) {
   asked.model = make_model(asked.graph, asked.options);
-  const Relaxation relaxation(asked.model, asked.asked, choose_boundaries(asked.model, asked.asked.ram, epochs));
+  const Relaxation relaxation(asked.model, asked.relaxation,
+                              choose_boundaries(asked.model, asked.options.question.budget_bytes(), segments));
+  Separation separation(relaxation, {.violation = kSimplexViolation});
   LinearProgram program(relaxation.columns());
   program.add(relaxation.rows());
   for (int round = 0;; ++round) {
     if (program.solve(10) != LinearProgram::Answer::kOptimal) return std::nullopt;
     if (round == rounds) break;
-    std::vector<Row> cuts = path_cuts(relaxation, program.point(), 1e-4);
-    for (Row& row : memory_cuts(relaxation, program.point(), 1e-3)) cuts.push_back(std::move(row));
-    for (Row& row : flow_cuts(relaxation, program.point(), 1e-4)) cuts.push_back(std::move(row));
+    std::vector<Row> cuts = separation.violated(program.point());
     if (cuts.empty()) break;
     program.add(std::move(cuts));
   }
@@ -69,7 +68,7 @@ Certificate with_random_multipliers(Certificate certificate, check::Random& rand
 }
 
 // Budgets, objectives, freedoms by the seed; nothing where no plan keeps everything.
-std::optional<Question> random_question(uint64_t seed) {
+std::optional<Asked> random_question(uint64_t seed) {
   check::Random random(seed);
   CostGraph graph = check::random_cost_graph(seed, {.least_ops = 4, .most_ops = 25});
   if (seed % 4 == 0) graph.device.pager.full_duplex = true, graph.device.pager.out.bytes_per_s /= 30;
@@ -88,8 +87,9 @@ std::optional<Question> random_question(uint64_t seed) {
   options.question.freedoms.reordering = random.chance(0.5);
   const bool long_enough = random.chance(0.5);
   if (random.chance(0.5)) options.without.add(all_switches()[random.index(all_switches().size())].rule);
-  Question made = question(graph, options, long_enough ? whole->predicted.time_s * 3 : 0);
-  if (options.question.objective == Objective::kEnergy && random.chance(0.5)) made.asked.second_price = random.unit();
+  Asked made = ask(graph, options, long_enough ? std::optional(whole->predicted.time_s * 3) : std::nullopt);
+  if (options.question.objective == Objective::kEnergy && random.chance(0.5))
+    made.relaxation.second_price = random.unit();
   return made;
 }
 
@@ -98,7 +98,7 @@ TEST(Certify, IsProvedAgainByTheChecker) {
   int proved = 0;
   for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::optional<Question> asked = random_question(seed);
+    std::optional<Asked> asked = random_question(seed);
     if (!asked) continue;
     const std::optional<Certificate> certificate = prove(*asked, seed % 3 == 0 ? 4 : 100);
     if (!certificate) continue;  // no plan: the budget is too small
@@ -107,9 +107,9 @@ TEST(Certify, IsProvedAgainByTheChecker) {
     const double claimed = std::max(0.0, certificate->bound), error = 1e-9 * std::max(1e-9, claimed);
     EXPECT_GE(*bound, claimed - error);
     // Without paging the planner lets what must be paged out come back; without last-uses it has columns more, without
-    // pinned-room more room.
+    // pinned-room more bytes for the rest.
     const bool same = asked->model.uses(Switch::kLastUses) && asked->model.uses(Switch::kPinnedRoom);
-    if (certificate->paging && same) {
+    if (certificate->question.freedoms.paging && same) {
       EXPECT_LE(*bound, claimed + error);
     }
     for (const Certificate::Row& row : certificate->rows) ++rules[row.rule];
@@ -121,7 +121,7 @@ TEST(Certify, IsProvedAgainByTheChecker) {
     EXPECT_GT(rules[static_cast<Rule>(rule)], 0) << "rule " << rule;
 }
 
-TEST(Certify, TakesNoPathThroughWhatCannotBeComputedAgain) {
+TEST(Certify, TakesNoPathThroughWhatCannotBeRecomputed) {
   CostGraph graph = chain(8);
   graph.ops[6].recompute = false;
   for (size_t op = 8; op < graph.ops.size(); ++op)  // nobody needs tensor 5 once op 6 has run
@@ -132,7 +132,7 @@ TEST(Certify, TakesNoPathThroughWhatCannotBeComputedAgain) {
   const Model model = make_model(graph, options);
   const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
                               choose_boundaries(model, options.question.budget_bytes(), 100));
-  const std::vector<double> point(relaxation.columns().size(), -1e-10);  // a solver's zeros may be below 0
+  const Point point(relaxation.columns().size(), -1e-10);  // a solver's zeros may be below 0
   const std::vector<Row> cuts = path_cuts(relaxation, point, 1e-4);
   EXPECT_FALSE(cuts.empty());
   for (const Row& row : cuts)
@@ -141,7 +141,7 @@ TEST(Certify, TakesNoPathThroughWhatCannotBeComputedAgain) {
 
 // The question that a random plan answers: what it needs is the budget, and now and then the time it takes the
 // deadline.
-std::optional<Question> question_of(const CostGraph& graph, const check::Found& found, check::Random& random) {
+std::optional<Asked> question_of(const CostGraph& graph, const check::Found& found, check::Random& random) {
   PlanOptions options{.question = {.budget = std::max<Bytes>(1, found.arena_bytes),
                                    .freedoms = {.reordering = false, .numerics = true}}};
   if (random.chance(0.3)) options.question.objective = Objective::kTime;
@@ -150,10 +150,11 @@ std::optional<Question> question_of(const CostGraph& graph, const check::Found& 
   if (random.chance(0.2)) {
     options.question.objective = Objective::kRam;
     options.question.budget = 2 * options.question.budget_bytes() + 1000;
-    return question(graph, options);
+    return ask(graph, options);
   }
-  Question made = question(graph, options, random.chance(0.5) ? found.time_s * 2 : 0);
-  if (options.question.objective == Objective::kEnergy && random.chance(0.5)) made.asked.second_price = random.unit();
+  Asked made = ask(graph, options, random.chance(0.5) ? std::optional(found.time_s * 2) : std::nullopt);
+  if (options.question.objective == Objective::kEnergy && random.chance(0.5))
+    made.relaxation.second_price = random.unit();
   return made;
 }
 
@@ -168,12 +169,12 @@ TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
     plan.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
     const auto found = check::replay(graph, plan);
     if (!found || !found->keeps_order) continue;
-    std::optional<Question> asked = question_of(graph, *found, random);
+    std::optional<Asked> asked = question_of(graph, *found, random);
     const double needs = static_cast<double>(found->arena_bytes);
-    const double value = asked->asked.objective == Objective::kRam ? needs
-                         : asked->asked.objective == Objective::kTime
+    const double value = asked->relaxation.question.objective == Objective::kRam ? needs
+                         : asked->relaxation.question.objective == Objective::kTime
                              ? found->time_s
-                             : found->energy_j + asked->asked.second_price * found->time_s;
+                             : found->energy_j + asked->relaxation.second_price * found->time_s;
     std::optional<Certificate> certificate = prove(*asked, 100);
     ASSERT_TRUE(certificate) << "the program has no solution, and the question has a plan";
     for (int trial = 0; trial < 4; ++trial) {
@@ -195,13 +196,13 @@ TEST(Certify, NeverBoundsAboveAPlanOfItsQuestion) {
 TEST(Certify, ProvesMoreTimeWhereLessEnergyMayBeSpent) {
   const CostGraph graph = chain(20);
   const Bytes ram = unplanned(graph).value().predicted.peak_bytes / 2;
-  Question cheap = question(graph, {.question = {.budget = ram}}),
-           free = question(graph, {.question = {.budget = ram, .objective = Objective::kTime}}, 100);
+  Asked cheap = ask(graph, {.question = {.budget = ram}}),
+        free = ask(graph, {.question = {.budget = ram, .objective = Objective::kTime}}, 100);
   const std::optional<Certificate> energy = prove(cheap, 100), time = prove(free, 100, 12);
   ASSERT_TRUE(energy && time);
   PlanOptions options{
       .question = {.budget = ram, .energy_limit = energy->bound * 1.0001, .objective = Objective::kTime}};
-  Question limited = question(graph, options, 100);
+  Asked limited = ask(graph, options, 100);
   const std::optional<Certificate> slower = prove(limited, 100, 12);
   ASSERT_TRUE(slower);
   EXPECT_GT(slower->bound, time->bound * 1.001);
@@ -209,7 +210,7 @@ TEST(Certify, ProvesMoreTimeWhereLessEnergyMayBeSpent) {
   ASSERT_TRUE(bound) << to_text(bound.error());
   EXPECT_NEAR(*bound, slower->bound, 1e-9 * slower->bound);
   Certificate dearer = *slower;
-  dearer.most_energy = energy->bound * 2;
+  dearer.question.energy_limit = energy->bound * 2;
   EXPECT_FALSE(check::check_certificate(graph, dearer)) << "its rows prove less for plans that may spend more";
 }
 
@@ -218,7 +219,7 @@ TEST(Certify, IsProvedAgainForAChain) {
     const CostGraph graph = chain(length);
     const Bytes peak = unplanned(graph).value().predicted.peak_bytes;
     for (const int percent : {40, 60, 80}) {
-      Question asked = question(graph, {.question = {.budget = peak * percent / 100}});
+      Asked asked = ask(graph, {.question = {.budget = peak * percent / 100}});
       const std::optional<Certificate> certificate = prove(asked, 100);
       if (!certificate) continue;
       const auto bound = check::check_certificate(graph, *certificate);

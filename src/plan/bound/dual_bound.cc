@@ -29,21 +29,20 @@ constexpr long double kOneByOne = 0x1p-46L;
 
 }  // namespace
 
-double safe_bound(const std::vector<Column>& columns, const std::vector<Row>& rows,
-                  const std::vector<double>& multipliers) {
-  std::vector<SafeSum> reduced(columns.size());
+double dual_bound(const Columns& columns, const std::vector<Row>& rows, const std::vector<double>& multipliers) {
+  Indexed<ColumnIndex, SafeSum> reduced(columns.size());
   SafeSum total;
   long double sides = 0;
-  for (size_t column = 0; column < columns.size(); ++column) reduced[column].add(columns[column].cost, 1);
+  for (const ColumnIndex column : columns.indices()) reduced[column].add(columns[column].cost, 1);
   for (size_t row = 0; row < rows.size(); ++row) {
     const double y = multipliers[row];
     if (y == 0) continue;
     total.add(rows[row].lower, y);
     sides += std::abs(static_cast<long double>(rows[row].lower) * static_cast<long double>(y));
-    for (const Term& term : rows[row].terms) reduced[static_cast<size_t>(term.column)].add(-term.factor, y);
+    for (const Term& term : rows[row].terms) reduced[term.column].add(-term.factor, y);
   }
   long double bound = total.low() - sides * kOneByOne;
-  for (size_t column = 0; column < columns.size(); ++column) {
+  for (const ColumnIndex column : columns.indices()) {
     const Column& entry = columns[column];
     const long double low = reduced[column].low();
     const long double least =

@@ -1,10 +1,11 @@
-// A lower bound on energy times makespan, from lines that no plan lies below.
+// A lower bound on energy times makespan, from supporting hyperplanes: lines that no plan lies below.
 //
 //   energy |  .  plans            The relaxation proves   energy + price * makespan >= least   for any price of a
 //          |\  .   .              second. Price 0 bounds the energy alone, the objective `time` the makespan alone.
-//          | \. .    .            What a few such lines leave is a convex region, and the product is least at one of
-//          |  \__.______          its corners. The next line is laid through the corner that is least, along the
-//          +------------ time     product's own slope there: it cuts the corner off, or is the end.
+//          | \. .    .            What a few such hyperplanes leave is a convex region, and the product is least at
+//          |  \__.______          one of its corners. The next hyperplane is sought at the corner of the least
+//          +------------ time     product, with the slope of the product there: it cuts the corner off, or is the
+//                                 last.
 //
 // After Benson's outer approximation (J. Global Optimization, 1998).
 #pragma once
@@ -14,22 +15,28 @@
 #include <vector>
 
 #include "plan/bound/bounds.h"
-#include "plan/bound/lp_bound.h"
 #include "plan/simulate/plan_options.h"
+#include "problem/certificate.h"
+#include "problem/separator_count.h"
 
 namespace pantoum::plan {
 
-struct Line {
+using problem::Certificate;
+
+struct LpBound;
+struct RelaxationOptions;
+
+struct Hyperplane {
   double price = 0, least = 0;  // energy + price * makespan >= least
 };
 
-// The corner of least product of what the lines and a least makespan leave; lines without a price bound the energy.
 struct Corner {
   Joules energy = 0;
   Seconds time = 0;
   [[nodiscard]] double product() const { return energy * time; }
 };
-[[nodiscard]] Corner least_corner(const std::vector<Line>& lines, Seconds least_time);
+// The corner of the least product of what hyperplanes and a least makespan leave; those without a price bound the energy.
+[[nodiscard]] Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_time);
 
 class EdpBound {
  public:
@@ -47,21 +54,25 @@ class EdpBound {
   [[nodiscard]] double bound() const { return bound_.load(); }  // from any thread
   [[nodiscard]] Bounds least() const { return least_; }         // after run()
   // That prove the bound; empty where they prove less. After run().
-  [[nodiscard]] std::vector<Certificate> lines() const;
+  [[nodiscard]] std::vector<Certificate> hyperplanes() const;
+  // What the separators did in all relaxations. After run().
+  [[nodiscard]] const std::vector<problem::SeparatorCount>& separators() const { return separators_; }
 
  private:
-  bool lay_lines(const std::vector<int32_t>& boundaries, const Limits& limits);
-  void lay(RelaxationOptions asked, const std::vector<int32_t>& boundaries, const Limits& limits);
-  void lay_through(const Corner& corner, const std::vector<int32_t>& boundaries, const Limits& limits);
-  [[nodiscard]] RelaxationOptions question(const Limits& limits) const;
+  // False: finished.
+  bool refine(const std::vector<Stage>& boundaries, const Limits& limits);
+  void add_hyperplane(const RelaxationOptions& asked, const std::vector<Stage>& boundaries, const Limits& limits);
+  void keep(LpBound found, const RelaxationOptions& asked, double constant);
+  [[nodiscard]] RelaxationOptions asked(const Limits& limits, Objective objective, double second_price) const;
   [[nodiscard]] Corner corner() const;
   [[nodiscard]] bool finished(const Limits& limits) const;
 
   const Model& model_;
   const PlanOptions& options_;
   Bounds least_;
-  std::vector<Line> lines_;             // with a price
-  std::vector<Certificate> certified_;  // of energy, makespan and lines_
+  std::vector<Hyperplane> hyperplanes_;  // with a price
+  std::vector<Certificate> certified_;   // of energy, makespan and hyperplanes_
+  std::vector<problem::SeparatorCount> separators_;
   std::atomic<double> bound_{0};
   int64_t iterations_ = 0;  // of the simplex
 };

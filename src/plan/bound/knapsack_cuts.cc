@@ -45,59 +45,64 @@ Row row_of(const Knapsack& knapsack, const Packing& packing) {
 
 Packing rounded(const Knapsack& knapsack, Bytes divisor) {
   Packing packing{.most = static_cast<double>(knapsack.capacity / divisor),
-                  .of = {knapsack.epoch, knapsack.op, divisor}};
+                  .of = {knapsack.segment, knapsack.op.value(), divisor}};
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (const Bytes factor = knapsack.items[item].weight / divisor; factor > 0) {
       packing.factors.emplace_back(item, static_cast<double>(factor));
-      if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+      if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
     }
   measure(knapsack, packing);
   return packing;
 }
 
-// Items in the order of what they lack of 1 per byte, until they exceed the capacity; then those that are not needed
-// for that go again, and heavier ones join.
-Packing cover(const Knapsack& knapsack, bool extended) {
+// A minimal cover, items ascending; empty: all that is there fits. Items join in the order of what they lack of 1 per
+// byte, until they exceed the capacity; then those that are not needed for that leave, the least first.
+std::vector<size_t> minimal_cover(const Knapsack& knapsack) {
+  const std::vector<KnapsackItem>& items = knapsack.items;
   std::vector<size_t> order;
-  for (size_t item = 0; item < knapsack.items.size(); ++item)
-    if (knapsack.items[item].value > 1e-6) order.push_back(item);
-  const auto lack = [&](size_t item) {
-    return (1 - knapsack.items[item].value) / static_cast<double>(knapsack.items[item].weight);
-  };
+  for (size_t item = 0; item < items.size(); ++item)
+    if (items[item].value > kSome) order.push_back(item);
+  const auto lack = [&](size_t item) { return (1 - items[item].value) / static_cast<double>(items[item].weight); };
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return lack(a) < lack(b); });
   std::vector<size_t> chosen;
   Bytes weight = 0;
   for (const size_t item : order) {
     if (weight > knapsack.capacity) break;
     chosen.push_back(item);
-    weight += knapsack.items[item].weight;
+    weight += items[item].weight;
   }
   if (weight <= knapsack.capacity) return {};
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [&](size_t a, size_t b) { return knapsack.items[a].value < knapsack.items[b].value; });
+  std::stable_sort(chosen.begin(), chosen.end(), [&](size_t a, size_t b) { return items[a].value < items[b].value; });
   std::erase_if(chosen, [&](size_t item) {
-    if (weight - knapsack.items[item].weight <= knapsack.capacity) return false;
-    weight -= knapsack.items[item].weight;
+    if (weight - items[item].weight <= knapsack.capacity) return false;
+    weight -= items[item].weight;
     return true;
   });
-  Bytes heaviest = 0;
-  for (const size_t item : chosen) heaviest = std::max(heaviest, knapsack.items[item].weight);
   std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+// A minimal cover as a row, with the heavier items where it is extended; without factors where there is none.
+Packing cover(const Knapsack& knapsack, bool extended) {
+  const std::vector<size_t> chosen = minimal_cover(knapsack);
+  if (chosen.empty()) return {};
   Packing packing{.most = static_cast<double>(chosen.size()) - 1, .rule = Rule::kCover};
-  packing.of = {knapsack.epoch, knapsack.op, 0, 0};
+  packing.of = {knapsack.segment, knapsack.op.value(), 0, 0};
   const auto add = [&](size_t item) {
     packing.factors.emplace_back(item, 1);
-    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+    if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
   };
+  Bytes heaviest = 0;
   for (const size_t item : chosen) {
+    heaviest = std::max(heaviest, knapsack.items[item].weight);
     add(item);
-    ++packing.of[knapsack.items[item].tensor >= 0 ? 3 : 2];
+    ++packing.of[knapsack.items[item].tensor.exists() ? 3 : 2];
   }
   const std::set<size_t> members(chosen.begin(), chosen.end());
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (extended && !members.contains(item) && knapsack.items[item].weight >= heaviest) {
       add(item);
-      if (knapsack.items[item].tensor < 0) packing.of[2] = 2;
+      if (!knapsack.items[item].tensor.exists()) packing.of[2] = 2;
     }
   measure(knapsack, packing);
   return packing;
@@ -106,10 +111,10 @@ Packing cover(const Knapsack& knapsack, bool extended) {
 }  // namespace
 
 Row knapsack_row(const Knapsack& knapsack) {
-  Packing packing{.most = static_cast<double>(knapsack.capacity), .of = {knapsack.epoch, knapsack.op, 0}};
+  Packing packing{.most = static_cast<double>(knapsack.capacity), .of = {knapsack.segment, knapsack.op.value(), 0}};
   for (size_t item = 0; item < knapsack.items.size(); ++item) {
     packing.factors.emplace_back(item, static_cast<double>(knapsack.items[item].weight));
-    if (knapsack.items[item].tensor >= 0) packing.of.push_back(knapsack.items[item].tensor);
+    if (knapsack.items[item].tensor.exists()) packing.of.push_back(knapsack.items[item].tensor.value());
   }
   return row_of(knapsack, packing);
 }
@@ -120,7 +125,7 @@ void knapsack_cuts(const Knapsack& knapsack, const KnapsackCuts& kinds, double t
   for (const KnapsackItem& item : knapsack.items) {
     if (!kinds.rounding) break;
     for (const Bytes divisor : {item.weight, item.weight / 2, item.weight / 3, item.weight / 2 + 1, item.weight + 1})
-      if (divisor > 0 && item.value > 1e-6) divisors.insert(divisor);
+      if (divisor > 0 && item.value > kSome) divisors.insert(divisor);
   }
   Packing best;
   for (const Bytes divisor : divisors) {

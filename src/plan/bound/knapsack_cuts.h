@@ -2,8 +2,8 @@
 //
 // Rounding (Chvatal-Gomory): sum of floor(w_i / d) u_i <= floor(capacity / d), for each weight and its half as d.
 // Extended minimal covers: sum over C of u_i <= |C| - 1 where the weights of C exceed the capacity, extended by all
-// that weigh at least as much as the heaviest of C. An item's terms may understate its indicator (a sum that is at most
-// u_i).
+// that weigh at least as much as the heaviest of C.
+// An item's terms may understate its indicator (a sum that is at most u_i).
 #pragma once
 
 #include <vector>
@@ -12,8 +12,10 @@
 
 namespace pantoum::plan {
 
+constexpr double kSome = 1e-6;  // an indicator of no more is 0 at the point
+
 struct KnapsackItem {
-  int32_t tensor = -1;  // -1: the op
+  TensorIndex tensor;  // none: the op
   Bytes weight = 0;
   std::vector<Term> terms;
   double value = 0;     // of the indicator at the point
@@ -21,7 +23,8 @@ struct KnapsackItem {
 };
 
 struct Knapsack {
-  int32_t epoch = 0, op = -1;  // op: that is computed again
+  Segment segment = 0;
+  OpIndex op;  // that is recomputed in it; none: the knapsack is of the boundary
   std::vector<KnapsackItem> items;
   Bytes capacity = 0;
 };

@@ -20,25 +20,24 @@ double scale_of(const Row& row) {
 }  // namespace
 
 struct LinearProgram::Impl {
-  std::vector<Column> columns;
+  Columns columns;
   std::vector<Row> rows;
   std::vector<double> scales;
   std::vector<int> slack_rounds;
-  std::vector<double> point;
+  Point point;
   std::vector<double> ray;  // multipliers in place of the solver's; empty: its own
   ClpSimplex solver;
   int64_t iterations = 0;
 };
 
-LinearProgram::LinearProgram(const std::vector<Column>& columns) : impl_(std::make_unique<Impl>()) {
+LinearProgram::LinearProgram(const Columns& columns) : impl_(std::make_unique<Impl>()) {
   impl_->columns = columns;
   ClpSimplex& solver = impl_->solver;
   solver.setLogLevel(0);
   solver.resize(0, static_cast<int>(columns.size()));
-  for (size_t column = 0; column < columns.size(); ++column) {
-    const auto at = static_cast<int>(column);
-    solver.setObjectiveCoefficient(at, columns[column].cost);
-    solver.setColumnBounds(at, columns[column].lower, columns[column].upper);
+  for (const ColumnIndex column : columns.indices()) {
+    solver.setObjectiveCoefficient(column.value(), columns[column].cost);
+    solver.setColumnBounds(column.value(), columns[column].lower, columns[column].upper);
   }
   solver.setOptimizationDirection(1);
   impl_->point.assign(columns.size(), 0);
@@ -53,7 +52,7 @@ void LinearProgram::add(std::vector<Row> rows) {
   std::vector<double> factors, lower, upper(rows.size(), COIN_DBL_MAX);
   for (Row& row : rows) {
     const double scale = scale_of(row);
-    for (const Term& term : row.terms) columns.push_back(term.column), factors.push_back(term.factor * scale);
+    for (const Term& term : row.terms) columns.push_back(term.column.value()), factors.push_back(term.factor * scale);
     starts.push_back(static_cast<CoinBigIndex>(columns.size()));
     lower.push_back(row.lower * scale);
     impl_->scales.push_back(scale);
@@ -64,10 +63,10 @@ void LinearProgram::add(std::vector<Row> rows) {
                         factors.data());
 }
 
-void LinearProgram::set_bounds(int32_t column, double lower, double upper) {
-  impl_->columns[static_cast<size_t>(column)].lower = lower;
-  impl_->columns[static_cast<size_t>(column)].upper = upper;
-  impl_->solver.setColumnBounds(column, lower, upper);
+void LinearProgram::set_bounds(ColumnIndex column, double lower, double upper) {
+  impl_->columns[column].lower = lower;
+  impl_->columns[column].upper = upper;
+  impl_->solver.setColumnBounds(column.value(), lower, upper);
 }
 
 LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
@@ -79,7 +78,7 @@ LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
   solver.dual(0, 0);
   impl_->iterations += solver.numberIterations();
   const double* point = solver.primalColumnSolution();
-  impl_->point.assign(point, point + solver.numberColumns());
+  impl_->point = Point(std::vector<double>(point, point + solver.numberColumns()));
   const double* activity = solver.primalRowSolution();
   for (size_t row = 0; row < impl_->rows.size(); ++row) {
     const bool slack = activity[row] > impl_->rows[row].lower * impl_->scales[row] + 1e-7;
@@ -91,7 +90,7 @@ LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
 
 // Without rows or columns, which CLP does not take.
 LinearProgram::Answer LinearProgram::solve_by_hand() {
-  for (size_t column = 0; column < impl_->columns.size(); ++column) {
+  for (const ColumnIndex column : impl_->columns.indices()) {
     const Column& entry = impl_->columns[column];
     impl_->point[column] = entry.cost >= 0 ? entry.lower : entry.upper;
   }
@@ -99,7 +98,7 @@ LinearProgram::Answer LinearProgram::solve_by_hand() {
   return holds ? Answer::kOptimal : Answer::kInfeasible;
 }
 
-const std::vector<double>& LinearProgram::point() const {
+const Point& LinearProgram::point() const {
   return impl_->point;
 }
 size_t LinearProgram::rows() const {
@@ -121,15 +120,15 @@ bool LinearProgram::take_ray(double least) {
   for (const Column& column : impl_->columns)
     spent += std::abs(column.cost) * std::max(std::abs(column.lower), std::abs(column.upper));
   for (const double sign : {1.0, -1.0}) {
-    std::vector<double> cost(impl_->columns.size(), 0), multipliers(impl_->rows.size());
+    Indexed<ColumnIndex, double> cost(impl_->columns.size());
+    std::vector<double> multipliers(impl_->rows.size());
     double value = 0;
     for (size_t row = 0; row < impl_->rows.size(); ++row) {
       multipliers[row] = std::max(0.0, sign * ray[row]) * impl_->scales[row];
       value += multipliers[row] * impl_->rows[row].lower;
-      for (const Term& term : impl_->rows[row].terms)
-        cost[static_cast<size_t>(term.column)] -= term.factor * multipliers[row];
+      for (const Term& term : impl_->rows[row].terms) cost[term.column] -= term.factor * multipliers[row];
     }
-    for (size_t column = 0; column < cost.size(); ++column)
+    for (const ColumnIndex column : cost.indices())
       value += std::min(cost[column] * impl_->columns[column].lower, cost[column] * impl_->columns[column].upper);
     if (!(value > 1e-9)) continue;
     for (double& multiplier : multipliers) multiplier *= 1.01 * (std::max(0.0, least) + spent) / value;
@@ -155,7 +154,7 @@ int64_t LinearProgram::iterations() const {
 double LinearProgram::proved() const {
   std::vector<double> multipliers(impl_->rows.size());
   for (size_t row = 0; row < multipliers.size(); ++row) multipliers[row] = multiplier(row);
-  return safe_bound(impl_->columns, impl_->rows, multipliers);
+  return dual_bound(impl_->columns, impl_->rows, multipliers);
 }
 
 size_t LinearProgram::forget_slack(size_t first, int rounds) {

@@ -6,24 +6,24 @@
 #include <memory>
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
 
 namespace pantoum::plan {
 
 class LinearProgram {
  public:
-  explicit LinearProgram(const std::vector<Column>& columns);
+  explicit LinearProgram(const Columns& columns);
   ~LinearProgram();
   LinearProgram(const LinearProgram&) = delete;
   LinearProgram& operator=(const LinearProgram&) = delete;
 
   void add(std::vector<Row> rows);
-  void set_bounds(int32_t column, double lower, double upper);
+  void set_bounds(ColumnIndex column, double lower, double upper);
 
   enum class Answer : uint8_t { kOptimal, kInfeasible, kStopped };
   // At most `seconds`, or `iterations` of the simplex where that is > 0.
   Answer solve(double seconds, int64_t iterations = 0);
-  [[nodiscard]] const std::vector<double>& point() const;  // by column
+  [[nodiscard]] const Point& point() const;
   // After kInfeasible: multipliers that prove more than `least` take the place of the last ones; false: none found.
   bool take_ray(double least);
   // Where the simplex stands: to go on from there after other columns' bounds were tried. Void once rows change.

@@ -1,28 +1,84 @@
 #include "plan/bound/lp_bound.h"
 
 #include <algorithm>
-#include <deque>
+#include <utility>
 
 #include "plan/bound/certify.h"
-#include "plan/bound/flow_cuts.h"
-#include "plan/bound/memory_cuts.h"
-#include "plan/bound/path_cuts.h"
+#include "plan/bound/linear_program.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/separator.h"
+#include "plan/bound/tail.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr double kViolation = 1e-4, kMemoryViolation = 1e-3;
 constexpr int kSlackRounds = 4;  // a cut that was slack for so long is forgotten
-constexpr size_t kTail = 8;      // stop when so many rounds bring less than kTailGain of the overhead
-constexpr double kTailGain = 3e-5;
 constexpr int64_t kFewestPerEffort = 8, kIterationsPerEffort = 600, kSmall = 64;  // stages
 
-std::vector<Row> separate(const Relaxation& relaxation, const std::vector<double>& point) {
-  std::vector<Row> cuts = path_cuts(relaxation, point, kViolation);
-  for (Row& row : memory_cuts(relaxation, point, kMemoryViolation)) cuts.push_back(std::move(row));
-  for (Row& row : flow_cuts(relaxation, point, kViolation)) cuts.push_back(std::move(row));
-  return cuts;
-}
+class LpRounds {
+ public:
+  LpRounds(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits)
+      : relaxation_(relaxation),
+        model_(relaxation.model()),
+        options_(options),
+        limits_(limits),
+        program_(relaxation.columns()),
+        separation_(relaxation, {.violation = kSimplexViolation, .clocked = limits.clocked()}) {
+    program_.add(relaxation.rows());
+  }
+
+  LpBound run() {
+    while (solve() && cut()) {
+    }
+    best_.iterations = program_.iterations();
+    best_.separators = separation_.counts();
+    return std::move(best_);
+  }
+
+ private:
+  // False: no cut is wanted after this.
+  bool solve() {
+    const double left = limits_.clocked() ? limits_.seconds_left() : 0;
+    if (limits_.clocked() ? left <= 0 : program_.iterations() >= limits_.iterations) return false;
+    const LinearProgram::Answer answer =
+        program_.solve(left, limits_.clocked() ? 0 : limits_.iterations - program_.iterations());
+    if (answer == LinearProgram::Answer::kInfeasible) return false;
+    if (const double bound = program_.proved() + relaxation_.constant(); bound > best_.bound) {
+      best_.bound = bound;
+      best_.certificate = certify(relaxation_, program_, options_);
+      limits_.raised(best_.bound);
+    }
+    separation_.solved(best_.bound);
+    if (answer == LinearProgram::Answer::kStopped) return false;
+    best_.point = program_.point();
+    if (best_.bound >= limits_.target()) return false;
+    return !model_.uses(Switch::kTail) || !tail_.ends(best_.bound, best_.bound - relaxation_.constant());
+  }
+
+  // False: the point violates nothing that is known. In-out separation: cuts are sought halfway to a running mean.
+  bool cut() {
+    if (mean_.empty() || !model_.uses(Switch::kInOut)) mean_ = best_.point;
+    for (const ColumnIndex column : mean_.indices()) mean_[column] = (mean_[column] + best_.point[column]) / 2;
+    std::vector<Row> cuts = separation_.violated(mean_);
+    std::erase_if(cuts, [&](const Row& row) { return !separation_.violates(best_.point, row); });
+    if (cuts.empty()) cuts = separation_.violated(best_.point);
+    if (cuts.empty()) return false;
+    if (model_.uses(Switch::kForgetSlack)) program_.forget_slack(relaxation_.rows().size(), kSlackRounds);
+    separation_.kept(cuts);
+    program_.add(std::move(cuts));
+    return true;
+  }
+
+  const Relaxation& relaxation_;
+  const Model& model_;
+  const PlanOptions& options_;
+  const LpLimits& limits_;
+  LinearProgram program_;
+  Separation separation_;
+  LpBound best_;
+  Tail tail_;
+  Point mean_;  // of the solutions
+};
 
 }  // namespace
 
@@ -31,51 +87,7 @@ int64_t iterations_for(int64_t effort, const Model& model) {
 }
 
 LpBound lp_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
-  const Model& model = relaxation.model();
-  LinearProgram program(relaxation.columns());
-  program.add(relaxation.rows());
-  const size_t base = program.rows();
-  LpBound best{.bound = 0};
-  std::deque<double> history;
-  std::vector<double> mean;
-  for (int round = 0;; ++round) {
-    const double left = limits.iterations > 0 ? 0 : limits.seconds_left();
-    if (limits.iterations > 0 ? program.iterations() >= limits.iterations : left <= 0) break;
-    const LinearProgram::Answer answer =
-        program.solve(left, limits.iterations > 0 ? limits.iterations - program.iterations() : 0);
-    if (answer == LinearProgram::Answer::kInfeasible) break;
-    if (const double bound = program.proved() + relaxation.constant(); bound > best.bound) {
-      best.bound = bound;
-      best.certificate = certify(relaxation, program, options);
-      limits.raised(best.bound);
-    }
-    if (answer == LinearProgram::Answer::kStopped) break;
-    best.point = program.point();
-    if (best.bound >= limits.target()) break;
-    history.push_back(best.bound);
-    if (model.uses(Switch::kTail) && history.size() > kTail) {
-      if (best.bound - history.front() < kTailGain * (best.bound - relaxation.constant())) break;
-      history.pop_front();
-    }
-    if (mean.empty() || !model.uses(Switch::kInOut)) mean = best.point;
-    std::vector<double> middle(mean.size());
-    for (size_t column = 0; column < mean.size(); ++column) middle[column] = (mean[column] + best.point[column]) / 2;
-    std::vector<Row> cuts = separate(relaxation, middle);
-    const auto violated = [&](const Row& row) {
-      double sum = -row.lower;
-      for (const Term& term : row.terms) sum += term.factor * best.point[static_cast<size_t>(term.column)];
-      const bool seconds = row.rule == Rule::kFlow;
-      return sum < -kViolation * (seconds ? relaxation.columns()[static_cast<size_t>(relaxation.makespan())].upper : 1);
-    };
-    std::erase_if(cuts, [&](const Row& row) { return !violated(row); });
-    if (cuts.empty()) cuts = separate(relaxation, best.point);
-    if (cuts.empty()) break;
-    mean = middle;
-    if (model.uses(Switch::kForgetSlack)) program.forget_slack(base, kSlackRounds);
-    program.add(std::move(cuts));
-  }
-  best.iterations = program.iterations();
-  return best;
+  return LpRounds(relaxation, options, limits).run();
 }
 
 }  // namespace pantoum::plan

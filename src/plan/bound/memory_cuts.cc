@@ -1,95 +1,115 @@
 #include "plan/bound/memory_cuts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/bound/bounds.h"
 #include "plan/bound/knapsack_cuts.h"
+#include "plan/bound/relaxation.h"
 
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
+constexpr double kRecomputed = 1e-3;  // an op whose R is less counts as not recomputed
 
-double value_of(const std::vector<Term>& terms, const std::vector<double>& point) {
-  double sum = 0;
-  for (const Term& term : terms) sum += term.factor * point[z(term.column)];
-  return sum;
-}
+class MemorySeparator {
+ public:
+  MemorySeparator(const Relaxation& relaxation, const Point& point, double tolerance)
+      : relaxation_(relaxation),
+        model_(relaxation.model()),
+        point_(point),
+        tolerance_(tolerance),
+        kinds_{.rounding = model_.uses(Switch::kRounding),
+               .covers = model_.uses(Switch::kCovers),
+               .extension = model_.uses(Switch::kCoverExtension)} {}
 
-Knapsack at_boundary(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
-  const int32_t op = relaxation.boundary(epoch) - 1;
-  Knapsack knapsack{.epoch = epoch, .capacity = relaxation.room_beside(epoch, op)};
-  for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
-    const int32_t column = relaxation.in_ram(epoch + 1, tensor);
-    if (column < 0 || relaxation.touches(op, tensor)) continue;
-    knapsack.items.push_back({tensor, relaxation.model().tensors[z(tensor)].size, {{column, 1}}, point[z(column)]});
+  std::vector<Row> run(const std::function<bool()>& stop) {
+    const bool boundaries = model_.uses(Switch::kBoundaryCuts), recomputations = model_.uses(Switch::kRecomputeCuts);
+    for (Segment segment = 0; segment < relaxation_.segments() && !stop(); ++segment) {
+      if (boundaries && segment + 1 < relaxation_.segments())
+        knapsack_cuts(at_boundary(segment), kinds_, tolerance_, cuts_);
+      if (!recomputations) continue;
+      const std::vector<KnapsackItem> items = in_ram_throughout(segment);
+      for (const OpIndex op : model_.ops.indices())
+        if (const ColumnIndex column = relaxation_.recomputed(segment, op);
+            column.exists() && point_[column] >= kRecomputed)
+          beside_recomputed(segment, op, column, items);
+    }
+    return std::move(cuts_);
   }
-  return knapsack;
-}
 
-// What stays in RAM all through an epoch: what is there after it, or is read by its boundary, and was not had again in
-// it.
-std::vector<KnapsackItem> staying(const Relaxation& relaxation, const std::vector<double>& point, int32_t epoch) {
-  std::vector<KnapsackItem> items;
-  const bool last = epoch + 1 == relaxation.epochs(), reads = relaxation.model().uses(Switch::kRetainedReads);
-  for (int32_t tensor = 0; tensor < static_cast<int32_t>(relaxation.model().tensors.size()); ++tensor) {
-    const TensorModel& entry = relaxation.model().tensors[z(tensor)];
-    if (entry.pinned || relaxation.birth(tensor) >= epoch || relaxation.given(epoch, tensor)) continue;
-    KnapsackItem item{.tensor = tensor, .weight = entry.size};
-    const int32_t after = last ? -1 : relaxation.in_ram(epoch + 1, tensor);
-    if (reads && relaxation.read_at_boundary(epoch, tensor))
-      item.constant = 1;
-    else if (after >= 0)
-      item.terms.push_back({after, 1});
-    else
-      continue;
-    if (const int32_t in = relaxation.paged_in(epoch, tensor); in >= 0) item.terms.push_back({in, -1});
-    if (entry.producer >= 0)
-      if (const int32_t made = relaxation.again(epoch, entry.producer); made >= 0) item.terms.push_back({made, -1});
-    item.value = item.constant + value_of(item.terms, point);
-    if (item.value > 1e-6) items.push_back(std::move(item));
+ private:
+  [[nodiscard]] Knapsack at_boundary(Segment segment) const {
+    const OpIndex op = relaxation_.boundary_op(segment);
+    Knapsack knapsack{.segment = segment, .capacity = relaxation_.budget_beside(segment, op)};
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const ColumnIndex column = relaxation_.in_ram(segment + 1, tensor);
+      if (!column.exists() || relaxation_.touches(op, tensor)) continue;
+      knapsack.items.push_back({tensor, model_.tensors[tensor].size, {{column, 1}}, point_[column]});
+    }
+    return knapsack;
   }
-  return items;
-}
+
+  // What is in RAM all through a segment: what is there after it, or is read by its boundary op, and neither was paged
+  // in nor recomputed in it.
+  [[nodiscard]] std::vector<KnapsackItem> in_ram_throughout(Segment segment) const {
+    std::vector<KnapsackItem> items;
+    const bool last = segment + 1 == relaxation_.segments(), reads = model_.uses(Switch::kRetainedReads);
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const TensorModel& entry = model_.tensors[tensor];
+      const bool before = relaxation_.definition_segment(tensor) < segment;
+      if (entry.pinned || !before || relaxation_.available(segment, tensor)) continue;
+      KnapsackItem item{.tensor = tensor, .weight = entry.size};
+      const ColumnIndex after = last ? ColumnIndex() : relaxation_.in_ram(segment + 1, tensor);
+      if (reads && relaxation_.read_at_boundary(segment, tensor))
+        item.constant = 1;
+      else if (after.exists())
+        item.terms.push_back({after, 1});
+      else
+        continue;
+      if (const ColumnIndex in = relaxation_.paged_in(segment, tensor); in.exists()) item.terms.push_back({in, -1});
+      if (entry.producer.exists())
+        if (const ColumnIndex made = relaxation_.recomputed(segment, entry.producer); made.exists())
+          item.terms.push_back({made, -1});
+      item.value = item.constant + sum_at(item.terms, point_);
+      if (item.value > kSome) items.push_back(std::move(item));
+    }
+    return items;
+  }
+
+  // Cuts beside an op that is recomputed in the segment, as its `column` says; `items`: what is in RAM throughout.
+  void beside_recomputed(Segment segment, OpIndex op, ColumnIndex column, const std::vector<KnapsackItem>& items) {
+    const Bytes own = working_set(model_, model_.ops[op]);
+    Knapsack knapsack{.segment = segment, .op = op, .capacity = relaxation_.budget_beside(segment, op) + own};
+    double held = static_cast<double>(own) * point_[column];
+    Bytes heaviest = own;
+    for (const KnapsackItem& item : items) {
+      if (relaxation_.touches(op, item.tensor)) continue;
+      held += static_cast<double>(item.weight) * item.value;
+      heaviest = std::max(heaviest, item.weight);
+    }
+    // A cover lacks less than its heaviest item, and rounding less than its divisor, of what the point holds.
+    if (held <= static_cast<double>(knapsack.capacity - heaviest - 1)) return;
+    for (const KnapsackItem& item : items)
+      if (!relaxation_.touches(op, item.tensor)) knapsack.items.push_back(item);
+    knapsack.items.push_back({TensorIndex(), own, {{column, 1}}, point_[column]});
+    if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance_)) cuts_.push_back(knapsack_row(knapsack));
+    knapsack_cuts(knapsack, kinds_, tolerance_, cuts_);
+  }
+
+  const Relaxation& relaxation_;
+  const Model& model_;
+  const Point& point_;
+  const double tolerance_;
+  const KnapsackCuts kinds_;
+  std::vector<Row> cuts_;
+};
 
 }  // namespace
 
-std::vector<Row> memory_cuts(const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+std::vector<Row> memory_cuts(const Relaxation& relaxation, const Point& point, double tolerance,
                              const std::function<bool()>& stop) {
-  const Model& model = relaxation.model();
-  const KnapsackCuts kinds{.rounding = model.uses(Switch::kRounding),
-                           .covers = model.uses(Switch::kCovers),
-                           .extension = model.uses(Switch::kCoverExtension)};
-  std::vector<Row> cuts;
-  for (int32_t epoch = 0; epoch < relaxation.epochs() && !stop(); ++epoch) {
-    if (epoch + 1 < relaxation.epochs() && model.uses(Switch::kBoundaryCuts))
-      knapsack_cuts(at_boundary(relaxation, point, epoch), kinds, tolerance, cuts);
-    if (!model.uses(Switch::kRecomputeCuts)) continue;
-    const auto items = staying(relaxation, point, epoch);
-    for (int32_t op = 0; op < static_cast<int32_t>(model.ops.size()); ++op) {
-      const int32_t again = relaxation.again(epoch, op);
-      if (again < 0 || point[z(again)] < 1e-3) continue;
-      const Bytes own = working_set(model, model.ops[z(op)]);
-      Knapsack knapsack{.epoch = epoch, .op = op, .capacity = relaxation.room_beside(epoch, op) + own};
-      double held = static_cast<double>(own) * point[z(again)];
-      Bytes heaviest = own;
-      for (const KnapsackItem& item : items) {
-        if (relaxation.touches(op, item.tensor)) continue;
-        held += static_cast<double>(item.weight) * item.value;
-        heaviest = std::max(heaviest, item.weight);
-      }
-      // A cover lacks less than its heaviest item, and rounding less than its divisor, of what the point holds.
-      if (held <= static_cast<double>(knapsack.capacity - heaviest - 1)) continue;
-      for (const KnapsackItem& item : items)
-        if (!relaxation.touches(op, item.tensor)) knapsack.items.push_back(item);
-      knapsack.items.push_back({-1, own, {{again, 1}}, point[z(again)]});
-      if (held > static_cast<double>(knapsack.capacity) * (1 + tolerance)) cuts.push_back(knapsack_row(knapsack));
-      knapsack_cuts(knapsack, kinds, tolerance, cuts);
-    }
-  }
-  return cuts;
+  return MemorySeparator(relaxation, point, tolerance).run(stop);
 }
 
 }  // namespace pantoum::plan

@@ -1,25 +1,33 @@
-// Path cuts: what is needed in an epoch was somewhere since an earlier one opened.
+// Path cuts: what is needed in a segment was somewhere since an earlier one opened.
 //
-// For epochs a < b and a tensor i that is needed in b: A_i = S[a,i] + min(sum of I[a..b,i], X[i])
-//   + min(sum of R[a..b,o], the least A_k over the inputs k of i's op o), and 1 for what is first computed in [a,b].
-// Where the relaxation has W and F of epoch a - 1, these stand for X: a copy in storage that is read in [a,b] was
+// For segments a < b and a tensor i that is needed in b, with o the op that makes i:
+//
+//   A_i = S[a,i] + min(sum of I[a..b,i], X[i]) + min(sum of R[a..b,o], the least A_k over the inputs k of o)
+//   A_i = 1 for what is first computed in [a,b]
+//
+// In every plan A_i >= 1 (with the OR over the segments for each sum), so where the point gives less, the path of the
+// least inputs is a cut. Exact: no cut is missed.
+//
+// Where the relaxation has W and F of segment a - 1, these stand for X: a copy in storage that is read in [a,b] was
 // written, or on the way there, when the boundary op of a - 1 started; else i was in RAM after it without being paged
-// in. In every plan A_i >= 1 (with the OR over the epochs for each sum), so where the point gives less, the path of the
-// least inputs is a cut. The structure of lot sizing (Barany, Van Roy and Wolsey, 1984), projected. Exact: no cut is
-// missed. Cost: epochs squared times (tensors + reads).
+// in.
+//
+// The structure of lot sizing (Barany, Van Roy and Wolsey, 1984), projected.
 #pragma once
 
 #include <functional>
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
 
 namespace pantoum::plan {
 
-// At most one row for each needed tensor and epoch: the most violated over a, by more than `tolerance`. Those found
-// so far when `stop`, asked in every epoch, says so.
+class Relaxation;
+
+// At most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`. Those found
+// so far when `stop`, asked in every segment, says so. Cost: segments squared times (tensors + reads).
 [[nodiscard]] std::vector<Row> path_cuts(
-    const Relaxation& relaxation, const std::vector<double>& point, double tolerance,
+    const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace pantoum::plan

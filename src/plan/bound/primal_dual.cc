@@ -16,13 +16,9 @@ constexpr double kLong = 0.36;             // of all iterations since the last b
 constexpr double kWeightRange = 100;       // the weight stays within this factor of the first one
 constexpr int kFirstNorm = 20, kNorm = 6;  // rounds of the power method; later ones begin with the last direction
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 }  // namespace
 
-PrimalDual::PrimalDual(const std::vector<Column>& columns) : columns_(columns) {
+PrimalDual::PrimalDual(const Columns& columns) : columns_(columns) {
   for (const Column& column : columns) {
     const double unit = column.upper > 0 ? column.upper : 1;
     unit_.push_back(unit);
@@ -41,8 +37,8 @@ PrimalDual::PrimalDual(const std::vector<Column>& columns) : columns_(columns) {
 void PrimalDual::add(std::vector<Row> rows) {
   for (Row& row : rows) {
     double most = 0;
-    for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor) * unit_[z(term.column)]);
-    lines_.push_back({.scale = most > 0 ? 1 / most : 1});
+    for (const Term& term : row.terms) most = std::max(most, std::abs(term.factor) * unit_[term.column]);
+    states_.push_back({.scale = most > 0 ? 1 / most : 1});
     rows_.push_back(std::move(row));
   }
   assembled_ = false;
@@ -54,13 +50,13 @@ void PrimalDual::assemble(const std::function<bool()>& stop) {
   matrix_.clear(columns_.size());
   lower_.clear(), y_.clear(), best_y_.clear();
   for (size_t row = 0; row < rows_.size(); ++row) {
-    const Line& line = lines_[row];
+    const RowState& state = states_[row];
     for (const Term& term : rows_[row].terms)
-      matrix_.add(term.column, term.factor * line.scale * unit_[z(term.column)]);
+      matrix_.add(position_of(term.column), term.factor * state.scale * unit_[term.column]);
     matrix_.end_row();
-    lower_.push_back(rows_[row].lower * line.scale);
-    y_.push_back(line.y);
-    best_y_.push_back(line.best_y);
+    lower_.push_back(rows_[row].lower * state.scale);
+    y_.push_back(state.y);
+    best_y_.push_back(state.best_y);
   }
   matrix_.finish();
   tau_ = matrix_.column_steps(), sigma_ = matrix_.row_steps();
@@ -176,32 +172,32 @@ void PrimalDual::solve(int iterations, const std::function<bool()>& stop) {
       reflect();
     if (stop()) break;
   }
-  for (size_t column = 0; column < x1_.size(); ++column) point_[column] = x1_[column] * unit_[column];
+  for (const ColumnIndex column : unit_.indices()) point_[column] = x1_[position_of(column)] * unit_[column];
   for (size_t row = 0; row < rows_.size(); ++row) {
-    Line& line = lines_[row];
-    line.y = y1_[row], line.best_y = best_y_[row];
-    line.idle_rounds = line.y > 0 || line.best_y > 0 ? 0 : line.idle_rounds + 1;
+    RowState& state = states_[row];
+    state.y = y1_[row], state.best_y = best_y_[row];
+    state.idle_rounds = state.y > 0 || state.best_y > 0 ? 0 : state.idle_rounds + 1;
   }
 }
 
 void PrimalDual::forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone) {
   size_t kept = first;
   for (size_t row = first; row < rows_.size(); ++row) {
-    if (lines_[row].idle_rounds >= rounds) {
+    if (states_[row].idle_rounds >= rounds) {
       gone(rows_[row]);
       continue;
     }
-    if (kept != row) rows_[kept] = std::move(rows_[row]), lines_[kept] = lines_[row];
+    if (kept != row) rows_[kept] = std::move(rows_[row]), states_[kept] = states_[row];
     ++kept;
   }
   assembled_ = assembled_ && kept == rows_.size();
-  rows_.resize(kept), lines_.resize(kept);
+  rows_.resize(kept), states_.resize(kept);
 }
 
 double PrimalDual::proved() const {
   std::vector<double> multipliers(rows_.size());
   for (size_t row = 0; row < rows_.size(); ++row) multipliers[row] = multiplier(row);
-  return safe_bound(columns_, rows_, multipliers);
+  return dual_bound(columns_, rows_, multipliers);
 }
 
 }  // namespace pantoum::plan

@@ -13,14 +13,14 @@
 #include <functional>
 #include <vector>
 
-#include "plan/bound/relaxation.h"
+#include "plan/bound/row.h"
 #include "plan/bound/sparse_matrix.h"
 
 namespace pantoum::plan {
 
 class PrimalDual {
  public:
-  explicit PrimalDual(const std::vector<Column>& columns);
+  explicit PrimalDual(const Columns& columns);
 
   void add(std::vector<Row> rows);
   // `iterations` more, or until `stop`, which is asked after each.
@@ -28,18 +28,18 @@ class PrimalDual {
   // Drops rows from `first` on that had no multiplier after the last `rounds` calls of solve; tells `gone` of each.
   void forget_idle(size_t first, int rounds, const std::function<void(const Row&)>& gone);
 
-  [[nodiscard]] const std::vector<double>& point() const { return point_; }  // by column; nearly within the rows
-  [[nodiscard]] double value() const { return best_ * cost_scale_; }         // what the best multipliers prove, about
-  [[nodiscard]] double proved() const;                                       // and surely (safe_bound.h)
+  [[nodiscard]] const Point& point() const { return point_; }         // nearly within the rows
+  [[nodiscard]] double value() const { return best_ * cost_scale_; }  // what the best multipliers prove, about
+  [[nodiscard]] double proved() const;                                // and surely (dual_bound.h)
   [[nodiscard]] size_t rows() const { return rows_.size(); }
   [[nodiscard]] const Row& row(size_t index) const { return rows_[index]; }
   [[nodiscard]] double multiplier(size_t index) const {
-    return lines_[index].best_y * lines_[index].scale * cost_scale_;
+    return states_[index].best_y * states_[index].scale * cost_scale_;
   }
   [[nodiscard]] int64_t iterations() const { return iterations_; }  // so far
 
  private:
-  struct Line {  // of a row
+  struct RowState {
     double scale = 1, y = 0, best_y = 0;
     int idle_rounds = 0;
   };
@@ -51,18 +51,20 @@ class PrimalDual {
   void judge(double moved);
   double dual_value();
 
-  const std::vector<Column> columns_;
-  std::vector<double> unit_, cost_, low_, high_;  // by column, scaled to an upper bound of 1 and a largest cost of 1
+  const Columns columns_;
+  Indexed<ColumnIndex, double> unit_;      // the upper bound, which is scaled to 1
+  std::vector<double> cost_, low_, high_;  // by column, scaled; the largest cost to 1
   double cost_scale_ = 1;
   std::vector<Row> rows_;
-  std::vector<Line> lines_;
+  std::vector<RowState> states_;
   bool assembled_ = false;
 
   SparseMatrix matrix_;
   std::vector<double> lower_, tau_, sigma_, direction_;
   double eta_ = 1, weight_ = 0, first_weight_ = 0;
   std::vector<double> x_, x0_, x1_, y_, y0_, y1_, by_column_, by_row_;
-  std::vector<double> point_, best_y_;
+  Point point_;
+  std::vector<double> best_y_;
   double best_ = -1e300, first_move_ = -1, last_move_ = -1;
   int64_t iterations_ = 0, since_restart_ = 0;
 };

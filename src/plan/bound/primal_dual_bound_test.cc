@@ -6,6 +6,9 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
+#include "plan/bound/boundaries.h"
+#include "plan/bound/relaxation.h"
+#include "plan/planner.h"
 #include "plan/simulate/order.h"
 #include "testing/chain_graphs.h"
 #include "testing/random_case.h"
@@ -27,13 +30,9 @@ struct Bounds {
   LpBound simplex, first_order;
 };
 
-Bounds bounds_of(const CostGraph& graph, const PlanOptions& options, double most_seconds) {
+Bounds bounds_of(const CostGraph& graph, const PlanOptions& options, std::optional<Seconds> most_seconds) {
   const Model model = make_model(graph, options);
-  const Relaxation relaxation(model,
-                              {.question = {.budget = options.question.budget_bytes(),
-                                            .deadline = options.question.deadline.value_or(0),
-                                            .objective = options.question.objective},
-                               .most_seconds = most_seconds},
+  const Relaxation relaxation(model, {.question = options.question, .most_seconds = most_seconds},
                               choose_boundaries(model, options.question.budget_bytes(), 100));
   const LpLimits limits{.iterations = kIterations, .target = [] { return HUGE_VAL; }, .raised = [](double) {}};
   return {lp_bound(relaxation, options, limits), primal_dual_bound(relaxation, options, limits)};
@@ -55,7 +54,8 @@ TEST(PrimalDualBound, IsProvedAndNeverAboveAPlan) {
                                      .freedoms = {.reordering = false, .numerics = true}}};
     if (random.chance(0.3)) options.question.objective = Objective::kTime;
     if (random.chance(0.5)) options.question.deadline = found->time_s;
-    const Bounds bounds = bounds_of(graph, options, random.chance(0.5) ? found->time_s * 2 : 0);
+    const Bounds bounds =
+        bounds_of(graph, options, random.chance(0.5) ? std::optional(found->time_s * 2) : std::nullopt);
     const double value = options.question.objective == Objective::kTime ? found->time_s : found->energy_j;
     ASSERT_TRUE(bounds.first_order.certificate || bounds.first_order.bound <= 0);
     EXPECT_LE(bounds.first_order.bound, value * (1 + 1e-9));
@@ -75,7 +75,7 @@ TEST(PrimalDualBound, ReachesWhatTheSimplexDoes) {
     for (const int percent : {40, 60, 80}) {
       SCOPED_TRACE(testing::Message() << length << " ops at " << percent << "%");
       const PlanOptions options{.question = {.budget = peak * percent / 100}};
-      const Bounds bounds = bounds_of(graph, options, 0);
+      const Bounds bounds = bounds_of(graph, options, {});
       ASSERT_TRUE(bounds.first_order.certificate);
       EXPECT_GE(bounds.first_order.bound, bounds.simplex.bound * (1 - 2e-3));
       const auto bound = check::check_certificate(graph, *bounds.first_order.certificate);
@@ -88,7 +88,7 @@ TEST(PrimalDualBound, ReachesWhatTheSimplexDoes) {
 TEST(PrimalDualBound, IsTheSameEveryTime) {
   const CostGraph graph = chain(20);
   const PlanOptions options{.question = {.budget = unplanned(graph).value().predicted.peak_bytes / 2}};
-  const Bounds once = bounds_of(graph, options, 0), again = bounds_of(graph, options, 0);
+  const Bounds once = bounds_of(graph, options, {}), again = bounds_of(graph, options, {});
   EXPECT_EQ(once.first_order.bound, again.first_order.bound);
   EXPECT_EQ(once.first_order.iterations, again.first_order.iterations);
 }

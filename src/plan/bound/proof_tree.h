@@ -19,24 +19,27 @@ class ProofTree {
   using Parts = std::vector<Certificate::Part>;
   [[nodiscard]] Parts parts(const LinearProgram& program);
 
-  static constexpr int32_t kRoot = 0;
+  using CaseIndex = Index<struct CaseTag>;
+  static constexpr CaseIndex kRoot{0};
   // Splits a case by a column; the cases of 0 and of 1.
-  std::pair<int32_t, int32_t> split(int32_t place, int32_t column);
-  void prove(int32_t place, Parts parts) { places_[static_cast<size_t>(place)].parts = std::move(parts); }
+  std::pair<CaseIndex, CaseIndex> split(CaseIndex place, ColumnIndex column);
+  void prove(CaseIndex place, Parts parts) { cases_[place].parts = std::move(parts); }
 
   // The cases and the rows that they use, of `bound`; to be called once each case was split or proved.
   [[nodiscard]] Certificate certificate(double bound, const PlanOptions& options) const;
 
  private:
-  struct Place {
-    int32_t column = -1, zero = -1, one = -1;
+  struct Case {
+    ColumnIndex column;   // by which it is split; none: it is not
+    CaseIndex zero, one;  // then
     Parts parts;
   };
 
   const Relaxation& relaxation_;
   std::map<std::pair<Rule, std::vector<int64_t>>, int32_t> known_;
-  std::vector<const std::pair<const std::pair<Rule, std::vector<int64_t>>, int32_t>*> rows_;  // of known_, by number
-  std::vector<Place> places_ = std::vector<Place>(1);
+  Indexed<int32_t, const std::pair<const std::pair<Rule, std::vector<int64_t>>, int32_t>*>
+      rows_;  // of known_, by number
+  Indexed<CaseIndex, Case> cases_ = Indexed<CaseIndex, Case>(1);
 };
 
 }  // namespace pantoum::plan

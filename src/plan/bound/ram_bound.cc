@@ -6,14 +6,16 @@
 #include <chrono>
 #include <cmath>
 
+#include "plan/bound/boundaries.h"
 #include "plan/bound/lp_bound.h"
+#include "plan/bound/relaxation.h"
+#include "plan/bound/tolerances.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr int32_t kSlices = 48;
-constexpr size_t kNamed = 3;
-constexpr double kMargin = 1 - 1e-9;
+constexpr int32_t kSegments = 48;  // at most
+constexpr size_t kNamed = 3;       // ops
 
 // More than any plan needs.
 Bytes everything(const Model& model) {
@@ -24,18 +26,18 @@ Bytes everything(const Model& model) {
   return bytes;
 }
 
-std::string name_of(const Model& model, int32_t stage) {
+std::string name_of(const Model& model, Stage stage) {
   for (const problem::Op& op : model.graph->ops)
-    if (op.id == model.ops[static_cast<size_t>(stage) - 1].id) return op.name;
+    if (op.id == model.ops[Model::op_of(stage)].id) return op.name;
   return {};
 }
 
-// The ops that end the epochs whose memory rows weigh most.
+// The ops that end the segments whose memory rows weigh most.
 std::string tightest(const Model& model, const Certificate& certificate) {
-  std::vector<std::pair<double, int32_t>> stages;
+  std::vector<std::pair<double, Stage>> stages;
   for (const Certificate::Row& row : certificate.rows)
     if (row.rule == Rule::kMemory)
-      stages.emplace_back(-row.multiplier, certificate.boundaries[static_cast<size_t>(row.of.front())]);
+      stages.emplace_back(-row.multiplier, certificate.boundaries[base::position_of(row.of.front())]);
   std::sort(stages.begin(), stages.end());
   std::string names;
   for (size_t at = 0; at < std::min(kNamed, stages.size()); ++at)
@@ -51,7 +53,7 @@ RamBound ram_bound(const Model& model, const PlanOptions& options, double second
   least.budget = everything(model);
   least.objective = Objective::kRam;
   const Relaxation relaxation(model, {.question = least},
-                              choose_boundaries(model, options.question.budget_bytes(), kSlices));
+                              choose_boundaries(model, options.question.budget_bytes(), kSegments));
   const auto left = [&] {
     return seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };

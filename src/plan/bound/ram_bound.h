@@ -2,10 +2,15 @@
 // largest working set: the relaxation with the RAM itself as its objective.
 #pragma once
 
-#include "plan/bound/bounds.h"
+#include <optional>
+#include <string>
+
 #include "plan/simulate/plan_options.h"
+#include "problem/certificate.h"
 
 namespace pantoum::plan {
+
+struct Model;
 
 using problem::Certificate;
 
@@ -15,8 +20,8 @@ struct RamBound {
   std::optional<Certificate> certificate;  // objective kRam
 };
 
-// At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for the
-// boundaries of the epochs.
+// At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for
+// the boundaries of the segments.
 [[nodiscard]] RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations);
 
 }  // namespace pantoum::plan

@@ -12,7 +12,7 @@ class SparseMatrix {
   // Begins anew, with no rows.
   void clear(size_t columns);
   // A factor of the row that is being written; `end_row` closes it.
-  void add(int32_t column, double factor);
+  void add(size_t column, double factor);
   void end_row();
   // Makes the transpose: after the last row, before any product.
   void finish();
@@ -28,8 +28,8 @@ class SparseMatrix {
 
  private:
   struct Compressed {
-    std::vector<int64_t> starts{0};
-    std::vector<int32_t> places;
+    std::vector<size_t> starts{0};
+    std::vector<uint32_t> places;
     std::vector<double> factors;
     void times(const std::vector<double>& x, std::vector<double>& out) const;
     [[nodiscard]] std::vector<double> steps() const;

@@ -1,149 +1,146 @@
 #include "plan/realize/allocations.h"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
+
+#include "plan/realize/kernel_of.h"
 
 namespace pantoum::plan {
 
 using problem::Instruction;
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
+// Instruction i runs in [2i + 1, 2i + 2); the start is 0.
+int64_t begin_of(size_t event) {
+  return 2 * static_cast<int64_t>(event) + 1;
 }
 
-// Instruction i runs in [2i + 1, 2i + 2); the start is 0.
 class Collector {
  public:
   Collector(const Model& model, const std::vector<Event>& events, const std::vector<size_t>& until)
-      : model_(model), events_(events), until_(until) {
-    open_.assign(model.tensors.size(), -1);
-    closing_ = 2 * static_cast<int64_t>(events.size()) + 2;
-  }
+      : model_(model),
+        events_(events),
+        until_(until),
+        open_(model.tensors.size()),
+        closing_(begin_of(events.size()) + 1) {}
 
-  Stays run(const std::map<int64_t, Bytes>& fixed) {
+  Allocations run(const std::map<int64_t, Bytes>& fixed) {
     start(fixed);
     out_.outputs.resize(events_.size());
-    out_.workspace.assign(events_.size(), -1);
-    for (size_t index = 0; index < events_.size(); ++index) add(index);
+    out_.workspace.resize(events_.size());
+    for (size_t event = 0; event < events_.size(); ++event) add(event);
     finish();
     number_groups();
     return std::move(out_);
   }
 
  private:
-  int32_t stay(int64_t begin, Bytes size) {
-    out_.stays.push_back({.begin = begin, .end = closing_, .size = size, .group = -1, .fixed = std::nullopt});
-    parent_.push_back(static_cast<int32_t>(parent_.size()));
+  size_t open(int64_t begin, Bytes size) {
+    out_.all.push_back({.begin = begin, .end = closing_, .size = size, .group = -1, .fixed = std::nullopt});
+    parent_.push_back(parent_.size());
     return parent_.back();
   }
-  int32_t root(int32_t stay) {
-    while (parent_[z(stay)] != stay) stay = parent_[z(stay)] = parent_[z(parent_[z(stay)])];
-    return stay;
+  void close(TensorIndex tensor, int64_t end) {
+    out_.all[*open_[tensor]].end = end;
+    open_[tensor].reset();
   }
-  void unite(int32_t a, int32_t b) { parent_[z(root(a))] = root(b); }
+
+  size_t root(size_t of) {
+    while (parent_[of] != of) of = parent_[of] = parent_[parent_[of]];
+    return of;
+  }
+  void unite(size_t a, size_t b) { parent_[root(a)] = root(b); }
 
   void start(const std::map<int64_t, Bytes>& fixed) {
-    if (model_.staging > 0) out_.staging = stay(0, model_.staging);
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor) {
-      if (model_.tensors[tensor].start != problem::Home::kRam) continue;
-      open_[tensor] = stay(0, model_.tensors[tensor].bytes);
-      out_.initial[static_cast<int32_t>(tensor)] = open_[tensor];
-      const auto given = fixed.find(model_.tensors[tensor].id);
-      if (given != fixed.end()) out_.stays[z(open_[tensor])].fixed = given->second;
+    if (model_.staging > 0) out_.staging = open(0, model_.staging);
+    for (const TensorIndex tensor : model_.tensors.indices()) {
+      const TensorModel& entry = model_.tensors[tensor];
+      if (entry.start != problem::Home::kRam) continue;
+      const size_t initial = open(0, entry.bytes);
+      open_[tensor] = out_.initial[tensor] = initial;
+      const auto given = fixed.find(entry.id);
+      if (given != fixed.end()) out_.all[initial].fixed = given->second;
     }
   }
 
   void add(size_t index) {
     const Event& event = events_[index];
-    const int64_t begin = 2 * static_cast<int64_t>(index) + 1;
-    if (event.what == Do::kCompute) return compute(event, index, begin);
+    if (event.what == Do::kCompute) return compute(event, index);
+    const TensorIndex tensor(event.subject);
     if (event.what == Do::kPageIn) {
-      open_[z(event.subject)] = stay(begin, model_.tensors[z(event.subject)].bytes);
-      out_.outputs[index] = {open_[z(event.subject)]};
+      open_[tensor] = open(begin_of(index), model_.tensors[tensor].bytes);
+      out_.outputs[index] = {*open_[tensor]};
     }
-    if (event.what == Do::kFree) {
-      out_.stays[z(open_[z(event.subject)])].end = until_.empty() ? begin : 2 * static_cast<int64_t>(until_[index]) + 1;
-      open_[z(event.subject)] = -1;
-    }
+    if (event.what == Do::kFree) close(tensor, begin_of(until_.empty() ? index : until_[index]));
   }
 
-  void compute(const Event& event, size_t index, int64_t begin) {
-    const ChoiceModel& how = model_.ops[z(event.subject)].choices[z(event.choice)];
+  void compute(const Event& event, size_t index) {
+    const ChoiceModel& how = kernel_of(model_, event);
     for (size_t write = 0; write < how.writes.size(); ++write) {
-      const int32_t tensor = how.writes[write], source = event.taken_over[write];
-      if (open_[z(tensor)] < 0) {
-        const int32_t made = stay(begin, model_.tensors[z(tensor)].bytes);
-        open_[z(tensor)] = made;
-        if (source >= 0) {
-          unite(made, open_[z(source)]);
-          out_.stays[z(open_[z(source)])].end = begin;
-          open_[z(source)] = -1;
+      const TensorIndex tensor = how.writes[write], source = event.taken_over[write];
+      if (!open_[tensor]) {
+        const size_t made = open(begin_of(index), model_.tensors[tensor].bytes);
+        open_[tensor] = made;
+        if (source.exists()) {
+          unite(made, *open_[source]);
+          close(source, begin_of(index));
         }
       }
-      out_.outputs[index].push_back(open_[z(tensor)]);
+      out_.outputs[index].push_back(*open_[tensor]);
     }
     if (how.workspace == 0) return;
-    const Bytes bytes = workspace_bytes(event);
-    out_.workspace[index] = stay(begin, bytes);
-    out_.stays.back().end = begin + 1;
-  }
-
-  [[nodiscard]] Bytes workspace_bytes(const Event& event) const {
-    return model_.ops[z(event.subject)].choices[z(event.choice)].workspace;
+    out_.workspace[index] = open(begin_of(index), how.workspace);
+    out_.all.back().end = begin_of(index) + 1;
   }
 
   void finish() {
-    const auto join = [&](int32_t tensor, int32_t home) {
-      if (open_[z(tensor)] >= 0) unite(open_[z(tensor)], out_.initial.at(home));
+    const auto join = [&](TensorIndex tensor, TensorIndex home) {
+      if (open_[tensor]) unite(*open_[tensor], out_.initial.at(home));
     };
-    for (size_t tensor = 0; tensor < model_.tensors.size(); ++tensor)
-      if (model_.tensors[tensor].home >= 0) join(static_cast<int32_t>(tensor), model_.tensors[tensor].home);
+    for (const TensorIndex tensor : model_.tensors.indices())
+      if (model_.tensors[tensor].home.exists()) join(tensor, model_.tensors[tensor].home);
     for (const auto& [tensor, home] : model_.duplicate_homes) join(tensor, home);
   }
 
   void number_groups() {
     std::vector<int32_t> members(parent_.size(), 0);
-    for (size_t each = 0; each < parent_.size(); ++each) ++members[z(root(static_cast<int32_t>(each)))];
-    for (size_t each = 0; each < parent_.size(); ++each) {
-      const int32_t top = root(static_cast<int32_t>(each));
-      if (members[z(top)] > 1) out_.stays[each].group = top;
-    }
+    for (size_t each = 0; each < parent_.size(); ++each) ++members[root(each)];
+    for (size_t each = 0; each < parent_.size(); ++each)
+      if (members[root(each)] > 1) out_.all[each].group = static_cast<int32_t>(root(each));
   }
 
   const Model& model_;
   const std::vector<Event>& events_;
   const std::vector<size_t>& until_;
-  Stays out_;
-  std::vector<int32_t> open_;    // by tensor: its stay now
-  std::vector<int32_t> parent_;  // union of stays with one offset
-  int64_t closing_ = 0;
+  Allocations out_;
+  Indexed<TensorIndex, std::optional<size_t>> open_;  // its allocation now
+  std::vector<size_t> parent_;                        // union of allocations with one offset
+  int64_t closing_;
 };
 
 }  // namespace
 
-Stays make_stays(const Model& model, const std::vector<Event>& events, const std::map<int64_t, Bytes>& fixed,
-                 const std::vector<size_t>& until) {
+Allocations make_allocations(const Model& model, const std::vector<Event>& events,
+                             const std::map<int64_t, Bytes>& fixed, const std::vector<size_t>& until) {
   return Collector(model, events, until).run(fixed);
 }
 
-void write_instructions(const Model& model, const std::vector<Event>& events, const Stays& stays,
+void write_instructions(const Model& model, const std::vector<Event>& events, const Allocations& allocations,
                         const place::Placement& placement, Plan& plan) {
   plan.initial.clear();
   plan.instructions.clear();
-  plan.staging_at = stays.staging < 0 ? -1 : placement.at[z(stays.staging)];
-  for (const auto& [tensor, stay] : stays.initial) plan.initial[model.tensors[z(tensor)].id] = placement.at[z(stay)];
+  plan.staging_at = allocations.staging ? placement.at[*allocations.staging] : -1;
+  for (const auto& [tensor, at] : allocations.initial) plan.initial[model.tensors[tensor].id] = placement.at[at];
   for (size_t index = 0; index < events.size(); ++index) {
     const Event& event = events[index];
     Instruction entry{.what = event.what};
-    for (const int32_t stay : stays.outputs[index]) entry.at.push_back(placement.at[z(stay)]);
+    for (const size_t output : allocations.outputs[index]) entry.at.push_back(placement.at[output]);
     if (event.what == Do::kCompute) {
-      const OpModel& op = model.ops[z(event.subject)];
-      entry.subject = op.id;
-      entry.choice = op.choices[z(event.choice)].number;
-      if (stays.workspace[index] >= 0) entry.workspace_at = placement.at[z(stays.workspace[index])];
+      entry.subject = model.ops[OpIndex(event.subject)].id;
+      entry.choice = kernel_of(model, event).number;
+      if (allocations.workspace[index]) entry.workspace_at = placement.at[*allocations.workspace[index]];
     } else {
-      entry.subject = model.tensors[z(event.subject)].id;
+      entry.subject = model.tensors[TensorIndex(event.subject)].id;
     }
     plan.instructions.push_back(std::move(entry));
   }

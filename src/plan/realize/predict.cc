@@ -117,59 +117,76 @@ class Runner {
     return end;
   }
 
+  // A compute under way: what it reads and writes, whose bytes it takes, and when it can begin.
+  struct Compute {
+    Seconds begin = 0;
+    std::vector<size_t> reads, writes, dying;
+  };
+
   bool compute(const Instruction& step) {
     const auto known = ops_.find(step.subject);
     if (known == ops_.end() || step.choice < 0 || static_cast<size_t>(step.choice) >= known->second->choices.size())
       return false;
     const problem::Op& op = *known->second;
     const problem::Choice& choice = op.choices[static_cast<size_t>(step.choice)];
-    if (step.at.size() != choice.writes.size()) return false;
-    Seconds begin = now_;
-    std::vector<size_t> reads;
+    Compute work{.begin = now_};
+    if (step.at.size() != choice.writes.size() || !wait_for_inputs(op, choice, work)) return false;
+    for (size_t write = 0; write < choice.writes.size(); ++write)
+      wait_for_output(index_.at(op.outputs[static_cast<size_t>(choice.writes[write])]), step.at[write], work);
+    if (choice.workspace_bytes > 0)
+      work.begin = std::max(work.begin, wait_for(step.workspace_at, choice.workspace_bytes));
+    finish(step, choice, work);
+    return true;
+  }
+
+  bool wait_for_inputs(const problem::Op& op, const problem::Choice& choice, Compute& work) const {
     for (const int position : choice.reads) {
       const size_t tensor = index_.at(op.inputs[static_cast<size_t>(position)]);
       if (graph_.tensors[tensor].start == problem::Home::kRom) continue;
       if (!in_ram_[tensor]) return false;
-      begin = std::max(begin, block_[tensor].ready);
-      reads.push_back(tensor);
+      work.begin = std::max(work.begin, block_[tensor].ready);
+      work.reads.push_back(tensor);
     }
-    std::vector<size_t> writes, dying;
-    for (size_t write = 0; write < choice.writes.size(); ++write) {
-      const size_t tensor = index_.at(op.outputs[static_cast<size_t>(choice.writes[write])]);
-      writes.push_back(tensor);
-      if (in_ram_[tensor]) {
-        begin = std::max(begin, block_[tensor].busy);
-        continue;
-      }
-      const Bytes size = graph_.tensors[tensor].bytes;
-      begin = std::max(begin, wait_for(step.at[write], size));
-      for (const size_t source : reads)
-        if (overlap(block_[source], step.at[write], size)) {
-          begin = std::max(begin, block_[source].busy);
-          if (std::find(dying.begin(), dying.end(), source) == dying.end()) dying.push_back(source);
-        }
+    return true;
+  }
+
+  // Recomputing in place and overwriting wait for the last use of those bytes, a page_out included.
+  void wait_for_output(size_t tensor, Bytes at, Compute& work) const {
+    work.writes.push_back(tensor);
+    if (in_ram_[tensor]) {
+      work.begin = std::max(work.begin, block_[tensor].busy);
+      return;
     }
-    const Bytes scratch = choice.workspace_bytes;
-    if (scratch > 0) begin = std::max(begin, wait_for(step.workspace_at, scratch));
-    const Seconds finish = begin + choice.time_s;
-    for (const size_t tensor : reads) block_[tensor].busy = std::max(block_[tensor].busy, finish);
-    for (const size_t source : dying) {
+    const Bytes size = graph_.tensors[tensor].bytes;
+    work.begin = std::max(work.begin, wait_for(at, size));
+    for (const size_t source : work.reads) {
+      if (!overlap(block_[source], at, size)) continue;
+      work.begin = std::max(work.begin, block_[source].busy);
+      if (std::find(work.dying.begin(), work.dying.end(), source) == work.dying.end()) work.dying.push_back(source);
+    }
+  }
+
+  void finish(const Instruction& step, const problem::Choice& choice, const Compute& work) {
+    const Seconds end = work.begin + choice.time_s;
+    const Bytes workspace = choice.workspace_bytes;
+    for (const size_t tensor : work.reads) block_[tensor].busy = std::max(block_[tensor].busy, end);
+    for (const size_t source : work.dying) {
       in_ram_[source] = 0;
       live_ -= block_[source].size;
     }
-    for (size_t write = 0; write < writes.size(); ++write) {
-      if (!in_ram_[writes[write]]) arrive(writes[write], step.at[write]);
-      block_[writes[write]].ready = block_[writes[write]].busy = finish;
+    for (size_t write = 0; write < work.writes.size(); ++write) {
+      const size_t tensor = work.writes[write];
+      if (!in_ram_[tensor]) arrive(tensor, step.at[write]);
+      block_[tensor].ready = block_[tensor].busy = end;
     }
-    if (scratch > 0) {
-      found_.peak_bytes = std::max(found_.peak_bytes, live_ + scratch);
-      found_.arena_bytes = std::max(found_.arena_bytes, step.workspace_at + scratch);
-      freed_.push_back({step.workspace_at, scratch, finish, finish});
+    if (workspace > 0) {
+      found_.peak_bytes = std::max(found_.peak_bytes, live_ + workspace);
+      found_.arena_bytes = std::max(found_.arena_bytes, step.workspace_at + workspace);
+      freed_.push_back({step.workspace_at, workspace, end, end});
     }
-    now_ = finish;
-    end_ = std::max(end_, finish);
+    now_ = end;
+    end_ = std::max(end_, end);
     joules_ += choice.energy_j;
-    return true;
   }
 
   const CostGraph& graph_;

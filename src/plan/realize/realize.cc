@@ -13,13 +13,12 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kPlacementShare = 0.1;  // of the time limit
 constexpr double kMostSeconds = 2;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
-constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};  // how full bytes being written out may keep the room, in turn
-constexpr double kPatientShare = 0.1;                 // of the placement, for each of these
-constexpr double kRoomy = 1.01;                       // an arena that exceeds the load by more is made smaller
-constexpr double kQuickSeconds = 0.02;                // where an arena is sought as small as can be found soon
+constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};       // shares of the budget that bytes being written out may fill
+constexpr double kPatientShare = 0.1;                      // of the placement, for each of these
+constexpr double kMostArenaFactor = 1.01;                  // of the live bytes: a larger arena is made smaller
+constexpr double kQuickSeconds = 0.02;                     // where an arena is sought as small as can be found soon
 
 place::PlaceOptions placing(const Model& model, const PlanOptions& options, std::optional<Bytes> budget,
                             double share = 1) {
@@ -33,62 +32,93 @@ place::PlaceOptions placing(const Model& model, const PlanOptions& options, std:
 }
 
 struct Placed {
-  Stays stays;
+  Allocations allocations;
   place::Placement placement;
 };
 
-// Offsets within the room. Where they can be had, such that nothing takes bytes that are still being written out while
-// others are free.
-Result<Placed> placed(const Model& model, const std::vector<Event>& events, const PlanOptions& options,
-                      std::optional<Bytes> budget, place::Shortfall& shortfall) {
-  const auto attempt = [&](const std::vector<size_t>& until, double share) -> Result<Placed> {
-    Placed made{.stays = make_stays(model, events, options.fixed_initial, until), .placement = {}};
-    PANTOUM_ASSIGN(made.placement, place::place(made.stays.stays, placing(model, options, budget, share), &shortfall));
-    return made;
-  };
-  if (!model.async || !model.uses(Switch::kWriteCompletion) || !budget) return attempt({}, 1);
-  for (const double patience : kPatience) {
-    const std::vector<size_t> until =
-        landings(model, events, static_cast<Bytes>(patience * static_cast<double>(*budget)));
-    if (until.empty()) return attempt({}, 1);
-    Result<Placed> found = attempt(until, kPatientShare);
-    if (found) return found;
+// Places the allocations of a stream, again and again with other ends of them.
+class Placer {
+ public:
+  Placer(const Model& model, const std::vector<Event>& events, const PlanOptions& options, std::optional<Bytes> budget)
+      : model_(model), events_(events), options_(options), budget_(budget) {}
+
+  // Offsets within the budget. Where they can be had, such that nothing takes bytes before their write completion while
+  // others are free.
+  Result<Placed> run() {
+    if (!model_.async || !model_.uses(Switch::kWriteCompletion) || !budget_) return attempt({}, 1);
+    for (const double patience : kPatience) {
+      const auto patient_budget = static_cast<Bytes>(patience * static_cast<double>(*budget_));
+      const std::vector<size_t> until = write_completions(model_, events_, patient_budget);
+      if (until.empty()) return attempt({}, 1);
+      Result<Placed> found = attempt(until, kPatientShare);
+      if (found) return found;
+    }
+    return attempt({}, 1 - kPatientShare * std::size(kPatience));
   }
-  return attempt({}, 1 - kPatientShare * std::size(kPatience));
+
+  // After run() found nothing: what the smallest arena found has, or else what every arena has, beyond the budget.
+  [[nodiscard]] Bytes excess() const {
+    const Bytes nearest =
+        shortfall_.arena_bytes > 0 ? shortfall_.arena_bytes : place::peak_live_bytes(allocations({}).all, model_.align);
+    return nearest - budget_.value_or(0);
+  }
+
+ private:
+  [[nodiscard]] Allocations allocations(const std::vector<size_t>& until) const {
+    return make_allocations(model_, events_, options_.fixed_initial, until);
+  }
+
+  Result<Placed> attempt(const std::vector<size_t>& until, double share) {
+    Placed made{.allocations = allocations(until), .placement = {}};
+    const place::PlaceOptions how = placing(model_, options_, budget_, share);
+    PANTOUM_ASSIGN(made.placement, place::place(made.allocations.all, how, &shortfall_));
+    return made;
+  }
+
+  const Model& model_;
+  const std::vector<Event>& events_;
+  const PlanOptions& options_;
+  const std::optional<Bytes> budget_;
+  place::Shortfall shortfall_;
+};
+
+// A smaller arena where this one exceeds the live bytes by much, and one can be found soon.
+void shrink_arena(const Model& model, const PlanOptions& options, Placed& placed) {
+  const std::vector<place::Allocation>& all = placed.allocations.all;
+  const auto live_bytes = static_cast<double>(place::peak_live_bytes(all, model.align));
+  if (!model.uses(Switch::kSmallArena) ||
+      static_cast<double>(placed.placement.arena_bytes) <= live_bytes * kMostArenaFactor)
+    return;
+  Result<place::Placement> smaller = place::place(all, placing(model, options, {}));
+  if (smaller && smaller->arena_bytes < placed.placement.arena_bytes) placed.placement = std::move(*smaller);
+}
+
+// The plan of a placed stream, where it meets the limits and the storage holds it.
+Realized judged(const Model& model, const PlanOptions& options, Plan plan) {
+  const std::optional<Predicted> predicted = predict(plan.graph, plan);
+  if (!predicted) return {};
+  const Question& asked = options.question;
+  if (asked.deadline && predicted->time_s > *asked.deadline)
+    return {.plan = std::nullopt, .time_excess = predicted->time_s - *asked.deadline};
+  if (asked.energy_limit && predicted->energy_j > *asked.energy_limit) return {};
+  plan.predicted = *predicted;
+  Result<std::map<int64_t, Bytes>> slots = storage_slots(model, plan);
+  if (!slots) return {};
+  plan.storage = std::move(*slots);
+  return {.plan = std::move(plan)};
 }
 
 }  // namespace
 
 Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
                  const PlanOptions& options, std::optional<Bytes> budget) {
-  place::Shortfall shortfall;
-  Result<Placed> found = placed(model, events, options, budget, shortfall);
-  if (!found) {
-    const Bytes nearest = shortfall.arena_bytes > 0
-                              ? shortfall.arena_bytes
-                              : place::load_of(make_stays(model, events, options.fixed_initial, {}).stays, model.align);
-    return {.plan = std::nullopt, .excess = nearest - budget.value_or(0)};
-  }
-  const Stays& stays = found->stays;
-  place::Placement& placement = found->placement;
-  const Bytes load = place::load_of(stays.stays, model.align);
-  if (model.uses(Switch::kSmallArena) && budget &&
-      static_cast<double>(placement.arena_bytes) > static_cast<double>(load) * kRoomy) {
-    Result<place::Placement> smaller = place::place(stays.stays, placing(model, options, {}));
-    if (smaller && smaller->arena_bytes < placement.arena_bytes) placement = std::move(*smaller);
-  }
+  Placer placer(model, events, options, budget);
+  Result<Placed> placed = placer.run();
+  if (!placed) return {.plan = std::nullopt, .byte_excess = placer.excess()};
+  if (budget) shrink_arena(model, options, *placed);
   Plan plan{.question = options.question, .graph = graph};
-  write_instructions(model, events, stays, placement, plan);
-  const std::optional<Predicted> predicted = predict(graph, plan);
-  if (!predicted) return {};
-  if (options.question.deadline && predicted->time_s > *options.question.deadline)
-    return {.plan = std::nullopt, .late = predicted->time_s - *options.question.deadline};
-  if (options.question.energy_limit && predicted->energy_j > *options.question.energy_limit) return {};
-  plan.predicted = *predicted;
-  Result<std::map<int64_t, Bytes>> slots = storage_slots(model, plan);
-  if (!slots) return {};
-  plan.storage = std::move(*slots);
-  return {.plan = std::move(plan)};
+  write_instructions(model, events, placed->allocations, placed->placement, plan);
+  return judged(model, options, std::move(plan));
 }
 
 }  // namespace pantoum::plan

@@ -4,39 +4,38 @@
 #include <deque>
 #include <numeric>
 
+#include "plan/realize/kernel_of.h"
+
 namespace pantoum::plan {
 namespace {
 
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
-
 class Runner {
  public:
-  Runner(const Model& model, const std::vector<Event>& events, Bytes ram)
+  Runner(const Model& model, const std::vector<Event>& events, Bytes budget)
       : model_(model),
         events_(events),
-        ram_(ram),
-        load_((model.staging + model.align - 1) / model.align * model.align) {
+        budget_(budget),
+        live_bytes_((model.staging + model.align - 1) / model.align * model.align) {
     in_ram_.assign(model.tensors.size(), 0);
     ready_.assign(model.tensors.size(), 0);
     stored_.assign(model.tensors.size(), 0);
-    landed_.resize(events.size());
-    std::iota(landed_.begin(), landed_.end(), size_t{0});
-    for (size_t tensor = 0; tensor < model.tensors.size(); ++tensor)
-      if (model.tensors[tensor].start == problem::Home::kRam) arrive(static_cast<int32_t>(tensor));
+    completed_.resize(events.size());
+    std::iota(completed_.begin(), completed_.end(), size_t{0});
+    for (const TensorIndex tensor : model.tensors.indices())
+      if (model.tensors[tensor].start == problem::Home::kRam) arrive(tensor);
   }
 
   std::vector<size_t> run() {
     for (size_t at = 0; at < events_.size(); ++at) {
       const Event& event = events_[at];
+      const TensorIndex tensor(event.subject);  // unless it is a compute
       if (event.what == Do::kCompute) compute(event, at);
-      if (event.what == Do::kPageOut) stored_[z(event.subject)] = transfer(event.subject, true, 0);
-      if (event.what == Do::kPageIn) page_in(event.subject, at);
-      if (event.what == Do::kFree) free(event.subject, at);
+      if (event.what == Do::kPageOut) stored_[tensor] = transfer(tensor, true, 0);
+      if (event.what == Do::kPageIn) page_in(tensor, at);
+      if (event.what == Do::kFree) free(tensor, at);
     }
-    for (const Flight& flight : flights_) landed_[flight.freed] = events_.size();
-    return early_ ? std::move(landed_) : std::vector<size_t>{};
+    for (const Flight& flight : flights_) completed_[flight.freed] = events_.size();
+    return early_ ? std::move(completed_) : std::vector<size_t>{};
   }
 
  private:
@@ -46,49 +45,49 @@ class Runner {
     Bytes size = 0;
   };
 
-  void arrive(int32_t tensor) {
-    in_ram_[z(tensor)] = 1;
-    load_ += model_.tensors[z(tensor)].size;
+  void arrive(TensorIndex tensor) {
+    in_ram_[tensor] = 1;
+    live_bytes_ += model_.tensors[tensor].size;
   }
-  void leave(int32_t tensor) {
-    in_ram_[z(tensor)] = 0;
-    load_ -= model_.tensors[z(tensor)].size;
+  void leave(TensorIndex tensor) {
+    in_ram_[tensor] = 0;
+    live_bytes_ -= model_.tensors[tensor].size;
   }
 
   void compute(const Event& event, size_t at) {
-    const ChoiceModel& how = model_.ops[z(event.subject)].choices[z(event.choice)];
+    const ChoiceModel& how = kernel_of(model_, event);
     Seconds begin = now_;
-    for (const int32_t tensor : how.reads) begin = std::max(begin, ready_[z(tensor)]);
+    for (const TensorIndex tensor : how.reads) begin = std::max(begin, ready_[tensor]);
     Bytes wanted = how.workspace;
     for (size_t write = 0; write < how.writes.size(); ++write)
-      if (!in_ram_[z(how.writes[write])] && event.taken_over[write] < 0)
-        wanted += model_.tensors[z(how.writes[write])].size;
+      if (!in_ram_[how.writes[write]] && !event.taken_over[write].exists())
+        wanted += model_.tensors[how.writes[write]].size;
     now_ = std::max(begin, wait_for(wanted, at)) + how.seconds;
     for (size_t write = 0; write < how.writes.size(); ++write) {
-      if (event.taken_over[write] >= 0) leave(event.taken_over[write]);
-      if (!in_ram_[z(how.writes[write])]) arrive(how.writes[write]);
-      ready_[z(how.writes[write])] = now_;
+      if (event.taken_over[write].exists()) leave(event.taken_over[write]);
+      if (!in_ram_[how.writes[write]]) arrive(how.writes[write]);
+      ready_[how.writes[write]] = now_;
     }
   }
 
-  void page_in(int32_t tensor, size_t at) {
-    const Seconds wait = std::max(wait_for(model_.tensors[z(tensor)].size, at), stored_[z(tensor)]);
+  void page_in(TensorIndex tensor, size_t at) {
+    const Seconds wait = std::max(wait_for(model_.tensors[tensor].size, at), stored_[tensor]);
     arrive(tensor);
-    ready_[z(tensor)] = transfer(tensor, false, wait);
+    ready_[tensor] = transfer(tensor, false, wait);
   }
 
-  void free(int32_t tensor, size_t at) {
+  void free(TensorIndex tensor, size_t at) {
     leave(tensor);
-    if (stored_[z(tensor)] <= now_) return;
+    if (stored_[tensor] <= now_) return;
     early_ = true;
-    flights_.push_back({stored_[z(tensor)], at, model_.tensors[z(tensor)].size});
+    flights_.push_back({stored_[tensor], at, model_.tensors[tensor].size});
     flying_ += flights_.back().size;
   }
 
-  Seconds transfer(int32_t tensor, bool out, Seconds earliest) {
-    const TensorModel& entry = model_.tensors[z(tensor)];
+  Seconds transfer(TensorIndex tensor, bool out, Seconds earliest) {
+    const TensorModel& entry = model_.tensors[tensor];
     Seconds& free_from = out && model_.full_duplex ? out_free_ : in_free_;
-    free_from = std::max({earliest, now_, ready_[z(tensor)], free_from}) + (out ? entry.out_s : entry.in_s);
+    free_from = std::max({earliest, now_, ready_[tensor], free_from}) + (out ? entry.out_s : entry.in_s);
     if (!model_.async) now_ = free_from;
     return free_from;
   }
@@ -98,9 +97,9 @@ class Runner {
     Seconds wait = 0;
     for (; !flights_.empty(); flights_.pop_front()) {
       const Flight& next = flights_.front();
-      if (next.end > now_ && load_ + flying_ + size <= ram_) break;
+      if (next.end > now_ && live_bytes_ + flying_ + size <= budget_) break;
       wait = next.end;
-      landed_[next.freed] = at;
+      completed_[next.freed] = at;
       flying_ -= next.size;
     }
     return wait;
@@ -108,20 +107,20 @@ class Runner {
 
   const Model& model_;
   const std::vector<Event>& events_;
-  const Bytes ram_;
-  Bytes load_ = 0, flying_ = 0;
-  std::vector<char> in_ram_;
-  std::vector<Seconds> ready_, stored_;  // by tensor: in RAM from then on, whole in storage
+  const Bytes budget_;
+  Bytes live_bytes_ = 0, flying_ = 0;
+  Indexed<TensorIndex, char> in_ram_;
+  Indexed<TensorIndex, Seconds> ready_, stored_;  // in RAM from then on, whole in storage
   std::deque<Flight> flights_;
-  std::vector<size_t> landed_;
+  std::vector<size_t> completed_;
   bool early_ = false;  // is anything freed while it is being written?
   Seconds now_ = 0, in_free_ = 0, out_free_ = 0;
 };
 
 }  // namespace
 
-std::vector<size_t> landings(const Model& model, const std::vector<Event>& events, Bytes ram) {
-  return Runner(model, events, ram).run();
+std::vector<size_t> write_completions(const Model& model, const std::vector<Event>& events, Bytes budget) {
+  return Runner(model, events, budget).run();
 }
 
 }  // namespace pantoum::plan

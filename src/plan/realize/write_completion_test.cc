@@ -38,30 +38,30 @@ const std::vector<Event> kStream{compute(0),
                                  {.what = Do::kFree, .subject = 2, .taken_over = {}},
                                  compute(3)};
 
-TEST(Landings, AreWhereTheWriteHasEnded) {
+TEST(WriteCompletions, AreWhereTheWriteHasEnded) {
   const CostGraph graph = graph_of(4);
   const Model model = make_model(graph, {.question = {.budget = 1}});
   // Written from 1 s to 2.5 s: the compute that begins at 2 s is too early, the next one at 3 s is not.
-  EXPECT_EQ(landings(model, kStream, 10 * kBytes), (std::vector<size_t>{0, 1, 7, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(write_completions(model, kStream, 10 * kBytes), (std::vector<size_t>{0, 1, 7, 3, 4, 5, 6, 7}));
 }
 
-TEST(Landings, AreWhereRamIsFullOtherwise) {
+TEST(WriteCompletions, AreWhereRamIsFullOtherwise) {
   const CostGraph graph = graph_of(4);
   const Model model = make_model(graph, {.question = {.budget = 1}});
-  EXPECT_EQ(landings(model, kStream, kBytes), (std::vector<size_t>{0, 1, 3, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(write_completions(model, kStream, kBytes), (std::vector<size_t>{0, 1, 3, 3, 4, 5, 6, 7}));
 }
 
-TEST(Landings, AreNoneWherePagingBlocks) {
+TEST(WriteCompletions, AreNoneWherePagingBlocks) {
   CostGraph graph = graph_of(4);
   graph.device.pager.mode = problem::PagerMode::kSync;
-  EXPECT_TRUE(landings(make_model(graph, {.question = {.budget = 1}}), kStream, 10 * kBytes).empty());
+  EXPECT_TRUE(write_completions(make_model(graph, {.question = {.budget = 1}}), kStream, 10 * kBytes).empty());
 }
 
-TEST(Landings, SpareStallsAndGiveWayToTheBudget) {
+TEST(WriteCompletions, SpareStallsAndGiveWayToTheBudget) {
   const CostGraph graph = graph_of(4);
   PlanOptions options{.question = {.budget = 2 * kBytes}, .effort = 1};
-  const auto seconds = [&](Bytes room) {
-    const Realized realized = realize(graph, make_model(graph, options), kStream, options, room);
+  const auto seconds = [&](Bytes budget) {
+    const Realized realized = realize(graph, make_model(graph, options), kStream, options, budget);
     return realized.plan ? realized.plan->predicted.time_s : 0;
   };
   EXPECT_NEAR(seconds(2 * kBytes), 4, 1e-9);

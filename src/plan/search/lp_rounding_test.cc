@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "plan/bound/boundaries.h"
+#include "plan/bound/relaxation.h"
 #include "plan/search/search.h"
 #include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
@@ -22,10 +24,10 @@ TEST(LpRounding, RetainsWhatTheSolutionRetains) {
     const Relaxation relaxation(model, {.question = {.budget = options.question.budget_bytes()}},
                                 choose_boundaries(model, options.question.budget_bytes(), 100));
     const Choices choices = first_choices(model, Objective::kEnergy);
-    const Policy all = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 1), choices);
+    const Policy all = round_lp(relaxation, Point(relaxation.columns().size(), 1), choices);
     EXPECT_EQ(all.intervals, keep_all(model, choices).intervals);
     EXPECT_EQ(all.choices, choices);
-    const Policy none = round_lp(relaxation, std::vector<double>(relaxation.columns().size(), 0), choices);
+    const Policy none = round_lp(relaxation, Point(relaxation.columns().size(), 0), choices);
     for (const IntervalIndex interval : model.intervals.indices()) {
       if (none.intervals[interval] == all.intervals[interval]) continue;
       ++evictions;

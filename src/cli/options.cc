@@ -1,0 +1,133 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+
+namespace pantoum::cli {
+
+Option& Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option& Option::positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Option& Option::not_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option& Option::within(int least, int most) {
+  option_->check(CLI::Range(least, most));
+  return *this;
+}
+
+Option& Option::one_of(const std::vector<std::string>& names) {
+  option_->check(CLI::IsMember(names));
+  return *this;
+}
+
+Option& Option::separated_by(char separator) {
+  option_->delimiter(separator);
+  return *this;
+}
+
+Option& Option::one_value_each() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
+Option& Option::described(const std::string& help) {
+  option_->description(help);
+  return *this;
+}
+
+Option& Option::hidden() {
+  option_->group("");
+  return *this;
+}
+
+Option Verb::add_option(const std::string& name, std::string& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, std::vector<std::string>& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, int& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, int64_t& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, uint64_t& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, double& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_option(const std::string& name, std::optional<double>& value, const std::string& help) {
+  return Option(app_->add_option(name, value, help));
+}
+
+Option Verb::add_flag(const std::string& name, bool& value, const std::string& help) {
+  return Option(app_->add_flag(name, value, help));
+}
+
+Option Verb::option(const std::string& name) {
+  return Option(app_->get_option(name));
+}
+
+void Verb::remove_option(const std::string& name) {
+  app_->remove_option(app_->get_option(name));
+}
+
+Verb Verb::add_verb(const std::string& name, const std::string& help) {
+  return Verb(app_->add_subcommand(name, help), chosen_);
+}
+
+void Verb::does(Action action) {
+  app_->final_callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+}
+
+bool Verb::was_given() const {
+  return app_->parsed();
+}
+
+CommandLine::CommandLine(const std::string& name, const std::string& description, const std::string& version)
+    : app_(std::make_unique<CLI::App>(description)) {
+  app_->name(name);
+  app_->set_version_flag("--version", version);
+  app_->require_subcommand(1);
+}
+
+CommandLine::~CommandLine() = default;
+
+Verb CommandLine::add_verb(const std::string& name, const std::string& help) {
+  return Verb(app_->add_subcommand(name, help), &chosen_);
+}
+
+Result<std::optional<Action>> CommandLine::parse(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+  } catch (const CLI::Success& asked) {
+    app_->exit(asked);
+    return std::optional<Action>();
+  } catch (const CLI::ParseError& error) {
+    return fail("E0100", error.what(), "command line", "pantoum --help, or pantoum VERB --help");
+  }
+  return std::optional(chosen_);
+}
+
+}  // namespace pantoum::cli

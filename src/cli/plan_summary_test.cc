@@ -1,0 +1,65 @@
+#include "cli/plan_summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace pantoum::cli {
+namespace {
+
+problem::Plan some_plan() {
+  problem::Plan plan;
+  plan.question.budget = 65536;
+  plan.graph.device.name = "m4";
+  plan.graph.ops.resize(12);
+  plan.bound = {.energy_j = 0.0036, .any_order = true};
+  plan.gap = 0.1;
+  return plan;
+}
+
+check::Found some_found() {
+  check::Found found;
+  found.arena_bytes = 49152, found.peak_bytes = 40960;
+  found.time_s = 0.5, found.energy_j = 0.004;
+  found.counts.recompute = 3, found.counts.page_out = 2, found.counts.page_in = 4;
+  found.bytes_out = 2048, found.bytes_in = 4096;
+  return found;
+}
+
+constexpr problem::Predicted kUnplanned{.peak_bytes = 98304, .arena_bytes = 98304, .time_s = 0.25, .energy_j = 0.002};
+
+TEST(PlanSummary, TellsWhatAPlanTakes) {
+  const problem::Plan plan = some_plan();
+  EXPECT_EQ(to_text(PlanSummary{plan, some_found(), kUnplanned}),
+            "plan     12 ops on m4: arena 48.0 KiB of 64.0 KiB (50% of the unplanned 96.0 KiB)\n"
+            "         3 computed again; 2.00 KiB paged out in 2 transfers, 4.00 KiB in in 4\n"
+            "         500 ms and 4 mJ a step (modelled), unplanned 250 ms and 2 mJ\n"
+            "         proved bound 3.6 mJ, gap 10%, for any order\n");
+}
+
+TEST(PlanSummary, CountsMicroBatches) {
+  const problem::Plan plan = some_plan();
+  const std::string text = to_text(PlanSummary{plan, some_found(), kUnplanned, 4, some_found()});
+  EXPECT_NE(text.find("and 500 ms and 4 mJ for each of 3 micro-batches before it\n"), std::string::npos) << text;
+}
+
+TEST(PlanSummary, HasTheSameFiguresForPrograms) {
+  const problem::Plan plan = some_plan();
+  const nlohmann::ordered_json json = to_json(PlanSummary{plan, some_found(), kUnplanned});
+  EXPECT_EQ(json["status"], "feasible");
+  EXPECT_EQ(json["budget_bytes"], 65536);
+  EXPECT_EQ(json["unplanned_peak_bytes"], 98304);
+  EXPECT_EQ(json["bound"]["order"], "any");
+}
+
+TEST(PlanSummary, OfAnInfeasibleQuestionHasWhatIsKnownAndProved) {
+  plan::Infeasible infeasible;
+  infeasible.min_ram_bytes = 2000, infeasible.min_ram_bound_bytes = 1500, infeasible.why = "too little";
+  infeasible.time_s = plan::Infeasible::Least{.known = {}, .proved = 0.5};
+  const nlohmann::ordered_json json = to_json(infeasible);
+  EXPECT_EQ(json.dump(), R"({"status":"infeasible","min_ram_bytes":2000,"min_ram_bound_bytes":1500,"why":"too little",)"
+                         R"("min_time_s":null,"min_time_bound_s":0.5})");
+}
+
+}  // namespace
+}  // namespace pantoum::cli

@@ -1,0 +1,90 @@
+#include "cli/run_reporter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "host/memory_meter.h"
+
+namespace pantoum::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double mib(uint64_t bytes) {
+  return static_cast<double>(bytes) / 1048576;
+}
+
+std::string progress_text(const ReportedRun& run, const train::RunProgress& progress) {
+  const double rate = progress.samples_per_s / static_cast<double>(run.trainer.batch());
+  const double left = static_cast<double>(progress.total_steps - progress.step) / std::max(rate, 1e-9);
+  return fmt::format(
+      "step {}/{}  loss {:.3f}  {:.2f} step/s  peak {:.2f}/{:.2f} MiB (rss {:.1f})  {}/step (modelled)  eta {}",
+      progress.step, progress.total_steps, progress.loss, rate, mib(run.trainer.usage().arena_bytes),
+      mib(static_cast<uint64_t>(run.prepared.budget_bytes)), mib(host::read_resident_set().now_bytes),
+      base::show_joules(run.prepared.energy_j), base::show_seconds(left));
+}
+
+}  // namespace
+
+RunReporter::RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every, bool quiet)
+    : run_(run), log_(log), line_(quiet), log_every_(static_cast<uint64_t>(log_every)) {}
+
+void RunReporter::keep(Result<void> result) {
+  if (status_ && !result) status_ = std::move(result);
+}
+
+void RunReporter::step(const train::RunProgress& progress) {
+  if (progress.step % log_every_ == 0 || progress.step == 1)
+    keep(log_.write({{"event", "step"},
+                     {"step", progress.step},
+                     {"loss", progress.loss},
+                     {"lr", progress.lr},
+                     {"seconds", progress.seconds}}));
+  if (line_.due()) line_.show(progress_text(run_, progress));
+}
+
+void RunReporter::event(const train::RunEvent& event) {
+  if (event.kind == train::RunEvent::Kind::kCheckpoint)
+    return keep(log_.write({{"event", "checkpoint"}, {"step", event.step}, {"seconds", event.seconds}}));
+  Json line{{"event", "epoch"},
+            {"epoch", event.epoch + 1},
+            {"step", event.step},
+            {"train_loss", event.mean_loss},
+            {"seconds", event.seconds}};
+  std::string text = fmt::format("epoch {}  train loss {:.4f}", event.epoch + 1, event.mean_loss);
+  if (event.evaluation) {
+    line.update(to_json(*event.evaluation, run_.losses));
+    text += to_text(*event.evaluation, run_.losses);
+  }
+  if (event.best) line["best"] = true;
+  keep(log_.write(line));
+  line_.finish(text);
+}
+
+Json end_event(const ReportedRun& run, const train::RunSummary& summary) {
+  const train::Usage usage = run.trainer.usage();
+  Json event{{"event", summary.interrupted ? "interrupted" : "end"}};
+  if (summary.evaluation) event.update(to_json(*summary.evaluation, run.losses));
+  if (summary.stopped_early) event["stopped_early"] = true;
+  event["steps"] = run.trainer.steps_done();
+  event["budget_bytes"] = run.prepared.budget_bytes;
+  event["arena_bytes"] = usage.arena_bytes;
+  event["queue_bytes"] = usage.queue_bytes;
+  event["unplanned_peak_bytes"] = run.prepared.unplanned_peak_bytes;
+  event["rss_growth_bytes"] = usage.high_water > usage.rss_before_arena ? usage.high_water - usage.rss_before_arena : 0;
+  event["kernels"] = run.prepared.kernels->name();
+  event["back_end_bytes"] = usage.back_end_bytes;
+  event["resident_bytes"] = usage.high_water;
+  event["bytes_paged_in"] = usage.bytes_paged_in;
+  event["bytes_paged_out"] = usage.bytes_paged_out;
+  event["seconds"] = summary.seconds;
+  event["direct_io"] = usage.direct_io;
+  event["io_backend"] = usage.io_backend;
+  event["final_loss"] = summary.loss;
+  return event;
+}
+
+}  // namespace pantoum::cli

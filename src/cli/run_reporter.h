@@ -1,0 +1,46 @@
+// What a training says while it runs: lines of the run log and of the terminal.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+
+#include "cli/evaluation_report.h"
+#include "cli/progress.h"
+#include "cli/run_log.h"
+#include "pipeline/prepare_training.h"
+#include "train/run_loop.h"
+#include "train/trainer.h"
+
+namespace pantoum::cli {
+
+// What is reported of every training; all outlives the reporter.
+struct ReportedRun {
+  const pipeline::PreparedTraining& prepared;
+  const train::Trainer& trainer;
+  ReportedLosses losses;
+};
+
+class RunReporter {
+ public:
+  // `log_every`: steps between lines of the log.
+  RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every, bool quiet);
+
+  void step(const train::RunProgress& progress);
+  void event(const train::RunEvent& event);
+  // The first error of the log.
+  [[nodiscard]] const Result<void>& status() const { return status_; }
+
+ private:
+  void keep(Result<void> result);
+
+  const ReportedRun& run_;
+  RunLog& log_;
+  ProgressLine line_;
+  uint64_t log_every_;
+  Result<void> status_;
+};
+
+// The last line of the log: "end" or "interrupted".
+[[nodiscard]] nlohmann::ordered_json end_event(const ReportedRun& run, const train::RunSummary& summary);
+
+}  // namespace pantoum::cli

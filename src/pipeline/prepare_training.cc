@@ -1,0 +1,100 @@
+#include "pipeline/prepare_training.h"
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "problem/plan_json.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+std::vector<std::string> names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::vector<std::string> names;
+  for (const ir::ValueId value : values) names.push_back(graph.value(value).name);
+  return names;
+}
+
+void tell(const Listener& listener, const std::string& note) {
+  if (listener.note) listener.note(note);
+}
+
+struct CompiledWithData {
+  Compiled compiled;
+  data::TrainTest data;
+};
+
+// The number of samples says whether their features fit; the graph says how the samples are read.
+Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const Listener& listener) {
+  ModelOptions model = request.model;
+  if (model.feature_cache && request.data.preparation.augmentation.any()) {
+    tell(listener, "--augment changes the samples in every epoch: no features are kept");
+    model.feature_cache.reset();
+  }
+  CompiledWithData made;
+  PANTOUM_ASSIGN(made.compiled, compile_model(model, request.plan, listener.dump));
+  PANTOUM_ASSIGN(made.data, open_training_data(request.data, made.compiled.evaluation().graph));
+  if (!model.feature_cache) return made;
+  const int64_t bytes = feature_bytes(made.compiled.training().graph, made.data.train.count());
+  if (bytes <= *model.feature_cache) return made;
+  tell(listener,
+       fmt::format("the features take {}, more than --feature-cache: none are kept", base::show_bytes(bytes)));
+  model.feature_cache.reset();
+  PANTOUM_ASSIGN(made.compiled, compile_model(model, request.plan, listener.dump));
+  return made;
+}
+
+double step_energy(const Compiled& compiled) {
+  const double energy = compiled.training().found.energy_j;
+  const Program* accumulation = find_program(compiled.programs, kAccumulate);
+  if (accumulation == nullptr) return energy;
+  return energy + static_cast<double>(compiled.model.training.accumulate - 1) * accumulation->found.energy_j;
+}
+
+Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data) {
+  const Program& training = compiled.training();
+  const ir::Graph& model = compiled.evaluation().graph;
+  PreparedTraining made{.kernels = compiled.kernels, .data = std::move(data)};
+  PANTOUM_ASSIGN(made.binary, encode_programs(compiled.programs));
+  made.inputs = names_of(model, model.inputs);
+  if (compiled.has_features()) {
+    made.features = names_of(training.graph, training.graph.inputs);
+    made.feature_bytes = feature_bytes(training.graph, made.data.train.count());
+  }
+  made.structure_hash = fmt::format("{:016x}", problem::structure_hash(training.cost.graph));
+  made.energy_j = step_energy(compiled);
+  made.budget_bytes = training.plan.question.budget_bytes();
+  made.unplanned_peak_bytes = compiled.unplanned.peak_bytes;
+  return made;
+}
+
+}  // namespace
+
+Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
+                                          plan::Infeasible* infeasible) {
+  PANTOUM_ASSIGN(CompiledWithData made, compile_with_data(request, listener));
+  Compiled& compiled = made.compiled;
+  for (const std::string& note : compiled.training().graph.notes) tell(listener, note);
+
+  PlanRequest plan = request.plan;
+  plan.reserve += prefetch_bytes(request.data, compiled.training().graph);
+  plan.length.samples = made.data.train.count();
+  const Result<void> planned = plan_model(compiled, plan, request.reuse, infeasible, listener.dump);
+  if (!planned) return tl::make_unexpected(with_leaner_kernels(planned.error(), compiled));
+  if (listener.planned) PANTOUM_TRY(listener.planned(compiled, made.data));
+
+  PANTOUM_ASSIGN(PreparedTraining training, prepared(compiled, std::move(made.data)));
+  PANTOUM_ASSIGN(const std::vector<std::string> notes,
+                 write_initial_weights(compiled.training().graph, request.model.weights, request.weights_path));
+  for (const std::string& note : notes) tell(listener, note);
+  PANTOUM_TRY(problem::write_plan(compiled.training().plan, request.plan_path));
+  return training;
+}
+
+Error with_leaner_kernels(Error error, const Compiled& compiled) {
+  const bool has_no_plan = error.code == "E0301" || error.code == "E0302";
+  if (has_no_plan && compiled.kernels->back_end() != nullptr)
+    error.help += (error.help.empty() ? "" : "; ") + std::string("--kernels portable takes less RAM");
+  return error;
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,54 @@
+// From what a user asks for to what a trainer starts with: a checked plan of the step, its binary, data and first weights.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/pipeline.h"
+#include "pipeline/training_data.h"
+
+namespace pantoum::pipeline {
+
+// What a use case has to say while it runs; each may be empty.
+struct Listener {
+  Dump dump = {};
+  std::function<void(const std::string& note)> note = {};
+  // Of prepare_training: the plans are made, and nothing was written yet. Its error ends the use case.
+  std::function<Result<void>(const Compiled& compiled, const data::TrainTest& data)> planned = {};
+};
+
+struct TrainingRequest {
+  ModelOptions model;
+  PlanRequest plan;  // its length's epochs; the samples are counted in the data
+  DataRequest data;
+  std::string weights_path;              // where the first contents are written
+  std::string plan_path;                 // where the plan is written
+  const problem::Plan* reuse = nullptr;  // a plan of the same step, taken as it is
+};
+
+// All that remains of the compiler once training starts: everything else is given back first.
+struct PreparedTraining {
+  std::shared_ptr<const host::KernelSet> kernels;
+  std::vector<std::byte> binary;
+  data::TrainTest data;
+  std::vector<std::string> inputs;    // the model's, in its order
+  std::vector<std::string> features;  // what a step reads instead, where they are kept
+  int64_t feature_bytes = 0;
+  std::string structure_hash;  // of the training step
+  double energy_j = 0;         // of a whole step, micro-batches included
+  problem::Bytes budget_bytes = 0, unplanned_peak_bytes = 0;
+};
+
+// Errors as compile_model, open_training_data, plan_model and write_initial_weights have them; with E0301 and E0302
+// `infeasible`, when given, is filled.
+[[nodiscard]] Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
+                                                        plan::Infeasible* infeasible = nullptr);
+
+// A budget that is too small for a back end's kernels may do for the portable ones: the help says so. No budget chooses
+// the kernels by itself, because they give other bits.
+[[nodiscard]] Error with_leaner_kernels(Error error, const Compiled& compiled);
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,71 @@
+// What is asked of the pipeline: how a model is trained, and how its step is planned. `main` fills these structures once;
+// plan files keep them (request_json.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "autodiff/autodiff.h"
+#include "cost/build_cost_graph.h"
+#include "host/kernel_set.h"
+#include "plan/planner.h"
+
+namespace pantoum::pipeline {
+
+struct InitialWeights {
+  std::string path = {};                    // safetensors; "": the model's own contents
+  std::vector<std::string> keep_init = {};  // globs: these keep the model's own in any case
+};
+
+struct ModelOptions {
+  std::string path;                         // .onnx
+  int64_t batch = 0;                        // 0: the model's own if static, else refused (E0113)
+  autodiff::TrainingOptions training = {};  // losses, optimizer, frozen parameters
+  double lr = 0.01;                         // of the run, as the seed: neither is part of a plan
+  uint64_t seed = 0;
+  InitialWeights weights = {};
+  std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
+  // Train the head alone, on what the frozen backbone gives: at most so many bytes of features are kept.
+  std::optional<problem::Bytes> feature_cache = {};
+  cost::ParamsIn params_in = cost::ParamsIn::kRam;
+};
+
+struct MeasureOptions {  // the host alone: times measured once per op and shape, storage speed measured
+  bool measure = false;
+  std::string profile_store;  // SQLite file; "": in memory
+  std::string page_folder;    // whose storage is measured
+};
+
+struct Deadline {  // the earliest one counts
+  std::optional<double> seconds;
+  std::optional<double> relative;  // times the makespan with unlimited RAM
+  std::optional<double> training;  // seconds of the whole training: an equal part of it is every step's
+};
+
+struct TrainingLength {
+  int64_t steps = 0;                // 0: from the others
+  int64_t epochs = 0, samples = 0;  // an epoch drops its short last batch
+  int64_t batch = 0;                // samples of a step; 0: as the model has it
+};
+
+struct PlanRequest {
+  std::string device = "host";
+  Deadline deadline;
+  TrainingLength length;
+  problem::Bytes reserve = 0;         // kept free for stack and application; taken off the budget
+  std::optional<problem::Bytes> rom;  // read in place, for what is frozen; the device's without it
+  plan::PlanOptions options;          // the budget is the user's; the deadline is filled from above
+  std::string planner = "pantoum";    // or a name of plan::baselines()
+  MeasureOptions measure;
+  int kernel_threads = 1;  // measured with; workspace sizes may depend on it
+  // On the host; other devices have the portable kernels.
+  host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;
+  bool fuse = true;                  // ops that exporters write as several
+  bool fuse_updates = true;          // weight gradients with their updates, on devices
+  bool layouts = true;               // images in blocks of channels, where the kernels are fast with them
+  bool compact_activations = false;  // signs and window taps in place of activations are the planner's choice
+};
+
+}  // namespace pantoum::pipeline
