@@ -38,6 +38,14 @@ Result<Found> judge(const std::string& text, std::vector<Span>* spans = nullptr)
   return replay(plan.graph, plan, plan.question, spans);
 }
 
+// The same, but for the storage table, which the reference checker does not look at.
+Result<Found> judge_as_reference(problem::Plan plan) {
+  Result<Found> found = judge(problem::to_json(plan).dump());
+  if (found || found.error().code != "E0804") return found;
+  plan.storage.clear();
+  return judge(problem::to_json(plan).dump());
+}
+
 // What a case has of each feature; a feature that never turns up would be compared by nobody.
 void count_features(const RandomCase& random, const Result<Found>& found, std::map<std::string, int>& counts) {
   const problem::CostGraph& graph = random.plan.graph;
@@ -186,7 +194,7 @@ TEST_F(Agreement, WithTheReferenceCheckerOnRandomPlans) {
     ASSERT_EQ(verdicts.size(), static_cast<size_t>(kPortion));
     for (int number = first; number < first + kPortion; ++number) {
       const nlohmann::json& theirs = verdicts[static_cast<size_t>(number - first)];
-      const Result<Found> mine = judge(problem::to_json(random_case(static_cast<uint64_t>(number)).plan).dump());
+      const Result<Found> mine = judge_as_reference(random_case(static_cast<uint64_t>(number)).plan);
       ASSERT_EQ(mine.has_value(), theirs["valid"].get<bool>())
           << number << theirs.dump() << (mine ? "" : to_text(mine.error()));
       if (mine) expect_same(*mine, theirs, number);
@@ -217,6 +225,62 @@ TEST_F(Agreement, WithTheReferenceCheckerThatAPlanHasABudgetWhateverTheCallersIs
   }
 }
 
+// Each turns up in a two-hundredth of the cases at least.
+constexpr const char* kFeatures[] = {"pager none",
+                                     "pager sync",
+                                     "pager async",
+                                     "duplex half",
+                                     "duplex full",
+                                     "staging",
+                                     "blocks",
+                                     "alignment",
+                                     "broken E0221",
+                                     "broken E0230",
+                                     "broken E0801",
+                                     "broken E0802",
+                                     "broken E0803",
+                                     "valid, recomputes",
+                                     "valid, pages in",
+                                     "valid, another order",
+                                     "valid, storage table",
+                                     "valid, deadline",
+                                     "valid, rom",
+                                     "valid, aux",
+                                     "valid, pinned",
+                                     "valid, next",
+                                     "valid, empty tensor",
+                                     "freed while written",
+                                     "paged in right after out",
+                                     "optional computed",
+                                     "workspace",
+                                     "reads a part",
+                                     "writes a part",
+                                     "recomputed in place",
+                                     "recomputed in place, waits for a page_out",
+                                     "taken over",
+                                     "taken over, waits for a page_out",
+                                     "mutation none",
+                                     "mutation drop",
+                                     "mutation duplicate",
+                                     "mutation swap near",
+                                     "mutation swap far",
+                                     "mutation move",
+                                     "mutation shift",
+                                     "mutation workspace",
+                                     "mutation choice",
+                                     "mutation subject",
+                                     "mutation outputs",
+                                     "mutation initial",
+                                     "mutation staging",
+                                     "mutation budget",
+                                     "mutation deadline",
+                                     "mutation prediction",
+                                     "mutation bound",
+                                     "mutation free early",
+                                     "mutation page late",
+                                     "mutation pin",
+                                     "mutation no budget"};
+
 TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
   std::map<std::string, int> counts;
   for (int number = 0; number < cases(); ++number) {
@@ -229,61 +293,7 @@ TEST(RandomCases, ShowEveryFeatureAndEveryBreakage) {
   for (const auto& [feature, count] : counts) RecordProperty(feature, count);
   EXPECT_GT(counts["valid"], cases() * 2 / 5);
   EXPECT_LT(counts["valid"], cases() * 3 / 5);
-  for (const char* feature : {"pager none",
-                              "pager sync",
-                              "pager async",
-                              "duplex half",
-                              "duplex full",
-                              "staging",
-                              "blocks",
-                              "alignment",
-                              "broken E0221",
-                              "broken E0230",
-                              "broken E0801",
-                              "broken E0802",
-                              "broken E0803",
-                              "valid, recomputes",
-                              "valid, pages in",
-                              "valid, another order",
-                              "valid, storage table",
-                              "valid, deadline",
-                              "valid, rom",
-                              "valid, aux",
-                              "valid, pinned",
-                              "valid, next",
-                              "valid, empty tensor",
-                              "freed while written",
-                              "paged in right after out",
-                              "optional computed",
-                              "workspace",
-                              "reads a part",
-                              "writes a part",
-                              "recomputed in place",
-                              "recomputed in place, waits for a page_out",
-                              "taken over",
-                              "taken over, waits for a page_out",
-                              "mutation none",
-                              "mutation drop",
-                              "mutation duplicate",
-                              "mutation swap near",
-                              "mutation swap far",
-                              "mutation move",
-                              "mutation shift",
-                              "mutation workspace",
-                              "mutation choice",
-                              "mutation subject",
-                              "mutation outputs",
-                              "mutation initial",
-                              "mutation staging",
-                              "mutation budget",
-                              "mutation deadline",
-                              "mutation prediction",
-                              "mutation bound",
-                              "mutation free early",
-                              "mutation page late",
-                              "mutation pin",
-                              "mutation no budget"})
-    EXPECT_GE(counts[feature], cases() / 200) << feature;
+  for (const char* feature : kFeatures) EXPECT_GE(counts[feature], cases() / 200) << feature;
 }
 
 TEST(RandomGraphs, AreGraphsWhateverTheOptions) {

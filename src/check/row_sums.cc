@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/index.h"
 #include "check/directed.h"
 
 namespace pantoum::check {
 namespace {
-
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
 
 double times(double multiplier, int64_t factor, bool upwards) {
   if (factor == 1) return multiplier;
@@ -57,7 +54,7 @@ RowSums::RowSums(const StepFacts& facts, const problem::Device& device, const pr
 void RowSums::begin_case() {
   for (Grid& grid : grids_) grid.assign(std::max(facts_.tensors().size(), facts_.ops().size()), {});
   paged_out_.assign(facts_.tensors().size(), 0);
-  memory_.assign(z(facts_.segments()), 0);
+  memory_.assign(static_cast<size_t>(facts_.segments()), 0);
   flow_computed_ = flow_ins_ = memory_;
   flow_written_.assign(memory_.size(), {});
   work_ = moves_in_ = moves_out_ = spend_ = sides_ = 0;
@@ -81,13 +78,13 @@ double RowSums::cost(Column column, int32_t index) const {
 
 double* RowSums::cell(Column column, int32_t segment, int32_t index) {
   ++terms_;
-  std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
+  BySegment& row = grids_[static_cast<size_t>(column)][index];
   if (row.empty()) {
     cells_ += facts_.segments();
     if (too_large()) return nullptr;
-    row.assign(z(facts_.segments()), cost(column, index));
+    row.assign(static_cast<size_t>(facts_.segments()), cost(column, index));
   }
-  return &row[z(segment)];
+  return &row[segment];
 }
 
 void RowSums::add(Column column, int32_t segment, int32_t index, double multiplier, int64_t factor) {
@@ -99,7 +96,7 @@ void RowSums::subtract(Column column, int32_t segment, int32_t index, double mul
 }
 
 void RowSums::add_paged_out(int32_t tensor, double multiplier) {
-  paged_out_[z(tensor)] = sum_up(paged_out_[z(tensor)], multiplier);
+  paged_out_[tensor] = sum_up(paged_out_[tensor], multiplier);
 }
 
 void RowSums::add_side(int64_t side, double multiplier) {
@@ -108,7 +105,7 @@ void RowSums::add_side(int64_t side, double multiplier) {
 }
 
 void RowSums::add_memory(int32_t segment, double multiplier) {
-  memory_[z(segment)] = sum_down(memory_[z(segment)], multiplier);
+  memory_[segment] = sum_down(memory_[segment], multiplier);
   add_budget(segment, multiplier);
 }
 
@@ -137,20 +134,20 @@ void RowSums::add_flow(int32_t first, int32_t segment, bool moves, double multip
   makespan_ = sum_down(makespan_, -multiplier);
   const int32_t behind = facts_.boundary_op(segment);
   double seconds = 0;
-  for (int32_t op = 0; z(op) < facts_.ops().size(); ++op) {
+  for (int32_t op = 0; op < facts_.op_count(); ++op) {
     const bool counts = (first >= 0 && op <= facts_.boundary_op(first)) || (!moves && op >= behind);
     if (counts && !facts_.op(op).optional) seconds = sum_down(seconds, facts_.op(op).seconds);
   }
   sides_ = sum_down(sides_, part(multiplier, seconds));
   for (int32_t each = 0; each < facts_.segments(); ++each) {
-    double& computed = flow_computed_[z(each)];
-    double& ins = flow_ins_[z(each)];
+    double& computed = flow_computed_[each];
+    double& ins = flow_ins_[each];
     if (each <= first || (!moves && each > segment)) computed = sum_down(computed, multiplier);
     if (moves && each > segment) ins = sum_down(ins, multiplier);
   }
-  std::vector<double>& written = flow_written_[z(segment)];
-  written.resize(z(facts_.segments()) + 1, 0);
-  written[z(first + 1)] = sum_down(written[z(first + 1)], multiplier);
+  BySegment& written = flow_written_[segment];
+  written.resize(static_cast<size_t>(facts_.segments()) + 1, 0);
+  written[first + 1] = sum_down(written[first + 1], multiplier);
   count_terms(static_cast<int64_t>(facts_.ops().size()) + facts_.segments());
 }
 
@@ -163,24 +160,24 @@ void RowSums::add_spend(double multiplier) {
 }
 
 double RowSums::left(Column column, int32_t segment, int32_t index) const {
-  const std::vector<double>& row = grids_[static_cast<size_t>(column)][z(index)];
-  const double left = row.empty() ? cost(column, index) : row[z(segment)];
+  const BySegment& row = grids_[static_cast<size_t>(column)][index];
+  const double left = row.empty() ? cost(column, index) : row[segment];
   if (column == Column::kComputed) {
     const OpFacts& op = facts_.op(index);
-    const double weight = sum_down(work_, flow_computed_[z(segment)]);
+    const double weight = sum_down(work_, flow_computed_[segment]);
     return sum_down(left, sum_down(part(weight, op.seconds), part(spend_, op.joules)));
   }
   if (column == Column::kPagedIn) {
     const TensorFacts& tensor = facts_.tensor(index);
-    const double weight = sync_ ? work_ : sum_down(moves_in_, flow_ins_[z(segment)]);
+    const double weight = sync_ ? work_ : sum_down(moves_in_, flow_ins_[segment]);
     return sum_down(left, sum_down(part(weight, tensor.in_s), part(spend_, tensor.in_j)));
   }
   if (segment == 0 || facts_.touches(facts_.boundary_op(segment - 1), index)) return left;
-  return sum_down(left, times(memory_[z(segment - 1)], facts_.tensor(index).size, false));
+  return sum_down(left, times(memory_[segment - 1], facts_.tensor(index).size, false));
 }
 
-double RowSums::left_paged_out(size_t tensor) const {
-  const TensorFacts& facts = facts_.tensors()[tensor];
+double RowSums::left_paged_out(int32_t tensor) const {
+  const TensorFacts& facts = facts_.tensor(tensor);
   const double weight = sync_ ? work_ : full_duplex_ ? moves_out_ : moves_in_;
   const double cost = sum_down(energy_ ? facts.out_j : 0, -paged_out_[tensor]);
   return sum_down(cost, sum_down(part(weight, facts.out_s), part(spend_, facts.out_j)));
@@ -189,9 +186,9 @@ double RowSums::left_paged_out(size_t tensor) const {
 double RowSums::column_total(Column column) const {
   double total = 0;
   const Grid& grid = grids_[static_cast<size_t>(column)];
-  for (int32_t index = 0; z(index) < grid.size(); ++index)
-    for (int32_t segment = 0; z(segment) < grid[z(index)].size(); ++segment)
-      if (!(grid[z(index)][z(segment)] >= 0) && !decided_.contains({variable_of(column), segment, index}))
+  for (const int32_t index : grid.indices())
+    for (const int32_t segment : grid[index].indices())
+      if (!(grid[index][segment] >= 0) && !decided_.contains({variable_of(column), segment, index}))
         total = sum_down(total, better(left(column, segment, index)));
   return total;
 }
@@ -199,10 +196,9 @@ double RowSums::column_total(Column column) const {
 // What must end in storage and does not start there is paged out: its column is 1.
 double RowSums::paged_out_total() const {
   double total = 0;
-  for (size_t tensor = 0; tensor < facts_.tensors().size(); ++tensor) {
-    const TensorFacts& facts = facts_.tensors()[tensor];
-    if (facts.starts_in_aux || decided_.contains({problem::Variable::kPagedOut, 0, static_cast<int32_t>(tensor)}))
-      continue;
+  for (const int32_t tensor : facts_.tensors().indices()) {
+    const TensorFacts& facts = facts_.tensor(tensor);
+    if (facts.starts_in_aux || decided_.contains({problem::Variable::kPagedOut, 0, tensor})) continue;
     const double left = left_paged_out(tensor);
     total = sum_down(total, facts.ends_in_aux ? left : better(left));
   }
@@ -215,7 +211,7 @@ double RowSums::decided_total() const {
     const auto& [variable, segment, index] = what;
     if (!value) continue;
     const bool out = variable == problem::Variable::kPagedOut;
-    total = sum_down(total, out ? left_paged_out(z(index)) : left(column_of(variable), segment, index));
+    total = sum_down(total, out ? left_paged_out(index) : left(column_of(variable), segment, index));
   }
   return total;
 }
@@ -224,16 +220,15 @@ double RowSums::decided_total() const {
 double RowSums::written_total() const {
   double total = 0;
   const Grid& grid = grids_[static_cast<size_t>(Column::kWritten)];
-  for (size_t index = 0; index < facts_.tensors().size(); ++index) {
-    const TensorFacts& tensor = facts_.tensors()[index];
+  for (const int32_t index : facts_.tensors().indices()) {
+    const TensorFacts& tensor = facts_.tensor(index);
     const int32_t latest = tensor.producer < 0 ? -1 : tensor.definition_segment - 1;
-    for (size_t segment = 0; segment < grid[index].size(); ++segment) {
+    for (const int32_t segment : grid[index].indices()) {
       const double left = grid[index][segment];
       if (left >= 0) continue;
       double weight = 0;
       if (!flow_written_[segment].empty())
-        for (int32_t first = -1; first <= latest; ++first)
-          weight = sum_down(weight, flow_written_[segment][z(first + 1)]);
+        for (int32_t first = -1; first <= latest; ++first) weight = sum_down(weight, flow_written_[segment][first + 1]);
       total = sum_down(total, better(sum_down(left, part(weight, tensor.out_s))));
     }
   }
@@ -242,7 +237,7 @@ double RowSums::written_total() const {
 
 double RowSums::in_flight_total() const {
   double total = 0;
-  for (const std::vector<double>& row : grids_[static_cast<size_t>(Column::kInFlight)])
+  for (const BySegment& row : grids_[static_cast<size_t>(Column::kInFlight)])
     for (const double left : row) total = sum_down(total, better(left));
   return total;
 }

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/index.h"
 #include "check/step_facts.h"
 
 namespace pantoum::check {
@@ -48,12 +49,13 @@ class RowSums {
 
  private:
   static constexpr int64_t kMostCells = int64_t{1} << 25, kMostTerms = int64_t{1} << 28;
-  using Grid = std::vector<std::vector<double>>;  // by index, then by segment; empty: nothing stored
+  using BySegment = base::Indexed<int32_t, double>;
+  using Grid = base::Indexed<int32_t, BySegment>;  // by index, then by segment; empty: nothing stored
 
   double* cell(Column column, int32_t segment, int32_t index);
   [[nodiscard]] double cost(Column column, int32_t index) const;
   [[nodiscard]] double left(Column column, int32_t segment, int32_t index) const;  // of its cost, at most
-  [[nodiscard]] double left_paged_out(size_t tensor) const;
+  [[nodiscard]] double left_paged_out(int32_t tensor) const;
   [[nodiscard]] double column_total(Column column) const;
   [[nodiscard]] double paged_out_total() const;
   [[nodiscard]] double written_total() const;
@@ -67,10 +69,10 @@ class RowSums {
   const bool energy_, ram_, sync_, full_duplex_;
   const double idle_w_;
   Grid grids_[5];
-  std::vector<double> paged_out_;                  // by tensor: what rows took from its cost
-  std::vector<double> memory_;                     // by segment
-  std::vector<double> flow_computed_, flow_ins_;   // by segment
-  std::vector<std::vector<double>> flow_written_;  // by segment, by one more than that of the work before; or empty
+  base::Indexed<int32_t, double> paged_out_;  // by tensor: what rows took from its cost
+  BySegment memory_;
+  BySegment flow_computed_, flow_ins_;
+  base::Indexed<int32_t, BySegment> flow_written_;  // by segment, by one more than that of the work before; or empty
   double work_ = 0, moves_in_ = 0, moves_out_ = 0, spend_ = 0;
   double joules_ = 0, seconds_ = 0;             // of the first computations
   double sides_ = 0, makespan_ = 0, need_ = 0;  // need_: of the bytes, where they are the objective

@@ -6,6 +6,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/index.h"
 #include "check/certificate_faults.h"
 #include "check/directed.h"
 
@@ -22,10 +23,6 @@ using problem::Tensor;
 
 constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 constexpr __int128 kMostBytes = __int128{1} << 62;
-
-size_t z(int32_t index) {
-  return static_cast<size_t>(index);
-}
 
 int64_t round_up(int64_t bytes, int64_t align) {
   return bytes % align == 0 ? bytes : bytes + (align - bytes % align);
@@ -62,8 +59,8 @@ class FactFinder {
   }
 
  private:
-  [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[z(tensor_of_.at(id))]; }
-  [[nodiscard]] const Tensor& in_graph(int32_t index) const { return graph_.tensors[z(index)]; }
+  [[nodiscard]] TensorFacts& tensor(int64_t id) { return facts_.tensors_[tensor_of_.at(id)]; }
+  [[nodiscard]] const Tensor& in_graph(int32_t index) const { return graph_.tensors[static_cast<size_t>(index)]; }
   [[nodiscard]] bool permitted(const Op& op, const Choice& choice) const {
     return asked_.question.freedoms.numerics || choice.numerics == op.choices.front().numerics;
   }
@@ -94,7 +91,7 @@ class FactFinder {
       if (stage <= before) return broken(fmt::format("stage {} stands after {}", stage, before), ".boundaries");
       before = stage;
     }
-    facts_.boundaries_ = asked_.boundaries;
+    facts_.boundaries_ = base::Indexed<int32_t, int32_t>(asked_.boundaries);
     return {};
   }
 
@@ -137,7 +134,7 @@ class FactFinder {
       facts_.ops_.push_back(op_facts(op, segment));
       for (const int64_t output : op.outputs)
         tensor(output).producer = position, tensor(output).definition_segment = segment;
-      if (position + 1 != facts_.boundaries_[z(segment)]) continue;
+      if (position + 1 != facts_.boundaries_[segment]) continue;
       if (op.optional)
         return broken(fmt::format("a segment ends with op {}, which may never be computed", id), ".boundaries");
       ++segment;
@@ -190,10 +187,10 @@ class FactFinder {
   // Bytes that one computation holds at its end, at the least: an output that may stand inside an input's bytes does.
   [[nodiscard]] int64_t held_bytes(const Op& op, const Choice& choice, const std::vector<int32_t>& reads) const {
     int64_t bytes = round_up(choice.workspace_bytes, graph_.device.align_bytes);
-    for (const int32_t input : reads) bytes += facts_.tensors_[z(input)].size;
+    for (const int32_t input : reads) bytes += facts_.tensors_[input].size;
     for (const int position : choice.writes)
       if (!may_share(op, choice, position))
-        bytes += facts_.tensors_[z(tensor_of_.at(op.outputs[static_cast<size_t>(position)]))].size;
+        bytes += facts_.tensors_[tensor_of_.at(op.outputs[static_cast<size_t>(position)])].size;
     return bytes;
   }
 
@@ -225,18 +222,18 @@ class FactFinder {
   void add_needs() {
     facts_.needs_.resize(facts_.boundaries_.size());
     for (const OpFacts& op : facts_.ops_) {
-      std::vector<int32_t>& needs = facts_.needs_[z(op.segment)];
+      std::vector<int32_t>& needs = facts_.needs_[op.segment];
       if (!op.optional) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
     }
-    for (size_t index = 0; index < facts_.tensors_.size(); ++index)
-      if (facts_.tensors_[index].ends_in_ram) facts_.needs_.back().push_back(static_cast<int32_t>(index));
+    for (const int32_t index : facts_.tensors_.indices())
+      if (facts_.tensors_[index].ends_in_ram) facts_.needs_[facts_.segments() - 1].push_back(index);
     for (std::vector<int32_t>& needs : facts_.needs_) make_set(needs);
   }
 
   void add_budget() {
     for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
     facts_.budget_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
-    const std::vector<int32_t>& ends = facts_.boundaries_;
+    const base::Indexed<int32_t, int32_t>& ends = facts_.boundaries_;
     std::vector<int64_t> leaves(ends.size() + 1, 0);  // by segment: the first that may end without these bytes
     int64_t pinned = 0;
     for (const TensorFacts& each : facts_.tensors_) {
@@ -245,8 +242,8 @@ class FactFinder {
       leaves[static_cast<size_t>(segment)] += each.size;
       pinned += each.size;
     }
-    for (size_t segment = 0; segment < ends.size(); ++segment)
-      facts_.pinned_after_.push_back(pinned -= leaves[segment]);
+    for (const int32_t segment : ends.indices())
+      facts_.pinned_after_.push_back(pinned -= leaves[static_cast<size_t>(segment)]);
   }
 
   const CostGraph& graph_;
@@ -284,7 +281,7 @@ bool StepFacts::available(int32_t first, int32_t last, int32_t index) const {
 }
 
 bool StepFacts::needed(int32_t segment, int32_t index) const {
-  return listed(needs_[z(segment)], index);
+  return listed(needs_[segment], index);
 }
 bool StepFacts::reads(int32_t position, int32_t index) const {
   return listed(op(position).reads, index);
@@ -294,10 +291,10 @@ bool StepFacts::touches(int32_t position, int32_t index) const {
 }
 
 int64_t StepFacts::budget_beside(int32_t segment, int32_t position) const {
-  int64_t bytes = budget_ - pinned_after_[z(segment)];
+  int64_t bytes = budget_ - pinned_after_[segment];
   for (const int32_t index : op(position).touches) {
     const TensorFacts& facts = tensor(index);
-    if (facts.pinned && facts.starts_in_ram && boundaries_[z(segment)] < facts.replaced_from) bytes += facts.size;
+    if (facts.pinned && facts.starts_in_ram && boundaries_[segment] < facts.replaced_from) bytes += facts.size;
   }
   return bytes;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/index.h"
 #include "problem/cost_graph.h"
 #include "problem/plan.h"
 
@@ -39,13 +40,14 @@ class StepFacts {
   // The graph has passed problem::validate. E0805 for an order or boundaries that are none. Cost: linear.
   static Result<StepFacts> make(const problem::CostGraph& graph, const problem::Certificate& certificate);
 
-  [[nodiscard]] int32_t segments() const { return static_cast<int32_t>(boundaries_.size()); }
-  [[nodiscard]] const std::vector<TensorFacts>& tensors() const { return tensors_; }
-  [[nodiscard]] const std::vector<OpFacts>& ops() const { return ops_; }
-  [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[static_cast<size_t>(index)]; }
-  [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[static_cast<size_t>(position)]; }
+  [[nodiscard]] int32_t segments() const { return boundaries_.next_index(); }
+  [[nodiscard]] const base::Indexed<int32_t, TensorFacts>& tensors() const { return tensors_; }
+  [[nodiscard]] const base::Indexed<int32_t, OpFacts>& ops() const { return ops_; }
+  [[nodiscard]] int32_t op_count() const { return ops_.next_index(); }
+  [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[index]; }
+  [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[position]; }
   // The op whose first computation ends the segment; not of the last one.
-  [[nodiscard]] int32_t boundary_op(int32_t segment) const { return boundaries_[static_cast<size_t>(segment)] - 1; }
+  [[nodiscard]] int32_t boundary_op(int32_t segment) const { return boundaries_[segment] - 1; }
 
   // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional, computed)?
   [[nodiscard]] bool in_ram(int32_t segment, int32_t tensor) const;
@@ -63,12 +65,12 @@ class StepFacts {
 
  private:
   friend class FactFinder;
-  std::vector<TensorFacts> tensors_;
-  std::vector<OpFacts> ops_;
-  std::vector<int32_t> boundaries_;
-  std::vector<std::vector<int32_t>> needs_;  // by segment, ascending
-  std::vector<int64_t> pinned_after_;        // by segment: bytes pinned from the start until behind its boundary
-  int64_t budget_ = 0;                       // what all tensors but the staging buffer may take, rounded up
+  base::Indexed<int32_t, TensorFacts> tensors_;
+  base::Indexed<int32_t, OpFacts> ops_;
+  base::Indexed<int32_t, int32_t> boundaries_;          // by segment
+  base::Indexed<int32_t, std::vector<int32_t>> needs_;  // by segment, ascending
+  base::Indexed<int32_t, int64_t> pinned_after_;  // by segment: bytes pinned from the start until behind its boundary
+  int64_t budget_ = 0;  // without the staging buffer, with what the topmost block need not be rounded up
 };
 
 }  // namespace pantoum::check

@@ -92,11 +92,11 @@ TEST(ModelOptions, AreRefusedByTheirNames) {
 
 TEST(PlanOptions, BecomeValues) {
   const pipeline::PlanRequest request =
-      request_of({"--ram",     "256KiB",    "--reserve",       "8KiB",      "--rom",        "0B",
-                  "--device",  "m4",        "--deadline",      "1.5x",      "--deadline",   "2x",
-                  "--at-most", "energy=3J", "--finish-within", "2h",        "--objective",  "edp",
-                  "--gap",     "1%",        "--effort",        "2",         "--no-paging",  "--threads",
-                  "3",         "--kernels", "portable",        "--without", "hoist,landing"});
+      request_of({"--ram",           "256KiB",    "--reserve",    "8KiB",      "--rom",     "0B",
+                  "--device",        "m4",        "--deadline",   "1.5x",      "--at-most", "energy=3J",
+                  "--finish-within", "2h",        "--objective",  "edp",       "--gap",     "1%",
+                  "--effort",        "2",         "--no-paging",  "--threads", "3",         "--kernels",
+                  "portable",        "--without", "hoist,landing"});
   const problem::Question& question = request.options.question;
   EXPECT_EQ(question.budget, 256 << 10);
   EXPECT_EQ(request.reserve, 8 << 10);

@@ -32,15 +32,15 @@ TEST(PlanSummary, TellsWhatAPlanTakes) {
   const problem::Plan plan = some_plan();
   EXPECT_EQ(to_text(PlanSummary{plan, some_found(), kUnplanned}),
             "plan     12 ops on m4: arena 48.0 KiB of 64.0 KiB (50% of the unplanned 96.0 KiB)\n"
-            "         3 computed again; 2.00 KiB paged out in 2 transfers, 4.00 KiB in in 4\n"
-            "         500 ms and 4 mJ a step (modelled), unplanned 250 ms and 2 mJ\n"
-            "         proved bound 3.6 mJ, gap 10%, for any order\n");
+            "         3 computed again; 2.0 KiB paged out in 2 transfers, 4.0 KiB in in 4\n"
+            "         500.0 ms and 4.00 mJ a step (modelled), unplanned 250.0 ms and 2.00 mJ\n"
+            "         proved bound 3.60 mJ, gap 10%, for any order\n");
 }
 
 TEST(PlanSummary, CountsMicroBatches) {
   const problem::Plan plan = some_plan();
   const std::string text = to_text(PlanSummary{plan, some_found(), kUnplanned, 4, some_found()});
-  EXPECT_NE(text.find("and 500 ms and 4 mJ for each of 3 micro-batches before it\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("and 500.0 ms and 4.00 mJ for each of 3 micro-batches before it\n"), std::string::npos) << text;
 }
 
 TEST(PlanSummary, HasTheSameFiguresForPrograms) {

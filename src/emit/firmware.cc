@@ -189,7 +189,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   const std::set<std::string> kernels = kernel_files(kernel_symbols(), symbols_of(rows));
   if (kernels.empty()) return fail("E0291", "a kernel of the plan has no source here", firmware.name);
   PANTOUM_ASSIGN(const BatchTensors batch, batch_tensors(plan, firmware.inputs, firmware.features));
-  const FirmwareSizes sizes = firmware_sizes(firmware, plan, batch);
+  FirmwareSizes sizes = firmware_sizes(firmware, plan, batch);
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
   project.storage_blocks = sizes.storage_blocks;

@@ -7,10 +7,10 @@
 
 #include "check/certificate.h"
 #include "check/replay.h"
-#include "testing/exhaustive_questions.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
+#include "testing/exhaustive_questions.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {

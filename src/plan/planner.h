@@ -25,7 +25,7 @@ struct Infeasible {
   Bytes min_ram_bytes = 0, min_ram_bound_bytes = 0;
   std::string why;
   std::optional<Plan> min_plan;  // proves min_ram_bytes
-  bool without_limits = false;   // min_plan is late or takes too much energy: no plan is known that does not
+  bool without_limits = false;   // min_plan ignores deadline and energy limit: no plan is known that meets them
   std::optional<Certificate> ram_certificate;  // of min_ram_bound_bytes, where a linear program has proved it
   struct Least {                               // of all plans in the RAM asked for
     std::optional<double> known;

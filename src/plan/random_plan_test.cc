@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "check/replay.h"
-#include "testing/exhaustive_questions.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
+#include "testing/exhaustive_questions.h"
 #include "testing/random_case.h"
 #include "testing/random_graph.h"
 

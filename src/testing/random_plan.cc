@@ -166,12 +166,12 @@ class Executor {
       const int64_t source = op.inputs[static_cast<size_t>(in)];
       const int64_t output = op.outputs[static_cast<size_t>(out)];
       const Tensor& old = *tensor_of_.at(source);
-      const bool heir = old.next == output;
+      const bool successor = old.next == output;
       const bool fits = held_.contains(source) && held_.at(source).size >= tensor_of_.at(output)->bytes &&
                         tensor_of_.at(output)->bytes > 0;
       const bool last = position == last_overwrite(choice, position, in) && fits;
       if (!last || locked_.contains(source) || std::count(taken_over.begin(), taken_over.end(), source) > 0) continue;
-      if (heir ? random_.chance(0.95) : spare(source, op) && random_.chance(0.8)) return source;
+      if (successor ? random_.chance(0.95) : spare(source, op) && random_.chance(0.8)) return source;
     }
     return -1;
   }
@@ -189,10 +189,10 @@ class Executor {
     const auto reads = std::count(reader.inputs.begin(), reader.inputs.end(), tensor);
     if (tensor_of_.at(tensor)->pinned || tensor_of_.at(tensor)->end == Home::kRam) return false;
     return stored_.contains(tensor) ||
-           (readers_left_[tensor] <= reads && tensor_of_.at(tensor)->end == Home::kNone && !is_heir(tensor));
+           (readers_left_[tensor] <= reads && tensor_of_.at(tensor)->end == Home::kNone && !is_successor(tensor));
   }
 
-  bool is_heir(int64_t tensor) const {
+  bool is_successor(int64_t tensor) const {
     return std::any_of(graph_.tensors.begin(), graph_.tensors.end(),
                        [&](const Tensor& each) { return each.next == tensor; });
   }
@@ -248,7 +248,7 @@ class Executor {
       const Tensor& each = *tensor_of_.at(tensor);
       if (each.pinned) continue;
       const bool done =
-          readers_left_[tensor] <= 0 && each.end == Home::kNone && each.start != Home::kRam && !is_heir(tensor);
+          readers_left_[tensor] <= 0 && each.end == Home::kNone && each.start != Home::kRam && !is_successor(tensor);
       if (done ? random_.chance(0.8) : stored_.contains(tensor) ? random_.chance(0.5 * paging_) : drops(tensor))
         free(tensor);
     }
@@ -261,7 +261,7 @@ class Executor {
   }
 
   bool drops(int64_t tensor) {
-    if (!random_.chance(0.3 * dropping_) || is_heir(tensor)) return false;
+    if (!random_.chance(0.3 * dropping_) || is_successor(tensor)) return false;
     const Place place = held_.at(tensor);
     held_.erase(tensor);
     const bool good = recoverable(tensor, 0);
@@ -271,12 +271,12 @@ class Executor {
 
   void end() {
     for (const Tensor& tensor : graph_.tensors) {
-      const bool heir_in_ram = tensor.start == Home::kRam && (tensor.next >= 0 || tensor.end == Home::kRam);
-      const int64_t heir = tensor.next >= 0 ? tensor.next : tensor.id;
-      if (heir_in_ram) bring_home(heir, plan_.initial.at(tensor.id), tensor.id);
+      const bool successor_in_ram = tensor.start == Home::kRam && (tensor.next >= 0 || tensor.end == Home::kRam);
+      const int64_t successor = tensor.next >= 0 ? tensor.next : tensor.id;
+      if (successor_in_ram) bring_home(successor, plan_.initial.at(tensor.id), tensor.id);
       if (tensor.start != Home::kRam && tensor.end == Home::kRam) (void)bring(tensor.id, 0);
-      const bool heir_in_storage = tensor.start == Home::kAux && tensor.next >= 0;
-      if (heir_in_storage) end_in_storage(heir);
+      const bool successor_in_storage = tensor.start == Home::kAux && tensor.next >= 0;
+      if (successor_in_storage) end_in_storage(successor);
       if (tensor.end == Home::kAux) end_in_storage(tensor.id);
     }
   }
@@ -285,13 +285,13 @@ class Executor {
     if (!stored_.contains(tensor) && bring(tensor, 0) && held_.contains(tensor)) page_out(tensor);
   }
 
-  void bring_home(int64_t heir, int64_t home, int64_t old) {
-    if (held_.contains(heir) && held_.at(heir).at == home) return;
-    if (heir != old && held_.contains(old) && !tensor_of_.at(old)->pinned) free(old);
-    if (held_.contains(heir) && !storage_) return;  // stuck: a broken plan
-    if (held_.contains(heir) && !stored_.contains(heir)) page_out(heir);
-    if (held_.contains(heir) && !tensor_of_.at(heir)->pinned) free(heir);
-    if (!held_.contains(heir) && stored_.contains(heir)) page_in_at(heir, home);
+  void bring_home(int64_t successor, int64_t home, int64_t old) {
+    if (held_.contains(successor) && held_.at(successor).at == home) return;
+    if (successor != old && held_.contains(old) && !tensor_of_.at(old)->pinned) free(old);
+    if (held_.contains(successor) && !storage_) return;  // stuck: a broken plan
+    if (held_.contains(successor) && !stored_.contains(successor)) page_out(successor);
+    if (held_.contains(successor) && !tensor_of_.at(successor)->pinned) free(successor);
+    if (!held_.contains(successor) && stored_.contains(successor)) page_in_at(successor, home);
   }
 
   void place_storage() {

@@ -4,7 +4,7 @@
 
 #include "check/replay.h"
 #include "plan/baselines/baseline.h"
-#include "plan/simulate/plan_options.h"
+#include "plan/planner.h"
 #include "testing/random_graph.h"
 #include "testing/sample_graphs.h"
 

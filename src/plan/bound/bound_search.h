@@ -1,7 +1,7 @@
 // Raises the proved bound while plans are sought.
 //
-// Boundary refinement: relaxations with more and more segments. Each is followed by branch and bound on the few segments
-// that pressed in it.
+// Boundary refinement: relaxations with more and more segments. Each is followed by branch and bound on the few
+// segments that pressed in it.
 #pragma once
 
 #include <atomic>

@@ -25,8 +25,8 @@ class Relaxation;
                                   const PlanOptions& options);
 [[nodiscard]] Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options);
 
-// The stages that end segments of the certificate whose memory it uses (rows of memory with a multiplier). Few do nearly
-// all of the work: a relaxation of these segments alone proves about as much, and is small.
+// The stages that end segments of the certificate whose memory it uses (rows of memory with a multiplier). Few do
+// nearly all of the work: a relaxation of these segments alone proves about as much, and is small.
 [[nodiscard]] std::vector<int32_t> pressing_stages(const Certificate& certificate);
 
 }  // namespace pantoum::plan

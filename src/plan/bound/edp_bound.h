@@ -35,7 +35,8 @@ struct Corner {
   Seconds time = 0;
   [[nodiscard]] double product() const { return energy * time; }
 };
-// The corner of the least product of what hyperplanes and a least makespan leave; those without a price bound the energy.
+// The corner of the least product of what hyperplanes and a least makespan leave; those without a price bound the
+// energy.
 [[nodiscard]] Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_time);
 
 class EdpBound {

@@ -47,8 +47,8 @@ class PathSeparator {
   }
 
  private:
-  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors that
-  // have no columns.
+  // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors
+  // that have no columns.
   [[nodiscard]] double at(ColumnIndex column) const { return column.exists() ? std::max(0.0, point_[column]) : 0; }
 
   void add_segment(Segment segment) {

@@ -17,8 +17,6 @@ constexpr int kRound = 200;            // iterations between two separations
 constexpr int kIdleRounds = 3;         // a cut without a multiplier for so long is forgotten
 constexpr size_t kKnapsackOps = 3000;  // beyond, working sets of recomputations cost more than they raise
 
-using Key = std::pair<Rule, std::vector<int64_t>>;
-
 }  // namespace
 
 LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& options, const LpLimits& limits) {
@@ -29,7 +27,7 @@ LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& optio
       relaxation,
       {.violation = kFirstOrderViolation, .knapsack_ops = kKnapsackOps, .clocked = limits.clocked(), .stop = stop});
   LpBound best;
-  std::set<Key> known;  // cuts that the program has
+  std::set<RowKey> known;  // cuts that the program has
   Tail tail;
   for (;;) {
     const int64_t left = limits.clocked() ? kRound : limits.iterations - program.iterations();
@@ -42,11 +40,9 @@ LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& optio
     }
     separation.solved(best.bound);
     if (best.bound >= limits.target() || stop() || tail.ends(value, value - relaxation.constant())) break;
-    program.forget_idle(relaxation.rows().size(), kIdleRounds, [&](const Row& row) {
-      known.erase({row.rule, row.of});
-    });
+    program.forget_idle(relaxation.rows().size(), kIdleRounds, [&](const Row& row) { known.erase(key_of(row)); });
     std::vector<Row> cuts = separation.violated(program.point());
-    std::erase_if(cuts, [&](const Row& row) { return !known.insert({row.rule, row.of}).second; });
+    std::erase_if(cuts, [&](const Row& row) { return !known.insert(key_of(row)).second; });
     separation.kept(cuts);
     program.add(std::move(cuts));
   }

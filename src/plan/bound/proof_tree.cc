@@ -9,7 +9,7 @@ ProofTree::Parts ProofTree::parts(const LinearProgram& program) {
   for (size_t row = 0; row < program.rows(); ++row) {
     const double multiplier = program.multiplier(row);
     if (multiplier <= 0) continue;
-    const auto [at, added] = known_.try_emplace({program.row(row).rule, program.row(row).of}, rows_.next_index());
+    const auto [at, added] = known_.try_emplace(key_of(program.row(row)), rows_.next_index());
     if (added) rows_.push_back(&*at);
     parts.push_back({at->second, multiplier});
   }

@@ -36,9 +36,9 @@ class ProofTree {
   };
 
   const Relaxation& relaxation_;
-  std::map<std::pair<Rule, std::vector<int64_t>>, int32_t> known_;
-  Indexed<int32_t, const std::pair<const std::pair<Rule, std::vector<int64_t>>, int32_t>*>
-      rows_;  // of known_, by number
+  using Numbers = std::map<RowKey, int32_t>;
+  Numbers known_;
+  Indexed<int32_t, const Numbers::value_type*> rows_;  // of known_, by number
   Indexed<CaseIndex, Case> cases_ = Indexed<CaseIndex, Case>(1);
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/index.h"
@@ -32,6 +33,12 @@ struct Row {  // sum of terms >= lower
   Rule rule = Rule::kNeed;
   std::vector<int64_t> of;
 };
+
+using RowKey = std::pair<Rule, std::vector<int64_t>>;  // of all rows of one relaxation, a row's own
+
+[[nodiscard]] inline RowKey key_of(const Row& row) {
+  return {row.rule, row.of};
+}
 
 // `from` and the sum of the terms at a point, added in that order.
 [[nodiscard]] inline double sum_at(const std::vector<Term>& terms, const Point& point, double from = 0) {

@@ -59,9 +59,15 @@ class Runner {
     Seconds begin = now_;
     for (const TensorIndex tensor : how.reads) begin = std::max(begin, ready_[tensor]);
     Bytes wanted = how.workspace;
-    for (size_t write = 0; write < how.writes.size(); ++write)
-      if (!in_ram_[how.writes[write]] && !event.taken_over[write].exists())
-        wanted += model_.tensors[how.writes[write]].size;
+    for (size_t write = 0; write < how.writes.size(); ++write) {
+      const TensorIndex output = how.writes[write], source = event.taken_over[write];
+      if (in_ram_[output])  // in place, as below: a page_out of these bytes is waited for
+        begin = std::max(begin, stored_[output]);
+      else if (source.exists())
+        begin = std::max(begin, stored_[source]);
+      else
+        wanted += model_.tensors[output].size;
+    }
     now_ = std::max(begin, wait_for(wanted, at)) + how.seconds;
     for (size_t write = 0; write < how.writes.size(); ++write) {
       if (event.taken_over[write].exists()) leave(event.taken_over[write]);

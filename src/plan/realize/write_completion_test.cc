@@ -51,6 +51,25 @@ TEST(WriteCompletions, AreWhereRamIsFullOtherwise) {
   EXPECT_EQ(write_completions(model, kStream, kBytes), (std::vector<size_t>{0, 1, 3, 3, 4, 5, 6, 7}));
 }
 
+// Tensors 0 and 1 are written from 2 s to 3.5 s and 5 s, and 1 is freed. Op 2 overwrites 0 in place behind its write, so op 3
+// begins at 4.5 s, before the other write has ended, and op 4 at 5.5 s.
+TEST(WriteCompletions, AreLaterWhereAComputeInPlaceWaitsForAWrite) {
+  const CostGraph graph = graph_of(6);
+  const Model model = make_model(graph, {.question = {.budget = 1}});
+  Event in_place = compute(2);
+  in_place.taken_over.front() = TensorIndex(0);
+  const std::vector<Event> stream{compute(0),
+                                  compute(1),
+                                  {.what = Do::kPageOut, .subject = 0, .taken_over = {}},
+                                  {.what = Do::kPageOut, .subject = 1, .taken_over = {}},
+                                  {.what = Do::kFree, .subject = 1, .taken_over = {}},
+                                  in_place,
+                                  compute(3),
+                                  compute(4),
+                                  compute(5)};
+  EXPECT_EQ(write_completions(model, stream, 10 * kBytes)[4], 7);
+}
+
 TEST(WriteCompletions, AreNoneWherePagingBlocks) {
   CostGraph graph = graph_of(4);
   graph.device.pager.mode = problem::PagerMode::kSync;

@@ -1,0 +1,61 @@
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/cli.h"
+
+namespace pantoum::cli {
+namespace {
+
+struct Ran {
+  int exit_code;
+  std::string out, errors;
+};
+
+Ran ran(std::vector<const char*> words) {
+  words.insert(words.begin(), "pantoum");
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  const int exit_code = run(static_cast<int>(words.size()), words.data());
+  std::string out = testing::internal::GetCapturedStdout();
+  return {exit_code, std::move(out), testing::internal::GetCapturedStderr()};
+}
+
+TEST(Run, ExplainsEveryVerb) {
+  const Ran help = ran({"--help"});
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* verb : {"inspect", "devices", "operators", "plan", "sweep", "explain", "verify", "train", "export",
+                           "emit", "run-firmware", "report", "doctor"}) {
+    EXPECT_NE(help.out.find(std::string("\n  ") + verb + " "), std::string::npos) << verb;
+    const Ran asked = ran({verb, "--help"});
+    EXPECT_EQ(asked.exit_code, 0) << verb;
+    EXPECT_NE(asked.out.find("--format TEXT:{text,json}"), std::string::npos) << verb;
+  }
+}
+
+TEST(Run, HidesOldSpellings) {
+  const std::string help = ran({"plan", "--help"}).out;
+  EXPECT_NE(help.find("--compact-activations"), std::string::npos);
+  EXPECT_EQ(help.find("--small-saves"), std::string::npos);
+}
+
+TEST(Run, TellsWhatIsWrongAsTextOrJson) {
+  const Ran text = ran({"plan"});
+  EXPECT_EQ(text.exit_code, 2);
+  EXPECT_EQ(text.errors,
+            "error[E0119]: give either a model or --costgraph\n  --> plan\n"
+            "  help: pantoum plan model.onnx --ram 256KiB -o step.plan.json\n");
+  const Ran json = ran({"emit", "--format=json"});
+  EXPECT_EQ(json.exit_code, 2);
+  EXPECT_EQ(nlohmann::json::parse(json.errors)["error"], "E0100");
+  EXPECT_EQ(nlohmann::json::parse(json.errors)["exit"], 2);
+}
+
+TEST(Run, EndsWithTheActionsExitCode) {
+  const Ran devices = ran({"devices", "--format", "json"});
+  EXPECT_EQ(devices.exit_code, 0);
+  EXPECT_TRUE(nlohmann::json::parse(devices.out).is_array());
+}
+
+}  // namespace
+}  // namespace pantoum::cli
