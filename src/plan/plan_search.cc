@@ -9,13 +9,13 @@
 #include "plan/prover.h"
 #include "plan/realize/realize.h"
 #include "plan/search/parallel_annealing.h"
-#include "problem/objective_values.h"
 #include "plan/simulate/simulate.h"
+#include "problem/objective_values.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr int kChains = 4;  // independent searches; whatever the number of threads
+constexpr int kAnnealings = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 1000;
 constexpr int kMostAttempts = 8;
 constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's sums and the plan's differ by rounding
@@ -24,7 +24,7 @@ constexpr double kStartShare = 0.2;     // of the time limit, for the search for
 constexpr double kTransferShare = 0.1;  // of the time taken so far, for fewer transfers among the fastest plans
 constexpr double kHopeShare = 0.75;     // of the time limit, for a search that finds nothing
 constexpr double kFirstShare = 0.6;     // of the time limit, for the first search, where offsets can cost time
-constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the chains
+constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the annealings
 constexpr double kMostLost = 1e-4;      // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
 constexpr Bytes kWritePart = 50;   // the budget's part that is left to bytes that are being written out
@@ -139,11 +139,11 @@ SearchResult PlanSearch::with_lean_choices(const Attempt& attempt, SearchResult 
   if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
   Simulator simulator(model, attempt.limit);
   simulator.reset(found.policy);
-  for (const OpIndex op : model.ops.indices()) {
+  for (size_t op = 0; op < model.ops.size(); ++op) {
     if (simulator.peak(model.ops[op].stage) <= attempt.limit.question.budget_bytes()) continue;
     for (int32_t choice = 0; choice < static_cast<int32_t>(model.ops[op].choices.size()); ++choice) {
       if (choice == simulator.policy().choices[op]) continue;
-      const Outcome before = simulator.outcome(), after = simulator.propose_choice(op, choice);
+      const Outcome before = simulator.outcome(), after = simulator.propose_choice(OpIndex(op), choice);
       if (after.sound && after.excess < before.excess)
         simulator.accept();
       else
@@ -180,44 +180,44 @@ SearchResult PlanSearch::improved(const Attempt& attempt, const SearchResult& st
   return instance_.objective() == Objective::kTime ? with_fewest_transfers(attempt, found) : found;
 }
 
-ParallelLimits PlanSearch::chain_limits(const Attempt& attempt) const {
-  ParallelLimits chains{.annealings = kChains, .threads = instance_.thread_count(), .search = limits(attempt)};
+ParallelLimits PlanSearch::annealing_limits(const Attempt& attempt) const {
+  ParallelLimits annealing{.annealings = kAnnealings, .threads = instance_.thread_count(), .search = limits(attempt)};
   if (instance_.by_clock())
-    chains.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
+    annealing.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
   else
-    chains.rounds = instance_.options.effort * kRoundsPerEffort;
-  return chains;
+    annealing.rounds = instance_.options.effort * kRoundsPerEffort;
+  return annealing;
 }
 
 SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchResult& start) {
   Seconds improved_at = instance_.elapsed();
-  ParallelLimits chains = chain_limits(attempt);
-  chains.improved = [&, this](const Outcome& best) {
+  ParallelLimits annealing = annealing_limits(attempt);
+  annealing.improved = [&, this](const Outcome& best) {
     improved_at = instance_.elapsed();
     report(best.value);
   };
   if (instance_.by_clock()) {
-    chains.annealings = std::clamp(chains.threads, 2, kChains);
-    chains.stagnant = [&, this] { return stagnant(improved_at); };
-    chains.search.stop = [&, this] {  // the bound rises meanwhile
+    annealing.annealings = std::clamp(annealing.threads, 2, kAnnealings);
+    annealing.stagnant = [&, this] { return stagnant(improved_at); };
+    annealing.search.stop = [&, this] {  // the bound rises meanwhile
       return out_of_time(attempt) || best_value_.load() <= target();
     };
-    if (instance_.model.uses(Switch::kLpRounding)) chains.hint = [this] { return prover_.take_near_policy(); };
+    if (instance_.model.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
   }
-  return anneal_in_parallel(instance_.model, attempt.limit, start, chains);
+  return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
 }
 
 // A search for something else than the objective, which no bound ends; `stagnant` is asked with the time at which it
 // last got better.
 SearchResult PlanSearch::anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant) {
   Seconds improved_at = instance_.elapsed();
-  ParallelLimits chains = chain_limits(attempt);
-  chains.search.target = 0;
+  ParallelLimits annealing = annealing_limits(attempt);
+  annealing.search.target = 0;
   if (instance_.by_clock()) {
-    chains.stagnant = [&] { return stagnant(improved_at); };
-    chains.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
+    annealing.stagnant = [&] { return stagnant(improved_at); };
+    annealing.improved = [&, this](const Outcome&) { improved_at = instance_.elapsed(); };
   }
-  return anneal_in_parallel(instance_.model, attempt.limit, start, chains);
+  return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
 }
 
 // Among the plans that are as fast, one that moves fewer bytes.

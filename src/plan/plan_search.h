@@ -17,6 +17,7 @@
 namespace pantoum::plan {
 
 using problem::Plan;
+
 struct ParallelLimits;
 struct Instance;
 struct Realized;
@@ -64,7 +65,7 @@ class PlanSearch {
   SearchResult anneal_to_bound(const Attempt& attempt, const SearchResult& start);
   SearchResult anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant);
   SearchResult with_fewest_transfers(const Attempt& attempt, const SearchResult& fast);
-  [[nodiscard]] ParallelLimits chain_limits(const Attempt& attempt) const;
+  [[nodiscard]] ParallelLimits annealing_limits(const Attempt& attempt) const;
   void report(double best);
 
   [[nodiscard]] Realized realize(const Attempt& attempt, const SearchResult& found, std::optional<Bytes> budget) const;

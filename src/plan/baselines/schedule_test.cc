@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/policy.h"
 #include "testing/sample_graphs.h"
 

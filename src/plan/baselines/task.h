@@ -7,9 +7,8 @@
 
 #include "pantoum/result.h"
 #include "plan/simulate/event.h"
-#include "plan/simulate/model.h"
-#include "plan/simulate/plan_options.h"
 #include "plan/simulate/outcome.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/policy.h"
 
 namespace pantoum::plan::baseline {

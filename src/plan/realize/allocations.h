@@ -14,6 +14,7 @@
 namespace pantoum::plan {
 
 using problem::Plan;
+
 // The allocations of a stream, and which instruction or start each of them belongs to, by their positions in `all`.
 struct Allocations {
   std::vector<place::Allocation> all;

@@ -1,7 +1,8 @@
 // The kernel that a compute of a stream runs.
 #pragma once
 
-#include "plan/simulate/simulate.h"
+#include "plan/simulate/event.h"
+#include "plan/simulate/model.h"
 
 namespace pantoum::plan {
 
