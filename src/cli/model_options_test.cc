@@ -108,7 +108,7 @@ TEST(PlanOptions, BecomeValues) {
   EXPECT_TRUE(question.freedoms.recomputing);
   EXPECT_EQ(request.kernel_threads, 3);
   EXPECT_EQ(request.kernels, host::KernelSet::Choice::kPortable);
-  EXPECT_TRUE(request.options.without.has(plan::Switch::kHoist));
+  EXPECT_TRUE(request.options.without.has(plan::Switch::kPrefetch));
 }
 
 TEST(PlanOptions, KnowOldSpellings) {

@@ -41,7 +41,7 @@ PlanRequest some_request() {
   request.options.question.energy_limit = 3.5;
   request.options.question.objective = problem::Objective::kEdp;
   request.options.question.freedoms.recomputing = false;
-  request.options.without.add(plan::Switch::kLanding);
+  request.options.without.add(plan::Switch::kWriteCompletion);
   request.options.gap = 0.01;
   request.options.effort = 2;
   return request;
@@ -78,8 +78,8 @@ TEST(RequestJson, KeepsEveryOptionOfARequest) {
   EXPECT_EQ(request_json(*read), text);
   EXPECT_EQ(read->rom, 0);
   EXPECT_FALSE(read->deadline.seconds.has_value());
-  EXPECT_TRUE(read->options.without.has(plan::Switch::kLanding));
-  EXPECT_FALSE(read->options.without.has(plan::Switch::kHoist));
+  EXPECT_TRUE(read->options.without.has(plan::Switch::kWriteCompletion));
+  EXPECT_FALSE(read->options.without.has(plan::Switch::kPrefetch));
 }
 
 TEST(RequestJson, HasEveryKeyWhateverItsValue) {

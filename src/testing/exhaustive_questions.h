@@ -35,10 +35,6 @@ inline std::string told(uint64_t seed, const PlanOptions& options) {
   return "seed " + std::to_string(seed) + ", " + std::to_string(options.question.budget_bytes()) + " bytes";
 }
 
-inline problem::Question question_for(Bytes ram, Objective objective = Objective::kEnergy) {
-  return {.budget = ram, .objective = objective, .freedoms = {.reordering = false}};
-}
-
 inline PlanOptions options_for(Bytes ram) {
   return {.question = question_for(ram), .effort = 1, .threads = 1};
 }
