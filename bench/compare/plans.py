@@ -2,7 +2,7 @@
 """Asks two builds of the program the same questions at a fixed effort and compares their plans. Standard library only.
 
 usage: plans.py OLD NEW [--reference FOLDER]
-FOLDER holds anchors/instances/reference*.csv with their cost graphs and tools/gen_costgraph.py; without it the models alone are asked.
+FOLDER holds the reference questions as `make bench-planner` takes them; without it the models alone are asked.
 """
 import argparse
 import concurrent.futures

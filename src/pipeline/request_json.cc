@@ -42,7 +42,10 @@ class Writer {
   void choice(const char* key, T value, const Names& names) {
     json_[key] = names.at(static_cast<size_t>(value));
   }
-  void choices(const char* key, const Names& values, const Names& /*known*/) { json_[key] = values; }
+  template <class Known>
+  void choices(const char* key, const Names& values, const Names& /*names*/, const Known& /*known*/) {
+    json_[key] = values;
+  }
   template <class T>
   void part(const char* key, T& value) {
     Writer inner(json_[key]);
@@ -77,9 +80,12 @@ class Reader {
     const JsonNode node = node_.need(key);
     value = static_cast<T>(index_in(names, node, node.text()));
   }
-  void choices(const char* key, Names& values, const Names& known) {
+  // `names`: what an error lists; `known` may accept other spellings too.
+  template <class Known>
+  void choices(const char* key, Names& values, const Names& names, const Known& known) {
     field(key, values);
-    for (size_t item = 0; item < values.size(); ++item) (void)index_in(known, node_.need(key).item(item), values[item]);
+    for (size_t item = 0; item < values.size(); ++item)
+      if (!known(values[item])) (void)index_in(names, node_.need(key).item(item), values[item]);
   }
   template <class T>
   void part(const char* key, T& value) {
@@ -269,7 +275,8 @@ void describe_rules(Visitor& visitor, plan::Without& without) {
     known.emplace_back(each.name);
     if (without.has(each.rule)) names.emplace_back(each.name);
   }
-  visitor.choices("without", names, known);
+  visitor.choices("without", names, known,
+                  [](const std::string& name) { return plan::switch_named(name).has_value(); });
   for (const std::string& name : names)
     if (const auto rule = plan::switch_named(name)) without.add(*rule);
 }

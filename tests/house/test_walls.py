@@ -14,6 +14,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build", "release"))
 CUTS = ("separator", "path_cuts", "flow_cuts", "memory_cuts", "knapsack_cuts")
 MOST_BY_A_CUT, MOST_BY_A_HEADER = 12, 40
+# What all of the planner speaks of, and the options that its callers hold by value. They reach more; they shall not reach yet more.
+WIDE = {"plan/simulate/indices.h": 75, "plan/simulate/model.h": 75, "plan/simulate/plan_options.h": 85, "plan/simulate/switches.h": 110,
+        "plan/planner.h": 50}
 
 PAGE = "```\nsrc/kernels/   a\nsrc/base/      b\nsrc/problem/   c\nsrc/plan/      d\n    simulate/  e\n    bound/     f\nsrc/check/     g\n```\n"
 ORDER = ["kernels", "base", "problem", "plan/simulate", "plan/bound", "plan", "check"]
@@ -92,7 +95,7 @@ class House(unittest.TestCase):
             self.assertTrue(any(built in source for source in sources), f"{built} has not been built in {BUILD}")
         reach = {header: len(some) for header, some in users.items() if header.startswith("plan/")}
         self.assertGreater(len(reach), 40)
-        far = {header: count for header, count in reach.items() if count > MOST_BY_A_HEADER}
+        far = {header: count for header, count in reach.items() if count > WIDE.get(header, MOST_BY_A_HEADER)}
         self.assertEqual(far, {}, f"headers that reach more than {MOST_BY_A_HEADER} translation units")
         cuts = {cut: reach.get(f"plan/bound/{cut}.h") for cut in CUTS}
         self.assertTrue(all(count is not None and count <= MOST_BY_A_CUT for count in cuts.values()), cuts)

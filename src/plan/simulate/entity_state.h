@@ -35,6 +35,7 @@ class EntityState {
   [[nodiscard]] bool has(uint32_t flag) const { return (bits_ & flag) != 0; }
   void set(uint32_t flags) { bits_ |= flags; }
   void clear(uint32_t flags) { bits_ &= ~flags; }
+  void put(uint32_t flags, bool on) { bits_ = on ? bits_ | flags : bits_ & ~flags; }
   // All other flags, and the home, are cleared.
   void keep_only(uint32_t flags) { bits_ &= flags; }
 

@@ -30,6 +30,7 @@ void StageRun::recover() {
 // ---- stages ---------------------------------------------------------------------------------------
 
 bool StageRun::run(Stage stage, Bytes live) {
+  states_ = trial_.states();
   cost_ = {};
   begin_ = live_ = peak_ = live;
   depth_ = 0;
@@ -192,23 +193,21 @@ bool StageRun::dies(TensorIndex tensor, bool first) {
 
 bool StageRun::compute(OpIndex op, int32_t choice, bool first) {
   const ChoiceModel& how = model_.ops[op].choices[static_cast<size_t>(choice)];
-  Event event{.what = Do::kCompute, .subject = op.value(), .choice = choice, .taken_over = {}};
-  const Bytes fresh = place_outputs(how, first, event);
+  if (log_) log_->push_back({Do::kCompute, op.value(), choice, std::vector<TensorIndex>(how.writes.size())});
+  const Bytes fresh = place_outputs(how, first);
   raise_peak(live_ + fresh + how.workspace);
   tick(Tick::kCompute, op.value(), choice, fresh + how.workspace);
   live_ += fresh;
   cost_.joules += how.joules;
   cost_.compute += how.seconds;
   if (!model_.ops[op].recomputable) state(op).set(EntityState::kComputed);
-  if (log_) log_->push_back(std::move(event));
   settle_outputs(how, first);
   return true;
 }
 
 // Where the outputs go: to where they are, over an input, or to the fresh bytes returned. What is written over waits for
 // the end of its page_out.
-Bytes StageRun::place_outputs(const ChoiceModel& how, bool first, Event& event) {
-  if (log_) event.taken_over.assign(how.writes.size(), {});
+Bytes StageRun::place_outputs(const ChoiceModel& how, bool first) {
   const auto overwrite = [&](TensorIndex tensor) {
     if (model_.async && in_storage(tensor)) tick(Tick::kOverwrite, tensor.value(), 0, 0);
   };
@@ -218,7 +217,7 @@ Bytes StageRun::place_outputs(const ChoiceModel& how, bool first, Event& event) 
     if (in_ram(tensor)) {
       overwrite(tensor);
     } else if (source.exists() && in_ram(source) && dies(source, first)) {
-      if (log_) event.taken_over[write] = source;
+      if (log_) log_->back().taken_over[write] = source;
       overwrite(source);
       take_over(tensor, source);
     } else {
@@ -277,9 +276,7 @@ TensorIndex StageRun::home_of(TensorIndex tensor) const {
 void StageRun::begin_allocation(TensorIndex tensor) {
   const TensorIndex home = home_of(tensor);
   const bool free = home.exists() && !state(home).has(EntityState::kHomeBusy);
-  EntityState& begun = state(tensor);
-  begun.clear(EntityState::kHomeFree);
-  if (free) begun.set(EntityState::kHomeFree);
+  state(tensor).put(EntityState::kHomeFree, free);
 }
 
 void StageRun::release(TensorIndex tensor) {
@@ -294,8 +291,8 @@ void StageRun::release(TensorIndex tensor) {
 
 void StageRun::release_unless_retained(TensorIndex tensor) {
   const EntityState now = state(tensor);
-  const bool stays = now.has(EntityState::kRetained) || pins_[tensor] > 0 || model_.tensors[tensor].pinned;
-  if (now.has(EntityState::kInRam) && !stays) release(tensor);
+  if (now.has(EntityState::kRetained) || pins_[tensor] > 0) return;
+  if (now.has(EntityState::kInRam) && !model_.tensors[tensor].pinned) release(tensor);
 }
 
 bool StageRun::page_in(TensorIndex tensor) {

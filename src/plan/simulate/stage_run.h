@@ -45,7 +45,7 @@ class StageRun {
   [[nodiscard]] bool may_compute(OpIndex op);
   bool recompute(TensorIndex tensor);
   bool compute(OpIndex op, int32_t choice, bool first);
-  [[nodiscard]] Bytes place_outputs(const ChoiceModel& how, bool first, Event& event);
+  [[nodiscard]] Bytes place_outputs(const ChoiceModel& how, bool first);
   void take_over(TensorIndex tensor, TensorIndex source);
   [[nodiscard]] bool dies(TensorIndex tensor, bool first);
   void settle_outputs(const ChoiceModel& how, bool first);
@@ -59,8 +59,8 @@ class StageRun {
   [[nodiscard]] TensorIndex home_of(TensorIndex tensor) const;
   [[nodiscard]] int32_t maker_choice(OpIndex op, TensorIndex tensor) const;
 
-  [[nodiscard]] EntityState& state(TensorIndex tensor) { return trial_.state(entity_of(tensor)); }
-  [[nodiscard]] EntityState& state(OpIndex op) { return trial_.state(entity_of(model_, op)); }
+  [[nodiscard]] EntityState& state(TensorIndex tensor) { return states_[entity_of(tensor)]; }
+  [[nodiscard]] EntityState& state(OpIndex op) { return states_[entity_of(model_, op)]; }
   [[nodiscard]] bool in_ram(TensorIndex tensor) { return state(tensor).has(EntityState::kInRam); }
   [[nodiscard]] bool in_storage(TensorIndex tensor) { return state(tensor).has(EntityState::kInStorage); }
   void raise_peak(Bytes live) {
@@ -76,6 +76,7 @@ class StageRun {
   const Model& model_;
   const ScheduledPolicy& policy_;
   Trial& trial_;
+  Trial::States states_;  // of the stage
   const Prices prices_;
   const int64_t most_work_;
   std::vector<TensorIndex> finals_, stored_finals_;  // tensors that end in RAM, in storage

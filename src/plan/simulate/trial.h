@@ -38,10 +38,30 @@ class Trial {
   // The stages [first, last) are not run; they have `delta` more live bytes than in the accepted run.
   void skip(Stage first, Stage last, Bytes delta);
 
-  // The state of the entity in the stage that is run. Good until the end of the stage.
-  [[nodiscard]] EntityState& state(EntityIndex entity) {
-    if (stamps_[entity] != visit_) look_up(entity);
-    return states_[entity];
+  // The states of all entities in the stage that is run, good until its end. A state is looked up when it is first asked
+  // for.
+  class States {
+   public:
+    [[nodiscard]] EntityState& operator[](EntityIndex entity) const {
+      const size_t at = base::position_of(entity);
+      if (stamps_[at] != visit_) trial_->look_up(entity);
+      return states_[at];
+    }
+
+   private:
+    friend class Trial;
+    Trial* trial_ = nullptr;
+    EntityState* states_ = nullptr;
+    const uint64_t* stamps_ = nullptr;
+    uint64_t visit_ = 0;
+  };
+  [[nodiscard]] States states() {
+    States view;
+    view.trial_ = this;
+    view.states_ = &*states_.begin();
+    view.stamps_ = &*stamps_.begin();
+    view.visit_ = visit_;
+    return view;
   }
   // Notes what the stage asks of the clock.
   void note(const Tick& tick) {
