@@ -59,7 +59,7 @@ asan tsan: setup
 # The checks of .clang-tidy over all of src/, as clang compiles it for the sanitizers.
 tidy: setup
 	@$(CMAKE) --preset asan > /dev/null
-	@$(CMAKE) --build build/asan -j $(JOBS) --target pantoum_headers room_emit
+	@$(CMAKE) --build build/asan -j $(JOBS) --target pantoum_headers pantoum_cold_headers room_emit
 	@tests/house/tidy.sh build/asan $(JOBS)
 
 # Every fuzzer for a minute, side by side.

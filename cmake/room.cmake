@@ -1,12 +1,13 @@
 # One room of the house = one folder = one static library room_NAME + one test program NAME_test of all its *_test.cc.
 #
 #   pantoum_room(NAME [DEPENDS rooms and libraries...] [PRIVATE system libraries...] [TEST_DEPENDS rooms...]
-#                [THREADED tests...] [ALONE tests...])
+#                [THREADED tests...] [ALONE tests...] [COLD])
 #
 # Builds every .c and .cc of the folder except *_test.cc. Each FOO_test.cc is a ctest test NAME/FOO_test: its suites,
 # run by the room's program.
 #   THREADED  tests that start threads: all that TSan can find something about
 #   ALONE     tests that are programs of their own (they replace the allocator)
+#   COLD      no time is spent in this room while a step runs or a plan is sought: -O1, which compiles in two thirds of the time
 
 add_custom_target(unit_tests)      # builds every unit test
 add_custom_target(threaded_tests)  # those that start threads
@@ -24,6 +25,7 @@ function(pantoum_precompiled target options libraries)
   target_compile_options(${target} PRIVATE ${options})
 endfunction()
 pantoum_precompiled(pantoum_headers "" fmt::fmt ${PANTOUM_COMMON_HEADERS})
+pantoum_precompiled(pantoum_cold_headers -O1 fmt::fmt ${PANTOUM_COMMON_HEADERS})
 pantoum_precompiled(pantoum_test_headers -O1 "fmt::fmt;GTest::gtest;GTest::gmock" ${PANTOUM_COMMON_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
 
 # "Suite.*:*/Suite.*/*:Suite/*.*" for every suite of the file, however it is parametrized.
@@ -81,7 +83,7 @@ function(pantoum_room_tests name)
 endfunction()
 
 function(pantoum_room name)
-  cmake_parse_arguments(room "" "" "DEPENDS;PRIVATE;TEST_DEPENDS;THREADED;ALONE" ${ARGN})
+  cmake_parse_arguments(room "COLD" "" "DEPENDS;PRIVATE;TEST_DEPENDS;THREADED;ALONE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
   list(REMOVE_ITEM sources ${tests})
@@ -95,8 +97,13 @@ function(pantoum_room name)
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} PUBLIC ${room_DEPENDS} PRIVATE ${room_PRIVATE})
     list(FILTER sources INCLUDE REGEX "\\.cc$")
+    set(headers pantoum_headers)
+    if(room_COLD)
+      target_compile_options(${target} PRIVATE -O1)
+      set(headers pantoum_cold_headers)
+    endif()
     if(sources)
-      target_precompile_headers(${target} REUSE_FROM pantoum_headers)
+      target_precompile_headers(${target} REUSE_FROM ${headers})
     endif()
   else()
     add_library(${target} INTERFACE)
