@@ -19,7 +19,7 @@ set(PANTOUM_COMMON_HEADERS <algorithm> <array> <cmath> <cstddef> <cstdint> <cstr
 function(pantoum_precompiled target options libraries)
   file(WRITE ${CMAKE_BINARY_DIR}/${target}.cc.new "// Carries precompiled headers; nothing else.\n")
   file(COPY_FILE ${CMAKE_BINARY_DIR}/${target}.cc.new ${CMAKE_BINARY_DIR}/${target}.cc ONLY_IF_DIFFERENT)
-  add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/${target}.cc)
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${target}.cc)
   target_precompile_headers(${target} PRIVATE ${ARGN})
   target_link_libraries(${target} PRIVATE ${libraries})
   target_compile_options(${target} PRIVATE ${options})
