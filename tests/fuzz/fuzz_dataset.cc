@@ -9,7 +9,7 @@
 #include "data/picture.h"
 #include "data/zip.h"
 
-namespace artifact = pantoum::artifact;
+namespace data = pantoum::data;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string_view> fields;
   data::split_csv_line({reinterpret_cast<const char*>(data), size}, ',', fields);
   std::vector<std::byte> record;
-  for (const std::string_view field : fields) (void)data::append_number(field, pantoum::ir::DType::kI64, record);
+  for (const std::string_view field : fields) (void)data::append_number(field, pantoum::base::DType::kI64, record);
   const auto start = bytes.first(std::min(size, data::kArrayHeaderLimit));
   for (const auto& layout : {data::read_idx_header(start, size, "fuzz"), data::read_npy_header(start, size, "fuzz")})
     if (layout && layout->data_at + static_cast<uint64_t>(layout->count) * layout->stride != size) std::abort();

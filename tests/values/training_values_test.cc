@@ -1,7 +1,6 @@
 // Losses, optimizers, schedules and clipping against PyTorch, in the words of the command line. README.md tells how the
 // expected values were made.
 #include <gtest/gtest.h>
-#include <CLI/CLI.hpp>
 
 #include <cmath>
 #include <cstring>
@@ -12,6 +11,7 @@
 #include "autodiff/update.h"
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
+#include "cli/options.h"
 #include "testing/evaluate.h"
 #include "train/schedule.h"
 
@@ -104,15 +104,18 @@ TEST(AgainstPyTorch, Losses) {
 
 cli::OptimizerWords words_of(const Json& options) {
   cli::OptimizerWords words;
-  CLI::App app;
-  cli::add_optimizer_options(app, words);
-  std::vector<std::string> line;
+  cli::CommandLine program{"pantoum", "", ""};
+  cli::Verb verb = program.add_verb("optimize", "");
+  cli::add_optimizer_options(verb, words);
+  verb.does([]() -> Result<int> { return 0; });
+  std::vector<std::string> line{"pantoum", "optimize"};
   for (const auto& [name, value] : options.items()) {
-    line.insert(line.begin(), "--" + name);
-    if (!value.is_boolean()) line.insert(line.begin() + 1, value.is_string() ? value.get<std::string>() : value.dump());
+    line.push_back("--" + name);
+    if (!value.is_boolean()) line.push_back(value.is_string() ? value.get<std::string>() : value.dump());
   }
-  std::reverse(line.begin(), line.end());
-  app.parse(line);
+  std::vector<const char*> arguments;
+  for (const std::string& word : line) arguments.push_back(word.c_str());
+  EXPECT_TRUE(program.parse(static_cast<int>(arguments.size()), arguments.data()));
   return words;
 }
 
