@@ -1,13 +1,25 @@
 # One room of the house = one folder = one static library room_NAME + one test program NAME_test of all its *_test.cc.
 #
 #   pantoum_room(NAME [DEPENDS rooms and libraries...] [PRIVATE system libraries...] [TEST_DEPENDS rooms...]
-#                [THREADED tests...] [ALONE tests...] [COLD])
+#                [THREADED tests...] [ALONE tests...] [APART files...] [COLD])
 #
 # Builds every .c and .cc of the folder except *_test.cc. Each FOO_test.cc is a ctest test NAME/FOO_test: its suites,
 # run by the room's program.
 #   THREADED  tests that start threads: all that TSan can find something about
 #   ALONE     tests that are programs of their own (they replace the allocator)
-#   COLD      no time is spent in this room while a step runs or a plan is sought: -O1, which compiles in two thirds of the time
+#   APART     files that no unity build takes in: their private names are those of another file
+#   COLD      no time is spent in this room while a step runs or a plan is sought: PANTOUM_COLD_OPTIMIZATION, as tests are; -O1
+#             compiles in two thirds of the time of -O3, and with sanitizers -O0 in half the time of -O1
+#
+# Unity builds (PANTOUM_UNITY): five files are compiled as one, in half the time. `all`: every room of C++ alone and its tests, as
+# the sanitizers are built; `cold`: COLD rooms and their tests; `none`: no room, for daily work and for tools that look at each file.
+
+set(PANTOUM_UNITY cold CACHE STRING "rooms that are compiled five files at a time: none, cold, all")
+if(NOT PANTOUM_UNITY MATCHES "^(none|cold|all)$")
+  message(FATAL_ERROR "PANTOUM_UNITY is none, cold or all, not ${PANTOUM_UNITY}")
+endif()
+
+set(PANTOUM_COLD_OPTIMIZATION -O1 CACHE STRING "how COLD rooms and tests are optimized")
 
 add_custom_target(unit_tests)      # builds every unit test
 add_custom_target(threaded_tests)  # those that start threads
@@ -25,8 +37,8 @@ function(pantoum_precompiled target options libraries)
   target_compile_options(${target} PRIVATE ${options})
 endfunction()
 pantoum_precompiled(pantoum_headers "" fmt::fmt ${PANTOUM_COMMON_HEADERS})
-pantoum_precompiled(pantoum_cold_headers -O1 fmt::fmt ${PANTOUM_COMMON_HEADERS})
-pantoum_precompiled(pantoum_test_headers -O1 "fmt::fmt;GTest::gtest;GTest::gmock" ${PANTOUM_COMMON_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
+pantoum_precompiled(pantoum_cold_headers ${PANTOUM_COLD_OPTIMIZATION} fmt::fmt ${PANTOUM_COMMON_HEADERS})
+pantoum_precompiled(pantoum_test_headers ${PANTOUM_COLD_OPTIMIZATION} "fmt::fmt;GTest::gtest;GTest::gmock" ${PANTOUM_COMMON_HEADERS} <gtest/gtest.h> <gmock/gmock.h>)
 
 # "Suite.*:*/Suite.*/*:Suite/*.*" for every suite of the file, however it is parametrized.
 function(pantoum_suites file result)
@@ -44,19 +56,26 @@ function(pantoum_suites file result)
   set(${result} "${joined}" PARENT_SCOPE)
 endfunction()
 
+# In a room that is COLD (or not), compiles the files of the target five at a time, where PANTOUM_UNITY says so.
+function(pantoum_unity target cold)
+  if(PANTOUM_UNITY STREQUAL "all" OR (PANTOUM_UNITY STREQUAL "cold" AND cold))
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 5)
+  endif()
+endfunction()
+
 #   pantoum_test_program(TARGET FILES... LIBRARIES libraries...)
 function(pantoum_test_program target)
   cmake_parse_arguments(program "" "" "LIBRARIES" ${ARGN})
   add_executable(${target} EXCLUDE_FROM_ALL ${program_UNPARSED_ARGUMENTS})
   target_link_libraries(${target} PRIVATE ${program_LIBRARIES} fmt::fmt GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(${target} PRIVATE PANTOUM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-  target_compile_options(${target} PRIVATE -O1)  # the test's own code; halves the time of the build
+  target_compile_options(${target} PRIVATE ${PANTOUM_COLD_OPTIMIZATION})  # the test's own code; halves the time of the build
   target_precompile_headers(${target} REUSE_FROM pantoum_test_headers)
 endfunction()
 
-#   pantoum_room_tests(NAME FILES tests... LIBRARIES libraries... [THREADED tests...] [ALONE tests...])
+#   pantoum_room_tests(NAME FILES tests... LIBRARIES libraries... [THREADED tests...] [ALONE tests...] [COLD])
 function(pantoum_room_tests name)
-  cmake_parse_arguments(room "" "" "FILES;LIBRARIES;THREADED;ALONE" ${ARGN})
+  cmake_parse_arguments(room "COLD" "" "FILES;LIBRARIES;THREADED;ALONE" ${ARGN})
   set(together "")
   foreach(test ${room_FILES})
     get_filename_component(stem ${test} NAME_WE)
@@ -79,16 +98,19 @@ function(pantoum_room_tests name)
   endforeach()
   if(together)
     pantoum_test_program(${name}_test ${together} LIBRARIES ${room_LIBRARIES})
+    pantoum_unity(${name}_test ${room_COLD})
   endif()
 endfunction()
 
 function(pantoum_room name)
-  cmake_parse_arguments(room "COLD" "" "DEPENDS;PRIVATE;TEST_DEPENDS;THREADED;ALONE" ${ARGN})
+  cmake_parse_arguments(room "COLD" "" "DEPENDS;PRIVATE;TEST_DEPENDS;THREADED;ALONE;APART" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc *.c)
   file(GLOB tests CONFIGURE_DEPENDS *_test.cc)
   list(REMOVE_ITEM sources ${tests})
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
   set(target room_${name})
+  list(TRANSFORM room_APART APPEND .cc)
+  set_source_files_properties(${room_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(c_sources ${sources})
   list(FILTER c_sources INCLUDE REGEX "\\.c$")
   set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
@@ -96,10 +118,13 @@ function(pantoum_room name)
     add_library(${target} STATIC EXCLUDE_FROM_ALL ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} PUBLIC ${room_DEPENDS} PRIVATE ${room_PRIVATE})
+    if(NOT c_sources)
+      pantoum_unity(${target} ${room_COLD})
+    endif()
     list(FILTER sources INCLUDE REGEX "\\.cc$")
     set(headers pantoum_headers)
     if(room_COLD)
-      target_compile_options(${target} PRIVATE -O1)
+      target_compile_options(${target} PRIVATE ${PANTOUM_COLD_OPTIMIZATION})
       set(headers pantoum_cold_headers)
     endif()
     if(sources)
@@ -110,5 +135,9 @@ function(pantoum_room name)
     target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} INTERFACE ${room_DEPENDS})
   endif()
-  pantoum_room_tests(${name} FILES ${tests} LIBRARIES ${target} ${room_TEST_DEPENDS} THREADED ${room_THREADED} ALONE ${room_ALONE})
+  set(cold "")
+  if(room_COLD)
+    set(cold COLD)
+  endif()
+  pantoum_room_tests(${name} FILES ${tests} LIBRARIES ${target} ${room_TEST_DEPENDS} THREADED ${room_THREADED} ALONE ${room_ALONE} ${cold})
 endfunction()

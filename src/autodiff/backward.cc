@@ -7,20 +7,18 @@
 #include <set>
 
 #include "autodiff/shared_products.h"
+#include "base/index.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
 
+using base::position_of;
 using ir::Graph;
 using ir::kNone;
 using ir::Op;
 using ir::OpId;
 using ir::ValueId;
-
-size_t at(int32_t id) {
-  return static_cast<size_t>(id);
-}
 
 // What of the forward graph takes part.
 struct Activity {
@@ -30,7 +28,7 @@ struct Activity {
 };
 
 bool any_of_inputs(const Op& op, const std::vector<char>& property) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[at(input)] != 0; });
+  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[position_of(input)] != 0; });
 }
 
 void mark_upwards(const Graph& graph, Activity& activity) {
@@ -42,21 +40,21 @@ void mark_upwards(const Graph& graph, Activity& activity) {
   for (const Op& op : graph.ops) {
     const bool active = any_of_inputs(op, activity.active), from_input = any_of_inputs(op, activity.from_input);
     for (const ValueId output : op.outputs) {
-      activity.active[at(output)] = active && ir::is_float(graph.value(output).type.dtype);
-      activity.from_input[at(output)] = from_input;
+      activity.active[position_of(output)] = active && ir::is_float(graph.value(output).type.dtype);
+      activity.from_input[position_of(output)] = from_input;
     }
   }
 }
 
 void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses, Activity& activity) {
   std::vector<char> needed(graph.values.size(), 0);
-  for (const WeightedLoss& root : losses) needed[at(root.loss)] = activity.active[at(root.loss)];
+  for (const WeightedLoss& root : losses) needed[position_of(root.loss)] = activity.active[position_of(root.loss)];
   for (size_t id = graph.ops.size(); id-- > 0;) {
     const Op& op = graph.ops[id];
     activity.ops[id] =
-        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return needed[at(output)] != 0; });
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return needed[position_of(output)] != 0; });
     if (!activity.ops[id]) continue;
-    for (const ValueId input : op.inputs) needed[at(input)] |= activity.active[at(input)];
+    for (const ValueId input : op.inputs) needed[position_of(input)] |= activity.active[position_of(input)];
   }
 }
 
@@ -94,14 +92,14 @@ class Sweep {
     const Graph& graph = builder.graph();
     for (size_t id = 0; id < graph.ops.size(); ++id) {
       if (!activity_.ops[id]) continue;
-      for (const ValueId input : active_inputs(graph.ops[id])) ++readers_[at(input)];
+      for (const ValueId input : active_inputs(graph.ops[id])) ++readers_[position_of(input)];
     }
   }
 
   void run(const std::vector<WeightedLoss>& losses) {
     for (const WeightedLoss& root : losses) {
       weights_[root.loss] = root.weight;
-      if (activity_.active[at(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
+      if (activity_.active[position_of(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
     }
     while (!ready_.empty()) {
       const OpId id = ready_.rbegin()->second;
@@ -109,7 +107,7 @@ class Sweep {
       const Op op = builder_.graph().op(id);  // a copy: the graph grows
       differentiate(op);
       for (const ValueId input : active_inputs(op)) {
-        if (--readers_[at(input)] == 0) complete(input);
+        if (--readers_[position_of(input)] == 0) complete(input);
       }
     }
   }
@@ -130,7 +128,7 @@ class Sweep {
   std::vector<ValueId> active_inputs(const Op& op) const {
     std::set<ValueId> inputs;
     for (const ValueId input : op.inputs) {
-      if (activity_.active[at(input)]) inputs.insert(input);
+      if (activity_.active[position_of(input)]) inputs.insert(input);
     }
     return {inputs.begin(), inputs.end()};
   }
@@ -138,12 +136,12 @@ class Sweep {
   void make_ready(OpId id) {
     const Op& op = builder_.graph().op(id);
     const bool waits =
-        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return readers_[at(output)] > 0; });
+        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return readers_[position_of(output)] > 0; });
     if (!waits) ready_.emplace(any_of_inputs(op, activity_.from_input) ? 0 : 1, id);
   }
 
   void complete(ValueId value) {
-    const ValueId gradient = gradient_[at(value)];
+    const ValueId gradient = gradient_[position_of(value)];
     const std::string name = builder_.graph().value(value).name;
     const OpId producer = builder_.graph().value(value).producer;
     if (gradient != kNone && named_.insert(gradient).second) builder_.rename(gradient, "grad." + name);
@@ -153,12 +151,12 @@ class Sweep {
 
   void differentiate(const Op& op) {
     std::vector<ValueId> d_outputs;
-    for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[at(output)]);
+    for (const ValueId output : op.outputs) d_outputs.push_back(gradient_[position_of(output)]);
     const auto minimized = weights_.find(op.outputs[0]);
     const bool flows = std::any_of(d_outputs.begin(), d_outputs.end(), [](ValueId d) { return d != kNone; });
     if (!flows && minimized == weights_.end()) return add_shared(op, kNone);
     std::vector<char> wanted;
-    for (const ValueId input : op.inputs) wanted.push_back(activity_.active[at(input)]);
+    for (const ValueId input : op.inputs) wanted.push_back(activity_.active[position_of(input)]);
     shared_.claim(op, wanted);
     ir::Backward backward{builder_, op, d_outputs, wanted, std::vector<ValueId>(op.inputs.size(), kNone)};
     if (minimized != weights_.end()) backward.weight = minimized->second;
@@ -174,7 +172,7 @@ class Sweep {
   }
 
   void accumulate(ValueId value, ValueId part) {
-    ValueId& sum = gradient_[at(value)];
+    ValueId& sum = gradient_[position_of(value)];
     if (sum == kNone) {
       sum = part;
       return;
@@ -190,7 +188,7 @@ Result<void> append_backward(ir::Builder& builder, const std::vector<WeightedLos
                              const OnGradient& on_gradient) {
   const Graph& graph = builder.graph();
   Activity activity = activity_of(graph, losses);
-  const auto trains = [&](const WeightedLoss& root) { return activity.active[at(root.loss)] != 0; };
+  const auto trains = [&](const WeightedLoss& root) { return activity.active[position_of(root.loss)] != 0; };
   if (std::none_of(losses.begin(), losses.end(), trains)) {
     return fail("E0405", "nothing trains: the loss depends on no parameter that is not frozen", graph.name,
                 "freeze fewer parameters");

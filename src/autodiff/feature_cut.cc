@@ -6,21 +6,19 @@
 #include <set>
 
 #include "autodiff/batch_independent.h"
+#include "base/index.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
 namespace {
 
+using base::position_of;
 using ir::Graph;
 using ir::Kind;
 using ir::kNone;
 using ir::Op;
 using ir::Value;
 using ir::ValueId;
-
-size_t at(int32_t id) {
-  return static_cast<size_t>(id);
-}
 
 // By value.
 struct FixedValues {
@@ -47,24 +45,24 @@ FixedValues fixed_values(const Graph& graph, int64_t batch) {
   }
   for (const Op& op : graph.ops) {
     const auto all = [&](const std::vector<char>& property) {
-      return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[at(input)] != 0; });
+      return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[position_of(input)] != 0; });
     };
     const bool changes =
-        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return values.changes[at(input)] != 0; });
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return values.changes[position_of(input)] != 0; });
     const bool from_fixed = all(values.fixed);
     const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch) : op.recompute);
     if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) values.hindrances.push_back(why_not(op));
     for (size_t output = 0; output < op.outputs.size(); ++output) {
       const bool has_rows = op.kind != Kind::k_layer_norm || output == 0;  // its statistics are one for each row of it
-      values.changes[at(op.outputs[output])] = changes;
-      values.fixed[at(op.outputs[output])] = fixed && has_rows;
+      values.changes[position_of(op.outputs[output])] = changes;
+      values.fixed[position_of(op.outputs[output])] = fixed && has_rows;
     }
   }
   return values;
 }
 
 bool is_ahead(const FixedValues& values, ValueId value) {
-  return values.fixed[at(value)] != 0 && values.changes[at(value)] != 0;
+  return values.fixed[position_of(value)] != 0 && values.changes[position_of(value)] != 0;
 }
 
 // What the rest reads of it, above aliases, which cost nothing.
@@ -106,7 +104,7 @@ Graph head_of(const Graph& forward, const FixedValues& values, const std::set<Va
   }
   graph.ops = std::move(kept);
   for (Value& value : graph.values)
-    if (value.producer != kNone) value.producer = moved[at(value.producer)];
+    if (value.producer != kNone) value.producer = moved[position_of(value.producer)];
   for (const ValueId feature : features) graph.value(feature).role = ir::Role::kInput;
   for (size_t id = 0; id < graph.values.size(); ++id)  // inputs that only the backbone reads
     if (graph.values[id].role == ir::Role::kInput && !features.contains(static_cast<ValueId>(id)))

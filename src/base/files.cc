@@ -11,23 +11,24 @@
 #include <filesystem>
 
 namespace pantoum::base {
-namespace {
 
-std::string reason() {
+std::string system_reason() {
   return std::strerror(errno);
 }
 
-Failure write_failure(const std::string& path, const std::string& what) {
-  return fail("E0901", "cannot write the file: " + what, path,
-              "free some space or choose another place; nothing was changed");
+Failure write_failure(const std::string& path, const std::string& why) {
+  return fail("E0901", "cannot write the file: " + why, path,
+              "free some space or choose another place; the old file, if any, is whole");
 }
+
+namespace {
 
 Result<void> write_all(int file, std::string_view contents, const std::string& path) {
   size_t done = 0;
   while (done < contents.size()) {
     const ssize_t wrote = ::write(file, contents.data() + done, contents.size() - done);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return write_failure(path, reason());
+    if (wrote <= 0) return write_failure(path, system_reason());
     done += static_cast<size_t>(wrote);
   }
   return {};
@@ -35,15 +36,15 @@ Result<void> write_all(int file, std::string_view contents, const std::string& p
 
 Result<void> write_and_flush(int file, std::string_view contents, const std::string& path) {
   PANTOUM_TRY(write_all(file, contents, path));
-  if (::fsync(file) != 0) return write_failure(path, reason());
+  if (::fsync(file) != 0) return write_failure(path, system_reason());
   return {};
 }
 
 Result<void> write_through(const std::string& path, std::string_view contents) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (file < 0) return write_failure(path, reason());
+  if (file < 0) return write_failure(path, system_reason());
   Result<void> written = write_all(file, contents, path);
-  if (::close(file) != 0 && written) written = write_failure(path, reason());
+  if (::close(file) != 0 && written) written = write_failure(path, system_reason());
   return written;
 }
 
@@ -68,7 +69,7 @@ bool is_special_file(const std::string& path) {
 
 Result<std::string> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail("E0201", "cannot open the file: " + reason(), path, "check the path and its permissions");
+  if (file < 0) return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
   struct stat status {};
   if (::fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(file);
@@ -80,7 +81,7 @@ Result<std::string> read_file(const std::string& path) {
     const ssize_t got = ::read(file, piece, sizeof piece);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) {
-      const std::string why = reason();
+      const std::string why = system_reason();
       ::close(file);
       return fail("E0201", "cannot read the file: " + why, path);
     }
@@ -95,10 +96,10 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
   if (is_special_file(path)) return write_through(path, contents);
   std::string temporary;
   const int file = create_beside(path, temporary);
-  if (file < 0) return write_failure(path, reason());
+  if (file < 0) return write_failure(path, system_reason());
   Result<void> written = write_and_flush(file, contents, path);
-  if (::close(file) != 0 && written) written = write_failure(path, reason());
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, reason());
+  if (::close(file) != 0 && written) written = write_failure(path, system_reason());
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, system_reason());
   if (!written) ::unlink(temporary.c_str());
   return written;
 }

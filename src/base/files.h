@@ -11,6 +11,12 @@
 
 namespace pantoum::base {
 
+// What the system says of the call that has just failed (errno).
+[[nodiscard]] std::string system_reason();
+
+// E0901: the file at `path` could not be written, and why; what stood there before is whole.
+[[nodiscard]] Failure write_failure(const std::string& path, const std::string& why);
+
 // E0201 cannot be opened or read (with the system's reason).
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/files.h"
@@ -16,15 +15,6 @@ namespace pantoum::base {
 namespace {
 
 constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB at a time
-
-std::string reason() {
-  return std::strerror(errno);
-}
-
-Failure write_failure(const std::string& path, const std::string& why) {
-  return fail("E0901", "cannot write the file: " + why, path,
-              "free some space or choose another place; the old file, if any, is whole");
-}
 
 std::string folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -59,10 +49,10 @@ Result<OwnedFile> OwnedFile::open_to_read(const std::string& path) {
   // O_NONBLOCK: a pipe without a writer must not make us wait before it is refused.
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    return fail("E0201", "cannot open the file: " + reason(), path, "check the path and its permissions");
+    return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
   OwnedFile file(descriptor, path, 0);
   struct stat status {};
-  if (::fstat(descriptor, &status) != 0) return fail("E0201", "cannot read the file: " + reason(), path);
+  if (::fstat(descriptor, &status) != 0) return fail("E0201", "cannot read the file: " + system_reason(), path);
   if (!S_ISREG(status.st_mode))
     return fail("E0201", "cannot read the file: it is not a regular file", path, "name a file");
   file.size_ = static_cast<uint64_t>(status.st_size);
@@ -75,7 +65,7 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
     const size_t want = std::min(data.size() - done, kMaxTransfer);
     const ssize_t got = ::pread(descriptor_, data.data() + done, want, static_cast<off_t>(at + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(code, "cannot read the file: " + reason(), path_);
+    if (got < 0) return fail(code, "cannot read the file: " + system_reason(), path_);
     if (got == 0)
       return fail(code, "the file ends at byte " + std::to_string(at + done), path_,
                   "it was cut short; copy or make it again");
@@ -87,7 +77,7 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
 Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   if (is_special_file(path)) {
     const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
-    if (descriptor < 0) return write_failure(path, reason());
+    if (descriptor < 0) return write_failure(path, system_reason());
     return AtomicFile(OwnedFile(descriptor, path, 0), path);
   }
   // why: the name can be foreseen, because it is the lock: two writers of one path meet at it. No link is followed, and
@@ -95,12 +85,12 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
     const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (descriptor < 0) return write_failure(path, reason());
+    if (descriptor < 0) return write_failure(path, system_reason());
     OwnedFile file(descriptor, part, 0);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return write_failure(path, "another process is writing it");
     // Between open and lock another writer may have renamed this very file into place; then it must not be touched.
     if (!same_file(descriptor, part)) continue;
-    if (::ftruncate(descriptor, 0) != 0 || ::fchmod(descriptor, mode) != 0) return write_failure(path, reason());
+    if (::ftruncate(descriptor, 0) != 0 || ::fchmod(descriptor, mode) != 0) return write_failure(path, system_reason());
     return AtomicFile(std::move(file), path);
   }
   return write_failure(path, "other processes keep writing it");
@@ -116,7 +106,7 @@ Result<void> AtomicFile::append(std::span<const std::byte> data) {
     const size_t want = std::min(data.size() - done, kMaxTransfer);
     const ssize_t wrote = ::write(file_.descriptor(), data.data() + done, want);
     if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return write_failure(path_, reason());
+    if (wrote <= 0) return write_failure(path_, system_reason());
     done += static_cast<size_t>(wrote);
   }
   return {};
@@ -124,15 +114,15 @@ Result<void> AtomicFile::append(std::span<const std::byte> data) {
 
 Result<void> AtomicFile::commit() {
   if (is_direct()) return {};
-  if (::fsync(file_.descriptor()) != 0) return write_failure(path_, reason());
-  if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, reason());
+  if (::fsync(file_.descriptor()) != 0) return write_failure(path_, system_reason());
+  if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, system_reason());
   committed_ = true;
   const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0)
     return {};  // a folder that may be written and not read: the rename stands, its moment of durability is the
                 // system's
   const bool flushed = ::fsync(folder) == 0 || errno == EINVAL;  // EINVAL: the file system has no such thing
-  const std::string why = flushed ? "" : reason();
+  const std::string why = flushed ? "" : system_reason();
   ::close(folder);
   if (!flushed) return write_failure(path_, why);
   return {};

@@ -74,11 +74,11 @@ Result<int> show(const Common& common, const std::string& name) {
 }  // namespace
 
 void add_devices(CommandLine& line) {
-  struct Options {
+  struct DevicesOptions {
     Common common;
     std::string name;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DevicesOptions>();
   Verb verb = line.add_verb("devices", "device profiles");
   Verb list_verb = verb.add_verb("list", "every profile that is compiled in");
   Verb show_verb = verb.add_verb("show", "one profile: a name, or a .toml file");

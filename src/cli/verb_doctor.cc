@@ -21,7 +21,7 @@ struct Finding {
   std::string detail, mend;  // mend: what to do about a no
 };
 
-struct Options {
+struct DoctorOptions {
   Common common;
   std::string page_folder = "/var/tmp";
 };
@@ -77,7 +77,7 @@ Finding disk_space(const std::string& folder) {
           "free some, or choose another folder with --page-file"};
 }
 
-Result<int> look(const Options& options) {
+Result<int> look(const DoctorOptions& options) {
   const std::vector<Finding> findings{
       {"processor cores", true, std::to_string(std::thread::hardware_concurrency()), ""},
       disk_space(options.page_folder),
@@ -104,7 +104,7 @@ Result<int> look(const Options& options) {
 }  // namespace
 
 void add_doctor(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DoctorOptions>();
   Verb verb = line.add_verb("doctor", "what this machine has, and how to mend each no");
   verb.add_option("--page-file", options->page_folder, "folder where the page file would be");
   add_common(verb, options->common);

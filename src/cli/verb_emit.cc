@@ -15,7 +15,7 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct EmitOptions {
   Common common;
   DataWords data;
   pipeline::FirmwareRequest firmware;
@@ -59,7 +59,7 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks), folder);
 }
 
-Result<pipeline::FirmwareRequest> firmware_request(const Options& options) {
+Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
   pipeline::FirmwareRequest request = options.firmware;
   PANTOUM_ASSIGN(request.data, data_request(options.data, std::filesystem::absolute(request.folder).string()));
   PANTOUM_ASSIGN(request.schedule, schedule_of(options.rate));
@@ -71,7 +71,7 @@ Result<pipeline::FirmwareRequest> firmware_request(const Options& options) {
   return request;
 }
 
-Result<int> emit_project(const Options& options) {
+Result<int> emit_project(const EmitOptions& options) {
   PANTOUM_ASSIGN(const pipeline::FirmwareRequest request, firmware_request(options));
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note));
   std::printf("%s",
@@ -88,7 +88,7 @@ std::vector<std::string> target_names() {
 }  // namespace
 
 void add_emit(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EmitOptions>();
   Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
   verb.add_option("PLAN", options->firmware.plan_path, "a plan that `pantoum plan MODEL ... -o` wrote").required();
   verb.add_option("--target", options->firmware.target, "the device's processor").required().one_of(target_names());

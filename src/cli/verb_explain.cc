@@ -11,14 +11,14 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct ExplainOptions {
   Common common;
   std::string plan;
   int64_t effort = 2;
   bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false;
 };
 
-plan::PlanOptions probing(const Options& options) {
+plan::PlanOptions probing(const ExplainOptions& options) {
   plan::PlanOptions probing;
   probing.question.freedoms.paging = !options.no_paging;
   probing.question.freedoms.recomputing = !options.no_remat;
@@ -29,7 +29,7 @@ plan::PlanOptions probing(const Options& options) {
   return probing;
 }
 
-Result<int> explain(const Options& options) {
+Result<int> explain(const ExplainOptions& options) {
   PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   std::vector<check::Span> spans;
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
@@ -44,7 +44,7 @@ Result<int> explain(const Options& options) {
 }  // namespace
 
 void add_explain(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   Verb verb = line.add_verb("explain", "what binds in a plan, what waits, and what more RAM would buy");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
   verb.add_option("--effort", options->effort, "search spent on each question about more RAM").positive();

@@ -8,12 +8,12 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct ExportOptions {
   Common common;
   emit::ExportOptions emit;
 };
 
-Result<int> export_model(const Options& options) {
+Result<int> export_model(const ExportOptions& options) {
   PANTOUM_ASSIGN(const emit::Exported exported, emit::export_onnx(options.emit));
   if (options.common.json()) {
     const nlohmann::ordered_json line{{"output", options.emit.output},
@@ -32,7 +32,7 @@ Result<int> export_model(const Options& options) {
 }  // namespace
 
 void add_export(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExportOptions>();
   Verb verb = line.add_verb("export", "the trained model as ONNX, for inference");
   verb.add_option("MODEL", options->emit.model, "the ONNX model that was trained").required();
   verb.add_option("--weights", options->emit.weights, "the trained weights (safetensors)").required();

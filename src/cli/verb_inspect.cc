@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct InspectOptions {
   Common common;
   ModelWords model;
   PlanWords plan;
@@ -74,7 +74,7 @@ bool trainable(const import::ModelInfo& info) {
 }
 
 // The training step's peak without a plan, where the model can be trained.
-Result<problem::Bytes> unplanned_peak(const Options& options) {
+Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
   if (model.batch == 0) model.batch = 1;
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
@@ -83,7 +83,7 @@ Result<problem::Bytes> unplanned_peak(const Options& options) {
   return step.peak_bytes;
 }
 
-Result<int> inspect(const Options& options) {
+Result<int> inspect(const InspectOptions& options) {
   PANTOUM_ASSIGN(const import::ModelInfo info,
                  import::inspect_onnx(options.model.model, {.batch = options.model.batch}));
   Json json = to_json(info);
@@ -110,7 +110,7 @@ Result<int> inspect(const Options& options) {
 }  // namespace
 
 void add_inspect(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InspectOptions>();
   Verb verb = line.add_verb("inspect", "operators, shapes, coverage of every node, memory without a plan");
   verb.add_option("MODEL", options->model.model, "an ONNX model").required();
   add_model_options(verb, options->model);

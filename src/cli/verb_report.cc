@@ -9,12 +9,12 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   Common common;
   std::string plan, log, output;
 };
 
-Result<int> write_report(const Options& options) {
+Result<int> write_report(const ReportOptions& options) {
   PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan));
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
   std::string log;
@@ -29,7 +29,7 @@ Result<int> write_report(const Options& options) {
 }  // namespace
 
 void add_report(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   Verb verb = line.add_verb("report", "one HTML page about a plan and the run that followed it");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
   verb.add_option("LOG", options->log, "the run log (JSON lines) of pantoum train");

@@ -13,7 +13,7 @@ namespace {
 
 using pipeline::FirmwareRun;
 
-struct Options {
+struct RunFirmwareOptions {
   Common common;
   pipeline::FirmwareRunRequest request;
 };
@@ -52,7 +52,7 @@ std::string to_text(const FirmwareRun& run) {
   return run.counted ? text + cli::to_text(*run.counted) : text;
 }
 
-Result<int> run_firmware(const Options& options) {
+Result<int> run_firmware(const RunFirmwareOptions& options) {
   const auto step_done = [&](uint64_t step, float loss) {
     if (!options.common.json())
       std::printf("step %llu  loss %.4f\n", static_cast<unsigned long long>(step), static_cast<double>(loss));
@@ -67,7 +67,7 @@ Result<int> run_firmware(const Options& options) {
 }  // namespace
 
 void add_run_firmware(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunFirmwareOptions>();
   Verb verb = line.add_verb("run-firmware", "builds and runs an emitted project, and compares it with the host");
   verb.add_option("DIR", options->request.folder, "the project").required();
   verb.add_option("--steps", options->request.steps,

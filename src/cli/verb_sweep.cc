@@ -15,7 +15,7 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct SweepOptions {
   Common common;
   ModelWords model;
   PlanWords plan;
@@ -24,7 +24,7 @@ struct Options {
   std::vector<std::string> planners{"pantoum"};
 };
 
-Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanRequest& request) {
+Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
     request.length.batch = options.model.batch;
     return problem::read_cost_graph(options.costgraph);
@@ -38,7 +38,7 @@ Result<problem::CostGraph> graph_of(const Options& options, pipeline::PlanReques
   return std::move(compiled.training().cost.graph);
 }
 
-Result<pipeline::SweepRequest> sweep_request(const Options& options) {
+Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
   PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.plan.ram, "--ram"));
   PANTOUM_ASSIGN(request.planners, pipeline::planners_named(options.planners));
@@ -56,7 +56,7 @@ std::string planner_names() {
   return names;
 }
 
-Result<int> sweep(const Options& options) {
+Result<int> sweep(const SweepOptions& options) {
   if (options.costgraph.empty() == options.model.model.empty())
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
@@ -77,7 +77,7 @@ Result<int> sweep(const Options& options) {
 }  // namespace
 
 void add_sweep(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SweepOptions>();
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
   verb.add_option("MODEL", options->model.model, "an ONNX model");
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct TrainOptions {
   Common common;
   ModelWords model;
   PlanWords plan;
@@ -45,13 +45,13 @@ std::string beside(const std::string& output, const char* name) {
   return (std::filesystem::path(output).parent_path() / name).string();
 }
 
-void fill_in(Options& options) {
+void fill_in(TrainOptions& options) {
   if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
   if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
 }
 
-Result<Asked> read_words(const Options& options) {
+Result<Asked> read_words(const TrainOptions& options) {
   Asked asked;
   pipeline::TrainingRequest& training = asked.training;
   PANTOUM_ASSIGN(training.data, data_request(options.data, options.output));
@@ -82,7 +82,7 @@ Result<void> report_plan(const pipeline::Compiled& compiled, const data::TrainTe
                     {"classes", data.train.classes}});
 }
 
-Result<pipeline::PreparedTraining> prepare(const Options& options, const Asked& asked, RunLog& log) {
+Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const Asked& asked, RunLog& log) {
   pipeline::TrainingRequest request = asked.training;
   std::optional<problem::Plan> warm_start, reuse;
   PANTOUM_TRY(attach_warm_start(request.plan, options.plan.warm_start, warm_start));
@@ -103,7 +103,7 @@ Result<pipeline::PreparedTraining> prepare(const Options& options, const Asked& 
   return prepared;
 }
 
-Result<void> write_report(const Options& options) {
+Result<void> write_report(const TrainOptions& options) {
   if (options.report.empty()) return {};
   PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan_output));
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
@@ -112,7 +112,7 @@ Result<void> write_report(const Options& options) {
   return base::write_file_atomically(options.report, page);
 }
 
-Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Asked& asked,
+Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const Asked& asked,
                                               const pipeline::PreparedTraining& prepared) {
   const pipeline::ModelOptions& model = asked.training.model;
   const train::TrainerOptions settings{.page_file = options.page_file,
@@ -135,7 +135,7 @@ Result<std::unique_ptr<train::Trainer>> start(const Options& options, const Aske
 }
 
 // The data that steps and evaluations read; the features stand for the training set where they are kept.
-Result<data::TrainTest> data_of_run(const Options& options, pipeline::PreparedTraining& prepared,
+Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::PreparedTraining& prepared,
                                     train::Trainer& trainer, RunLog& log) {
   if (prepared.features.empty()) return std::move(prepared.data);
   const auto begun = std::chrono::steady_clock::now();
@@ -161,7 +161,7 @@ std::string end_text(const Json& end, const ReportedRun& run, const train::RunSu
 }
 
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
-Result<int> run_to_end(const Options& options, train::Trainer& trainer, const data::TrainTest& data,
+Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, const data::TrainTest& data,
                        std::span<uint32_t> indices, const ReportedRun& reported, RunLog& log) {
   RunReporter reporter(reported, log, options.log_every, options.common.json());
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
@@ -188,7 +188,7 @@ Result<int> run_to_end(const Options& options, train::Trainer& trainer, const da
   return 0;
 }
 
-Result<int> train_model(Options options) {
+Result<int> train_model(TrainOptions options) {
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
   PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
@@ -210,7 +210,7 @@ Result<int> train_model(Options options) {
 }  // namespace
 
 void add_train(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainOptions>();
   Verb verb = line.add_verb("train", "trains a model inside a RAM budget");
   verb.add_option("MODEL", options->model.model, "an ONNX model").required();
   verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required();

@@ -16,7 +16,7 @@
 namespace pantoum::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   Common common;
   std::string plan, costgraph, ram;
 };
@@ -85,7 +85,7 @@ nlohmann::ordered_json to_json(const check::Found& found) {
           {"keeps_order", found.keeps_order}};
 }
 
-Result<int> verify(const Options& options) {
+Result<int> verify(const VerifyOptions& options) {
   PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
   if (!options.costgraph.empty()) {
     PANTOUM_ASSIGN(plan.graph, problem::read_cost_graph(options.costgraph));
@@ -116,7 +116,7 @@ Result<int> verify(const Options& options) {
 }  // namespace
 
 void add_verify(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   Verb verb = line.add_verb("verify", "independent replay of a plan on the graph inside it");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
   verb.add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");

@@ -225,7 +225,7 @@ Result<Numbers> fold_where(const FoldCall& call) {
 }
 
 // why: one row per operator, and nothing that two tables could share.
-constexpr std::array kFolders = {
+constexpr std::array kArithmeticFolders = {
     FolderEntry{"Add", 2, fold_add},
     FolderEntry{"Sub", 2, fold_sub},
     FolderEntry{"Mul", 2, fold_mul},
@@ -260,7 +260,7 @@ constexpr std::array kFolders = {
 }  // namespace
 
 std::span<const FolderEntry> arithmetic_folders() {
-  return kFolders;
+  return kArithmeticFolders;
 }
 
 }  // namespace pantoum::import

@@ -276,7 +276,7 @@ Result<Numbers> fold_reduce_prod(const FoldCall& call) {
 }
 
 // why: one row per operator, and nothing that two tables could share.
-constexpr std::array kFolders = {
+constexpr std::array kMovementFolders = {
     FolderEntry{"Reshape", 2, fold_reshape},
     FolderEntry{"Squeeze", 1, fold_squeeze},
     FolderEntry{"Unsqueeze", 1, fold_unsqueeze},
@@ -295,7 +295,7 @@ constexpr std::array kFolders = {
 }  // namespace
 
 std::span<const FolderEntry> movement_folders() {
-  return kFolders;
+  return kMovementFolders;
 }
 
 }  // namespace pantoum::import

@@ -96,7 +96,7 @@ Result<void> lower_dropout(Node& node) {
   return unary(node, Kind::k_dropout, {{node.position()}, {ratio}});
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kActivationOperators = {
     OperatorEntry{"Relu", lower_unary<Kind::k_relu>, "relu"},
     OperatorEntry{"LeakyRelu", lower_leaky_relu, "leaky_relu"},
     OperatorEntry{"Sigmoid", lower_unary<Kind::k_sigmoid>, "sigmoid"},
@@ -116,7 +116,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> activation_operators() {
-  return kOperators;
+  return kActivationOperators;
 }
 
 }  // namespace pantoum::import

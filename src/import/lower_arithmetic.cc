@@ -154,7 +154,7 @@ Result<void> lower_mean(Node& node) {
 }
 
 constexpr const char* kTypes = "float32, int64, int32";
-constexpr std::array kOperators = {
+constexpr std::array kArithmeticOperators = {
     OperatorEntry{"Add", lower_add, "add scale", kTypes},
     OperatorEntry{"Sub", lower_sub, "sub scale", kTypes},
     OperatorEntry{"Mul", lower_mul, "mul scale", kTypes},
@@ -168,7 +168,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> arithmetic_operators() {
-  return kOperators;
+  return kArithmeticOperators;
 }
 
 }  // namespace pantoum::import

@@ -102,7 +102,7 @@ Result<void> lower_thresholded_relu(Node& node) {
   return finish(node, node.op(Kind::k_where, {above, x, zero}));
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Abs", lower_unary<Kind::k_abs>, "abs"},
+constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_unary<Kind::k_abs>, "abs"},
                                    OperatorEntry{"Sign", lower_unary<Kind::k_sign>, "sign", "its gradient is 0"},
                                    OperatorEntry{"Sin", lower_unary<Kind::k_sin>, "sin"},
                                    OperatorEntry{"Cos", lower_unary<Kind::k_cos>, "cos"},
@@ -123,7 +123,7 @@ constexpr std::array kOperators = {OperatorEntry{"Abs", lower_unary<Kind::k_abs>
 }  // namespace
 
 std::span<const OperatorEntry> composed_activation_operators() {
-  return kOperators;
+  return kComposedActivationOperators;
 }
 
 }  // namespace pantoum::import

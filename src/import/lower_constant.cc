@@ -94,7 +94,7 @@ Result<void> lower_cast_like(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kConstantOperators = {
     OperatorEntry{"Constant", lower_constant}, OperatorEntry{"Shape", lower_shape, "", "folded"},
     OperatorEntry{"Size", lower_size, "", "folded"},
     OperatorEntry{"Cast", lower_cast, "cast", "no gradient passes to or from integers"},
@@ -103,7 +103,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> constant_operators() {
-  return kOperators;
+  return kConstantOperators;
 }
 
 }  // namespace pantoum::import

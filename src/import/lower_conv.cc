@@ -37,12 +37,12 @@ Result<void> lower_conv(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Conv", lower_conv, "conv2d", "one or two dimensions of space"}};
+constexpr std::array kConvOperators = {OperatorEntry{"Conv", lower_conv, "conv2d", "one or two dimensions of space"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> conv_operators() {
-  return kOperators;
+  return kConvOperators;
 }
 
 }  // namespace pantoum::import

@@ -103,13 +103,13 @@ Result<void> lower_conv_transpose(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"ConvTranspose", lower_conv_transpose, "conv2d_dx add",
+constexpr std::array kConvTransposeOperators = {OperatorEntry{"ConvTranspose", lower_conv_transpose, "conv2d_dx add",
                                                  "one or two dimensions of space; output_padding below the stride"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> conv_transpose_operators() {
-  return kOperators;
+  return kConvTransposeOperators;
 }
 
 }  // namespace pantoum::import

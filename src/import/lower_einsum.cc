@@ -156,13 +156,13 @@ Result<void> lower_einsum(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Einsum", lower_einsum, "reduce_sum transpose matmul",
+constexpr std::array kEinsumOperators = {OperatorEntry{"Einsum", lower_einsum, "reduce_sum transpose matmul",
                                                  "one or two operands; no ellipsis, no diagonals"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> einsum_operators() {
-  return kOperators;
+  return kEinsumOperators;
 }
 
 }  // namespace pantoum::import

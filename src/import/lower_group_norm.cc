@@ -167,7 +167,7 @@ Result<void> lower_mean_variance(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kGroupNormOperators = {
     OperatorEntry{"InstanceNormalization", lower_instance_norm, "layer_norm mul add"},
     OperatorEntry{"GroupNormalization", lower_group_norm, "layer_norm mul add"},
     OperatorEntry{"LRN", lower_lrn, "mul avg_pool scale pow"},
@@ -177,7 +177,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> group_norm_operators() {
-  return kOperators;
+  return kGroupNormOperators;
 }
 
 }  // namespace pantoum::import

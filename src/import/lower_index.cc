@@ -176,7 +176,7 @@ Result<void> lower_one_hot(Node& node) {
 }
 
 constexpr const char* kLast = "constant indices; of several updates of an element the last holds; no reduction";
-constexpr std::array kOperators = {
+constexpr std::array kIndexOperators = {
     OperatorEntry{"GatherElements", lower_gather_elements, "gather_elements"},
     OperatorEntry{"GatherND", lower_gather_nd, "gather", "constant indices, or single ones; no batch dimensions"},
     OperatorEntry{"ScatterND", lower_scatter_nd, "concat gather", kLast},
@@ -187,7 +187,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> index_operators() {
-  return kOperators;
+  return kIndexOperators;
 }
 
 }  // namespace pantoum::import

@@ -129,7 +129,7 @@ Result<void> lower_gather(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kMoveOperators = {
     OperatorEntry{"Transpose", lower_transpose, "transpose"}, OperatorEntry{"Concat", lower_concat, "concat"},
     OperatorEntry{"Slice", lower_slice, "slice", "constant starts, ends, axes and steps"},
     OperatorEntry{"Gather", lower_gather, "gather slice",
@@ -155,7 +155,7 @@ Result<ValueId> sliced(Node& node, ValueId x, const std::vector<SlicePiece>& pie
 }
 
 std::span<const OperatorEntry> move_operators() {
-  return kOperators;
+  return kMoveOperators;
 }
 
 }  // namespace pantoum::import

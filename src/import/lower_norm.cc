@@ -97,7 +97,7 @@ Result<void> lower_layer_norm(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kNormOperators = {
     OperatorEntry{"BatchNormalization", lower_batch_norm, "batch_norm_stats batch_norm",
                   "trains with the statistics of the batch; evaluated with the running ones"},
     OperatorEntry{"LayerNormalization", lower_layer_norm, "layer_norm", "scale and bias of the normalized shape"}};
@@ -105,7 +105,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> norm_operators() {
-  return kOperators;
+  return kNormOperators;
 }
 
 }  // namespace pantoum::import

@@ -135,13 +135,13 @@ Result<void> lower_pad(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Pad", lower_pad, "slice_grad slice concat gather",
+constexpr std::array kPadOperators = {OperatorEntry{"Pad", lower_pad, "slice_grad slice concat gather",
                                                  "constant, reflect, edge, wrap; constant pads, negative ones too"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> pad_operators() {
-  return kOperators;
+  return kPadOperators;
 }
 
 }  // namespace pantoum::import

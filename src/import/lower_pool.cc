@@ -88,7 +88,7 @@ Result<void> lower_global_max(Node& node) {
   return pool(node, Kind::k_max_pool, windows, 0);
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kPoolOperators = {
     OperatorEntry{"MaxPool", lower_max_pool, "max_pool", "one or two dimensions of space; no indices"},
     OperatorEntry{"AveragePool", lower_average_pool, "avg_pool", "one or two dimensions of space"},
     OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},
@@ -97,7 +97,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> pool_operators() {
-  return kOperators;
+  return kPoolOperators;
 }
 
 }  // namespace pantoum::import

@@ -79,13 +79,13 @@ Result<void> lower_gemm(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{"MatMul", lower_matmul, "matmul"},
+constexpr std::array kProductOperators = {OperatorEntry{"MatMul", lower_matmul, "matmul"},
                                    OperatorEntry{"Gemm", lower_gemm, "matmul scale add"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> product_operators() {
-  return kOperators;
+  return kProductOperators;
 }
 
 }  // namespace pantoum::import

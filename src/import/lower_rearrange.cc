@@ -104,7 +104,7 @@ Result<void> lower_space_to_depth(Node& node) {
                    {s[0], s[1] * b * b, s[2] / b, s[3] / b});
 }
 
-constexpr std::array kOperators = {OperatorEntry{"Tile", lower_tile, "expand", "constant repeats"},
+constexpr std::array kRearrangeOperators = {OperatorEntry{"Tile", lower_tile, "expand", "constant repeats"},
                                    OperatorEntry{"Trilu", lower_trilu, "where", "constant diagonal"},
                                    OperatorEntry{"DepthToSpace", lower_depth_to_space, "transpose"},
                                    OperatorEntry{"SpaceToDepth", lower_space_to_depth, "transpose"}};
@@ -112,7 +112,7 @@ constexpr std::array kOperators = {OperatorEntry{"Tile", lower_tile, "expand", "
 }  // namespace
 
 std::span<const OperatorEntry> rearrange_operators() {
-  return kOperators;
+  return kRearrangeOperators;
 }
 
 }  // namespace pantoum::import

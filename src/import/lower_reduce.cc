@@ -165,7 +165,7 @@ Result<void> lower_expand(Node& node) {
 }
 
 constexpr const char* kConstant = "constant axes";
-constexpr std::array kOperators = {
+constexpr std::array kReduceOperators = {
     OperatorEntry{"ReduceMean", lower_reduce<Kind::k_reduce_mean>, "reduce_mean", kConstant},
     OperatorEntry{"ReduceSum", lower_reduce<Kind::k_reduce_sum>, "reduce_sum", kConstant},
     OperatorEntry{"ReduceMax", lower_reduce<Kind::k_reduce_max>, "reduce_max",
@@ -183,7 +183,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> reduce_operators() {
-  return kOperators;
+  return kReduceOperators;
 }
 
 }  // namespace pantoum::import

@@ -99,7 +99,7 @@ Result<void> lower_resize(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {OperatorEntry{
+constexpr std::array kResizeOperators = {OperatorEntry{
     "Resize", lower_resize, "resize",
     "nearest and linear, in one or two dimensions of space; constant sizes or scales; coordinates half_pixel, "
     "asymmetric, align_corners, pytorch_half_pixel; no antialias"}};
@@ -107,7 +107,7 @@ constexpr std::array kOperators = {OperatorEntry{
 }  // namespace
 
 std::span<const OperatorEntry> resize_operators() {
-  return kOperators;
+  return kResizeOperators;
 }
 
 }  // namespace pantoum::import

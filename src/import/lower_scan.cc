@@ -48,14 +48,14 @@ Result<void> lower_cumsum(Node& node) {
 }
 
 constexpr const char* kPosition = "the first of equal elements; its result is an integer: no gradient passes";
-constexpr std::array kOperators = {OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
+constexpr std::array kScanOperators = {OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
                                    OperatorEntry{"ArgMin", lower_arg_min, "neg arg_max", kPosition},
                                    OperatorEntry{"CumSum", lower_cumsum, "cumsum", "constant axis"}};
 
 }  // namespace
 
 std::span<const OperatorEntry> scan_operators() {
-  return kOperators;
+  return kScanOperators;
 }
 
 }  // namespace pantoum::import

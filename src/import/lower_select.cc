@@ -68,7 +68,7 @@ Result<void> lower_extreme(Node& node) {
 
 constexpr const char* kNoGradient = "its result is bool: no gradient passes";
 constexpr const char* kTies = "float32; equal inputs share the gradient evenly";
-constexpr std::array kOperators = {
+constexpr std::array kSelectOperators = {
     OperatorEntry{"Where", lower_where, "where", "any type"},
     OperatorEntry{"Equal", lower_compare<PT_COMPARE_EQUAL>, "compare", kNoGradient},
     OperatorEntry{"Less", lower_compare<PT_COMPARE_LESS>, "compare", kNoGradient},
@@ -86,7 +86,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> select_operators() {
-  return kOperators;
+  return kSelectOperators;
 }
 
 }  // namespace pantoum::import

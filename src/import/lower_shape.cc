@@ -78,7 +78,7 @@ Result<void> lower_identity(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kShapeOperators = {
     OperatorEntry{"Reshape", lower_reshape, "", "the new shape must be known while importing"},
     OperatorEntry{"Flatten", lower_flatten}, OperatorEntry{"Squeeze", lower_squeeze},
     OperatorEntry{"Unsqueeze", lower_unsqueeze},
@@ -87,7 +87,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> shape_operators() {
-  return kOperators;
+  return kShapeOperators;
 }
 
 }  // namespace pantoum::import

@@ -95,7 +95,7 @@ Result<void> lower_sequence_at(Node& node) {
   return {};
 }
 
-constexpr std::array kOperators = {
+constexpr std::array kSplitOperators = {
     OperatorEntry{"Split", lower_split, "split", "constant parts"},
     OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts; read by SequenceAt alone"},
     OperatorEntry{"SequenceAt", lower_sequence_at, "", "of SplitToSequence, at a constant position"}};
@@ -103,7 +103,7 @@ constexpr std::array kOperators = {
 }  // namespace
 
 std::span<const OperatorEntry> split_operators() {
-  return kOperators;
+  return kSplitOperators;
 }
 
 }  // namespace pantoum::import

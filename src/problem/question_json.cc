@@ -8,12 +8,12 @@ namespace {
 using base::JsonNode;
 using Json = nlohmann::ordered_json;
 
-constexpr double kMostQuantity = 1e100;
+constexpr double kMostLimit = 1e100;
 constexpr const char* kObjective[] = {"energy", "time", "edp", "ram"};
 
 std::optional<double> read_limit(const JsonNode& node) {
   if (node.null()) return std::nullopt;
-  return node.number(0, kMostQuantity);
+  return node.number(0, kMostLimit);
 }
 
 template <class T>

@@ -43,6 +43,23 @@ def includes_of(text):
     return INCLUDE.findall(text)
 
 
+def closures(files):
+    """{source below src/: every header below src/ that it includes, directly or through others}."""
+    reached = {}
+
+    def headers_of(path):
+        if path not in reached:
+            reached[path] = set()  # a circle ends here
+            for target in includes_of(files[path]):
+                beside = "/".join(path.split("/")[:-1] + [target])
+                for header in (target, beside):
+                    if header in files:
+                        reached[path] |= {header} | headers_of(header)
+        return reached[path]
+
+    return {path: headers_of(path) for path in files if path.endswith((".cc", ".c"))}
+
+
 def is_test(path):
     return path.endswith("_test.cc")
 

@@ -1,7 +1,8 @@
 """The walls between rooms, and how much a header rebuilds.
 
-The order of the rooms is read from docs/design/architecture.md. What a header rebuilds is read from the dependency files that the
-compiler wrote in BUILD (build/release without it); all of src/ must have been built there, tests too.
+The order of the rooms is read from docs/design/architecture.md. What a header rebuilds follows from the includes of each file, and
+the dependency files that the compiler wrote in BUILD (build/release without it) show that nothing else is included; all of src/ must
+have been built there, tests too.
 """
 import os
 import re
@@ -27,14 +28,33 @@ def house():
         return rooms.order_of(page.read())
 
 
-def rebuilt_by(dependencies):
-    """{header below src/: {source files}} from the text of `ninja -t deps`."""
-    users, source = {}, None
+def compiled(dependencies):
+    """{object: {files below src/ that the compiler read for it}} from the text of `ninja -t deps`."""
+    read, target = {}, None
     for line in dependencies.splitlines():
         if line and not line.startswith(" "):
-            source = line.split(":")[0] if line.rstrip().endswith("(VALID)") else None
-        elif source and (match := re.search(r"/src/(\S+\.h)$", line)):
-            users.setdefault(match[1], set()).add(source)
+            target = line.split(":")[0] if line.rstrip().endswith("(VALID)") else None
+        elif target and (match := re.search(r"/src/(\S+\.(?:h|cc|c))$", line)):
+            read.setdefault(target, set()).add(match[1])
+    return read
+
+
+def unforeseen(read, closures):
+    """Headers that the compiler read for an object and that the includes of its sources do not name; an object may hold several."""
+    found = set()
+    for files in read.values():
+        sources = files & closures.keys()
+        if sources:
+            found |= {file for file in files - sources if file.endswith(".h")} - set().union(*(closures[source] for source in sources))
+    return found
+
+
+def rebuilt_by(closures):
+    """{header: {sources}}."""
+    users = {}
+    for source, headers in closures.items():
+        for header in headers:
+            users.setdefault(header, set()).add(source)
     return users
 
 
@@ -68,7 +88,16 @@ class Rules(unittest.TestCase):
 
     def test_dependency_files_are_read(self):
         text = "a.o: #deps 2, deps mtime 1 (VALID)\n    ../../src/plan/x.h\n    /usr/include/y.h\n\nb.o: #deps 1, deps mtime 1 (STALE)\n    ../../src/plan/x.h\n"
-        self.assertEqual(rebuilt_by(text), {"plan/x.h": {"a.o"}})
+        self.assertEqual(compiled(text), {"a.o": {"plan/x.h"}})
+
+    def test_headers_reach_through_headers(self):
+        files = {"plan/a.cc": '#include "plan/b.h"', "plan/b.h": '#include "c.h"', "plan/c.h": '#include "plan/b.h"', "plan/d.cc": ""}
+        self.assertEqual(rooms.closures(files), {"plan/a.cc": {"plan/b.h", "plan/c.h"}, "plan/d.cc": set()})
+        self.assertEqual(rebuilt_by(rooms.closures(files)), {"plan/b.h": {"plan/a.cc"}, "plan/c.h": {"plan/a.cc"}})
+
+    def test_what_no_include_names_is_found(self):
+        self.assertEqual(unforeseen({"u.o": {"a.cc", "b.cc", "x.h"}}, {"a.cc": {"x.h"}, "b.cc": set()}), set())
+        self.assertEqual(unforeseen({"a.o": {"a.cc", "x.h"}}, {"a.cc": set()}), {"x.h"})
 
 
 class House(unittest.TestCase):
@@ -89,10 +118,12 @@ class House(unittest.TestCase):
         if not os.path.exists(os.path.join(BUILD, "build.ninja")):
             self.skipTest(f"{BUILD} is no Ninja build; `make unit` makes one")
         told = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True, check=True).stdout
-        users = rebuilt_by(told)
-        sources = {source for some in users.values() for source in some}
+        read = compiled(told)
         for built in ("room_plan_bound.dir", "plan_bound_test.dir", "room_pipeline.dir"):
-            self.assertTrue(any(built in source for source in sources), f"{built} has not been built in {BUILD}")
+            self.assertTrue(any(built in target for target in read), f"{built} has not been built in {BUILD}")
+        closures = rooms.closures(rooms.files_below(os.path.join(ROOT, "src")))
+        self.assertEqual({header for header in unforeseen(read, closures) if header.startswith("plan/")}, set())
+        users = rebuilt_by(closures)
         reach = {header: len(some) for header, some in users.items() if header.startswith("plan/")}
         self.assertGreater(len(reach), 40)
         far = {header: count for header, count in reach.items() if count > WIDE.get(header, MOST_BY_A_HEADER)}

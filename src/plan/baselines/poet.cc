@@ -6,7 +6,7 @@
 namespace pantoum::plan::baseline {
 namespace {
 
-constexpr const char* kPublished =
+constexpr const char* kPoetAsPublished =
     "as published, its memory row does not count workspaces, and counts sources throughout; its deadline row does not "
     "count transfers";
 
@@ -20,7 +20,7 @@ Result<Plan> poet(const CostGraph& graph, const PlanOptions& options) {
                  [&](const TensorModel& tensor) { return tensor.in_j / unit; },
                  [&](const TensorModel& tensor) { return tensor.out_j / unit; });
   if (options.question.deadline) milp.limit_compute_seconds(*options.question.deadline);
-  return plan_of(task, milp, solve_or_round(task, milp), kPublished);
+  return plan_of(task, milp, solve_or_round(task, milp), kPoetAsPublished);
 }
 
 }  // namespace pantoum::plan::baseline

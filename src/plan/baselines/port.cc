@@ -8,7 +8,7 @@
 namespace pantoum::plan::baseline {
 namespace {
 
-constexpr const char* kPublished =
+constexpr const char* kPortAsPublished =
     "as published, its memory row does not count workspaces, and a stage can move only what its computes cover";
 
 }  // namespace
@@ -23,12 +23,12 @@ Result<Plan> port(const CostGraph& graph, const PlanOptions& options) {
   milp.set_costs([&](const ChoiceModel& kernel) { return kernel.seconds / unit; }, nothing, nothing);
   const Solution alpha = solve_or_round(task, milp);
   if (alpha.verdict != Solution::Verdict::kOptimal || !milp.paging() || task.out_of_time())
-    return plan_of(task, milp, alpha, kPublished);
+    return plan_of(task, milp, alpha, kPortAsPublished);
   milp.limit_cost(milp.program.value(alpha.values) + 1e-7);
   const auto one = [](const TensorModel&) { return 1.0; };
   milp.set_costs([](const ChoiceModel&) { return 0.0; }, one, one);
   const Solution beta = solve(milp.program, task.left(), &alpha.values);
-  return plan_of(task, milp, beta.values.empty() ? alpha : beta, kPublished);
+  return plan_of(task, milp, beta.values.empty() ? alpha : beta, kPortAsPublished);
 }
 
 }  // namespace pantoum::plan::baseline

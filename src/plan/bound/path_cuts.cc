@@ -7,7 +7,7 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kStep = 0.02;  // a wider window must violate by so much more
+constexpr double kViolationStep = 0.02;  // a wider window must violate by so much more
 
 class PathSeparator {
  public:
@@ -16,7 +16,7 @@ class PathSeparator {
         model_(relaxation.model()),
         point_(point),
         tolerance_(tolerance),
-        step_(relaxation.model().uses(Switch::kPathStep) ? kStep : 0) {
+        step_(relaxation.model().uses(Switch::kPathStep) ? kViolationStep : 0) {
     value_.assign(model_.tensors.size(), 1);
     via_.assign(model_.tensors.size(), TensorIndex());
     for (const TensorIndex tensor : model_.tensors.indices()) by_stage_.push_back(tensor);

@@ -22,9 +22,9 @@ bool overlap(const Block& block, Bytes at, Bytes size) {
   return block.size > 0 && size > 0 && block.at < at + size && at < block.at + block.size;
 }
 
-class Runner {
+class PlanRunner {
  public:
-  Runner(const CostGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  PlanRunner(const CostGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) index_.emplace(graph.tensors[tensor].id, tensor);
     for (const problem::Op& op : graph.ops) ops_.emplace(op.id, &op);
     const size_t count = graph.tensors.size();
@@ -206,7 +206,7 @@ class Runner {
 }  // namespace
 
 std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan) {
-  return Runner(graph, plan).run();
+  return PlanRunner(graph, plan).run();
 }
 
 }  // namespace pantoum::plan

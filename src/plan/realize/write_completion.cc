@@ -9,9 +9,9 @@
 namespace pantoum::plan {
 namespace {
 
-class Runner {
+class EventRunner {
  public:
-  Runner(const Model& model, const std::vector<Event>& events, Bytes budget)
+  EventRunner(const Model& model, const std::vector<Event>& events, Bytes budget)
       : model_(model),
         events_(events),
         budget_(budget),
@@ -126,7 +126,7 @@ class Runner {
 }  // namespace
 
 std::vector<size_t> write_completions(const Model& model, const std::vector<Event>& events, Bytes budget) {
-  return Runner(model, events, budget).run();
+  return EventRunner(model, events, budget).run();
 }
 
 }  // namespace pantoum::plan
