@@ -22,8 +22,6 @@ class Index {
   // Negative: none.
   [[nodiscard]] constexpr int32_t value() const { return value_; }
   [[nodiscard]] constexpr bool exists() const { return value_ >= 0; }
-  // until every room uses typed indices
-  constexpr operator int32_t() const { return value_; }  // NOLINT(google-explicit-constructor)
 
   friend constexpr bool operator==(Index, Index) = default;
   friend constexpr auto operator<=>(Index, Index) = default;
@@ -122,15 +120,6 @@ class Indexed {
 
   [[nodiscard]] decltype(auto) operator[](I index) { return items_[position_of(index)]; }
   [[nodiscard]] decltype(auto) operator[](I index) const { return items_[position_of(index)]; }
-  // until every room uses typed indices
-  template <std::integral Number>
-  requires(!std::same_as<Number, I>) [[nodiscard]] decltype(auto) operator[](Number number) {
-    return items_[static_cast<size_t>(number)];
-  }
-  template <std::integral Number>
-  requires(!std::same_as<Number, I>) [[nodiscard]] decltype(auto) operator[](Number number) const {
-    return items_[static_cast<size_t>(number)];
-  }
 
   [[nodiscard]] size_t size() const { return items_.size(); }
   [[nodiscard]] bool empty() const { return items_.empty(); }

@@ -7,12 +7,14 @@
 #include <unordered_map>
 
 #include "base/index.h"
+#include "base/round_up.h"
 #include "check/certificate_faults.h"
 #include "check/directed.h"
 
 namespace pantoum::check {
 namespace {
 
+using base::round_up;
 using problem::Certificate;
 using problem::Choice;
 using problem::CostGraph;
@@ -23,10 +25,6 @@ using problem::Tensor;
 
 constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 constexpr __int128 kMostBytes = __int128{1} << 62;
-
-int64_t round_up(int64_t bytes, int64_t align) {
-  return bytes % align == 0 ? bytes : bytes + (align - bytes % align);
-}
 
 void make_set(std::vector<int32_t>& list) {
   std::sort(list.begin(), list.end());

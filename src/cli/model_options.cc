@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::cli {
 namespace {

@@ -4,6 +4,7 @@
 
 #include "cli/data_options.h"
 #include "cli/run_options.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::cli {
 namespace {

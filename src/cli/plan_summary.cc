@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 

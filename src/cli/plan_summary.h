@@ -7,7 +7,10 @@
 
 #include "check/replay.h"
 #include "pipeline/pipeline.h"
-#include "plan/planner.h"
+
+namespace pantoum::plan {
+struct Infeasible;
+}
 
 namespace pantoum::cli {
 

@@ -1,4 +1,5 @@
 #include "cli/plan_summary.h"
+#include "plan/planner.h"
 
 #include <gtest/gtest.h>
 

@@ -8,6 +8,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/plan_summary.h"
+#include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
 

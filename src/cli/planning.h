@@ -8,6 +8,10 @@
 #include "cli/progress.h"
 #include "pipeline/pipeline.h"
 
+namespace pantoum::plan {
+struct Infeasible;
+}
+
 namespace pantoum::cli {
 
 // Connects progress and Ctrl-C to the planner's options; `line` outlives the request, and so does `label`, which stands

@@ -12,6 +12,7 @@
 #include "cli/planning.h"
 #include "pipeline/planners.h"
 #include "pipeline/prepare_training.h"
+#include "plan/planner.h"
 #include "problem/cost_graph_json.h"
 #include "problem/plan_json.h"
 

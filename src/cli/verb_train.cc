@@ -16,6 +16,7 @@
 #include "cli/planning.h"
 #include "cli/run_options.h"
 #include "cli/run_reporter.h"
+#include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "report/report.h"
 

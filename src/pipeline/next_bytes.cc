@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "plan/planner.h"
+
 namespace pantoum::pipeline {
 
 Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOptions options) {

@@ -10,6 +10,10 @@
 #include "pipeline/program.h"
 #include "pipeline/request.h"
 
+namespace pantoum::plan {
+struct Infeasible;
+}
+
 namespace pantoum::pipeline {
 
 // What one pass has made, in words: for --dump-after.

@@ -10,6 +10,7 @@
 #include "pipeline/planners.h"
 #include "pipeline/request_json.h"
 #include "pipeline/step_deadline.h"
+#include "plan/planner.h"
 #include "problem/plan_json.h"
 
 namespace pantoum::pipeline {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/baselines/baseline.h"
+#include "plan/planner.h"
 
 namespace pantoum::pipeline {
 namespace {

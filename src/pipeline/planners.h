@@ -5,7 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "plan/planner.h"
+#include "plan/simulate/plan_options.h"
+#include "problem/cost_graph.h"
+
+namespace pantoum::plan {
+struct Infeasible;
+}
 
 namespace pantoum::pipeline {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "plan/planner.h"
 #include "problem/plan_json.h"
 
 namespace pantoum::pipeline {

@@ -10,6 +10,10 @@
 #include "pipeline/pipeline.h"
 #include "pipeline/training_data.h"
 
+namespace pantoum::plan {
+struct Infeasible;
+}
+
 namespace pantoum::pipeline {
 
 // What a use case has to say while it runs; each may be empty.

@@ -10,7 +10,7 @@
 #include "autodiff/autodiff.h"
 #include "cost/build_cost_graph.h"
 #include "host/kernel_set.h"
-#include "plan/planner.h"
+#include "plan/simulate/plan_options.h"
 
 namespace pantoum::pipeline {
 

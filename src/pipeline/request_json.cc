@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_reader.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::pipeline {
 namespace {

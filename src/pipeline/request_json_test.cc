@@ -1,4 +1,5 @@
 #include "pipeline/request_json.h"
+#include "plan/simulate/switches.h"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "check/certificate.h"
 #include "pipeline/sweep_folder.h"
+#include "plan/planner.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 

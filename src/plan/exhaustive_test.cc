@@ -8,6 +8,7 @@
 #include "check/certificate.h"
 #include "check/replay.h"
 #include "plan/planner.h"
+#include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
 #include "testing/exhaustive_plans.h"
 #include "testing/exhaustive_questions.h"

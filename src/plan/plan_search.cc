@@ -10,6 +10,7 @@
 #include "plan/realize/realize.h"
 #include "plan/search/parallel_annealing.h"
 #include "plan/simulate/simulate.h"
+#include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
 
 namespace pantoum::plan {
@@ -139,11 +140,11 @@ SearchResult PlanSearch::with_lean_choices(const Attempt& attempt, SearchResult 
   if (found.outcome.fits() || !model.uses(Switch::kLeanChoices)) return found;
   Simulator simulator(model, attempt.limit);
   simulator.reset(found.policy);
-  for (size_t op = 0; op < model.ops.size(); ++op) {
+  for (const OpIndex op : model.ops.indices()) {
     if (simulator.peak(model.ops[op].stage) <= attempt.limit.question.budget_bytes()) continue;
     for (int32_t choice = 0; choice < static_cast<int32_t>(model.ops[op].choices.size()); ++choice) {
       if (choice == simulator.policy().choices[op]) continue;
-      const Outcome before = simulator.outcome(), after = simulator.propose_choice(OpIndex(op), choice);
+      const Outcome before = simulator.outcome(), after = simulator.propose_choice(op, choice);
       if (after.sound && after.excess < before.excess)
         simulator.accept();
       else

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
 
 namespace pantoum::report {

@@ -14,6 +14,7 @@
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 #include "plan/bound/tolerances.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

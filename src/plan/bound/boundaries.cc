@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plan/bound/bounds.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "plan/bound/tolerances.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

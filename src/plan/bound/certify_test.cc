@@ -14,6 +14,7 @@
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 #include "plan/planner.h"
+#include "plan/simulate/switches.h"
 #include "testing/chain_graphs.h"
 #include "testing/random_case.h"
 #include "testing/random_graph.h"

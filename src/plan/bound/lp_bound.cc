@@ -8,6 +8,7 @@
 #include "plan/bound/relaxation.h"
 #include "plan/bound/separator.h"
 #include "plan/bound/tail.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

@@ -6,6 +6,7 @@
 #include "plan/bound/bounds.h"
 #include "plan/bound/knapsack_cuts.h"
 #include "plan/bound/relaxation.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

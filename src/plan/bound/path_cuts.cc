@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/bound/relaxation.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

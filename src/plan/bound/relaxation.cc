@@ -4,6 +4,7 @@
 #include <set>
 
 #include "plan/bound/bounds.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 

@@ -9,6 +9,7 @@
 #include "plan/bound/memory_cuts.h"
 #include "plan/bound/path_cuts.h"
 #include "plan/bound/relaxation.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

@@ -10,6 +10,7 @@
 #include "plan/bound/lp_bound.h"
 #include "plan/bound/relaxation.h"
 #include "plan/planner.h"
+#include "plan/simulate/switches.h"
 #include "testing/chain_graphs.h"
 
 namespace pantoum::plan {

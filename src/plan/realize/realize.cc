@@ -9,6 +9,7 @@
 #include "plan/realize/predict.h"
 #include "plan/realize/storage_slots.h"
 #include "plan/realize/write_completion.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

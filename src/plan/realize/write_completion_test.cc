@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "plan/realize/realize.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

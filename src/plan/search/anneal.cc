@@ -3,6 +3,7 @@
 #include "plan/search/isomorphic_parts.h"
 #include "plan/search/neighbours.h"
 #include "plan/search/search.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

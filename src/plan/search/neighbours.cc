@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "plan/simulate/switches.h"
+
 namespace pantoum::plan {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "plan/simulate/simulate.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
+#include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
 

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <unordered_map>
 
+#include "base/round_up.h"
 #include "plan/simulate/order.h"
 #include "plan/simulate/plan_options.h"
 #include "plan/simulate/prices.h"
@@ -13,12 +14,8 @@
 namespace pantoum::plan {
 namespace {
 
+using base::round_up;
 using problem::Home;
-
-Bytes round_up(Bytes bytes, Bytes unit) {
-  const Bytes rest = bytes % unit;
-  return rest == 0 ? bytes : bytes + (unit - rest);
-}
 
 // What every slot of the storage is a multiple of.
 Bytes storage_unit(const problem::Device& device) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/simulate/indices.h"
-#include "plan/simulate/switches.h"
+#include "plan/simulate/without.h"
 #include "problem/cost_graph.h"
 #include "problem/objective.h"
 

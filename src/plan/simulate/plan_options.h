@@ -6,7 +6,7 @@
 #include <map>
 #include <stop_token>
 
-#include "plan/simulate/switches.h"
+#include "plan/simulate/without.h"
 #include "problem/plan.h"
 #include "problem/question.h"
 

@@ -41,12 +41,5 @@ struct Policy {
   const Interval& span = model.intervals[interval];
   return model.tensors[span.tensor].can_drop || span.to == model.never() || span.free;
 }
-// until every room uses typed indices
-[[nodiscard]] inline bool may_page(const Model& model, int32_t interval) {
-  return may_page(model, IntervalIndex(interval));
-}
-[[nodiscard]] inline bool may_drop(const Model& model, int32_t interval) {
-  return may_drop(model, IntervalIndex(interval));
-}
 
 }  // namespace pantoum::plan

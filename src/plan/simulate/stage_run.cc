@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/simulate/switches.h"
+
 namespace pantoum::plan {
 namespace {
 

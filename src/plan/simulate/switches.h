@@ -4,10 +4,12 @@
 #pragma once
 
 #include <array>
-#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+#include "plan/simulate/without.h"
 
 namespace pantoum::plan {
 
@@ -73,16 +75,6 @@ struct SwitchInfo {
 // By its name, or by one that it had in an earlier release; nothing: there is no such rule.
 [[nodiscard]] std::optional<Switch> switch_named(std::string_view name);
 
-// The rules that are switched off.
-class Without {
- public:
-  // Switches the rule off.
-  void add(Switch rule) { off_.set(static_cast<size_t>(rule)); }
-  // Is the rule switched off?
-  [[nodiscard]] bool has(Switch rule) const { return off_.test(static_cast<size_t>(rule)); }
-
- private:
-  std::bitset<static_cast<size_t>(Switch::kCount)> off_;
-};
+static_assert(static_cast<size_t>(Switch::kCount) <= Without::kMost);
 
 }  // namespace pantoum::plan
