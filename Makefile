@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -46,6 +46,11 @@ e2e: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
+# Every unit test with all of its random cases, where `make unit` asks a part.
+test-long: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
+	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
+
 # The unit and property tests under ASan + UBSan, and those of them that start threads under TSan.
 sanitize: asan tsan
 
@@ -59,7 +64,7 @@ asan tsan: setup
 # The checks of .clang-tidy over all of src/.
 tidy: setup
 	@$(CMAKE) --preset tidy > /dev/null
-	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers onnx_proto
+	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@tests/house/tidy.sh build/tidy $(JOBS)
 
 # Every fuzzer for a minute, side by side.

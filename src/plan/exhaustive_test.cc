@@ -309,8 +309,8 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
       EXPECT_GE(*proved * (1 + kRounding), static_cast<double>(why.min_ram_bound_bytes - 1));
     }
   }
-  if (kFew) return;
-  EXPECT_GT(raised, static_cast<int>(10 / kScale));
+  if (!all_cases()) return;  // few questions raise it
+  EXPECT_GT(raised, 10);
 }
 
 TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
@@ -354,7 +354,7 @@ TEST_P(WithoutARule, AgreesWithExhaustiveSearch) {
     }
   }
   report(tally);
-  if (kFew) return;
+  if (!all_cases()) return;  // a rule has a handful of questions of its own
   EXPECT_GT(tally.planned, tally.asked / 3);
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "check/replay.h"
+#include "testing/all_cases.h"
 #include "testing/random_graph.h"
 
 namespace pantoum::plan {
@@ -63,16 +64,17 @@ void expect_valid(const CostGraph& graph, const Plan& plan, const PlanOptions& o
 }
 
 #ifdef PANTOUM_SANITIZER
-constexpr int kSeeds = 12, kMostBlocks = 6;
+constexpr int kSeeds = 6, kMostBlocks = 6;
 constexpr double kGrace = 5;
 #else
-constexpr int kSeeds = 150, kMostBlocks = 20;
+const int kSeeds = all_cases() ? 150 : 50;
+constexpr int kMostBlocks = 20;
 constexpr double kGrace = 0.6;  // 0.2 where the machine has nothing else to do
 #endif
 
 TEST(MakePlan, GivesPlansThatTheCheckerAcceptsForRandomGraphs) {
   int planned = 0, refused = 0;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(kSeeds); ++seed) {
     const CostGraph graph = check::random_cost_graph(seed);
     const auto whole = unplanned(graph);
     if (!whole) continue;
@@ -152,7 +154,7 @@ TEST(MakePlan, IsNoWorseThanItsOwnAblations) {
 // What offsets cost in time, where bytes are taken that are being written out, is part of what a plan is chosen by.
 TEST(MakePlan, IsNoSlowerForItsTimeThanForItsEnergy) {
   int compared = 0;
-  for (uint64_t seed = 1; seed <= 2 * kSeeds; ++seed) {
+  for (uint64_t seed = 1; seed <= 2 * static_cast<uint64_t>(kSeeds); ++seed) {
     const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 10, .most_ops = 30});
     const auto whole = unplanned(graph);
     if (!whole || graph.device.pager.mode != problem::PagerMode::kAsync) continue;

@@ -6,6 +6,7 @@
 
 #include "plan/simulate/plan_options.h"
 #include "problem/cost_graph.h"
+#include "testing/all_cases.h"
 
 namespace pantoum::plan {
 
@@ -13,11 +14,11 @@ using problem::CostGraph;
 using problem::Objective;
 
 #ifdef PANTOUM_SANITIZER
-inline constexpr uint64_t kScale = 50;
+inline constexpr bool kFew = true;  // questions: what holds of each is tested, shares of them are not
 #else
-inline constexpr uint64_t kScale = 1;
+inline constexpr bool kFew = false;
 #endif
-inline constexpr bool kFew = kScale > 1;  // questions: what holds of each is tested, shares of them are not
+inline const uint64_t kScale = kFew ? 150 : all_cases() ? 1 : 3;  // one question of so many is asked
 
 inline constexpr double kRounding = 1e-9;
 

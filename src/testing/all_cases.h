@@ -1,0 +1,13 @@
+// How many random cases a property test asks.
+#pragma once
+
+#include <cstdlib>
+
+namespace pantoum {
+
+// `make test-long`: all of them; `make test` asks a part.
+inline bool all_cases() {
+  return std::getenv("PANTOUM_ALL_CASES") != nullptr;
+}
+
+}  // namespace pantoum
