@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks two builds of the program the same questions at a fixed effort and compares their plans. Standard library only.
 
-usage: plans.py OLD NEW [--reference FOLDER]
+usage: plans.py OLD NEW [--reference FOLDER] [--effort-times N] [--times]
 FOLDER holds the reference questions as `make bench-planner` takes them; without it the models alone are asked.
 """
 import argparse
@@ -9,6 +9,7 @@ import concurrent.futures
 import csv
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -51,14 +52,23 @@ def model_questions(scratch):
         yield [path, "--kernels", "portable", "--threads", "1", *words.split()] + ([] if "--effort" in words else ["--effort", "2"])
 
 
+def more_effort(words, times):
+    at = words.index("--effort") + 1
+    return [*words[:at], str(int(words[at]) * times), *words[at + 1:]]
+
+
 def ask(binary, words, out):
-    done = subprocess.run([binary, "plan", *words, "-o", out], capture_output=True, text=True)
+    """The answer, and the CPU seconds that it took."""
+    with subprocess.Popen([binary, "plan", *words, "-o", out], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as asked:
+        _, status, used = os.wait4(asked.pid, 0)
+        asked.returncode = os.waitstatus_to_exitcode(status)
+    seconds = used.ru_utime + used.ru_stime
     if not os.path.exists(out):
-        return {"exit": done.returncode}
+        return {"exit": asked.returncode}, seconds
     with open(out, encoding="utf-8") as file:
         plan = json.load(file)
     os.remove(out)
-    return {"exit": done.returncode, "gap": plan["solver"].get("gap"), **{key: plan.get(key) for key in COMPARED}}
+    return {"exit": asked.returncode, "gap": plan["solver"].get("gap"), **{key: plan.get(key) for key in COMPARED}}, seconds
 
 
 def main():
@@ -66,23 +76,33 @@ def main():
     parser.add_argument("old")
     parser.add_argument("new")
     parser.add_argument("--reference")
+    parser.add_argument("--effort-times", type=int, default=1, help="so many times the effort, where speed is what is compared")
+    parser.add_argument("--times", action="store_true", help="a line of CPU times for every question")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         questions = list(reference_questions(options.reference, scratch)) if options.reference else []
         questions += model_questions(scratch)
+        questions = [more_effort(words, options.effort_times) for words in questions]
 
         def compare(number):
             both = [ask(binary, questions[number], os.path.join(scratch, f"{number}.{side}.plan.json"))
                     for side, binary in enumerate((options.old, options.new))]
-            return both[0], [key for key in both[0] if both[0][key] != both[1].get(key)] + [key for key in both[1] if key not in both[0]]
+            (old, before), (new, after) = both
+            return old, [key for key in old if old[key] != new.get(key)] + [key for key in new if key not in old], before, after
 
         answers = list(pool.map(compare, range(len(questions))))
-        for words, (_, differ) in zip(questions, answers):
+        for words, (_, differ, before, after) in zip(questions, answers):
+            told = " ".join(words).replace(scratch + "/", "")
+            if options.times:
+                print(f"{before:8.2f} s {after:8.2f} s  {after / before:5.2f}  {told}")
             if differ:
-                print("differ:", " ".join(words).replace(scratch + "/", ""), "in", ", ".join(differ))
-        plans = sum("instructions" in old for old, _ in answers)
-        differing = sum(bool(differ) for _, differ in answers)
+                print("differ:", told, "in", ", ".join(differ))
+        plans = sum("instructions" in old for old, *_ in answers)
+        differing = sum(bool(differ) for _, differ, *_ in answers)
         print(f"{len(questions)} questions, {plans} plans, {len(questions) - differing} equal, {differing} differ")
+        before, after = (sum(answer[side] for answer in answers) for side in (2, 3))
+        print(f"CPU time: {before:.1f} s before, {after:.1f} s after, ratio {after / before:.3f}, "
+              f"median ratio {statistics.median(answer[3] / answer[2] for answer in answers):.3f}")
         sys.exit(differing > 0)
 
 

@@ -28,7 +28,8 @@ struct Activity {
 };
 
 bool any_of_inputs(const Op& op, const std::vector<char>& property) {
-  return std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[position_of(input)] != 0; });
+  return std::any_of(op.inputs.begin(), op.inputs.end(),
+                     [&](ValueId input) { return property[position_of(input)] != 0; });
 }
 
 void mark_upwards(const Graph& graph, Activity& activity) {
@@ -51,8 +52,8 @@ void mark_downwards(const Graph& graph, const std::vector<WeightedLoss>& losses,
   for (const WeightedLoss& root : losses) needed[position_of(root.loss)] = activity.active[position_of(root.loss)];
   for (size_t id = graph.ops.size(); id-- > 0;) {
     const Op& op = graph.ops[id];
-    activity.ops[id] =
-        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return needed[position_of(output)] != 0; });
+    activity.ops[id] = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                   [&](ValueId output) { return needed[position_of(output)] != 0; });
     if (!activity.ops[id]) continue;
     for (const ValueId input : op.inputs) needed[position_of(input)] |= activity.active[position_of(input)];
   }
@@ -74,9 +75,9 @@ Result<void> check_gradients_exist(const Graph& graph, const Activity& activity)
     missing.push_back(fmt::format("'{}' ({})", op.name, ir::name_of(op.kind)));
   }
   if (missing.empty()) return {};
-  return fail("E0402",
-              fmt::format("{} op(s) between the loss and a trained parameter have no gradient", missing.size()),
-              graph.name, "freeze the parameters below them with --freeze", std::move(missing));
+  const std::string what =
+      fmt::format("{} op(s) between the loss and a trained parameter have no gradient", missing.size());
+  return fail("E0402", what, graph.name, "freeze the parameters below them with --freeze", std::move(missing));
 }
 
 class Sweep {
@@ -135,8 +136,8 @@ class Sweep {
 
   void make_ready(OpId id) {
     const Op& op = builder_.graph().op(id);
-    const bool waits =
-        std::any_of(op.outputs.begin(), op.outputs.end(), [&](ValueId output) { return readers_[position_of(output)] > 0; });
+    const bool waits = std::any_of(op.outputs.begin(), op.outputs.end(),
+                                   [&](ValueId output) { return readers_[position_of(output)] > 0; });
     if (!waits) ready_.emplace(any_of_inputs(op, activity_.from_input) ? 0 : 1, id);
   }
 

@@ -2,7 +2,6 @@
 
 namespace pantoum::check {
 
-using problem::Certificate;
 using problem::Rule;
 
 CertificateRows::CertificateRows(const problem::CostGraph& graph, const Certificate& certificate,

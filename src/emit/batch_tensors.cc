@@ -43,6 +43,7 @@ uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32
 
 std::vector<std::string> names_of(const std::vector<BatchName>& rows) {
   std::vector<std::string> names;
+  names.reserve(rows.size());
   for (const BatchName& row : rows) names.push_back(row.name);
   return names;
 }

@@ -50,7 +50,8 @@ Result<Entries> find_entries(const ir::Graph& graph, const weights::SafetensorFi
     }
   }
   if (problems.empty()) return entries;
-  return fail("E0242", fmt::format("{} tensors of the model do not fit the file", problems.size()), weights.path,
+  const std::string what = fmt::format("{} tensors of the model do not fit the file", problems.size());
+  return fail("E0242", what, weights.path,
               "give the weights that `pantoum train` wrote for this model", std::move(problems));
 }
 

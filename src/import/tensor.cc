@@ -116,6 +116,7 @@ ir::Data narrow(DType dtype, const std::vector<Value>& values) {
       break;
   }
   std::vector<uint8_t> bools;
+  bools.reserve(values.size());
   for (const Value value : values) bools.push_back(value != Value{0});
   return pack<uint8_t>(bools);
 }

@@ -94,6 +94,7 @@ std::vector<ValueId> Builder::refused(Error error, const std::string& name, Kind
   }
   given.resize(std::max(given.size(), static_cast<size_t>(std::max(op_def(kind).signature.min_outputs, 1))));
   std::vector<ValueId> outputs;
+  outputs.reserve(given.size());
   for (TensorType& type : given) outputs.push_back(value(name, std::move(type), Role::kActivation, nullptr));
   return outputs;
 }

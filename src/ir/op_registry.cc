@@ -24,7 +24,8 @@ std::vector<OpDef> collect() {
        {product_ops,  conv_ops,      binary_ops,  select_ops, unary_ops,          unary_grad_ops, rows_ops,   norm_ops,
         pool_ops,     resize_ops,    reduce_ops,  scan_ops,   move_ops,           index_ops,      random_ops, loss_ops,
         gradient_ops, recurrent_ops, compact_ops, update_ops, product_update_ops, nchwc_ops,      alias_ops}) {
-    for (OpDef& def : family()) all.push_back(std::move(def));
+    const std::vector<OpDef> some = family();
+    all.insert(all.end(), some.begin(), some.end());
   }
   for (OpDef& def : all) def.name = name_of(def.kind);
   return all;

@@ -29,6 +29,7 @@ Result<std::vector<TensorType>> plain_types(Kind kind, const OpTypes& types) {
                  static_cast<unsigned>(types.outputs.size()), types.attrs.ints.data(), arranged.data()) == 0)
     return refuse("its operands do not lie as its layouts say");
   std::vector<TensorType> plain;
+  plain.reserve(arranged.size());
   for (const pt_arranged& operand : arranged) plain.push_back(type_of(operand.plain));
   return plain;
 }

@@ -11,6 +11,7 @@ namespace {
 
 std::vector<std::string> names_of(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
   std::vector<std::string> names;
+  names.reserve(values.size());
   for (const ir::ValueId value : values) names.push_back(graph.value(value).name);
   return names;
 }

@@ -12,7 +12,6 @@
 
 namespace pantoum::plan {
 
-using problem::Do;
 using problem::Instruction;
 using problem::Status;
 namespace {

@@ -12,7 +12,7 @@ constexpr double kLessThanRounding = 1 - 1e-9;  // sums that were kept up to dat
 Clock::Clock(const Model& model, Bytes budget, Bytes first_live, bool timed)
     : model_(model), budget_(budget), first_live_(first_live) {
   if (!timed) return;
-  checkpoints_.resize(static_cast<size_t>((model.end() + 1) / kCheckpointEvery + 1));
+  checkpoints_.resize(static_cast<size_t>((model.end() + 1) / kCheckpointEvery) + 1);
   ready_.resize(model.tensors.size());
   stored_.resize(model.tensors.size());
 }

@@ -5,7 +5,7 @@ void LiveBytes::reset(Stage stages, Bytes budget) {
   budget_ = budget;
   stages_ = stages;
   peaks_.assign(static_cast<size_t>(stages), 0);
-  highest_.assign(static_cast<size_t>(stages / kBlock + 1), 0);
+  highest_.assign(static_cast<size_t>(stages / kBlock) + 1, 0);
   lowest_.assign(highest_.size(), 0);
 }
 
