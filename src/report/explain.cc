@@ -49,6 +49,7 @@ std::vector<ComputedAgain> computed_again(const problem::Plan& plan, Energy& ene
     energy.again_j += choice.energy_j;
   }
   std::vector<ComputedAgain> found;
+  found.reserve(again.size());
   for (const auto& [op, entry] : again) found.push_back(entry);
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.energy_j > b.energy_j; });
   return found;
@@ -68,6 +69,7 @@ std::vector<Paged> paged(const Timeline& timeline, Energy& energy) {
     energy.paging_j += one.energy_j;
   }
   std::vector<Paged> found;
+  found.reserve(by_tensor.size());
   for (const auto& [tensor, entry] : by_tensor) found.push_back(entry);
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.energy_j != b.energy_j ? a.energy_j > b.energy_j : a.stall_s > b.stall_s;
