@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -91,14 +91,14 @@ bench-planner: build
 bench-papers: build
 	@python3 bench/papers/run.py --pantoum $(PANTOUM)
 
-# Python with PyTorch and onnx: the one on the PATH where it has them, a virtual environment of the project's otherwise.
+# Python with PyTorch, onnx and onnxscript: the one on the PATH where it has them, a virtual environment of the project's otherwise.
 PEERS := build/peers
-PEER_PYTHON = $(shell python3 -c 'import torch, onnx, numpy' 2> /dev/null && echo python3 || echo $(PEERS)/bin/python)
+PEER_PYTHON = $(shell python3 -c 'import torch, onnx, onnxscript, numpy' 2> /dev/null && echo python3 || echo $(PEERS)/bin/python)
 peers:
-	@if ! $(PEER_PYTHON) -c 'import torch, onnx, numpy' 2> /dev/null; then \
-	  echo "set-up: PyTorch and onnx into $(PEERS)"; \
+	@if ! $(PEER_PYTHON) -c 'import torch, onnx, onnxscript, numpy' 2> /dev/null; then \
+	  echo "set-up: PyTorch, onnx and onnxscript into $(PEERS)"; \
 	  { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3-venv && python3 -m venv $(PEERS) && \
-	    $(PEERS)/bin/pip install --quiet torch==2.13.0 onnx numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
+	    $(PEERS)/bin/pip install --quiet torch==2.13.0 onnx onnxscript numpy; } > build/peers.log 2>&1 || { tail -5 build/peers.log; echo "no peers: their rows are skipped"; }; \
 	fi
 
 # Step times against PyTorch, memory against NNTrainer's, budgets: out/bench/runtime.json. BENCH: options, as --quick or --only "one run".
@@ -109,6 +109,11 @@ bench-runtime: build peers
 # What the emitted firmware trains and takes in QEMU, in six cases: out/bench/firmware.json. BENCH as above.
 firmware-bench: build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) -W ignore bench/firmware/run.py --pantoum $(PANTOUM) $(BENCH)
+
+# Random PyTorch modules, exported and trained for two steps here and there (tests/programs).
+SEEDS := 1:2001
+programs: build peers
+	@OMP_NUM_THREADS=1 $$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) tests/programs/run.py --pantoum $(PANTOUM) --seeds $(SEEDS) --jobs $(JOBS)
 
 # Boards, emitted projects and the bench's cases, shortened; part of e2e.
 firmware-test: build
