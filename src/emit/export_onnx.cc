@@ -51,8 +51,8 @@ Result<Entries> find_entries(const ir::Graph& graph, const weights::SafetensorFi
   }
   if (problems.empty()) return entries;
   const std::string what = fmt::format("{} tensors of the model do not fit the file", problems.size());
-  return fail("E0242", what, weights.path,
-              "give the weights that `pantoum train` wrote for this model", std::move(problems));
+  return fail("E0242", what, weights.path, "give the weights that `pantoum train` wrote for this model",
+              std::move(problems));
 }
 
 // Where the contents of initializers go: into the message, or to a file beside it.
@@ -115,6 +115,21 @@ class Contents {
   }
 };
 
+Result<void> put_all(onnx::TensorProto& tensor, const std::vector<std::byte>& bytes, Contents& contents) {
+  return contents.put(tensor, bytes.size(), [&](uint64_t at, std::span<std::byte> piece) -> Result<void> {
+    std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(at), piece.size(), piece.begin());
+    return {};
+  });
+}
+
+// float32 weights of a model that has them in float16, bfloat16 or float64.
+Result<void> put_converted(onnx::TensorProto& tensor, const weights::SafetensorFile& weights,
+                           const weights::SafetensorEntry& entry, Contents& contents) {
+  std::vector<std::byte> floats(static_cast<size_t>(entry.bytes));
+  PANTOUM_TRY(weights::read_tensor(weights, entry, 0, std::span(floats)));
+  return put_all(tensor, import::converted_back(tensor.data_type(), floats), contents);
+}
+
 // Trained contents from the weights; others that lie outside of the message are taken in from there.
 Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const weights::SafetensorFile& weights,
                       import::ExternalData external, Contents& contents) {
@@ -122,19 +137,21 @@ Result<Exported> fill(onnx::GraphProto& graph, const Entries& entries, const wei
   for (onnx::TensorProto& tensor : *graph.mutable_initializer()) {
     if (const auto found = entries.find(tensor.name()); found != entries.end()) {
       const weights::SafetensorEntry& entry = *found->second;
-      PANTOUM_TRY(contents.put(tensor, entry.bytes, [&](uint64_t at, std::span<std::byte> piece) {
-        return weights::read_tensor(weights, entry, at, piece);
-      }));
+      if (import::is_converted(tensor.data_type()))
+        PANTOUM_TRY(put_converted(tensor, weights, entry, contents));
+      else
+        PANTOUM_TRY(contents.put(tensor, entry.bytes, [&](uint64_t at, std::span<std::byte> piece) {
+          return weights::read_tensor(weights, entry, at, piece);
+        }));
       ++exported.tensors;
       exported.bytes += static_cast<int64_t>(entry.bytes);
     } else if (tensor.data_location() == onnx::TensorProto::EXTERNAL) {
       onnx::TensorProto message = tensor;
       PANTOUM_ASSIGN(const import::Tensor read,
                      import::read_tensor(message, external, fmt::format("initializer '{}'", tensor.name())));
-      PANTOUM_TRY(contents.put(tensor, read.data->size(), [&](uint64_t at, std::span<std::byte> piece) -> Result<void> {
-        std::copy_n(read.data->begin() + static_cast<ptrdiff_t>(at), piece.size(), piece.begin());
-        return {};
-      }));
+      const bool converted = import::is_converted(tensor.data_type()) && read.type.dtype == ir::DType::kF32;
+      PANTOUM_TRY(
+          put_all(tensor, converted ? import::converted_back(tensor.data_type(), *read.data) : *read.data, contents));
     }
   }
   return exported;

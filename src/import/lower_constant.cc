@@ -62,11 +62,12 @@ Result<void> lower_size(Node& node) {
 Result<void> lower_cast(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
   const int64_t to = node.attributes().integer("to", 0);
-  const std::optional<DType> dtype = to > 0 && to < 64 ? dtype_of(static_cast<int32_t>(to)) : std::nullopt;
-  if (!dtype || *dtype == DType::kF64) {
+  std::optional<DType> dtype = to > 0 && to < 64 ? dtype_of(static_cast<int32_t>(to)) : std::nullopt;
+  if (!dtype) {
     const std::string name = to > 0 && to < 64 ? onnx_type_name(static_cast<int32_t>(to)) : "an unknown type";
     return unsupported("it casts to " + name, "export the model in float32");
   }
+  dtype = runtime_dtype(*dtype);
   const ir::TensorType from = node.builder().type(x);
   ValueId y = x;
   if (from.dtype != *dtype) {
@@ -87,8 +88,8 @@ Result<void> lower_cast_like(Node& node) {
     return {};
   }
   PANTOUM_ASSIGN(ValueId y, node.value(0));
-  if (from != to) {
-    PANTOUM_ASSIGN(y, node.op(ir::Kind::k_cast, {y}, {}, {{to, node.shape(0)}}));
+  if (runtime_dtype(from) != runtime_dtype(to)) {
+    PANTOUM_ASSIGN(y, node.op(ir::Kind::k_cast, {y}, {}, {{runtime_dtype(to), node.shape(0)}}));
   }
   node.set(0, y);
   return {};

@@ -60,6 +60,7 @@ class Driver {
     out.nodes.resize(static_cast<size_t>(model.proto->graph().node_size()));
     add_initializers();
     add_inputs(batch);
+    note_conversions();
   }
 
   void run() {
@@ -72,6 +73,7 @@ class Driver {
  private:
   void add_initializers();
   void add_inputs(const Batch& batch);
+  void note_conversions();
   void add_outputs();
   void lower_node(int position);
   [[nodiscard]] Result<void> lower(Node& node);
@@ -117,13 +119,13 @@ void Driver::add_inputs(const Batch& batch) {
       open.push_back(fmt::format("input '{}' {}", input.name(),
                                  shape_of(input) != nullptr ? show_dims(*shape_of(input)) : "of unknown shape"));
       operand->problem = "its shape is dynamic";
-    } else if (!dtype || *dtype == ir::DType::kF64) {
+    } else if (!dtype) {
       operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
                                      onnx_type_name(input.type().tensor_type().elem_type()));
     } else if (!sane) {
       operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
     } else {
-      operand->id = lowering_.builder.input(input.name(), {*dtype, *shape});
+      operand->id = lowering_.builder.input(input.name(), {runtime_dtype(*dtype), *shape});
     }
     lowering_.operands[input.name()] = std::move(operand);
   }
@@ -131,6 +133,22 @@ void Driver::add_inputs(const Batch& batch) {
   out_.dynamic = Error{"E0210", "the model has dynamic shapes", "", open,
                        "only the first dimension of an input may be open (--batch binds it): export again with the "
                        "others fixed, leaving them out of dynamic_axes"};
+}
+
+// Tensors that are not in float32 in the file; single numbers, which exporters write in any type, are not worth a word.
+void Driver::note_conversions() {
+  std::map<std::string, int> counts;
+  for (const auto& tensor : model_.proto->graph().initializer()) {
+    const ir::Shape shape(tensor.dims().begin(), tensor.dims().end());
+    if (is_converted(tensor.data_type()) && count_elements(shape).value_or(0) > 1)
+      ++counts[onnx_type_name(tensor.data_type())];
+  }
+  for (const auto& input : model_.proto->graph().input()) {
+    const int32_t type = input.type().tensor_type().elem_type();
+    if (is_converted(type) && !model_.initializers.contains(input.name())) ++counts[onnx_type_name(type)];
+  }
+  for (const auto& [type, count] : counts)
+    notes_.push_back(fmt::format("{} tensor{} of {}: computed in float32", count, count == 1 ? "" : "s", type));
 }
 
 void Driver::add_outputs() {

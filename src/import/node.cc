@@ -55,12 +55,7 @@ ir::TensorType Node::type(size_t input) const {
 Result<ValueId> materialize(Lowering& lowering, Operand& operand) {
   if (operand.id != ir::kNone) return operand.id;
   Tensor tensor = *operand.known;
-  if (tensor.type.dtype == DType::kF64) {
-    if (tensor.type.elements() != 1) {
-      return unsupported(fmt::format("'{}' is in float64", operand.name), "export the model in float32");
-    }
-    tensor = make_tensor(DType::kF32, tensor.type.shape, *to_reals(tensor));
-  }
+  if (tensor.type.dtype == DType::kF64) tensor = make_tensor(DType::kF32, tensor.type.shape, *to_reals(tensor));
   if (tensor.type.elements() == 0) return unsupported(fmt::format("'{}' has no elements", operand.name));
   if (tensor.type.shape.size() > PT_MAX_RANK) {
     return unsupported(fmt::format("'{}' has more than {} dimensions", operand.name, int{PT_MAX_RANK}));

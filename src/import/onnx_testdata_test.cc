@@ -45,8 +45,10 @@ std::optional<std::vector<Tensor>> tensors(const fs::path& folder, const std::st
     if (!fs::exists(path)) return found;
     onnx::TensorProto message;
     if (!message.ParseFromString(bytes_of(path))) return std::nullopt;
-    const auto tensor = read_tensor(message, external, path.string());
+    auto tensor = read_tensor(message, external, path.string());
     if (!tensor) return std::nullopt;
+    if (tensor->type.dtype == ir::DType::kF64)  // as the graph computes it
+      tensor = make_tensor(ir::DType::kF32, tensor->type.shape, *to_reals(*tensor));
     found.push_back(*tensor);
   }
 }
@@ -164,7 +166,7 @@ TEST(OnnxTestData, ImportsWhatItListsAndRefusesTheRestClearly) {
   std::cout << outcomes[Outcome::kCompared] << " compared, " << outcomes[Outcome::kTrainsDifferently]
             << " with training semantics, " << outcomes[Outcome::kOtherInputs]
             << " with inputs or outputs of other kinds, " << outcomes[Outcome::kRefused] << " refused\n";
-  EXPECT_GE(outcomes[Outcome::kCompared], 540);
+  EXPECT_GE(outcomes[Outcome::kCompared], 600);
   for (const char* op : {"Add",
                          "AveragePool",
                          "Cast",

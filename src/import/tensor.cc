@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "import/half.h"
 #include "import/onnx_messages.h"
 
 namespace pantoum::import {
@@ -74,9 +75,8 @@ void free_contents(Message& message) {
   message.clear_int32_data();
 }
 
-Result<ir::Data> contents(const Message& message, const ir::TensorType& type, int64_t count, ExternalData& external,
-                          const std::string& where) {
-  const int64_t bytes = count * ir::size_of(type.dtype);
+// Bytes as they lie in a file: `count` elements of `element_bytes`. Null: the message has a typed field in their place.
+Result<ir::Data> raw_contents(const Message& message, int64_t bytes, ExternalData& external, const std::string& where) {
   if (message.data_location() == Message::EXTERNAL) return external.read(message, bytes, where);
   if (message.has_raw_data()) {
     const std::string& raw = message.raw_data();
@@ -87,9 +87,39 @@ Result<ir::Data> contents(const Message& message, const ir::TensorType& type, in
     if (!raw.empty()) std::memcpy(data->data(), raw.data(), raw.size());
     return data;
   }
+  return ir::Data();
+}
+
+Result<ir::Data> contents(const Message& message, const ir::TensorType& type, int64_t count, ExternalData& external,
+                          const std::string& where) {
+  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * ir::size_of(type.dtype), external, where));
+  if (raw) return raw;
   const int64_t held = typed_count(message, type.dtype);
   if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), where);
   return typed_data(message, type.dtype);
+}
+
+bool is_half(int32_t onnx_type) {
+  return onnx_type == Message::FLOAT16 || onnx_type == Message::BFLOAT16;
+}
+
+// Numbers of two bytes as float32.
+Result<ir::Data> widened_contents(const Message& message, int64_t count, ExternalData& external,
+                                  const std::string& where) {
+  PANTOUM_ASSIGN(ir::Data raw, raw_contents(message, count * 2, external, where));
+  if (!raw) {
+    const int64_t held = message.int32_data_size();
+    if (held != count) return fail("E0205", fmt::format("a tensor of {} elements holds {}", count, held), where);
+    raw = pack<uint16_t>(message.int32_data());
+  }
+  std::vector<float> values;
+  values.reserve(static_cast<size_t>(count));
+  for (size_t at = 0; at < raw->size(); at += 2) {
+    uint16_t bits = 0;
+    std::memcpy(&bits, raw->data() + at, sizeof bits);
+    values.push_back(message.data_type() == Message::FLOAT16 ? from_half(bits) : from_bfloat16(bits));
+  }
+  return pack<float>(values);
 }
 
 // A byte other than 0 and 1 in a bool would be undefined later.
@@ -126,6 +156,8 @@ ir::Data narrow(DType dtype, const std::vector<Value>& values) {
 std::optional<DType> dtype_of(int32_t onnx_type) {
   switch (onnx_type) {
     case Message::FLOAT:
+    case Message::FLOAT16:
+    case Message::BFLOAT16:
       return DType::kF32;
     case Message::DOUBLE:
       return DType::kF64;
@@ -176,10 +208,29 @@ Result<Tensor> read_tensor(Message& message, ExternalData& external, const std::
   Tensor tensor{{*dtype, ir::Shape(message.dims().begin(), message.dims().end())}, nullptr};
   const std::optional<int64_t> count = count_elements(tensor.type.shape);
   if (!count) return fail("E0205", fmt::format("a tensor has the shape {}", ir::to_text(tensor.type.shape)), where);
-  PANTOUM_ASSIGN(tensor.data, contents(message, tensor.type, *count, external, where));
+  if (is_half(message.data_type())) {
+    PANTOUM_ASSIGN(tensor.data, widened_contents(message, *count, external, where));
+  } else {
+    PANTOUM_ASSIGN(tensor.data, contents(message, tensor.type, *count, external, where));
+  }
   if (*dtype == DType::kBool) normalize_bools(tensor.data);
   free_contents(message);
   return tensor;
+}
+
+bool is_converted(int32_t onnx_type) {
+  return is_half(onnx_type) || onnx_type == Message::DOUBLE;
+}
+
+std::vector<std::byte> converted_back(int32_t onnx_type, const std::vector<std::byte>& floats) {
+  std::vector<float> values(floats.size() / sizeof(float));
+  if (!values.empty()) std::memcpy(values.data(), floats.data(), floats.size());
+  if (onnx_type == Message::DOUBLE) return *pack<double>(values);
+  std::vector<uint16_t> halves;
+  halves.reserve(values.size());
+  for (const float value : values)
+    halves.push_back(onnx_type == Message::FLOAT16 ? to_half(value) : to_bfloat16(value));
+  return *pack<uint16_t>(halves);
 }
 
 Result<Tensor> read_constant(const Message& message, const std::string& where) {

@@ -18,8 +18,16 @@ struct Tensor {
   ir::Data data;
 };
 
-// The element type of Pantoum for one of ONNX; none: not supported.
+// The element type of Pantoum for one of ONNX; none: not supported. float16 and bfloat16 are read as float32; float64
+// stays while importing, where shapes and settings are folded, and is float32 in the graph (runtime_dtype).
 [[nodiscard]] std::optional<ir::DType> dtype_of(int32_t onnx_type);
+[[nodiscard]] inline ir::DType runtime_dtype(ir::DType dtype) {
+  return dtype == ir::DType::kF64 ? ir::DType::kF32 : dtype;
+}
+// Does the graph compute in float32 what the model has in another floating-point type?
+[[nodiscard]] bool is_converted(int32_t onnx_type);
+// float32 elements as the model's own type stores them (of is_converted), rounded to nearest.
+[[nodiscard]] std::vector<std::byte> converted_back(int32_t onnx_type, const std::vector<std::byte>& floats);
 // "float16", ...: ONNX's name, for messages.
 [[nodiscard]] std::string onnx_type_name(int32_t onnx_type);
 

@@ -81,7 +81,7 @@ void assign_weight_roles(Model& model) {
       const auto entry = model.initializers.find(node.input(input));
       if (entry == model.initializers.end() || is_setting(node.op_type(), input)) continue;
       Initializer& initializer = entry->second;
-      if (initializer.tensor.type.dtype != ir::DType::kF32 || initializer.tensor.type.elements() == 0) continue;
+      if (!ir::is_float(initializer.tensor.type.dtype) || initializer.tensor.type.elements() == 0) continue;
       const bool scalar = initializer.tensor.type.shape.empty();
       const bool invented = is_invented_name(entry->first);
       const bool invented_weight = is_weighted(node.op_type(), input) && !scalar;
