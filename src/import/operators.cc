@@ -46,6 +46,7 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
           resize_operators(),
           arithmetic_operators(),
           select_operators(),
+          math_operators(),
           activation_operators(),
           norm_operators(),
           group_norm_operators(),

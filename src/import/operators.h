@@ -32,6 +32,7 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> resize_operators();
 [[nodiscard]] std::span<const OperatorEntry> arithmetic_operators();
 [[nodiscard]] std::span<const OperatorEntry> select_operators();
+[[nodiscard]] std::span<const OperatorEntry> math_operators();
 [[nodiscard]] std::span<const OperatorEntry> activation_operators();
 [[nodiscard]] std::span<const OperatorEntry> composed_activation_operators();
 [[nodiscard]] std::span<const OperatorEntry> norm_operators();
