@@ -182,6 +182,19 @@ typedef enum pt_op {
 #undef PT_OPERATOR
 } pt_op;
 
+/* dY R -> dX, element by element, with at most one integer and three reals: what conv2d_dz takes its dX through. */
+#define PT_CONV_GRADIENTS(PT_GRADIENT) \
+  PT_GRADIENT(relu_grad)               \
+  PT_GRADIENT(leaky_relu_grad)         \
+  PT_GRADIENT(sigmoid_grad)            \
+  PT_GRADIENT(tanh_grad)               \
+  PT_GRADIENT(gelu_grad)               \
+  PT_GRADIENT(erf_grad)                \
+  PT_GRADIENT(sqrt_grad)               \
+  PT_GRADIENT(elu_grad)                \
+  PT_GRADIENT(softplus_grad)           \
+  PT_GRADIENT(clip_grad)
+
 /* clang-format off */
 enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,
@@ -195,14 +208,12 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_NCHWC_WEIGHT,                   /* pt_layout of W */
   PT_CONV_NCHWC_ATTRS,
   /* conv2d_dz has these too */
-  PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op from PT_FIRST_GRADIENT to PT_LAST_GRADIENT that dX goes through */
+  PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op of PT_CONV_GRADIENTS that dX goes through */
   PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
   PT_CONV_DZ_ATTRS
 };
 
 enum { PT_UPDATE_OP, PT_UPDATE_FLAG, PT_UPDATE_ATTRS, PT_UPDATE_REALS = 4 }; /* behind the product's own integers */
-
-enum { PT_FIRST_GRADIENT = PT_OP_relu_grad, PT_LAST_GRADIENT = PT_OP_clip_grad }; /* dY R -> dX, element by element */
 
 enum { /* max_pool, avg_pool and their gradients */
   PT_POOL_KERNEL_H, PT_POOL_KERNEL_W,

@@ -32,23 +32,29 @@ std::vector<OpDef> rows_ops() {
            .infer = rows_rule,
            .gradient = softmax_gradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kBehindAxis)},
           {.kind = Kind::k_softmax_grad,
            .signature = backward,
            .infer = rows_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<4>,
-           .in_place = over_first_two},
+           .in_place = over_first_two,
+           .traits = kNoTraits},
           {.kind = Kind::k_log_softmax,
            .signature = forward,
            .infer = rows_rule,
            .gradient = log_softmax_gradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kBehindAxis)},
           {.kind = Kind::k_log_softmax_grad,
            .signature = backward,
            .infer = rows_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first_two}};
+           .in_place = over_first_two,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir
