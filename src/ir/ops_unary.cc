@@ -1,4 +1,6 @@
 // Element by element, one input. Gradients read the output where that is enough, so that the input may be overwritten.
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -87,6 +89,18 @@ void clip_gradient(Backward& back) {
   from_output(back, Kind::k_clip_grad);
 }
 
+// The slope is alpha where alpha X + beta lies strictly between 0 and 1: between two X, whatever rounding does to Y.
+void hard_sigmoid_gradient(Backward& back) {
+  const double alpha = back.op.attrs.reals[0], beta = back.op.attrs.reals[1];
+  const double zero = alpha == 0 ? 0 : -beta / alpha, one = alpha == 0 ? 0 : (1 - beta) / alpha;
+  back.d_inputs[0] =
+      back.builder.op(Kind::k_hard_sigmoid_grad, back.op.name + ".dx", {back.d_outputs[0], back.op.inputs[0]},
+                      {{}, {alpha, std::min(zero, one), std::max(zero, one)}});
+}
+void hard_swish_gradient(Backward& back) {
+  from_input(back, Kind::k_hard_swish_grad);
+}
+
 // Constant between its jumps.
 void no_gradient_flows(Backward&) {}
 
@@ -102,6 +116,9 @@ void cast_gradient(Backward& back) {
 
 bool clip_keeps_zero(const Attrs& attrs) {
   return attrs.reals[0] <= 0 && attrs.reals[1] >= 0;
+}
+bool hard_sigmoid_keeps_zero(const Attrs& attrs) {
+  return attrs.reals[1] <= 0;
 }
 bool scale_keeps_zero(const Attrs& attrs) {
   return attrs.reals[1] == 0;
@@ -161,6 +178,8 @@ std::vector<OpDef> unary_ops() {
           unary<20>(Kind::k_elu, elu_gradient, always, 0, 3),
           unary<35>(Kind::k_softplus, softplus_gradient, never),
           unary<2>(Kind::k_clip, clip_gradient, clip_keeps_zero, 0, 2),
+          unary<4>(Kind::k_hard_sigmoid, hard_sigmoid_gradient, hard_sigmoid_keeps_zero, 0, 2),
+          unary<5>(Kind::k_hard_swish, hard_swish_gradient, always),
           {.kind = Kind::k_round,
            .signature = {.ints = 1},
            .infer = round_rule,
@@ -187,7 +206,9 @@ std::vector<OpDef> unary_grad_ops() {
           unary_grad<5>(Kind::k_sqrt_grad, never),
           unary_grad<20>(Kind::k_elu_grad, always, 0, 3),
           unary_grad<20>(Kind::k_softplus_grad, always),
-          unary_grad<2>(Kind::k_clip_grad, always, 0, 2)};
+          unary_grad<2>(Kind::k_clip_grad, always, 0, 2),
+          unary_grad<3>(Kind::k_hard_sigmoid_grad, always, 0, 3),
+          unary_grad<5>(Kind::k_hard_swish_grad, always)};
 }
 
 }  // namespace pantoum::ir
