@@ -1,4 +1,5 @@
 // softmax and log_softmax along one axis. Their gradients read the output alone.
+// why: one row per operator, and nothing that two tables could share.
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -24,7 +25,6 @@ void log_softmax_gradient(Backward& back) {
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> rows_ops() {
   const Signature forward{.ints = 1}, backward{.min_inputs = 2, .max_inputs = 2, .ints = 1};
   return {{.kind = Kind::k_softmax,

@@ -1,4 +1,5 @@
 // Comparing and choosing, element by element with broadcasting: compare, where, maximum, minimum.
+// why: one row per operator, and nothing that two tables could share.
 #include <fmt/format.h>
 
 #include "ir/gradient_rules.h"
@@ -62,7 +63,6 @@ void minimum_gradient(Backward& back) {
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> select_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2}, three{.min_inputs = 3, .max_inputs = 3};
   return {{.kind = Kind::k_compare,

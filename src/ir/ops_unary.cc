@@ -177,9 +177,9 @@ std::vector<OpDef> unary_ops() {
           unary<25>(Kind::k_cos, cos_gradient, never),
           unary<20>(Kind::k_elu, elu_gradient, always, 0, 3),
           unary<35>(Kind::k_softplus, softplus_gradient, never),
-          unary<2>(Kind::k_clip, clip_gradient, clip_keeps_zero, 0, 2),
           unary<4>(Kind::k_hard_sigmoid, hard_sigmoid_gradient, hard_sigmoid_keeps_zero, 0, 2),
           unary<5>(Kind::k_hard_swish, hard_swish_gradient, always),
+          unary<2>(Kind::k_clip, clip_gradient, clip_keeps_zero, 0, 2),
           {.kind = Kind::k_round,
            .signature = {.ints = 1},
            .infer = round_rule,
@@ -206,9 +206,9 @@ std::vector<OpDef> unary_grad_ops() {
           unary_grad<5>(Kind::k_sqrt_grad, never),
           unary_grad<20>(Kind::k_elu_grad, always, 0, 3),
           unary_grad<20>(Kind::k_softplus_grad, always),
-          unary_grad<2>(Kind::k_clip_grad, always, 0, 2),
           unary_grad<3>(Kind::k_hard_sigmoid_grad, always, 0, 3),
-          unary_grad<5>(Kind::k_hard_swish_grad, always)};
+          unary_grad<5>(Kind::k_hard_swish_grad, always),
+          unary_grad<2>(Kind::k_clip_grad, always, 0, 2)};
 }
 
 }  // namespace pantoum::ir

@@ -1,4 +1,5 @@
 // Optimizer steps: once a step, in place over what they update.
+// why: one row per operator, and nothing that two tables could share.
 #include <algorithm>
 #include <array>
 
@@ -78,7 +79,6 @@ OpDef adam_def(Kind kind) {
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> update_ops() {
   return {{.kind = Kind::k_sgd,
            .signature = {.min_inputs = 2, .max_inputs = 3, .max_outputs = 2, .ints = 1, .reals = 2},

@@ -84,9 +84,9 @@ TEST(FuseConvGradient, GivesTheSameBitsForEveryActivationInPlaceToo) {
                                 {Kind::k_elu, {{}, {1, 0.5, 0.7}}},
                                 {Kind::k_softplus},
                                 {Kind::k_sqrt},
-                                {Kind::k_clip, {{}, {-0.5, 0.5}}},
                                 {Kind::k_hard_sigmoid, {{}, {0.2, 0.5}}},
-                                {Kind::k_hard_swish}});
+                                {Kind::k_hard_swish},
+                                {Kind::k_clip, {{}, {-0.5, 0.5}}}});
   const Graph fused = fuse_conv_gradient(plain);
   const auto valid = ir::validate(fused);
   ASSERT_TRUE(valid) << to_text(valid.error());

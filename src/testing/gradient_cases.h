@@ -95,6 +95,7 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
   conv("conv2d 1x1", {2, 5, 3, 3}, {4, 5, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, false);
 }
 
+// why: a table, one case or more per operator.
 inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind :

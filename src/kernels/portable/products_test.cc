@@ -215,9 +215,9 @@ std::vector<Gradient> gradients() {
           {PT_OP_sqrt_grad, {}, {}},
           {PT_OP_elu_grad, {}, {1, 0.5, 0.7}},
           {PT_OP_softplus_grad, {}, {}},
-          {PT_OP_clip_grad, {}, {-0.5, 0.5}},
           {PT_OP_hard_sigmoid_grad, {}, {0.2, -0.5, 0.5}},
-          {PT_OP_hard_swish_grad, {}, {}}};
+          {PT_OP_hard_swish_grad, {}, {}},
+          {PT_OP_clip_grad, {}, {-0.5, 0.5}}};
 }
 
 TEST(Convolutions, TestHasEveryGradientThatDzGoesThrough) {
