@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -66,6 +66,10 @@ tidy: setup
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@tests/house/tidy.sh build/tidy $(JOBS)
+
+# Whether each place of docs/adding-an-operator.md is named when it is left out; ONLY=6,12 asks some.
+operator-page: build
+	@/usr/bin/python3 tests/house/leave_one_out.py $(ONLY)
 
 # Every fuzzer for a minute, side by side.
 FUZZ_SECONDS := 60

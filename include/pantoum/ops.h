@@ -60,6 +60,8 @@
   PT_OPERATOR(elu, 37)      /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                          \
   PT_OPERATOR(softplus, 38) /* X -> log(1 + e^X) */                                                                      \
   PT_OPERATOR(clip, 39)     /* X -> min(max(X, low), high); {low, high} */                                               \
+  PT_OPERATOR(hard_sigmoid, 140) /* X -> min(max(alpha X + beta, 0), 1); {alpha, beta} */                                \
+  PT_OPERATOR(hard_swish, 141)   /* X -> X min(max(X + 3, 0), 6) / 6 */                                                  \
   /* their gradients */                                                                                                  \
   PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                        \
   PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                     \
@@ -71,6 +73,8 @@
   PT_OPERATOR(elu_grad, 47)        /* dY X -> dX; {a, b, c} */                                                           \
   PT_OPERATOR(softplus_grad, 48)   /* dY X -> dX */                                                                      \
   PT_OPERATOR(clip_grad, 49)       /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                          \
+  PT_OPERATOR(hard_sigmoid_grad, 142) /* dY X -> dX = low < X && X < high ? alpha dY : 0; {alpha, low, high} */          \
+  PT_OPERATOR(hard_swish_grad, 143)   /* dY X -> dX = X <= -3 ? 0 : X < 3 ? dY (X / 3 + 1 / 2) : dY */                   \
   /* rows */                                                                                                             \
   PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                            \
   PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                             \
@@ -182,6 +186,21 @@ typedef enum pt_op {
 #undef PT_OPERATOR
 } pt_op;
 
+/* dY R -> dX, element by element, with at most one integer and three reals: what conv2d_dz takes its dX through. */
+#define PT_CONV_GRADIENTS(PT_GRADIENT) \
+  PT_GRADIENT(relu_grad)               \
+  PT_GRADIENT(leaky_relu_grad)         \
+  PT_GRADIENT(sigmoid_grad)            \
+  PT_GRADIENT(tanh_grad)               \
+  PT_GRADIENT(gelu_grad)               \
+  PT_GRADIENT(erf_grad)                \
+  PT_GRADIENT(sqrt_grad)               \
+  PT_GRADIENT(elu_grad)                \
+  PT_GRADIENT(softplus_grad)           \
+  PT_GRADIENT(clip_grad)               \
+  PT_GRADIENT(hard_sigmoid_grad)       \
+  PT_GRADIENT(hard_swish_grad)
+
 /* clang-format off */
 enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,
@@ -195,14 +214,12 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_NCHWC_WEIGHT,                   /* pt_layout of W */
   PT_CONV_NCHWC_ATTRS,
   /* conv2d_dz has these too */
-  PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op from PT_FIRST_GRADIENT to PT_LAST_GRADIENT that dX goes through */
+  PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op of PT_CONV_GRADIENTS that dX goes through */
   PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
   PT_CONV_DZ_ATTRS
 };
 
 enum { PT_UPDATE_OP, PT_UPDATE_FLAG, PT_UPDATE_ATTRS, PT_UPDATE_REALS = 4 }; /* behind the product's own integers */
-
-enum { PT_FIRST_GRADIENT = PT_OP_relu_grad, PT_LAST_GRADIENT = PT_OP_clip_grad }; /* dY R -> dX, element by element */
 
 enum { /* max_pool, avg_pool and their gradients */
   PT_POOL_KERNEL_H, PT_POOL_KERNEL_W,

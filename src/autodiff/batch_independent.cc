@@ -2,63 +2,17 @@
 
 #include <algorithm>
 
+#include "ir/op_registry.h"
+
 namespace pantoum::autodiff {
 namespace {
 
 using ir::Graph;
 using ir::Kind;
 using ir::Op;
+using ir::RowWise;
 using ir::Shape;
 using ir::ValueId;
-
-// Element by element, of one input. why: two lists of kinds, which share no entry.
-bool is_unary(Kind kind) {
-  switch (kind) {
-    case Kind::k_relu:
-    case Kind::k_leaky_relu:
-    case Kind::k_sigmoid:
-    case Kind::k_tanh:
-    case Kind::k_gelu:
-    case Kind::k_erf:
-    case Kind::k_sqrt:
-    case Kind::k_exp:
-    case Kind::k_log:
-    case Kind::k_neg:
-    case Kind::k_scale:
-    case Kind::k_cast:
-    case Kind::k_alias:
-    case Kind::k_abs:
-    case Kind::k_sign:
-    case Kind::k_round:
-    case Kind::k_sin:
-    case Kind::k_cos:
-    case Kind::k_elu:
-    case Kind::k_softplus:
-    case Kind::k_clip:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// Element by element, of inputs that broadcast. why: as is_unary.
-bool is_broadcast(Kind kind) {
-  switch (kind) {
-    case Kind::k_add:
-    case Kind::k_sub:
-    case Kind::k_mul:
-    case Kind::k_div:
-    case Kind::k_pow:
-    case Kind::k_expand:
-    case Kind::k_maximum:
-    case Kind::k_minimum:
-    case Kind::k_compare:
-    case Kind::k_where:
-      return true;
-    default:
-      return false;
-  }
-}
 
 class BatchIndependence {
  public:
@@ -122,41 +76,31 @@ class BatchIndependence {
   }
 
   [[nodiscard]] bool by_kind() const {
-    if (is_unary(op_.kind)) return true;
-    if (is_broadcast(op_.kind)) return operands_in_step();
-    switch (op_.kind) {
-      case Kind::k_concat:
-        return attribute(0) > 0 && operands_in_step();
-      case Kind::k_matmul:
-        return product();
-      case Kind::k_conv2d:
-      case Kind::k_batch_norm_eval:
-      case Kind::k_max_pool:
-      case Kind::k_avg_pool:
-      case Kind::k_conv2d_dx:
-      case Kind::k_resize:
-        return only_first();
-      case Kind::k_softmax:
-      case Kind::k_log_softmax:
-      case Kind::k_layer_norm:
-      case Kind::k_split:
-      case Kind::k_cumsum:
-      case Kind::k_arg_max:
-        return only_first() && attribute(0) > 0;
-      case Kind::k_reduce_sum:
-      case Kind::k_reduce_mean:
-      case Kind::k_reduce_max:
-        return (attribute(0) & 1) == 0;
-      case Kind::k_transpose:
-        return attribute(0) == 0;
-      case Kind::k_slice:
-      case Kind::k_slice_grad:
-        return attribute(0) == 0 && attribute(1) == 1;
-      case Kind::k_gather:
-        return gather();
-      default:
+    switch (ir::op_def(op_.kind).traits.row_wise) {
+      case RowWise::kNever:
         return false;
+      case RowWise::kElements:
+        return true;
+      case RowWise::kBroadcast:
+        return operands_in_step();
+      case RowWise::kConcatenated:
+        return attribute(0) > 0 && operands_in_step();
+      case RowWise::kProduct:
+        return product();
+      case RowWise::kFirstInput:
+        return only_first();
+      case RowWise::kBehindAxis:
+        return only_first() && attribute(0) > 0;
+      case RowWise::kReduced:
+        return (attribute(0) & 1) == 0;
+      case RowWise::kTransposed:
+        return attribute(0) == 0;
+      case RowWise::kSliced:
+        return attribute(0) == 0 && attribute(1) == 1;
+      case RowWise::kGathered:
+        return gather();
     }
+    return false;
   }
 };
 

@@ -1,5 +1,6 @@
 // Activations that are made of simpler ops, and the one-op rest.
 #include <array>
+#include <cmath>
 
 #include "import/operators.h"
 
@@ -53,20 +54,11 @@ Result<ValueId> clipped(Node& node, ValueId x, double low, double high) {
   return node.op(Kind::k_clip, {x}, {{}, {low, high}});
 }
 
-Result<ValueId> hard_sigmoid(Node& node, double alpha, double beta) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
-  PANTOUM_ASSIGN(x, node.scale(x, alpha, beta));
-  return clipped(node, x, 0, 1);
-}
-
 Result<void> lower_hard_sigmoid(Node& node) {
-  return finish(node, hard_sigmoid(node, node.attributes().real("alpha", 0.2), node.attributes().real("beta", 0.5)));
-}
-
-Result<void> lower_hard_swish(Node& node) {
-  PANTOUM_ASSIGN(const ValueId gate, hard_sigmoid(node, 1.0 / 6, 0.5));
+  const double alpha = node.attributes().real("alpha", 0.2), beta = node.attributes().real("beta", 0.5);
+  if (!std::isfinite(alpha) || !std::isfinite(beta)) return fail("E0211", "its alpha or beta is not a finite number");
   PANTOUM_ASSIGN(const ValueId x, node.real(0));
-  return finish(node, node.op(Kind::k_mul, {x, gate}));
+  return finish(node, node.op(Kind::k_hard_sigmoid, {x}, {{}, {alpha, beta}}));
 }
 
 Result<void> lower_mish(Node& node) {
@@ -113,8 +105,8 @@ constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_
                                    OperatorEntry{"Elu", lower_elu, "elu"},
                                    OperatorEntry{"Selu", lower_selu, "elu"},
                                    OperatorEntry{"Celu", lower_celu, "elu"},
-                                   OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "scale clip"},
-                                   OperatorEntry{"HardSwish", lower_hard_swish, "scale clip mul"},
+                                   OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "hard_sigmoid"},
+                                   OperatorEntry{"HardSwish", lower_unary<Kind::k_hard_swish>, "hard_swish"},
                                    OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
                                    OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
                                    OperatorEntry{"Softsign", lower_softsign, "abs scale div"},

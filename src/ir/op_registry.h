@@ -44,6 +44,63 @@ struct Signature {
 };
 inline constexpr int kAny = -1;
 
+// A fact that every op states: a row that leaves it out does not compile.
+template <class T>
+class Stated {
+ public:
+  constexpr Stated(T value) : value_(value) {}
+  constexpr operator T() const { return value_; }
+
+ private:
+  T value_;
+};
+
+// Which row (first dimension) of its operands does a row of the first output depend on? src/autodiff/batch_independent.cc
+// asks it of forward ops; gradients and updates say kNever.
+enum class RowWise : uint8_t {
+  kNever,         // on others' rows
+  kElements,      // element by element, of one input
+  kBroadcast,     // element by element, of inputs that broadcast
+  kConcatenated,  // side by side along an axis behind the first
+  kProduct,       // matmul
+  kFirstInput,    // on its own row of the first input, where the other inputs are the same for all
+  kBehindAxis,    // the same, along an axis behind the first
+  kReduced,       // on its own row, where the mask keeps the first dimension
+  kTransposed,    // on its own row, where the first dimension stays the first
+  kSliced,        // on its own row, where the first dimension is whole
+  kGathered       // on its own row of indices, or of what it gathers from
+};
+
+// What passes over whole graphs ask of an op.
+struct Traits {
+  Stated<RowWise> row_wise;
+  // Element e of every output depends on the elements e of the inputs (broadcast) alone, and the op may therefore stay
+  // among images in blocks of channels (src/rewrite/channel_blocks.cc).
+  Stated<bool> pointwise;
+  // Are the outputs 0 where all inputs are? Asked of pointwise ops: zeros that pad a block of channels must stay zeros.
+  Stated<bool (*)(const Attrs&)> keeps_zero;
+  // dY R -> dX that conv2d_dz computes as it makes dY: one of PT_CONV_GRADIENTS.
+  Stated<bool> through_convolution;
+};
+
+[[nodiscard]] inline bool never(const Attrs&) {
+  return false;
+}
+[[nodiscard]] inline bool always(const Attrs&) {
+  return true;
+}
+
+[[nodiscard]] constexpr Traits rows_by(RowWise row_wise) {
+  return {.row_wise = row_wise, .pointwise = false, .keeps_zero = never, .through_convolution = false};
+}
+inline constexpr Traits kNoTraits = rows_by(RowWise::kNever);
+
+// What may stand for the activation that a gradient reads as its second input, in less.
+struct CompactForm {
+  Kind made_by;   // of the activation; with the gradient's attributes, where it has any
+  Kind gradient;  // reads it in place of the activation; the same bits
+};
+
 struct OpDef {
   Kind kind{};
   const char* name = "";
@@ -51,16 +108,17 @@ struct OpDef {
   // Shapes and dtypes of the outputs. Ops whose outputs the inputs do not determine (expand, conv2d_dx, slice, split,
   // ...) get the outputs they were built with in `types.outputs` and check them. Errors: E0211 with what does not fit.
   // Called through infer_types alone, which has checked counts and sizes.
-  Result<std::vector<TensorType>> (*infer)(const OpTypes& types) = nullptr;
-  // Null: no gradient exists (labels, integers, gradients of gradients).
-  void (*gradient)(Backward& backward) = nullptr;
-  OpCost (*cost)(const OpTypes& types) = nullptr;
+  Stated<Result<std::vector<TensorType>> (*)(const OpTypes& types)> infer;
+  // kNoGradient: none exists (labels, integers, gradients of gradients).
+  Stated<void (*)(Backward& backward)> gradient;
+  Stated<OpCost (*)(const OpTypes& types)> cost;
   // Pairs (output position, input position): the output may be written over that input, element for element.
   std::vector<std::pair<int, int>> (*in_place)(const OpTypes& types) = nullptr;  // null: none
-  bool recompute = true;
-  // Element e of every output depends on the elements e of the inputs (broadcast) alone: any order of elements will do.
-  bool pointwise = false;
+  bool recompute = true;  // has no effect that may happen once a step
+  Traits traits;
+  std::optional<CompactForm> compact = {};  // of a gradient; none: it reads the whole activation
 };
+inline constexpr void (*kNoGradient)(Backward&) = nullptr;
 
 // The definition; every Kind has one.
 [[nodiscard]] const OpDef& op_def(Kind kind);

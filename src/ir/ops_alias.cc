@@ -34,7 +34,8 @@ std::vector<OpDef> alias_ops() {
            .infer = alias_rule,
            .gradient = alias_gradient,
            .cost = no_cost,
-           .in_place = over_first}};
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kElements)}};
 }
 
 }  // namespace pantoum::ir

@@ -63,22 +63,35 @@ OpDef grad_bits(Kind kind, int reals) {
   return {.kind = kind,
           .signature = {.min_inputs = 2, .max_inputs = 2, .reals = reals},
           .infer = grad_bits_rule,
+          .gradient = kNoGradient,
           .cost = flops_per_output<1>,
-          .in_place = over_first};
+          .in_place = over_first,
+          .traits = kNoTraits};
 }
 
 }  // namespace
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> compact_ops() {
-  return {{.kind = Kind::k_sign_bits, .infer = sign_bits_rule, .cost = flops_per_input<1>},
+  return {{.kind = Kind::k_sign_bits,
+           .infer = sign_bits_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_input<1>,
+           .traits = kNoTraits},
           grad_bits(Kind::k_relu_grad_bits, 0),
           grad_bits(Kind::k_leaky_relu_grad_bits, 1),
-          {.kind = Kind::k_max_pool_taps, .signature = {.ints = PT_POOL_ATTRS}, .infer = taps_rule, .cost = taps_cost},
+          {.kind = Kind::k_max_pool_taps,
+           .signature = {.ints = PT_POOL_ATTRS},
+           .infer = taps_rule,
+           .gradient = kNoGradient,
+           .cost = taps_cost,
+           .traits = kNoTraits},
           {.kind = Kind::k_max_pool_grad_taps,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_POOL_ATTRS},
            .infer = grad_taps_rule,
-           .cost = flops_per_input<2>}};
+           .gradient = kNoGradient,
+           .cost = flops_per_input<2>,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -1,6 +1,8 @@
 // conv2d and its gradients.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -51,11 +53,16 @@ Types conv_dw_rule(const OpTypes& types) {
   return std::vector<TensorType>{{dtype, types.outputs[0].shape}};
 }
 
+bool takes_dx(int64_t op) {
+  return std::ranges::any_of(all_op_defs(), [op](const OpDef& def) {
+    return static_cast<int64_t>(def.kind) == op && def.traits.through_convolution;
+  });
+}
+
 // The gradient of the convolution's input, then through an activation's, which reads R.
 Types conv_dz_rule(const OpTypes& types) {
   PANTOUM_TRY(conv_dx_rule(types));
-  const int64_t gradient = types.attrs.ints[PT_CONV_DZ_GRADIENT];
-  if (gradient < PT_FIRST_GRADIENT || gradient > PT_LAST_GRADIENT) return refuse("it knows no such activation");
+  if (!takes_dx(types.attrs.ints[PT_CONV_DZ_GRADIENT])) return refuse("it knows no such activation");
   PANTOUM_TRY(want_shape(types.inputs[2], types.outputs[0].shape, "what the activation's gradient reads"));
   return std::vector<TensorType>{types.outputs[0]};
 }
@@ -122,21 +129,27 @@ std::vector<OpDef> conv_ops() {
            .signature = {.min_inputs = 2, .max_inputs = 3, .ints = PT_CONV_ATTRS},
            .infer = conv_rule,
            .gradient = conv_gradient,
-           .cost = conv_cost},
+           .cost = conv_cost,
+           .traits = rows_by(RowWise::kFirstInput)},
           {.kind = Kind::k_conv2d_dx,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
            .infer = conv_dx_rule,
            .gradient = conv_dx_gradient,
-           .cost = conv_dx_cost},
+           .cost = conv_dx_cost,
+           .traits = rows_by(RowWise::kFirstInput)},
           {.kind = Kind::k_conv2d_dw,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = PT_CONV_ATTRS},
            .infer = conv_dw_rule,
-           .cost = conv_dw_cost},
+           .gradient = kNoGradient,
+           .cost = conv_dw_cost,
+           .traits = kNoTraits},
           {.kind = Kind::k_conv2d_dz,
            .signature = {.min_inputs = 3, .max_inputs = 3, .ints = PT_CONV_DZ_ATTRS, .reals = 3},
            .infer = conv_dz_rule,
+           .gradient = kNoGradient,
            .cost = conv_dz_cost,
-           .in_place = over_third}};
+           .in_place = over_third,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

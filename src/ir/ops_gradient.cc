@@ -40,24 +40,35 @@ OpCost norm_cost(const OpTypes& types) {
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> gradient_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2};
-  return {{.kind = Kind::k_norm, .signature = {.max_inputs = kAny}, .infer = norm_rule, .cost = norm_cost},
+  return {{.kind = Kind::k_norm,
+           .signature = {.max_inputs = kAny},
+           .infer = norm_rule,
+           .gradient = kNoGradient,
+           .cost = norm_cost,
+           .traits = kNoTraits},
           {.kind = Kind::k_clip_norm,
            .signature = {.min_inputs = 2, .max_inputs = 2, .reals = 1},
            .infer = clip_norm_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<1>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = kNoTraits},
           {.kind = Kind::k_accumulate,
            .signature = two,
            .infer = same_as_first,
+           .gradient = kNoGradient,
            .cost = flops_per_output<1>,
            .in_place = over_first,
-           .recompute = false},
+           .recompute = false,
+           .traits = kNoTraits},
           {.kind = Kind::k_accumulated,
            .signature = {.min_inputs = 2, .max_inputs = 2, .min_outputs = 2, .max_outputs = 2, .reals = 1},
            .infer = accumulated_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<2>,
            .in_place = crosswise,
-           .recompute = false}};
+           .recompute = false,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

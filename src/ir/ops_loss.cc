@@ -87,12 +87,15 @@ void append(std::vector<OpDef>& ops, Kind loss, Kind grad, const Family& family,
                  .signature = family.signature,
                  .infer = family.loss,
                  .gradient = gradient,
-                 .cost = flops_per_input<kFlops>});
+                 .cost = flops_per_input<kFlops>,
+                 .traits = kNoTraits});
   ops.push_back({.kind = grad,
                  .signature = family.signature,
                  .infer = family.grad,
+                 .gradient = kNoGradient,
                  .cost = flops_per_input<kGradFlops>,
-                 .in_place = family.grad_in_place});
+                 .in_place = family.grad_in_place,
+                 .traits = kNoTraits});
 }
 
 Signature two(int ints, int reals) {
@@ -121,8 +124,12 @@ std::vector<OpDef> loss_ops() {
   append<40, 24>(ops, k_bce_with_logits, k_bce_with_logits_grad, by_element,
                  gradient_of_prediction<k_bce_with_logits_grad>);
   append<24, 1>(ops, k_kl_div, k_kl_div_grad, with_number, gradient_of_prediction<k_kl_div_grad>);
-  ops.push_back(
-      {.kind = k_count_correct, .signature = two(2, 0), .infer = count_correct_rule, .cost = flops_per_input<3>});
+  ops.push_back({.kind = k_count_correct,
+                 .signature = two(2, 0),
+                 .infer = count_correct_rule,
+                 .gradient = kNoGradient,
+                 .cost = flops_per_input<3>,
+                 .traits = kNoTraits});
   return ops;
 }
 

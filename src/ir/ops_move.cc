@@ -121,17 +121,20 @@ std::vector<OpDef> move_ops() {
            .signature = {.ints = kAny},
            .infer = transpose_rule,
            .gradient = transpose_gradient,
-           .cost = flops_per_output<0>},
+           .cost = flops_per_output<0>,
+           .traits = rows_by(RowWise::kTransposed)},
           {.kind = Kind::k_concat,
            .signature = {.max_inputs = kAny, .ints = 1},
            .infer = concat_rule,
            .gradient = concat_gradient,
-           .cost = flops_per_output<0>},
+           .cost = flops_per_output<0>,
+           .traits = rows_by(RowWise::kConcatenated)},
           {.kind = Kind::k_split,
            .signature = {.max_outputs = kAny, .ints = 1},
            .infer = split_rule,
            .gradient = split_gradient,
-           .cost = flops_per_output<0>}};
+           .cost = flops_per_output<0>,
+           .traits = rows_by(RowWise::kBehindAxis)}};
 }
 
 }  // namespace pantoum::ir

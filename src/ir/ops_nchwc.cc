@@ -68,12 +68,16 @@ struct Meaning {
 };
 
 template <Kind kKind>
-OpDef blocked(Signature signature, Pairs (*in_place)(const OpTypes&) = nullptr) {
+OpDef blocked(Signature signature, Pairs (*in_place)(const OpTypes&) = nullptr,
+              std::optional<CompactForm> compact = {}) {
   return {.kind = kKind,
           .signature = signature,
           .infer = Meaning<kKind>::infer,
+          .gradient = kNoGradient,
           .cost = Meaning<kKind>::cost,
-          .in_place = in_place};
+          .in_place = in_place,
+          .traits = kNoTraits,
+          .compact = compact};
 }
 
 Types reorder_rule(const OpTypes& types) {
@@ -92,7 +96,12 @@ std::vector<OpDef> nchwc_ops() {
   const Signature pool{.ints = PT_POOL_ATTRS};
   Signature pool_grad = pool;
   pool_grad.min_inputs = pool_grad.max_inputs = 2;
-  return {{.kind = Kind::k_reorder, .signature = {.ints = 2}, .infer = reorder_rule, .cost = flops_per_output<0>},
+  return {{.kind = Kind::k_reorder,
+           .signature = {.ints = 2},
+           .infer = reorder_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<0>,
+           .traits = kNoTraits},
           blocked<Kind::k_conv2d_nchwc>(conv_with_bias),
           blocked<Kind::k_conv2d_dx_nchwc>(conv),
           blocked<Kind::k_conv2d_dw_nchwc>(conv),
@@ -102,7 +111,8 @@ std::vector<OpDef> nchwc_ops() {
               {.min_inputs = 5, .max_inputs = 5, .min_outputs = 3, .max_outputs = 3, .reals = 1}, over_first_two),
           blocked<Kind::k_batch_norm_eval_nchwc>({.min_inputs = 5, .max_inputs = 5, .reals = 1}, over_first),
           blocked<Kind::k_max_pool_nchwc>(pool),
-          blocked<Kind::k_max_pool_grad_nchwc>(pool_grad),
+          blocked<Kind::k_max_pool_grad_nchwc>(pool_grad, nullptr,
+                                               CompactForm{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps}),
           blocked<Kind::k_avg_pool_nchwc>(pool),
           blocked<Kind::k_avg_pool_grad_nchwc>(pool)};
 }

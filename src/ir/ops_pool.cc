@@ -86,14 +86,27 @@ std::vector<OpDef> pool_ops() {
            .signature = one,
            .infer = pool_rule,
            .gradient = max_pool_gradient,
-           .cost = pool_cost},
-          {.kind = Kind::k_max_pool_grad, .signature = two, .infer = max_pool_grad_rule, .cost = pool_grad_cost},
+           .cost = pool_cost,
+           .traits = rows_by(RowWise::kFirstInput)},
+          {.kind = Kind::k_max_pool_grad,
+           .signature = two,
+           .infer = max_pool_grad_rule,
+           .gradient = kNoGradient,
+           .cost = pool_grad_cost,
+           .traits = kNoTraits,
+           .compact = CompactForm{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps}},
           {.kind = Kind::k_avg_pool,
            .signature = one,
            .infer = pool_rule,
            .gradient = avg_pool_gradient,
-           .cost = pool_cost},
-          {.kind = Kind::k_avg_pool_grad, .signature = one, .infer = avg_pool_grad_rule, .cost = pool_grad_cost}};
+           .cost = pool_cost,
+           .traits = rows_by(RowWise::kFirstInput)},
+          {.kind = Kind::k_avg_pool_grad,
+           .signature = one,
+           .infer = avg_pool_grad_rule,
+           .gradient = kNoGradient,
+           .cost = pool_grad_cost,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -85,7 +85,8 @@ std::vector<OpDef> product_ops() {
            .signature = {.min_inputs = 2, .max_inputs = 3, .ints = 2},
            .infer = matmul_rule,
            .gradient = matmul_gradient,
-           .cost = matmul_cost}};
+           .cost = matmul_cost,
+           .traits = rows_by(RowWise::kProduct)}};
 }
 
 }  // namespace pantoum::ir

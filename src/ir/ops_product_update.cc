@@ -73,9 +73,11 @@ OpDef definition(Kind kind) {
                         .ints = kProductInts + PT_UPDATE_ATTRS,
                         .reals = PT_UPDATE_REALS},
           .infer = update_rule<kProduct, kProductInts>,
+          .gradient = kNoGradient,
           .cost = update_cost<kProduct, kProductInts>,
           .in_place = over_all_but_factors,
-          .recompute = false};
+          .recompute = false,
+          .traits = kNoTraits};
 }
 
 }  // namespace

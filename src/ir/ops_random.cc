@@ -29,7 +29,8 @@ std::vector<OpDef> random_ops() {
            .infer = dropout_rule,
            .gradient = dropout_gradient,
            .cost = flops_per_output<30>,
-           .in_place = over_first}};
+           .in_place = over_first,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

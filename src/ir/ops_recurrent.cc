@@ -124,23 +124,29 @@ std::vector<OpDef> recurrent_ops() {
            .infer = lstm_cell_rule,
            .gradient = lstm_cell_gradient,
            .cost = flops_per_output<110>,
-           .in_place = lstm_cell_in_place},
+           .in_place = lstm_cell_in_place,
+           .traits = kNoTraits},
           {.kind = Kind::k_lstm_cell_grad,
            .signature = {.min_inputs = 4, .max_inputs = 5, .min_outputs = 2, .max_outputs = 2, .ints = 4},
            .infer = lstm_cell_grad_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<12>,
-           .in_place = lstm_cell_grad_in_place},
+           .in_place = lstm_cell_grad_in_place,
+           .traits = kNoTraits},
           {.kind = Kind::k_gru_cell,
            .signature = cell(3),
            .infer = gru_cell_rule,
            .gradient = gru_cell_gradient,
            .cost = flops_per_output<70>,
-           .in_place = gru_cell_in_place},
+           .in_place = gru_cell_in_place,
+           .traits = kNoTraits},
           {.kind = Kind::k_gru_cell_grad,
            .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .ints = 3},
            .infer = gru_cell_grad_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<7>,
-           .in_place = gru_cell_grad_in_place}};
+           .in_place = gru_cell_grad_in_place,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -53,8 +53,14 @@ std::vector<OpDef> resize_ops() {
            .signature = one,
            .infer = resize_rule,
            .gradient = resize_gradient,
-           .cost = flops_per_output<7>},
-          {.kind = Kind::k_resize_grad, .signature = one, .infer = resize_grad_rule, .cost = flops_per_input<8>}};
+           .cost = flops_per_output<7>,
+           .traits = rows_by(RowWise::kFirstInput)},
+          {.kind = Kind::k_resize_grad,
+           .signature = one,
+           .infer = resize_grad_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_input<8>,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -1,4 +1,5 @@
 // softmax and log_softmax along one axis. Their gradients read the output alone.
+// why: one row per operator, and nothing that two tables could share.
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -24,7 +25,6 @@ void log_softmax_gradient(Backward& back) {
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> rows_ops() {
   const Signature forward{.ints = 1}, backward{.min_inputs = 2, .max_inputs = 2, .ints = 1};
   return {{.kind = Kind::k_softmax,
@@ -32,23 +32,29 @@ std::vector<OpDef> rows_ops() {
            .infer = rows_rule,
            .gradient = softmax_gradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kBehindAxis)},
           {.kind = Kind::k_softmax_grad,
            .signature = backward,
            .infer = rows_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<4>,
-           .in_place = over_first_two},
+           .in_place = over_first_two,
+           .traits = kNoTraits},
           {.kind = Kind::k_log_softmax,
            .signature = forward,
            .infer = rows_rule,
            .gradient = log_softmax_gradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kBehindAxis)},
           {.kind = Kind::k_log_softmax_grad,
            .signature = backward,
            .infer = rows_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<20>,
-           .in_place = over_first_two}};
+           .in_place = over_first_two,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -33,13 +33,19 @@ void cumsum_gradient(Backward& back) {
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> scan_ops() {
-  return {{.kind = Kind::k_arg_max, .signature = {.ints = 1}, .infer = arg_max_rule, .cost = flops_per_input<1>},
+  return {{.kind = Kind::k_arg_max,
+           .signature = {.ints = 1},
+           .infer = arg_max_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_input<1>,
+           .traits = rows_by(RowWise::kBehindAxis)},
           {.kind = Kind::k_cumsum,
            .signature = {.ints = 3},
            .infer = cumsum_rule,
            .gradient = cumsum_gradient,
            .cost = flops_per_output<1>,
-           .in_place = over_first}};
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kBehindAxis)}};
 }
 
 }  // namespace pantoum::ir

@@ -1,4 +1,5 @@
 // Comparing and choosing, element by element with broadcasting: compare, where, maximum, minimum.
+// why: one row per operator, and nothing that two tables could share.
 #include <fmt/format.h>
 
 #include "ir/gradient_rules.h"
@@ -62,36 +63,42 @@ void minimum_gradient(Backward& back) {
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> select_ops() {
   const Signature two{.min_inputs = 2, .max_inputs = 2}, three{.min_inputs = 3, .max_inputs = 3};
   return {{.kind = Kind::k_compare,
            .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
            .infer = compare_rule,
-           .cost = flops_per_output<1>},
+           .gradient = kNoGradient,
+           .cost = flops_per_output<1>,
+           .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_where,
            .signature = three,
            .infer = where_rule,
            .gradient = where_gradient,
            .cost = flops_per_output<1>,
-           .in_place = over_equal_inputs},
+           .in_place = over_equal_inputs,
+           .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_maximum,
            .signature = two,
            .infer = elementwise_rule,
            .gradient = maximum_gradient,
            .cost = flops_per_output<1>,
-           .in_place = over_equal_inputs},
+           .in_place = over_equal_inputs,
+           .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_minimum,
            .signature = two,
            .infer = elementwise_rule,
            .gradient = minimum_gradient,
            .cost = flops_per_output<1>,
-           .in_place = over_equal_inputs},
+           .in_place = over_equal_inputs,
+           .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_maximum_grad,
            .signature = three,
            .infer = elementwise_grad_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<2>,
-           .in_place = over_equal_inputs}};
+           .in_place = over_equal_inputs,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

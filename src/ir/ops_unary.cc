@@ -1,4 +1,6 @@
 // Element by element, one input. Gradients read the output where that is enough, so that the input may be overwritten.
+#include <algorithm>
+
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -87,6 +89,18 @@ void clip_gradient(Backward& back) {
   from_output(back, Kind::k_clip_grad);
 }
 
+// The slope is alpha where alpha X + beta lies strictly between 0 and 1: between two X, whatever rounding does to Y.
+void hard_sigmoid_gradient(Backward& back) {
+  const double alpha = back.op.attrs.reals[0], beta = back.op.attrs.reals[1];
+  const double zero = alpha == 0 ? 0 : -beta / alpha, one = alpha == 0 ? 0 : (1 - beta) / alpha;
+  back.d_inputs[0] =
+      back.builder.op(Kind::k_hard_sigmoid_grad, back.op.name + ".dx", {back.d_outputs[0], back.op.inputs[0]},
+                      {{}, {alpha, std::min(zero, one), std::max(zero, one)}});
+}
+void hard_swish_gradient(Backward& back) {
+  from_input(back, Kind::k_hard_swish_grad);
+}
+
 // Constant between its jumps.
 void no_gradient_flows(Backward&) {}
 
@@ -100,69 +114,101 @@ void cast_gradient(Backward& back) {
   back.d_inputs[0] = back.builder.op(Kind::k_cast, back.op.name + ".dx", {back.d_outputs[0]}, {}, {type});
 }
 
+bool clip_keeps_zero(const Attrs& attrs) {
+  return attrs.reals[0] <= 0 && attrs.reals[1] >= 0;
+}
+bool hard_sigmoid_keeps_zero(const Attrs& attrs) {
+  return attrs.reals[1] <= 0;
+}
+bool scale_keeps_zero(const Attrs& attrs) {
+  return attrs.reals[1] == 0;
+}
+
+using ZeroRule = bool (*)(const Attrs&);
+
 template <int kFlops>
-OpDef unary(Kind kind, void (*gradient)(Backward&), int ints = 0, int reals = 0) {
-  return {.kind = kind,
-          .signature = {.ints = ints, .reals = reals},
-          .infer = same_as_first,
-          .gradient = gradient,
-          .cost = flops_per_output<kFlops>,
-          .in_place = over_first,
-          .pointwise = true};
+OpDef unary(Kind kind, void (*gradient)(Backward&), ZeroRule keeps_zero, int ints = 0, int reals = 0) {
+  return {
+      .kind = kind,
+      .signature = {.ints = ints, .reals = reals},
+      .infer = same_as_first,
+      .gradient = gradient,
+      .cost = flops_per_output<kFlops>,
+      .in_place = over_first,
+      .traits = {
+          .row_wise = RowWise::kElements, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = false}};
 }
 
 template <int kFlops>
-OpDef unary_grad(Kind kind, int ints = 0, int reals = 0) {
-  return {.kind = kind,
-          .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
-          .infer = same_as_first,
-          .cost = flops_per_output<kFlops>,
-          .in_place = over_first_two,
-          .pointwise = true};
+OpDef unary_grad(Kind kind, ZeroRule keeps_zero, int ints = 0, int reals = 0, std::optional<CompactForm> compact = {}) {
+  return {
+      .kind = kind,
+      .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
+      .infer = same_as_first,
+      .gradient = kNoGradient,
+      .cost = flops_per_output<kFlops>,
+      .in_place = over_first_two,
+      .traits = {.row_wise = RowWise::kNever, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = true},
+      .compact = compact};
+}
+
+CompactForm signs_for(Kind gradient) {
+  return {Kind::k_sign_bits, gradient};
 }
 
 }  // namespace
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> unary_ops() {
-  return {unary<1>(Kind::k_relu, relu_gradient),
-          unary<2>(Kind::k_leaky_relu, leaky_relu_gradient, 0, 1),
-          unary<20>(Kind::k_sigmoid, sigmoid_gradient),
-          unary<20>(Kind::k_tanh, tanh_gradient),
-          unary<25>(Kind::k_gelu, gelu_gradient, 1, 0),
-          unary<20>(Kind::k_erf, erf_gradient),
-          unary<4>(Kind::k_sqrt, sqrt_gradient),
-          unary<16>(Kind::k_exp, exp_gradient),
-          unary<16>(Kind::k_log, log_gradient),
-          unary<1>(Kind::k_neg, neg_gradient),
-          unary<2>(Kind::k_scale, scale_gradient, 0, 2),
-          unary<1>(Kind::k_abs, abs_gradient),
-          unary<1>(Kind::k_sign, no_gradient_flows),
-          unary<25>(Kind::k_sin, sin_gradient),
-          unary<25>(Kind::k_cos, cos_gradient),
-          unary<20>(Kind::k_elu, elu_gradient, 0, 3),
-          unary<35>(Kind::k_softplus, softplus_gradient),
-          unary<2>(Kind::k_clip, clip_gradient, 0, 2),
+  return {unary<1>(Kind::k_relu, relu_gradient, always),
+          unary<2>(Kind::k_leaky_relu, leaky_relu_gradient, always, 0, 1),
+          unary<20>(Kind::k_sigmoid, sigmoid_gradient, never),
+          unary<20>(Kind::k_tanh, tanh_gradient, always),
+          unary<25>(Kind::k_gelu, gelu_gradient, always, 1, 0),
+          unary<20>(Kind::k_erf, erf_gradient, always),
+          unary<4>(Kind::k_sqrt, sqrt_gradient, never),
+          unary<16>(Kind::k_exp, exp_gradient, never),
+          unary<16>(Kind::k_log, log_gradient, never),
+          unary<1>(Kind::k_neg, neg_gradient, always),
+          unary<2>(Kind::k_scale, scale_gradient, scale_keeps_zero, 0, 2),
+          unary<1>(Kind::k_abs, abs_gradient, always),
+          unary<1>(Kind::k_sign, no_gradient_flows, always),
+          unary<25>(Kind::k_sin, sin_gradient, always),
+          unary<25>(Kind::k_cos, cos_gradient, never),
+          unary<20>(Kind::k_elu, elu_gradient, always, 0, 3),
+          unary<35>(Kind::k_softplus, softplus_gradient, never),
+          unary<4>(Kind::k_hard_sigmoid, hard_sigmoid_gradient, hard_sigmoid_keeps_zero, 0, 2),
+          unary<5>(Kind::k_hard_swish, hard_swish_gradient, always),
+          unary<2>(Kind::k_clip, clip_gradient, clip_keeps_zero, 0, 2),
           {.kind = Kind::k_round,
            .signature = {.ints = 1},
            .infer = round_rule,
            .gradient = no_gradient_flows,
            .cost = flops_per_output<1>,
-           .in_place = over_first},
+           .in_place = over_first,
+           .traits = rows_by(RowWise::kElements)},
           {.kind = Kind::k_cast,
            .infer = cast_rule,
            .gradient = cast_gradient,
            .cost = flops_per_output<1>,
-           .in_place = cast_in_place}};
+           .in_place = cast_in_place,
+           .traits = rows_by(RowWise::kElements)}};
 }
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> unary_grad_ops() {
-  return {unary_grad<1>(Kind::k_relu_grad),        unary_grad<2>(Kind::k_leaky_relu_grad, 0, 1),
-          unary_grad<3>(Kind::k_sigmoid_grad),     unary_grad<3>(Kind::k_tanh_grad),
-          unary_grad<40>(Kind::k_gelu_grad, 1, 0), unary_grad<20>(Kind::k_erf_grad),
-          unary_grad<5>(Kind::k_sqrt_grad),        unary_grad<20>(Kind::k_elu_grad, 0, 3),
-          unary_grad<20>(Kind::k_softplus_grad),   unary_grad<2>(Kind::k_clip_grad, 0, 2)};
+  return {unary_grad<1>(Kind::k_relu_grad, always, 0, 0, signs_for(Kind::k_relu_grad_bits)),
+          unary_grad<2>(Kind::k_leaky_relu_grad, always, 0, 1, signs_for(Kind::k_leaky_relu_grad_bits)),
+          unary_grad<3>(Kind::k_sigmoid_grad, always),
+          unary_grad<3>(Kind::k_tanh_grad, always),
+          unary_grad<40>(Kind::k_gelu_grad, always, 1, 0),
+          unary_grad<20>(Kind::k_erf_grad, always),
+          unary_grad<5>(Kind::k_sqrt_grad, never),
+          unary_grad<20>(Kind::k_elu_grad, always, 0, 3),
+          unary_grad<20>(Kind::k_softplus_grad, always),
+          unary_grad<3>(Kind::k_hard_sigmoid_grad, always, 0, 3),
+          unary_grad<5>(Kind::k_hard_swish_grad, always),
+          unary_grad<2>(Kind::k_clip_grad, always, 0, 2)};
 }
 
 }  // namespace pantoum::ir

@@ -1,4 +1,5 @@
 // Optimizer steps: once a step, in place over what they update.
+// why: one row per operator, and nothing that two tables could share.
 #include <algorithm>
 #include <array>
 
@@ -69,41 +70,50 @@ OpDef adam_def(Kind kind) {
   return {.kind = kind,
           .signature = {.min_inputs = 4, .max_inputs = 4, .min_outputs = 3, .max_outputs = 3, .reals = 4},
           .infer = adam_rule,
+          .gradient = kNoGradient,
           .cost = flops_per_output<18>,
           .in_place = over_all_but_gradient,
-          .recompute = false};
+          .recompute = false,
+          .traits = kNoTraits};
 }
 
 }  // namespace
 
-// why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> update_ops() {
   return {{.kind = Kind::k_sgd,
            .signature = {.min_inputs = 2, .max_inputs = 3, .max_outputs = 2, .ints = 1, .reals = 2},
            .infer = sgd_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<6>,
            .in_place = over_all_but_gradient,
-           .recompute = false},
+           .recompute = false,
+           .traits = kNoTraits},
           adam_def(Kind::k_adam),
           adam_def(Kind::k_adamw),
           {.kind = Kind::k_rmsprop,
            .signature = {.min_inputs = 3, .max_inputs = 5, .min_outputs = 2, .max_outputs = 4, .ints = 1, .reals = 4},
            .infer = rmsprop_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<16>,
            .in_place = over_all_but_gradient,
-           .recompute = false},
+           .recompute = false,
+           .traits = kNoTraits},
           {.kind = Kind::k_adagrad,
            .signature = {.min_inputs = 3, .max_inputs = 3, .min_outputs = 2, .max_outputs = 2, .reals = 3},
            .infer = adagrad_rule,
+           .gradient = kNoGradient,
            .cost = flops_per_output<10>,
            .in_place = over_all_but_gradient,
-           .recompute = false},
+           .recompute = false,
+           .traits = kNoTraits},
           {.kind = Kind::k_sgd_rows,
            .signature = {.min_inputs = 3, .max_inputs = 3},
            .infer = sgd_rows_rule,
+           .gradient = kNoGradient,
            .cost = sgd_rows_cost,
            .in_place = over_first,
-           .recompute = false}};
+           .recompute = false,
+           .traits = kNoTraits}};
 }
 
 }  // namespace pantoum::ir

@@ -41,42 +41,6 @@ Shape laid_out(const Shape& logical, pt_layout layout, uint32_t block) {
   return Shape(dims, dims + rank);
 }
 
-// Zeros in the padding stay zeros.
-bool keeps_zero(const Op& op) {
-  switch (op.kind) {
-    case Kind::k_relu:
-    case Kind::k_leaky_relu:
-    case Kind::k_tanh:
-    case Kind::k_gelu:
-    case Kind::k_erf:
-    case Kind::k_neg:
-    case Kind::k_add:
-    case Kind::k_sub:
-    case Kind::k_mul:
-    case Kind::k_relu_grad:
-    case Kind::k_leaky_relu_grad:
-    case Kind::k_tanh_grad:
-    case Kind::k_sigmoid_grad:
-    case Kind::k_gelu_grad:
-    case Kind::k_erf_grad:
-    case Kind::k_abs:
-    case Kind::k_sign:
-    case Kind::k_sin:
-    case Kind::k_round:
-    case Kind::k_elu:
-    case Kind::k_elu_grad:
-    case Kind::k_softplus_grad:
-    case Kind::k_clip_grad:
-      return true;
-    case Kind::k_clip:
-      return op.attrs.reals[0] <= 0 && op.attrs.reals[1] >= 0;
-    case Kind::k_scale:
-      return op.attrs.reals[1] == 0;
-    default:
-      return false;
-  }
-}
-
 class Blocking {
  public:
   Blocking(const Graph& source, const BlockKernels& kernels)
@@ -216,7 +180,7 @@ class Blocking {
       case Kind::k_alias:
         return renaming(op);
       default:
-        return ir::op_def(op.kind).pointwise && pointwise(op);
+        return ir::op_def(op.kind).traits.pointwise && pointwise(op);
     }
   }
 
@@ -350,7 +314,8 @@ class Blocking {
       views[input] = broadcast_view(shape(id), shape(y));
       if (!views[input]) return false;
     }
-    if (!is_even(y) && (broadcasts || !keeps_zero(op))) return false;
+    const bool keeps_zero = ir::op_def(op.kind).traits.keeps_zero(op.attrs);
+    if (!is_even(y) && (broadcasts || !keeps_zero)) return false;  // zeros in the padding must stay zeros
     std::vector<ValueId> inputs;
     for (size_t input = 0; input < op.inputs.size(); ++input)
       inputs.push_back(views[input] ? builder_.reshape(plain(op.inputs[input]), *views[input])

@@ -17,24 +17,15 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
-// What may stand for the activation that a gradient reads as its second input.
-struct CompactActivation {
-  Kind made_by, gradient;
-  Attrs attrs;  // of the op that makes it
-};
+using Form = std::optional<ir::CompactForm>;
 
-std::optional<CompactActivation> save_for(const Op& op) {
-  switch (op.kind) {
-    case Kind::k_relu_grad:
-      return CompactActivation{Kind::k_sign_bits, Kind::k_relu_grad_bits, {}};
-    case Kind::k_leaky_relu_grad:
-      return CompactActivation{Kind::k_sign_bits, Kind::k_leaky_relu_grad_bits, {}};
-    case Kind::k_max_pool_grad:
-    case Kind::k_max_pool_grad_nchwc:
-      return CompactActivation{Kind::k_max_pool_taps, Kind::k_max_pool_grad_taps, op.attrs};
-    default:
-      return std::nullopt;
-  }
+const Form& form_of(const Op& op) {
+  return ir::op_def(op.kind).compact;
+}
+
+Attrs attrs_of(Kind made_by, const Op& gradient) {
+  const ir::Signature& has = ir::op_def(made_by).signature;
+  return has.ints == 0 && has.reals == 0 ? Attrs{} : gradient.attrs;
 }
 
 // By value: is it read behind the loss by an op that needs all of it? Views count for what they are views of.
@@ -46,7 +37,7 @@ std::vector<char> held_by_backward(const Graph& graph) {
     const Op& op = graph.ops[id];
     if (static_cast<OpId>(id) <= loss || op.kind == Kind::k_alias) continue;
     for (size_t input = 0; input < op.inputs.size(); ++input)
-      if (input != 1 || !save_for(op)) hold(op.inputs[input]);
+      if (input != 1 || !form_of(op)) hold(op.inputs[input]);
   }
   for (const auto* list : {&graph.outputs, &graph.results}) std::for_each(list->begin(), list->end(), hold);
   return held;
@@ -69,30 +60,30 @@ class Saving {
 
  private:
   void offer(Op& op) {
-    const std::optional<CompactActivation> save = save_for(op);
-    if (!save || graph_.value(op.inputs[1]).producer == ir::kNone) return;
+    const Form& form = form_of(op);
+    if (!form || graph_.value(op.inputs[1]).producer == ir::kNone) return;
     if (held_[static_cast<size_t>(ir::root_of(graph_, op.inputs[1]))]) return;
-    const std::optional<ValueId> made = saved(op.inputs[1], *save);
-    if (made) op.alternatives.push_back({save->gradient, {op.inputs[0], *made}, op.attrs});
+    const std::optional<ValueId> made = saved(op.inputs[1], form->made_by, attrs_of(form->made_by, op));
+    if (made) op.alternatives.push_back({form->gradient, {op.inputs[0], *made}, op.attrs});
   }
 
   // The compact form of an activation, made once; none where it cannot be told so shortly (windows of 256 taps).
-  std::optional<ValueId> saved(ValueId activation, const CompactActivation& save) {
-    const auto known = made_.find({activation, save.made_by, save.attrs.ints});
+  std::optional<ValueId> saved(ValueId activation, Kind made_by, const Attrs& attrs) {
+    const auto known = made_.find({activation, made_by, attrs.ints});
     if (known != made_.end()) return known->second;
     const std::vector<ir::TensorType> inputs = {graph_.value(activation).type};
-    const auto types = ir::infer_types(save.made_by, {inputs, {}, save.attrs});
+    const auto types = ir::infer_types(made_by, {inputs, {}, attrs});
     if (!types) return std::nullopt;
     ir::Value value;
-    value.name = graph_.value(activation).name + (save.made_by == Kind::k_sign_bits ? ".signs" : ".taps");
+    value.name = graph_.value(activation).name + (made_by == Kind::k_sign_bits ? ".signs" : ".taps");
     value.type = types->front();
-    Op op{.kind = save.made_by, .name = value.name, .inputs = {activation}, .attrs = save.attrs};
+    Op op{.kind = made_by, .name = value.name, .inputs = {activation}, .attrs = attrs};
     op.optional = true;
     const auto made = static_cast<ValueId>(graph_.values.size());
     op.outputs = {made};
     after_[static_cast<size_t>(graph_.value(activation).producer)].push_back(std::move(op));
     graph_.values.push_back(std::move(value));
-    made_.emplace(std::tuple(activation, save.made_by, save.attrs.ints), made);
+    made_.emplace(std::tuple(activation, made_by, attrs.ints), made);
     return made;
   }
 

@@ -2,6 +2,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/op_registry.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -25,8 +26,7 @@ bool outlives_the_step(const Graph& graph, ValueId value) {
 }
 
 bool is_gradient(const Op& op) {
-  const auto kind = static_cast<int>(op.kind);
-  return kind >= PT_FIRST_GRADIENT && kind <= PT_LAST_GRADIENT && op.alternatives.empty();
+  return ir::op_def(op.kind).traits.through_convolution && op.alternatives.empty();
 }
 
 // The conv2d_dx that this gradient alone reads; kNone where there is none, or what else the gradient reads comes later,

@@ -28,10 +28,18 @@ static int conv2d(const pt_op_view* view) {
 static int conv2d_dx(const pt_op_view* view) {
   return pt_conv_fits(out(view, 0), in(view, 1), in(view, 0), view->ints);
 }
+static int takes_dx(int64_t op) {
+  switch (op) {
+#define PT_GRADIENT(name) case PT_OP_##name:
+    PT_CONV_GRADIENTS(PT_GRADIENT)
+#undef PT_GRADIENT
+    return 1;
+    default:
+      return 0;
+  }
+}
 static int conv2d_dz(const pt_op_view* view) {
-  const int64_t gradient = view->ints[PT_CONV_DZ_GRADIENT];
-  return gradient >= PT_FIRST_GRADIENT && gradient <= PT_LAST_GRADIENT && conv2d_dx(view) &&
-         pt_same_dims(in(view, 2), out(view, 0));
+  return takes_dx(view->ints[PT_CONV_DZ_GRADIENT]) && conv2d_dx(view) && pt_same_dims(in(view, 2), out(view, 0));
 }
 static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);

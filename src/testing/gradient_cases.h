@@ -95,6 +95,7 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
   conv("conv2d 1x1", {2, 5, 3, 3}, {4, 5, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, false);
 }
 
+// why: a table, one case or more per operator.
 inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   for (const Kind kind :
@@ -132,6 +133,14 @@ inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
   unary(Kind::k_dropout, {{7}, {0.4}}, false);
   unary(Kind::k_elu, {{}, {1.05, 1.7, 0.8}}, false);
   unary(Kind::k_clip, {{}, {-0.75, 0.8}}, false);
+  unary(Kind::k_hard_sigmoid, {{}, {0.7, 0.4}}, false);
+  unary(Kind::k_hard_sigmoid, {{}, {-0.7, 0.4}}, false);
+  unary(Kind::k_hard_sigmoid, {{}, {0, 0.4}}, false);
+  unary(Kind::k_hard_swish, {}, false);
+  cases.push_back({"hard_swish beyond its bends", [](CaseBuilder& c) {
+                     const ir::ValueId wide = c.op(Kind::k_scale, {c.parameter({3, 5})}, {{}, {4, 0}});
+                     return c.op(Kind::k_hard_swish, {wide});
+                   }});
   for (const Kind kind : {Kind::k_sign, Kind::k_round}) {
     cases.push_back({ir::name_of(kind), [=](CaseBuilder& c) {
                        const ir::ValueId x = c.parameter({3, 5});

@@ -46,9 +46,16 @@ class Documents(House):
         self.assertIn("in-out", names)
         self.assertIn(names[-1], self.succeed("plan", "--help").stdout)
 
+    def test_every_verb_that_is_declared_is_there(self):
+        declared = re.findall(r"^void add_(\w+)\(CommandLine& line\);", read("src", "cli", "cli.h"), re.MULTILINE)
+        self.assertGreater(len(declared), 10)
+        verbs = re.findall(r"^  ([\w-]+) ", self.succeed("--help").stdout.split("Subcommands:")[1], re.MULTILINE)
+        self.assertEqual(sorted(verbs), sorted(name.replace("_", "-") for name in declared))
+
     def test_links_lead_somewhere(self):
         for document in documents():
-            for link in re.findall(r"\]\(([^)#]+)\)", read(document)):
+            prose = re.sub(r"^```.*?^```", "", read(document), flags=re.MULTILINE | re.DOTALL)
+            for link in re.findall(r"\]\(([^)#]+)\)", prose):
                 if "://" not in link:
                     self.assertTrue(os.path.exists(os.path.join(os.path.dirname(document), link)), f"{document}: {link}")
 

@@ -9,29 +9,13 @@ typedef struct through {
   pt_status (*gradient)(const pt_call* call);
 } through;
 
-/* why: one row per operator, as in product_update.c: kernels of different operators. */
 static pt_status (*gradient_of(int64_t op))(const pt_call*) {
   switch (op) {
-    case PT_OP_relu_grad:
-      return PT_NAME(pt_relu_grad);
-    case PT_OP_leaky_relu_grad:
-      return PT_NAME(pt_leaky_relu_grad);
-    case PT_OP_sigmoid_grad:
-      return PT_NAME(pt_sigmoid_grad);
-    case PT_OP_tanh_grad:
-      return PT_NAME(pt_tanh_grad);
-    case PT_OP_gelu_grad:
-      return PT_NAME(pt_gelu_grad);
-    case PT_OP_erf_grad:
-      return PT_NAME(pt_erf_grad);
-    case PT_OP_sqrt_grad:
-      return PT_NAME(pt_sqrt_grad);
-    case PT_OP_elu_grad:
-      return PT_NAME(pt_elu_grad);
-    case PT_OP_softplus_grad:
-      return PT_NAME(pt_softplus_grad);
-    case PT_OP_clip_grad:
-      return PT_NAME(pt_clip_grad);
+#define PT_GRADIENT(name) \
+  case PT_OP_##name:      \
+    return PT_NAME(pt_##name);
+    PT_CONV_GRADIENTS(PT_GRADIENT)
+#undef PT_GRADIENT
     default:
       return NULL;
   }

@@ -123,6 +123,10 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_REAL_ROW(ROW, softplus_grad)                                                                                   \
   PT_REAL_ROW(ROW, clip)                                                                                            \
   PT_REAL_ROW(ROW, clip_grad)                                                                                       \
+  PT_REAL_ROW(ROW, hard_sigmoid)                                                                                    \
+  PT_REAL_ROW(ROW, hard_sigmoid_grad)                                                                               \
+  PT_REAL_ROW(ROW, hard_swish)                                                                                      \
+  PT_REAL_ROW(ROW, hard_swish_grad)                                                                                 \
   PT_REAL_ROW(ROW, resize)                                                                                          \
   PT_REAL_ROW(ROW, resize_grad)                                                                                     \
   PT_REAL_ROW(ROW, reduce_max)                                                                                      \

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -204,10 +205,27 @@ struct Gradient {
 };
 
 std::vector<Gradient> gradients() {
-  return {{PT_OP_relu_grad, {}, {}},     {PT_OP_leaky_relu_grad, {}, {0.1}}, {PT_OP_sigmoid_grad, {}, {}},
-          {PT_OP_tanh_grad, {}, {}},     {PT_OP_gelu_grad, {0}, {}},         {PT_OP_gelu_grad, {1}, {}},
-          {PT_OP_erf_grad, {}, {}},      {PT_OP_sqrt_grad, {}, {}},          {PT_OP_elu_grad, {}, {1, 0.5, 0.7}},
-          {PT_OP_softplus_grad, {}, {}}, {PT_OP_clip_grad, {}, {-0.5, 0.5}}};
+  return {{PT_OP_relu_grad, {}, {}},
+          {PT_OP_leaky_relu_grad, {}, {0.1}},
+          {PT_OP_sigmoid_grad, {}, {}},
+          {PT_OP_tanh_grad, {}, {}},
+          {PT_OP_gelu_grad, {0}, {}},
+          {PT_OP_gelu_grad, {1}, {}},
+          {PT_OP_erf_grad, {}, {}},
+          {PT_OP_sqrt_grad, {}, {}},
+          {PT_OP_elu_grad, {}, {1, 0.5, 0.7}},
+          {PT_OP_softplus_grad, {}, {}},
+          {PT_OP_hard_sigmoid_grad, {}, {0.2, -0.5, 0.5}},
+          {PT_OP_hard_swish_grad, {}, {}},
+          {PT_OP_clip_grad, {}, {-0.5, 0.5}}};
+}
+
+TEST(Convolutions, TestHasEveryGradientThatDzGoesThrough) {
+  std::set<int> tested;
+  for (const Gradient& gradient : gradients()) tested.insert(gradient.op);
+#define PT_GRADIENT(name) EXPECT_TRUE(tested.contains(PT_OP_##name)) << #name;
+  PT_CONV_GRADIENTS(PT_GRADIENT)
+#undef PT_GRADIENT
 }
 
 // conv2d_dz in every way it can run, against conv2d_dx and the activation's own gradient.

@@ -65,6 +65,15 @@ static double nearest(double x) {
   return x < 0 ? -((big - x) - big) : (x + big) - big;
 }
 
+static pt_real between_0_and_1(pt_real y) {
+  return y < 0 ? 0 : y > 1 ? 1 : y;
+}
+/* In PyTorch's order: the same bits. */
+static pt_real hard_swish(pt_real x) {
+  const pt_real gate = x + 3;
+  return x * (gate < 0 ? 0 : gate > 6 ? 6 : gate) / 6;
+}
+
 PT_UNARY(relu, 1, x > 0 ? x : x != x ? x : 0)
 PT_UNARY(leaky_relu, 1, x > 0 ? x : p * x)
 PT_UNARY(sigmoid, 16, pt_real_sigmoid(x))
@@ -82,6 +91,8 @@ PT_UNARY(cos, 24, pt_cos((double)x))
 PT_UNARY(elu, 16, x > 0 ? (double)(p * x) : (double)q * pt_expm1((double)(r * x)))
 PT_UNARY(softplus, 32, pt_softplus((double)x))
 PT_UNARY(clip, 1, x<p ? p : x> q ? q : x)
+PT_UNARY(hard_sigmoid, 1, between_0_and_1(p* x + q))
+PT_UNARY(hard_swish, 2, hard_swish(x))
 PT_UNARY(round_down, 2, floor((double)x))
 PT_UNARY(round_up, 2, ceil((double)x))
 PT_UNARY(round_even, 2, nearest((double)x))
@@ -95,6 +106,8 @@ PT_GRADIENT(sqrt_grad, 2, dy / (2 * x))
 PT_GRADIENT(elu_grad, 16, x > 0 ? (double)(dy * p) : (double)dy * ((double)(q * r) * pt_exp((double)(r * x))))
 PT_GRADIENT(softplus_grad, 16, dy* pt_real_sigmoid(x))
 PT_GRADIENT(clip_grad, 1, x > p && x < q ? dy : 0)
+PT_GRADIENT(hard_sigmoid_grad, 1, x > q && x < r ? p * dy : 0)
+PT_GRADIENT(hard_swish_grad, 2, x <= -3 ? 0 : x < 3 ? dy * (x / 3 + (pt_real)0.5) : dy)
 
 pt_status PT_NAME(pt_round)(const pt_call* call) {
   return call->ints[0] == 0   ? PT_NAME(pt_round_down)(call)
