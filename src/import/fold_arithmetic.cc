@@ -81,6 +81,16 @@ Result<Numbers> fold_cos(const FoldCall& call) {
   return fold_each(call, kSame, pt_cos);
 }
 
+// Of an integer. Whole exponents are integers, whatever their type.
+int64_t whole_power(DType dtype, int64_t base, const Numbers& exponents, size_t at) {
+  if (!exponents.is_real()) return pt_whole_pow(base, exponents.ints[at]);
+  const double exponent = exponents.reals[at];
+  if (std::trunc(exponent) == exponent && std::fabs(exponent) < 4e18) {
+    return pt_whole_pow(base, static_cast<int64_t>(exponent));
+  }
+  return whole_within(dtype, pt_pow(static_cast<double>(base), exponent));
+}
+
 // Exponent and base may differ in type; the base's is the result's.
 Result<Numbers> fold_pow(const FoldCall& call) {
   const Numbers &a = *call.inputs[0], &b = *call.inputs[1];
@@ -88,15 +98,10 @@ Result<Numbers> fold_pow(const FoldCall& call) {
   Numbers result{a.dtype, operands.shape, {}, {}};
   for (size_t element = 0; element < operands.left.size(); ++element) {
     const size_t left = operands.left[element], right = operands.right[element];
-    if (!a.is_real() && !b.is_real()) {
-      result.ints.push_back(pt_whole_pow(a.ints[left], b.ints[right]));
-      continue;
-    }
-    const double power = pt_pow(a.real(left), b.real(right));
     if (a.is_real()) {
-      result.reals.push_back(rounded(a.dtype, power));
+      result.reals.push_back(rounded(a.dtype, pt_pow(a.reals[left], b.real(right))));
     } else {
-      result.ints.push_back(whole_within(a.dtype, power));
+      result.ints.push_back(whole_power(a.dtype, a.ints[left], b, right));
     }
   }
   return result;

@@ -1,4 +1,6 @@
-// add, sub, mul, div, pow, pow_grad: element by element with broadcasting.
+// add, sub, mul, div, pow, pow_grad, mod, bitwise: element by element with broadcasting.
+#include <fmt/format.h>
+
 #include "ir/gradient_rules.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -6,13 +8,23 @@
 namespace pantoum::ir {
 namespace {
 
-// Floating point, or integers of one type: positions and lengths that a model computes.
-Types arithmetic_rule(const OpTypes& types) {
-  const TensorType &a = types.inputs[0], &b = types.inputs[1];
-  if (a.dtype != DType::kI64 && a.dtype != DType::kI32) return elementwise_rule(types);
-  if (a.dtype != b.dtype) return refuse("its inputs differ in type");
-  PANTOUM_ASSIGN(Shape shape, broadcast(a.shape, b.shape));
-  return std::vector<TensorType>{{a.dtype, std::move(shape)}};
+// Of integers alone: floating-point remainders are made of div and round. No gradient.
+Types mod_rule(const OpTypes& types) {
+  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] > 1) return refuse("a flag must be 0 or 1");
+  return one_type_rule(types, is_integer);
+}
+
+bool has_bits(DType dtype) {
+  return is_integer(dtype) || dtype == DType::kBool;
+}
+
+Types bitwise_rule(const OpTypes& types) {
+  const int64_t operation = types.attrs.ints[0];
+  if (operation < 0 || operation >= PT_BITWISE_COUNT)
+    return refuse(fmt::format("the operation {} is unknown", operation));
+  const bool shifts = operation == PT_BITWISE_SHIFT_LEFT || operation == PT_BITWISE_SHIFT_RIGHT;
+  if (shifts && types.inputs[0].dtype != DType::kU8) return refuse("only unsigned integers are shifted");
+  return one_type_rule(types, has_bits);
 }
 
 void add_gradient(Backward& back) {
@@ -65,7 +77,7 @@ void pow_gradient(Backward& back) {
 OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&)) {
   return {.kind = kind,
           .signature = {.min_inputs = 2, .max_inputs = 2},
-          .infer = kind == Kind::k_pow ? elementwise_rule : arithmetic_rule,
+          .infer = arithmetic_rule,
           .gradient = gradient,
           .cost = cost,
           .in_place = over_equal_inputs,
@@ -81,6 +93,18 @@ std::vector<OpDef> binary_ops() {
           binary(Kind::k_mul, mul_gradient, flops_per_output<1>),
           binary(Kind::k_div, div_gradient, flops_per_output<4>),
           binary(Kind::k_pow, pow_gradient, flops_per_output<40>),
+          {.kind = Kind::k_mod,
+           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
+           .infer = mod_rule,
+           .cost = flops_per_output<4>,
+           .in_place = over_equal_inputs,
+           .pointwise = true},
+          {.kind = Kind::k_bitwise,
+           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
+           .infer = bitwise_rule,
+           .cost = flops_per_output<1>,
+           .in_place = over_equal_inputs,
+           .pointwise = true},
           {.kind = Kind::k_pow_grad,
            .signature = {.min_inputs = 3, .max_inputs = 3},
            .infer = elementwise_grad_rule,
