@@ -27,7 +27,8 @@
   PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                                \
   PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */               \
                             /* {three reals: the gradient's, then zeros} */                                              \
-  /* element by element, two inputs, broadcast as in numpy */                                                            \
+  /* element by element, two inputs, broadcast as in numpy; add to minimum: floating point, or one type of integer, */   \
+  /* which wraps; x / 0 is 0 there, and division goes towards zero */                                                    \
   PT_OPERATOR(add, 10)                                                                                                   \
   PT_OPERATOR(sub, 11)                                                                                                   \
   PT_OPERATOR(mul, 12)                                                                                                   \
@@ -38,6 +39,8 @@
   PT_OPERATOR(minimum, 17)                                                                                               \
   PT_OPERATOR(compare, 18)       /* A B -> bool; [PT_COMPARE_*]; any one dtype, broadcast */                             \
   PT_OPERATOR(where, 19)         /* C(bool) A B -> C ? A : B, broadcast; A and B of any one dtype */                     \
+  PT_OPERATOR(mod, 144)          /* A B -> rest of A / B, integers alone; [1: with the sign of A, 0: of B] */            \
+  PT_OPERATOR(bitwise, 145)      /* A B -> Y, integers or bools; [PT_BITWISE_*] */                                       \
   PT_OPERATOR(maximum_grad, 133) /* dY A B -> dA = A > B ? dY : A == B ? dY / 2 : 0, in dY's shape */                    \
   /* element by element, one input */                                                                                    \
   PT_OPERATOR(relu, 20)                                                                                                  \
@@ -51,7 +54,7 @@
   PT_OPERATOR(log, 28)                                                                                                   \
   PT_OPERATOR(neg, 29)                                                                                                   \
   PT_OPERATOR(scale, 30) /* X -> a X + b; {a, b} */                                                                      \
-  PT_OPERATOR(cast, 31)  /* to the dtype of the output; float to integer truncates */                                    \
+  PT_OPERATOR(cast, 31)  /* to the output's dtype; float to integer truncates, and saturates; integers wrap */           \
   PT_OPERATOR(abs, 32)                                                                                                   \
   PT_OPERATOR(sign, 33)  /* -1, 0 or 1; no gradient flows */                                                             \
   PT_OPERATOR(round, 34) /* [0 down, 1 up, 2 to the nearest, halves to even]; no gradient flows */                       \
@@ -234,6 +237,11 @@ enum { /* compare; the last three take anything but 0 as true */
   PT_COMPARE_EQUAL, PT_COMPARE_LESS, PT_COMPARE_LESS_EQUAL, PT_COMPARE_GREATER, PT_COMPARE_GREATER_EQUAL,
   PT_COMPARE_AND, PT_COMPARE_OR, PT_COMPARE_XOR,
   PT_COMPARE_COUNT
+};
+
+enum { /* bitwise; shifts of unsigned numbers, which lose what is shifted out */
+  PT_BITWISE_AND, PT_BITWISE_OR, PT_BITWISE_XOR, PT_BITWISE_SHIFT_LEFT, PT_BITWISE_SHIFT_RIGHT,
+  PT_BITWISE_COUNT
 };
 
 enum { /* resize, resize_grad */

@@ -23,7 +23,12 @@ constexpr const char* kHead =
     "that of its parts.\n"
     "*Folded* operators are computed while importing where their operands are known, whatever their types; those "
     "without ops are supported in\n"
-    "that way alone.\n\n"
+    "that way alone.\n"
+    "int64, int32, uint8 and bool are computed in their own type, folded or at run time, and no gradient passes: sums and "
+    "products wrap as in\n"
+    "numpy, x / 0 and the rest of it are 0, the least integer divided by -1 is itself. A cast keeps the low bits of an "
+    "integer, and of a\n"
+    "floating-point number the nearest integer towards zero that the type holds (0 of a NaN).\n\n"
     "| operator | gradient | becomes | folded | notes |\n| --- | --- | --- | --- | --- |\n";
 
 constexpr const char* kOwn =

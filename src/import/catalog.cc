@@ -33,7 +33,7 @@ std::vector<CatalogEntry> operator_catalog() {
           {entry.op_type, true, find_folder(entry.op_type) != nullptr, has_gradient(made_of), made_of, entry.note});
     }
   }
-  for (const auto family : {arithmetic_folders(), movement_folders()}) {
+  for (const auto family : all_folders()) {
     for (const FolderEntry& entry : family) {
       if (find_operator("", entry.op_type) == nullptr) catalog.push_back({.op_type = entry.op_type, .folded = true});
     }

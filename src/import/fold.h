@@ -30,9 +30,18 @@ struct FolderEntry {
 
 // The families.
 [[nodiscard]] std::span<const FolderEntry> arithmetic_folders();
+[[nodiscard]] std::span<const FolderEntry> select_folders();
+[[nodiscard]] std::span<const FolderEntry> reduce_folders();
 [[nodiscard]] std::span<const FolderEntry> movement_folders();
+// All of them.
+[[nodiscard]] std::vector<std::span<const FolderEntry>> all_folders();
 
 // E0401: the folded tensor would be larger than the call allows.
 [[nodiscard]] Result<int64_t> check_folded_size(const FoldCall& call, const ir::Shape& shape);
+
+// E0211 for floating-point numbers.
+[[nodiscard]] Result<std::vector<int64_t>> want_ints(const Numbers& numbers);
+// Axes as the second input or, in older models, as an attribute; none where neither is there.
+[[nodiscard]] Result<std::optional<std::vector<int64_t>>> folded_axes(const FoldCall& call);
 
 }  // namespace pantoum::import

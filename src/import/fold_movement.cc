@@ -12,25 +12,11 @@ namespace {
 
 using ir::Shape;
 
-Result<std::vector<int64_t>> want_ints(const Numbers& numbers) {
-  if (numbers.is_real()) return fail("E0211", "a shape or an index is not an integer");
-  return numbers.ints;
-}
-
 Result<Numbers> with_shape(const Numbers& from, Result<Shape> shape) {
   if (!shape) return tl::make_unexpected(std::move(shape).error());
   Numbers result = from;
   result.shape = std::move(*shape);
   return result;
-}
-
-// Axes as the second input or, in older models, as an attribute.
-Result<std::optional<std::vector<int64_t>>> axes_of(const FoldCall& call) {
-  if (call.inputs.size() > 1 && call.inputs[1] != nullptr) {
-    PANTOUM_ASSIGN(std::vector<int64_t> axes, want_ints(*call.inputs[1]));
-    return std::optional(std::move(axes));
-  }
-  return Attributes(call.node).integers("axes");
 }
 
 Result<Numbers> fold_reshape(const FoldCall& call) {
@@ -40,12 +26,12 @@ Result<Numbers> fold_reshape(const FoldCall& call) {
 }
 
 Result<Numbers> fold_squeeze(const FoldCall& call) {
-  PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, axes_of(call));
+  PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, folded_axes(call));
   return with_shape(*call.inputs[0], squeezed(call.inputs[0]->shape, axes));
 }
 
 Result<Numbers> fold_unsqueeze(const FoldCall& call) {
-  PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, axes_of(call));
+  PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, folded_axes(call));
   if (!axes) return fail("E0211", "it names no axes");
   return with_shape(*call.inputs[0], unsqueezed(call.inputs[0]->shape, *axes));
 }
@@ -265,16 +251,6 @@ Result<Numbers> fold_tile(const FoldCall& call) {
   return pick(data, shape, sources);
 }
 
-Result<Numbers> fold_reduce_prod(const FoldCall& call) {
-  PANTOUM_ASSIGN(const std::optional<std::vector<int64_t>> axes, axes_of(call));
-  const Numbers& data = *call.inputs[0];
-  if (data.is_real() || data.shape.size() > 1) return fail("E0401", "only the product of a shape is folded");
-  uint64_t product = 1;
-  for (const int64_t value : data.ints) product *= static_cast<uint64_t>(value);
-  const bool keep = Attributes(call.node).integer("keepdims", 1) != 0;
-  return Numbers{data.dtype, keep ? Shape(data.shape.size(), 1) : Shape{}, {static_cast<int64_t>(product)}, {}};
-}
-
 // why: one row per operator, and nothing that two tables could share.
 constexpr std::array kMovementFolders = {
     FolderEntry{"Reshape", 2, fold_reshape},
@@ -287,7 +263,6 @@ constexpr std::array kMovementFolders = {
     FolderEntry{"Expand", 2, fold_expand},
     FolderEntry{"ConstantOfShape", 1, fold_constant_of_shape},
     FolderEntry{"Range", 3, fold_range},
-    FolderEntry{"ReduceProd", 1, fold_reduce_prod},
     FolderEntry{"Trilu", 1, fold_trilu},
     FolderEntry{"Tile", 2, fold_tile},
 };

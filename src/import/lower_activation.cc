@@ -3,7 +3,7 @@
 #include <array>
 #include <limits>
 
-#include "import/operators.h"
+#include "import/integers.h"
 #include "import/shapes.h"
 
 namespace pantoum::import {
@@ -37,14 +37,33 @@ Result<void> lower_gelu(Node& node) {
   return unary(node, Kind::k_gelu, {{approximate == "tanh" ? 1 : 0}, {}});
 }
 
+Result<void> lower_neg(Node& node) {
+  return computes_integers(node) ? lower_integer_neg(node) : unary(node, Kind::k_neg);
+}
+
+// min(max(x, low), high), of integers and of bounds that the model computes.
+Result<void> clip_between(Node& node) {
+  PANTOUM_ASSIGN(ValueId y, node.value(0));
+  for (size_t bound : {1u, 2u}) {
+    if (!node.has(bound)) continue;
+    PANTOUM_ASSIGN(ValueId limit, node.value(bound));
+    if (node.type(bound).elements() != 1) return fail("E0211", "a bound is not one number");
+    PANTOUM_ASSIGN(limit, node.reshape(limit, {}));
+    PANTOUM_ASSIGN(y, node.op(bound == 1 ? Kind::k_maximum : Kind::k_minimum, {y, limit}));
+  }
+  node.set(0, y);
+  return {};
+}
+
 // A bound that is absent, or infinite, is the largest finite number.
 Result<void> lower_clip(Node& node) {
+  if (computes_integers(node)) return clip_between(node);
   constexpr double kMost = std::numeric_limits<float>::max();
   std::array<double, 2> bounds = {-kMost, kMost};
   for (size_t bound : {0u, 1u}) {
     if (!node.has(bound + 1)) continue;
     const std::optional<double> scalar = node.scalar(bound + 1);
-    if (!scalar) return unsupported("its bounds are not constant", "clamp to fixed numbers");
+    if (!scalar) return clip_between(node);
     bounds[bound] = std::clamp(*scalar, -kMost, kMost);  // (a NaN stays one, and is refused below)
   }
   if (!(bounds[0] <= bounds[1])) return fail("E0211", "its lower bound is above its upper bound");
@@ -106,8 +125,9 @@ constexpr std::array kActivationOperators = {
     OperatorEntry{"Sqrt", lower_unary<Kind::k_sqrt>, "sqrt"},
     OperatorEntry{"Exp", lower_unary<Kind::k_exp>, "exp"},
     OperatorEntry{"Log", lower_unary<Kind::k_log>, "log"},
-    OperatorEntry{"Neg", lower_unary<Kind::k_neg>, "neg"},
-    OperatorEntry{"Clip", lower_clip, "clip", "constant bounds; no gradient at the bounds themselves"},
+    OperatorEntry{"Neg", lower_neg, "sub neg", "float32, int64, int32, uint8"},
+    OperatorEntry{"Clip", lower_clip, "maximum minimum clip",
+                  "float32, int64, int32, uint8; no gradient at constant bounds themselves"},
     OperatorEntry{"Softmax", lower_softmax, "softmax"},
     OperatorEntry{"LogSoftmax", lower_log_softmax, "log_softmax"},
     OperatorEntry{"Dropout", lower_dropout, "dropout",

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include "import/operators.h"
+#include "import/integers.h"
 
 namespace pantoum::import {
 namespace {
@@ -26,14 +26,10 @@ Result<void> check_operands(Node& node) {
   return fail("E0211", "it does not have two inputs");
 }
 
-bool is_integer(const Node& node) {
-  const ir::DType dtype = node.type(0).dtype;
-  return dtype == ir::DType::kI64 || dtype == ir::DType::kI32;
-}
-
 Result<void> binary(Node& node, Kind kind) {
-  PANTOUM_ASSIGN(const ValueId a, is_integer(node) ? node.value(0) : node.real(0));
-  PANTOUM_ASSIGN(const ValueId b, is_integer(node) ? node.value(1) : node.real(1));
+  const bool whole = computes_integers(node);
+  PANTOUM_ASSIGN(const ValueId a, whole ? node.value(0) : node.real(0));
+  PANTOUM_ASSIGN(const ValueId b, whole ? node.value(1) : node.real(1));
   PANTOUM_ASSIGN(const ValueId y, node.op(kind, {a, b}));
   node.set(0, y);
   return {};
@@ -87,12 +83,26 @@ Result<void> reciprocal(Node& node) {
   return {};
 }
 
+// Integer exponents of floating-point numbers are cast.
+Result<void> general_pow(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId exponent, node.value(1));
+  const ir::TensorType type = node.builder().type(exponent);
+  if (!ir::is_float(type.dtype)) {
+    PANTOUM_ASSIGN(exponent, node.op(Kind::k_cast, {exponent}, {}, {{ir::DType::kF32, type.shape}}));
+  }
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_pow, {x, exponent}));
+  node.set(0, y);
+  return {};
+}
+
 // Squares and roots are told from the exponent; the rest is the general power. An integer exponent is read as a real
 // one.
 Result<void> lower_pow(Node& node) {
   PANTOUM_TRY(check_operands(node));
+  if (computes_integers(node)) return lower_integer_pow(node);
   const auto exponent = scalar_operand(node, 1);
-  if (!exponent) return binary(node, Kind::k_pow);
+  if (!exponent) return general_pow(node);
   if (*exponent == 1) return affine(node, 0, 1, 0);
   if (*exponent == -1) return reciprocal(node);
   PANTOUM_ASSIGN(const ValueId x, node.real(0));
@@ -109,11 +119,19 @@ Result<void> lower_pow(Node& node) {
   return {};
 }
 
+Result<void> integer_mod(Node& node) {
+  PANTOUM_ASSIGN(const ValueId a, node.value(0));
+  PANTOUM_ASSIGN(const ValueId b, node.value(1));
+  const int64_t sign_of_a = node.attributes().integer("fmod", 0) != 0 ? 1 : 0;
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_mod, {a, b}, {{sign_of_a}, {}}));
+  node.set(0, y);
+  return {};
+}
+
 // a - b * q, where q is the quotient rounded down, or for fmod = 1 towards 0 (down where it is positive, else up).
 Result<void> lower_mod(Node& node) {
   PANTOUM_TRY(check_operands(node));
-  if (is_integer(node))
-    return unsupported("it divides integers that are not constant", "compute them before the model");
+  if (computes_integers(node)) return integer_mod(node);
   PANTOUM_ASSIGN(const ValueId a, node.real(0));
   PANTOUM_ASSIGN(const ValueId b, node.real(1));
   PANTOUM_ASSIGN(ValueId quotient, node.op(Kind::k_div, {a, b}));
@@ -153,14 +171,18 @@ Result<void> lower_mean(Node& node) {
   return {};
 }
 
-constexpr const char* kTypes = "float32, int64, int32";
+constexpr const char* kTypes = "float32; int64, int32 and uint8, which wrap";
 constexpr std::array kArithmeticOperators = {
     OperatorEntry{"Add", lower_add, "add scale", kTypes},
     OperatorEntry{"Sub", lower_sub, "sub scale", kTypes},
     OperatorEntry{"Mul", lower_mul, "mul scale", kTypes},
-    OperatorEntry{"Div", lower_div, "div scale", kTypes},
-    OperatorEntry{"Mod", lower_mod, "div sign abs round mul sub", "float32; integers where they are constant"},
-    OperatorEntry{"Pow", lower_pow, "pow mul sqrt div", "the gradient of the exponent needs a positive base"},
+    OperatorEntry{"Div", lower_div, "div scale",
+                  "float32; int64, int32 and uint8, which are divided towards zero, and give 0 divided by 0"},
+    OperatorEntry{"Mod", lower_mod, "mod div sign abs round mul sub",
+                  "float32; int64, int32 and uint8, which give 0 divided by 0"},
+    OperatorEntry{"Pow", lower_pow, "cast pow mul sqrt div",
+                  "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
+                  "to a negative exponent are rounded towards zero"},
     OperatorEntry{"Reciprocal", reciprocal, "div"},
     OperatorEntry{"Sum", lower_sum, "add"},
     OperatorEntry{"Mean", lower_mean, "add scale"}};

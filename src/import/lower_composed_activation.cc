@@ -2,7 +2,7 @@
 #include <array>
 #include <cmath>
 
-#include "import/operators.h"
+#include "import/integers.h"
 
 namespace pantoum::import {
 namespace {
@@ -19,9 +19,16 @@ Result<void> finish(Node& node, Result<ValueId> y) {
 }
 
 template <Kind kKind>
-Result<void> lower_unary(Node& node) {
+Result<void> lower_one_op(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.real(0));
   return finish(node, node.op(kKind, {x}));
+}
+
+Result<void> lower_abs(Node& node) {
+  return computes_integers(node) ? lower_integer_abs(node) : lower_one_op<Kind::k_abs>(node);
+}
+Result<void> lower_sign(Node& node) {
+  return computes_integers(node) ? lower_integer_sign(node) : lower_one_op<Kind::k_sign>(node);
 }
 
 template <int64_t kWay>
@@ -94,14 +101,14 @@ Result<void> lower_thresholded_relu(Node& node) {
   return finish(node, node.op(Kind::k_where, {above, x, zero}));
 }
 
-constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_unary<Kind::k_abs>, "abs"},
-                                   OperatorEntry{"Sign", lower_unary<Kind::k_sign>, "sign", "its gradient is 0"},
-                                   OperatorEntry{"Sin", lower_unary<Kind::k_sin>, "sin"},
-                                   OperatorEntry{"Cos", lower_unary<Kind::k_cos>, "cos"},
+constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_abs, "sub maximum abs", "float32, int64, int32, uint8"},
+                                   OperatorEntry{"Sign", lower_sign, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
+                                   OperatorEntry{"Sin", lower_one_op<Kind::k_sin>, "sin"},
+                                   OperatorEntry{"Cos", lower_one_op<Kind::k_cos>, "cos"},
                                    OperatorEntry{"Floor", lower_round<0>, "round", "its gradient is 0"},
                                    OperatorEntry{"Ceil", lower_round<1>, "round", "its gradient is 0"},
                                    OperatorEntry{"Round", lower_round<2>, "round", "its gradient is 0"},
-                                   OperatorEntry{"Softplus", lower_unary<Kind::k_softplus>, "softplus"},
+                                   OperatorEntry{"Softplus", lower_one_op<Kind::k_softplus>, "softplus"},
                                    OperatorEntry{"Elu", lower_elu, "elu"},
                                    OperatorEntry{"Selu", lower_selu, "elu"},
                                    OperatorEntry{"Celu", lower_celu, "elu"},

@@ -216,8 +216,10 @@ Result<void> Driver::lower(Node& node) {
   const OperatorEntry* entry = find_operator(domain, node.op_type());
   const bool standard = domain.empty() || domain == "ai.onnx";
   if (standard) {
-    PANTOUM_ASSIGN(const bool folded, try_fold(node));
-    if (folded) return {};
+    const Result<bool> folded = try_fold(node);
+    const bool computed_later = !folded && folded.error().code == "E0401" && entry != nullptr;  // too large to fold
+    if (!folded && !computed_later) return tl::make_unexpected(folded.error());
+    if (folded.value_or(false)) return {};
   }
   if (entry == nullptr) return unsupported("there is no such operator here", advice_for(domain, node.op_type()));
   PANTOUM_TRY(entry->lower(node));

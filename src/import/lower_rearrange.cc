@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "import/operators.h"
+#include "import/integers.h"
 #include "import/shapes.h"
 #include "pantoum/pantoum.h"
 
@@ -50,7 +50,7 @@ Result<ValueId> triangle(Node& node, int64_t rows, int64_t columns, int64_t diag
 }
 
 Result<void> lower_trilu(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
   const Shape shape = node.shape(0);
   if (shape.size() < 2) return fail("E0211", "its input is no matrix");
   int64_t diagonal = 0;
@@ -61,7 +61,9 @@ Result<void> lower_trilu(Node& node) {
   }
   const bool upper = node.attributes().integer("upper", 1) != 0;
   PANTOUM_ASSIGN(const ValueId mask, triangle(node, shape[shape.size() - 2], shape.back(), diagonal, upper));
-  const ValueId zero = node.builder().constant_f32(node.label() + ".zero", {}, {0.0F});
+  const ir::DType dtype = node.builder().type(x).dtype;
+  const ValueId zero = ir::is_float(dtype) ? node.builder().constant_f32(node.label() + ".zero", {}, {0.0F})
+                                           : whole_constant(node, dtype, {}, {0});
   PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_where, {mask, x, zero}));
   node.set(0, y);
   return {};
@@ -105,7 +107,7 @@ Result<void> lower_space_to_depth(Node& node) {
 }
 
 constexpr std::array kRearrangeOperators = {OperatorEntry{"Tile", lower_tile, "expand", "constant repeats"},
-                                   OperatorEntry{"Trilu", lower_trilu, "where", "constant diagonal"},
+                                   OperatorEntry{"Trilu", lower_trilu, "where", "any type; constant diagonal"},
                                    OperatorEntry{"DepthToSpace", lower_depth_to_space, "transpose"},
                                    OperatorEntry{"SpaceToDepth", lower_space_to_depth, "transpose"}};
 

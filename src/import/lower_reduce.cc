@@ -1,8 +1,8 @@
 // Reductions and Expand. What is not a sum, a mean or a maximum is made of them.
 #include <array>
 
+#include "import/integers.h"
 #include "import/numbers.h"
-#include "import/operators.h"
 #include "import/shapes.h"
 
 namespace pantoum::import {
@@ -49,15 +49,50 @@ Result<void> finish(Node& node, Result<ValueId> y, const Reduction& reduction) {
   return {};
 }
 
+bool is_bool(const Node& node) {
+  return node.has(0) && node.type(0).dtype == ir::DType::kBool;
+}
+
+// What is reduced: floating point or integers.
+Result<ValueId> number(Node& node) {
+  return computes_integers(node) ? node.value(0) : node.real(0);
+}
+// Or bools, which have an order.
+Result<ValueId> ordered(Node& node) {
+  return is_bool(node) ? node.value(0) : number(node);
+}
+
 template <Kind kKind>
 Result<void> lower_reduce(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId x, kKind == Kind::k_reduce_max ? ordered(node) : number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   return finish(node, reduced(node, kKind, x, reduction), reduction);
 }
 
+// The sum of integers is divided towards zero.
+Result<void> lower_reduce_mean(Node& node) {
+  if (!computes_integers(node)) return lower_reduce<Kind::k_reduce_mean>(node);
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(const ValueId sum, reduced(node, Kind::k_reduce_sum, x, reduction));
+  int64_t count = 1;
+  for (size_t d = 0; d < node.shape(0).size(); ++d) count *= (reduction.mask >> d & 1) != 0 ? node.shape(0)[d] : 1;
+  const ValueId divisor = whole_constant(node, node.type(0).dtype, {}, {count});
+  return finish(node, node.op(Kind::k_div, {sum, divisor}), reduction);
+}
+
+// Of integers and bools: not the maximum of what they are not.
+Result<void> lower_reduce_min_of_integers(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, ordered(node));
+  PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
+  PANTOUM_ASSIGN(x, whole_not(node, x));
+  PANTOUM_ASSIGN(x, reduced(node, Kind::k_reduce_max, x, reduction));
+  return finish(node, whole_not(node, x), reduction);
+}
+
 // -max(-x)
 Result<void> lower_reduce_min(Node& node) {
+  if (computes_integers(node) || is_bool(node)) return lower_reduce_min_of_integers(node);
   PANTOUM_ASSIGN(ValueId x, node.real(0));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   PANTOUM_ASSIGN(x, node.op(Kind::k_neg, {x}));
@@ -73,13 +108,13 @@ Result<void> lower_reduce_l1(Node& node) {
 }
 
 Result<ValueId> sum_of_squares(Node& node, const Reduction& reduction) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId x, number(node));
   PANTOUM_ASSIGN(x, node.op(Kind::k_mul, {x, x}));
   return reduced(node, Kind::k_reduce_sum, x, reduction);
 }
 
 Result<void> lower_reduce_sum_square(Node& node) {
-  PANTOUM_TRY(node.real(0));
+  PANTOUM_TRY(number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   return finish(node, sum_of_squares(node, reduction), reduction);
 }
@@ -126,7 +161,7 @@ Result<ValueId> piece(Node& node, ValueId x, size_t d, int64_t start, int64_t co
 
 // Halves are multiplied with each other until one element is left of each reduced dimension.
 Result<void> lower_reduce_prod(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId x, number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   Shape shape = node.shape(0), left;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -165,19 +200,20 @@ Result<void> lower_expand(Node& node) {
 }
 
 constexpr const char* kConstant = "constant axes";
+constexpr const char* kNumbers = "float32, int64, int32, uint8; constant axes";
 constexpr std::array kReduceOperators = {
-    OperatorEntry{"ReduceMean", lower_reduce<Kind::k_reduce_mean>, "reduce_mean", kConstant},
-    OperatorEntry{"ReduceSum", lower_reduce<Kind::k_reduce_sum>, "reduce_sum", kConstant},
+    OperatorEntry{"ReduceMean", lower_reduce_mean, "reduce_sum div reduce_mean", kNumbers},
+    OperatorEntry{"ReduceSum", lower_reduce<Kind::k_reduce_sum>, "reduce_sum", kNumbers},
     OperatorEntry{"ReduceMax", lower_reduce<Kind::k_reduce_max>, "reduce_max",
-                  "constant axes; equal maxima share the gradient evenly"},
-    OperatorEntry{"ReduceMin", lower_reduce_min, "neg reduce_max",
-                  "constant axes; equal minima share the gradient evenly"},
+                  "float32, int64, int32, uint8, bool; constant axes; equal maxima share the gradient evenly"},
+    OperatorEntry{"ReduceMin", lower_reduce_min, "bitwise reduce_max neg",
+                  "float32, int64, int32, uint8, bool; constant axes; equal minima share the gradient evenly"},
     OperatorEntry{"ReduceL1", lower_reduce_l1, "abs reduce_sum", kConstant},
     OperatorEntry{"ReduceL2", lower_reduce_l2, "mul reduce_sum sqrt", kConstant},
-    OperatorEntry{"ReduceSumSquare", lower_reduce_sum_square, "mul reduce_sum", kConstant},
+    OperatorEntry{"ReduceSumSquare", lower_reduce_sum_square, "mul reduce_sum", kNumbers},
     OperatorEntry{"ReduceLogSum", lower_reduce_log_sum, "reduce_sum log", kConstant},
     OperatorEntry{"ReduceLogSumExp", lower_reduce_log_sum_exp, "reduce_max sub exp reduce_sum log add", kConstant},
-    OperatorEntry{"ReduceProd", lower_reduce_prod, "slice mul concat", kConstant},
+    OperatorEntry{"ReduceProd", lower_reduce_prod, "slice mul concat", kNumbers},
     OperatorEntry{"Expand", lower_expand, "expand", "the shape must be known while importing"}};
 
 }  // namespace

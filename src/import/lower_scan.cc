@@ -1,7 +1,7 @@
 // Along one axis: ArgMax, ArgMin, CumSum.
 #include <array>
 
-#include "import/operators.h"
+#include "import/integers.h"
 #include "import/shapes.h"
 
 namespace pantoum::import {
@@ -13,12 +13,13 @@ using ir::ValueId;
 
 // The last maximum would be counted from the other end.
 Result<void> lower_arg(Node& node, bool minimum) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  const bool whole = computes_integers(node);
+  PANTOUM_ASSIGN(ValueId x, whole ? node.value(0) : node.real(0));
   Shape shape = node.shape(0);
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), shape.size()));
   if (node.attributes().integer("select_last_index", 0) != 0) return unsupported("it wants the last of equal elements");
   if (minimum) {
-    PANTOUM_ASSIGN(x, node.op(Kind::k_neg, {x}));
+    PANTOUM_ASSIGN(x, whole ? whole_not(node, x) : node.op(Kind::k_neg, {x}));
   }
   PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
   if (node.attributes().integer("keepdims", 1) != 0) {
@@ -36,7 +37,7 @@ Result<void> lower_arg_min(Node& node) {
 }
 
 Result<void> lower_cumsum(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId x, computes_integers(node) ? node.value(0) : node.real(0));
   PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "axis"));
   if (told.size() != 1) return fail("E0211", "its axis is not one number");
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(told[0], node.shape(0).size()));
@@ -48,9 +49,10 @@ Result<void> lower_cumsum(Node& node) {
 }
 
 constexpr const char* kPosition = "the first of equal elements; its result is an integer: no gradient passes";
-constexpr std::array kScanOperators = {OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
-                                   OperatorEntry{"ArgMin", lower_arg_min, "neg arg_max", kPosition},
-                                   OperatorEntry{"CumSum", lower_cumsum, "cumsum", "constant axis"}};
+constexpr std::array kScanOperators = {
+    OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
+    OperatorEntry{"ArgMin", lower_arg_min, "neg bitwise arg_max", kPosition},
+    OperatorEntry{"CumSum", lower_cumsum, "cumsum", "float32, int64, int32, uint8; constant axis"}};
 
 }  // namespace
 

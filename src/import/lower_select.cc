@@ -1,7 +1,7 @@
 // Where, comparisons, logic, Max and Min.
 #include <array>
 
-#include "import/operators.h"
+#include "import/integers.h"
 
 namespace pantoum::import {
 namespace {
@@ -57,9 +57,10 @@ Result<void> lower_is_nan(Node& node) {
 // Any number of inputs, two by two.
 template <Kind kKind>
 Result<void> lower_extreme(Node& node) {
-  PANTOUM_ASSIGN(ValueId y, node.real(0));
+  const bool whole = computes_integers(node);
+  PANTOUM_ASSIGN(ValueId y, whole ? node.value(0) : node.real(0));
   for (size_t input = 1; input < node.input_count(); ++input) {
-    PANTOUM_ASSIGN(const ValueId next, node.real(input));
+    PANTOUM_ASSIGN(const ValueId next, whole ? node.value(input) : node.real(input));
     PANTOUM_ASSIGN(y, node.op(kKind, {y, next}));
   }
   node.set(0, y);
@@ -67,7 +68,7 @@ Result<void> lower_extreme(Node& node) {
 }
 
 constexpr const char* kNoGradient = "its result is bool: no gradient passes";
-constexpr const char* kTies = "float32; equal inputs share the gradient evenly";
+constexpr const char* kTies = "float32, int64, int32, uint8; equal inputs share the gradient evenly";
 constexpr std::array kSelectOperators = {
     OperatorEntry{"Where", lower_where, "where", "any type"},
     OperatorEntry{"Equal", lower_compare<PT_COMPARE_EQUAL>, "compare", kNoGradient},

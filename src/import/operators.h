@@ -31,6 +31,7 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> pool_operators();
 [[nodiscard]] std::span<const OperatorEntry> resize_operators();
 [[nodiscard]] std::span<const OperatorEntry> arithmetic_operators();
+[[nodiscard]] std::span<const OperatorEntry> integer_operators();
 [[nodiscard]] std::span<const OperatorEntry> select_operators();
 [[nodiscard]] std::span<const OperatorEntry> math_operators();
 [[nodiscard]] std::span<const OperatorEntry> activation_operators();

@@ -8,6 +8,7 @@
 
 #include "import/half.h"
 #include "import/onnx_messages.h"
+#include "kernels/portable/pt_integer.h"
 
 namespace pantoum::import {
 namespace {
@@ -268,15 +269,23 @@ Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<int64_t>& val
   return {{dtype, std::move(shape)}, narrow(dtype, values)};
 }
 
+int64_t whole_within(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kBool:
+      return value != 0;
+    case DType::kU8:
+      return pt_whole_of(value, 0, UINT8_MAX);
+    case DType::kI32:
+      return pt_whole_of(value, INT32_MIN, INT32_MAX);
+    default:
+      return pt_whole_of(value, INT64_MIN, INT64_MAX);
+  }
+}
+
 Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<double>& values) {
   if (ir::is_float(dtype)) return {{dtype, std::move(shape)}, narrow(dtype, values)};
   std::vector<int64_t> whole;
-  constexpr double kMost = 9.2e18;
-  for (const double value : values) {
-    const double kept = std::isnan(value) ? 0 : std::fmin(std::fmax(std::trunc(value), -kMost), kMost);
-    const bool set = dtype == DType::kBool && value != 0;
-    whole.push_back(set ? 1 : static_cast<int64_t>(kept));
-  }
+  for (const double value : values) whole.push_back(whole_within(dtype, value));
   return {{dtype, std::move(shape)}, narrow(dtype, whole)};
 }
 

@@ -48,7 +48,11 @@ struct Tensor {
 // Floating-point contents every element of which is `value`.
 [[nodiscard]] bool is_filled_with(const Tensor& tensor, double value);
 
-// Elements narrowed to the dtype (integers wrap, bool is != 0); the counts must fit.
+// What a floating-point number becomes in an integer type: towards zero, clamped to what the type holds, NaN is 0; in
+// bool, whether it is not 0. As the kernel of cast has it.
+[[nodiscard]] int64_t whole_within(ir::DType dtype, double value);
+
+// Elements narrowed to the dtype (integers wrap, floating-point numbers are clamped, bool is != 0); the counts must fit.
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<int64_t>& values);
 [[nodiscard]] Tensor make_tensor(ir::DType dtype, ir::Shape shape, const std::vector<double>& values);
 

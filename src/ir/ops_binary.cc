@@ -1,4 +1,6 @@
-// add, sub, mul, div, pow, pow_grad: element by element with broadcasting.
+// add, sub, mul, div, pow, pow_grad, mod, bitwise: element by element with broadcasting.
+#include <fmt/format.h>
+
 #include "ir/gradient_rules.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
@@ -6,13 +8,23 @@
 namespace pantoum::ir {
 namespace {
 
-// Floating point, or integers of one type: positions and lengths that a model computes.
-Types arithmetic_rule(const OpTypes& types) {
-  const TensorType &a = types.inputs[0], &b = types.inputs[1];
-  if (a.dtype != DType::kI64 && a.dtype != DType::kI32) return elementwise_rule(types);
-  if (a.dtype != b.dtype) return refuse("its inputs differ in type");
-  PANTOUM_ASSIGN(Shape shape, broadcast(a.shape, b.shape));
-  return std::vector<TensorType>{{a.dtype, std::move(shape)}};
+// Of integers alone: floating-point remainders are made of div and round. No gradient.
+Types mod_rule(const OpTypes& types) {
+  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] > 1) return refuse("a flag must be 0 or 1");
+  return one_type_rule(types, is_integer);
+}
+
+bool has_bits(DType dtype) {
+  return is_integer(dtype) || dtype == DType::kBool;
+}
+
+Types bitwise_rule(const OpTypes& types) {
+  const int64_t operation = types.attrs.ints[0];
+  if (operation < 0 || operation >= PT_BITWISE_COUNT)
+    return refuse(fmt::format("the operation {} is unknown", operation));
+  const bool shifts = operation == PT_BITWISE_SHIFT_LEFT || operation == PT_BITWISE_SHIFT_RIGHT;
+  if (shifts && types.inputs[0].dtype != DType::kU8) return refuse("only unsigned integers are shifted");
+  return one_type_rule(types, has_bits);
 }
 
 void add_gradient(Backward& back) {
@@ -66,12 +78,25 @@ OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpType
   return {
       .kind = kind,
       .signature = {.min_inputs = 2, .max_inputs = 2},
-      .infer = kind == Kind::k_pow ? elementwise_rule : arithmetic_rule,
+      .infer = arithmetic_rule,
       .gradient = gradient,
       .cost = cost,
       .in_place = over_equal_inputs,
       .traits = {
           .row_wise = RowWise::kBroadcast, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = false}};
+}
+
+// Of whole numbers and no gradient; one attribute.
+OpDef integer_binary(Kind kind, Result<std::vector<TensorType>> (*infer)(const OpTypes&),
+                     OpCost (*cost)(const OpTypes&)) {
+  return {.kind = kind,
+          .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
+          .infer = infer,
+          .gradient = kNoGradient,
+          .cost = cost,
+          .in_place = over_equal_inputs,
+          .traits = {
+              .row_wise = RowWise::kBroadcast, .pointwise = true, .keeps_zero = never, .through_convolution = false}};
 }
 
 }  // namespace
@@ -84,6 +109,8 @@ std::vector<OpDef> binary_ops() {
       binary(Kind::k_mul, mul_gradient, flops_per_output<1>, always),
       binary(Kind::k_div, div_gradient, flops_per_output<4>, never),
       binary(Kind::k_pow, pow_gradient, flops_per_output<40>, never),
+      integer_binary(Kind::k_mod, mod_rule, flops_per_output<4>),
+      integer_binary(Kind::k_bitwise, bitwise_rule, flops_per_output<1>),
       {.kind = Kind::k_pow_grad,
        .signature = {.min_inputs = 3, .max_inputs = 3},
        .infer = elementwise_grad_rule,

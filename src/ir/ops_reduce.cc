@@ -12,8 +12,7 @@ bool is_summed(int64_t mask, size_t dimension) {
   return (mask >> dimension & 1) != 0;
 }
 
-Types reduce_rule(const OpTypes& types) {
-  PANTOUM_ASSIGN(const DType dtype, float_dtype(types.inputs));
+Types kept_dimensions(const OpTypes& types) {
   const Shape& from = types.inputs[0].shape;
   const int64_t mask = types.attrs.ints[0];
   if (mask < 0 || mask >> from.size() != 0) {
@@ -23,7 +22,23 @@ Types reduce_rule(const OpTypes& types) {
   for (size_t d = 0; d < from.size(); ++d) {
     if (!is_summed(mask, d)) kept.push_back(from[d]);
   }
-  return std::vector<TensorType>{{dtype, kept}};
+  return std::vector<TensorType>{{types.inputs[0].dtype, kept}};
+}
+
+Types reduce_mean_rule(const OpTypes& types) {
+  PANTOUM_TRY(float_dtype(types.inputs));
+  return kept_dimensions(types);
+}
+
+// Floating point or integers.
+Types reduce_sum_rule(const OpTypes& types) {
+  if (!is_integer(types.inputs[0].dtype)) return reduce_mean_rule(types);
+  return kept_dimensions(types);
+}
+
+// Whatever has an order.
+Types reduce_max_rule(const OpTypes& types) {
+  return kept_dimensions(types);
 }
 
 Types expand_rule(const OpTypes& types) {
@@ -37,7 +52,8 @@ Types expand_rule(const OpTypes& types) {
 
 Types reduce_max_grad_rule(const OpTypes& types) {
   PANTOUM_TRY(float_dtype(types.inputs));
-  PANTOUM_ASSIGN(const std::vector<TensorType> reduced, reduce_rule({types.inputs.subspan(1, 1), {}, types.attrs}));
+  PANTOUM_ASSIGN(const std::vector<TensorType> reduced,
+                 reduce_mean_rule({types.inputs.subspan(1, 1), {}, types.attrs}));
   PANTOUM_TRY(want_shape(types.inputs[0], reduced[0].shape, "the output's gradient"));
   PANTOUM_TRY(want_shape(types.inputs[2], reduced[0].shape, "the maximum"));
   return std::vector<TensorType>{types.inputs[1]};
@@ -82,19 +98,19 @@ void expand_gradient(Backward& back) {
 std::vector<OpDef> reduce_ops() {
   return {{.kind = Kind::k_reduce_sum,
            .signature = {.ints = 1},
-           .infer = reduce_rule,
+           .infer = reduce_sum_rule,
            .gradient = reduce_sum_gradient,
            .cost = flops_per_input<1>,
            .traits = rows_by(RowWise::kReduced)},
           {.kind = Kind::k_reduce_mean,
            .signature = {.ints = 1},
-           .infer = reduce_rule,
+           .infer = reduce_mean_rule,
            .gradient = reduce_mean_gradient,
            .cost = flops_per_input<1>,
            .traits = rows_by(RowWise::kReduced)},
           {.kind = Kind::k_reduce_max,
            .signature = {.ints = 1},
-           .infer = reduce_rule,
+           .infer = reduce_max_rule,
            .gradient = reduce_max_gradient,
            .cost = flops_per_input<1>,
            .traits = rows_by(RowWise::kReduced)},

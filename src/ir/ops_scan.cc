@@ -7,7 +7,7 @@ namespace pantoum::ir {
 namespace {
 
 Types arg_max_rule(const OpTypes& types) {
-  PANTOUM_TRY(float_dtype(types.inputs));
+  if (!is_integer(types.inputs[0].dtype)) PANTOUM_TRY(float_dtype(types.inputs));
   Shape shape = types.inputs[0].shape;
   PANTOUM_TRY(want_axis(types.attrs.ints[0], shape.size()));
   shape.erase(shape.begin() + types.attrs.ints[0]);
@@ -19,7 +19,8 @@ Types cumsum_rule(const OpTypes& types) {
   for (const size_t flag : {1u, 2u}) {
     if (types.attrs.ints[flag] < 0 || types.attrs.ints[flag] > 1) return refuse("a flag must be 0 or 1");
   }
-  return same_as_first(types);
+  if (!is_integer(types.inputs[0].dtype)) PANTOUM_TRY(float_dtype(types.inputs));
+  return std::vector<TensorType>{types.inputs[0]};
 }
 
 // What an element is added to, seen from the other end.

@@ -32,6 +32,14 @@ Types where_rule(const OpTypes& types) {
   return std::vector<TensorType>{{types.inputs[1].dtype, std::move(shape)}};
 }
 
+bool is_ordered(DType) {
+  return true;
+}
+
+Types extreme_rule(const OpTypes& types) {
+  return one_type_rule(types, is_ordered);
+}
+
 // The part of dY that the condition lets through to A, and the rest to B.
 void where_gradient(Backward& back) {
   const ValueId condition = back.op.inputs[0], dy = back.d_outputs[0];
@@ -80,14 +88,14 @@ std::vector<OpDef> select_ops() {
            .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_maximum,
            .signature = two,
-           .infer = elementwise_rule,
+           .infer = extreme_rule,
            .gradient = maximum_gradient,
            .cost = flops_per_output<1>,
            .in_place = over_equal_inputs,
            .traits = rows_by(RowWise::kBroadcast)},
           {.kind = Kind::k_minimum,
            .signature = two,
-           .infer = elementwise_rule,
+           .infer = extreme_rule,
            .gradient = minimum_gradient,
            .cost = flops_per_output<1>,
            .in_place = over_equal_inputs,

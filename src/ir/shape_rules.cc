@@ -89,6 +89,21 @@ Types elementwise_rule(const OpTypes& types) {
   return std::vector<TensorType>{{dtype, shape}};
 }
 
+Types one_type_rule(const OpTypes& types, bool (*holds)(DType)) {
+  const DType dtype = types.inputs[0].dtype;
+  Shape shape = types.inputs[0].shape;
+  for (const TensorType& input : types.inputs) {
+    if (input.dtype != dtype) return refuse("its inputs differ in type");
+    if (!holds(dtype)) return refuse(fmt::format("it does not compute on {}", name_of(dtype)));
+    PANTOUM_ASSIGN(shape, broadcast(shape, input.shape));
+  }
+  return std::vector<TensorType>{{dtype, std::move(shape)}};
+}
+
+Types arithmetic_rule(const OpTypes& types) {
+  return is_integer(types.inputs[0].dtype) ? one_type_rule(types, is_integer) : elementwise_rule(types);
+}
+
 Types elementwise_grad_rule(const OpTypes& types) {
   PANTOUM_ASSIGN(std::vector<TensorType> all, elementwise_rule(types));
   PANTOUM_TRY(want_shape(types.inputs[0], all[0].shape, "the output's gradient"));

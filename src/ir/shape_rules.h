@@ -42,6 +42,15 @@ struct Window {
 [[nodiscard]] Types same_as_first(const OpTypes& types);     // all inputs float and of one shape, which is the output's
 [[nodiscard]] Types elementwise_rule(const OpTypes& types);  // the broadcast of all inputs, float
 
+// Integers that ops compute on: positions, lengths and masks. bool is none of them.
+[[nodiscard]] inline bool is_integer(DType dtype) {
+  return dtype == DType::kI64 || dtype == DType::kI32 || dtype == DType::kU8;
+}
+// The broadcast of all inputs, of one type for which `holds`.
+[[nodiscard]] Types one_type_rule(const OpTypes& types, bool (*holds)(DType));
+// The broadcast of all inputs, which are floating point or integers of one type.
+[[nodiscard]] Types arithmetic_rule(const OpTypes& types);
+
 // A gradient of inputs that broadcast: the first input is the output's gradient, and has its shape.
 [[nodiscard]] Types elementwise_grad_rule(const OpTypes& types);
 

@@ -14,7 +14,7 @@ typedef enum pt_dtype_rule {
   SAME_INDEX, /* SAME but for input 1, which is i64 or i32 */
   COMPARED,   /* inputs of one dtype, a bool output */
   CHOSEN,     /* SAME but for input 0, which is bool */
-  POSITIONS,  /* an f32 input, an i64 output */
+  POSITIONS,  /* an input of f32 or integers, an i64 output */
   REAL_BYTES, /* REAL but for input 1, which is u8 */
   BYTES_MADE  /* REAL but for the output, which is u8 */
 } pt_dtype_rule;

@@ -23,7 +23,7 @@ static int is_index(uint8_t dtype, unsigned rule) {
 static int mixed_dtypes_fit(const pt_op_view* view, unsigned rule) {
   const uint8_t a = in(view, 0)->dtype;
   if (rule == COMPARED) return in(view, 1)->dtype == a && out(view, 0)->dtype == PT_BOOL;
-  if (rule == POSITIONS) return a == PT_F32 && out(view, 0)->dtype == PT_I64;
+  if (rule == POSITIONS) return a != PT_BOOL && a != PT_F64 && out(view, 0)->dtype == PT_I64;
   return a == PT_BOOL && in(view, 1)->dtype == in(view, 2)->dtype && in(view, 1)->dtype == out(view, 0)->dtype;
 }
 

@@ -31,6 +31,14 @@ static int where(const pt_op_view* view) {
   return 1;
 }
 
+static int mod(const pt_op_view* view) {
+  return binary(view) && view->ints[0] >= 0 && view->ints[0] <= 1;
+}
+
+static int bitwise(const pt_op_view* view) {
+  return binary(view) && view->ints[0] >= 0 && view->ints[0] < PT_BITWISE_COUNT;
+}
+
 static int rounds(const pt_op_view* view) {
   return pt_all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 2;
 }
@@ -67,7 +75,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_sqrt, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_exp, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_log, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
-    {PT_OP_neg, 1, 1, 1, 1, 0, 0, SAME, pt_all_same},
+    {PT_OP_neg, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_scale, 1, 1, 1, 1, 0, 2, REAL, pt_all_same},
     {PT_OP_cast, 1, 1, 1, 1, 0, 0, ANY, pt_all_same},
     {PT_OP_relu_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
@@ -79,8 +87,10 @@ static const pt_op_rule rules[] = {
     {PT_OP_sqrt_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_compare, 2, 2, 1, 1, 1, 0, COMPARED, compare},
     {PT_OP_where, 3, 3, 1, 1, 0, 0, CHOSEN, where},
-    {PT_OP_maximum, 2, 2, 1, 1, 0, 0, REAL, binary},
-    {PT_OP_minimum, 2, 2, 1, 1, 0, 0, REAL, binary},
+    {PT_OP_maximum, 2, 2, 1, 1, 0, 0, SAME, binary},
+    {PT_OP_minimum, 2, 2, 1, 1, 0, 0, SAME, binary},
+    {PT_OP_mod, 2, 2, 1, 1, 1, 0, SAME, mod},
+    {PT_OP_bitwise, 2, 2, 1, 1, 1, 0, SAME, bitwise},
     {PT_OP_maximum_grad, 3, 3, 1, 1, 0, 0, REAL, pow_grad},
     {PT_OP_abs, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_sign, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},

@@ -40,13 +40,13 @@ static int expand(const pt_op_view* view) {
 
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
-    {PT_OP_reduce_sum, 1, 1, 1, 1, 1, 0, REAL, reduce},
+    {PT_OP_reduce_sum, 1, 1, 1, 1, 1, 0, SAME, reduce},
     {PT_OP_reduce_mean, 1, 1, 1, 1, 1, 0, REAL, reduce},
     {PT_OP_expand, 1, 1, 1, 1, 0, 1, SAME, expand},
-    {PT_OP_reduce_max, 1, 1, 1, 1, 1, 0, REAL, reduce},
+    {PT_OP_reduce_max, 1, 1, 1, 1, 1, 0, SAME, reduce},
     {PT_OP_reduce_max_grad, 3, 3, 1, 1, 1, 0, REAL, reduce_max_grad},
     {PT_OP_arg_max, 1, 1, 1, 1, 1, 0, POSITIONS, arg_max},
-    {PT_OP_cumsum, 1, 1, 1, 1, 3, 0, REAL, cumsum},
+    {PT_OP_cumsum, 1, 1, 1, 1, 3, 0, SAME, cumsum},
 };
 
 const pt_op_family pt_reduce_rules = {rules, sizeof rules / sizeof rules[0]};

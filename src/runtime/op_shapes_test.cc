@@ -100,7 +100,7 @@ TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {
           << name(of) << " " << operand;
     }
   }
-  EXPECT_LT(accepted, 65U);
+  EXPECT_LT(accepted, 75U);
   EXPECT_GT(refused, 400U);
 }
 

@@ -154,6 +154,21 @@ inline std::vector<OpCase> op_cases() {
   cases.push_back({k_avg_pool_grad_nchwc, {pooled_blocks}, {x_blocks}, {pool, {}}});
   for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow, k_maximum, k_minimum})
     cases.push_back({kind, {f({2, 1, 4}), f({3, 1})}, {f({2, 3, 4})}, {}});
+  const auto w = [](ir::Shape shape) { return ir::TensorType{kI32, std::move(shape)}; };
+  for (const ir::Kind kind : {k_add, k_sub, k_mul, k_div, k_pow, k_maximum, k_minimum}) {
+    cases.push_back({kind, {i({2, 1, 4}), i({3, 1})}, {i({2, 3, 4})}, {}});
+    cases.push_back({kind, {w({2, 1, 4}), w({3, 1})}, {w({2, 3, 4})}, {}});
+    cases.push_back({kind, {u({2, 1, 4}), u({3, 1})}, {u({2, 3, 4})}, {}});
+  }
+  cases.push_back({k_maximum, {b({2, 1, 4}), b({3, 1})}, {b({2, 3, 4})}, {}});
+  cases.push_back({k_mod, {i({2, 1, 4}), i({3, 1})}, {i({2, 3, 4})}, {{0}, {}}});
+  cases.push_back({k_mod, {w({2, 1, 4}), w({3, 1})}, {w({2, 3, 4})}, {{1}, {}}});
+  cases.push_back({k_bitwise, {i({2, 1, 4}), i({3, 1})}, {i({2, 3, 4})}, {{PT_BITWISE_XOR}, {}}});
+  cases.push_back({k_bitwise, {u({2, 1, 4}), u({3, 1})}, {u({2, 3, 4})}, {{PT_BITWISE_SHIFT_LEFT}, {}}});
+  cases.push_back({k_reduce_sum, {i({2, 3, 4})}, {i({3})}, {{5}, {}}});
+  cases.push_back({k_reduce_max, {b({2, 3, 4})}, {b({})}, {{7}, {}}});
+  cases.push_back({k_arg_max, {w({2, 3, 4})}, {i({2, 4})}, {{1}, {}}});
+  cases.push_back({k_cumsum, {w({2, 3, 4})}, {w({2, 3, 4})}, {{1, 0, 1}, {}}});
   for (const ir::Kind kind :
        {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg, k_abs, k_sign, k_sin, k_cos, k_softplus})
     cases.push_back({kind, {image}, {image}, {}});

@@ -9,6 +9,8 @@
 #define PT_REAL_ROW(ROW, op) PT_ROW(ROW, op, PT_REAL_DTYPE, op)
 #define PT_MOVE_ROWS(ROW, op, function) \
   PT_ROW(ROW, op, PT_F32, function) PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_U8, function)
+#define PT_INTEGER_ROWS(ROW, op, function) \
+  PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_I32, function) PT_ROW(ROW, op, PT_U8, function)
 /* The products' algorithms: one is for processors with caches and a stack of tens of KiB, one for those without. */
 enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
 #define PT_PRODUCT_ROWS(ROW, op, workspace, compact_workspace)                        \
@@ -135,16 +137,22 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_ROW(ROW, arg_max, PT_I64, arg_max)                                                                             \
   PT_ROW(ROW, compare, PT_BOOL, compare)                                                                            \
   PT_ROW(ROW, count_correct, PT_REAL_DTYPE, count_correct)                                                          \
-  PT_ROW(ROW, add, PT_I64, add_i64)                                                                                 \
-  PT_ROW(ROW, add, PT_I32, add_i32)                                                                                 \
-  PT_ROW(ROW, sub, PT_I64, sub_i64)                                                                                 \
-  PT_ROW(ROW, sub, PT_I32, sub_i32)                                                                                 \
-  PT_ROW(ROW, mul, PT_I64, mul_i64)                                                                                 \
-  PT_ROW(ROW, mul, PT_I32, mul_i32)                                                                                 \
-  PT_ROW(ROW, div, PT_I64, div_i64)                                                                                 \
-  PT_ROW(ROW, div, PT_I32, div_i32)                                                                                 \
-  PT_ROW(ROW, neg, PT_I64, neg_i64)                                                                                 \
-  PT_ROW(ROW, neg, PT_I32, neg_i32)                                                                                 \
+  PT_INTEGER_ROWS(ROW, add, integer_add)                                                                            \
+  PT_INTEGER_ROWS(ROW, sub, integer_sub)                                                                            \
+  PT_INTEGER_ROWS(ROW, mul, integer_mul)                                                                            \
+  PT_INTEGER_ROWS(ROW, div, integer_div)                                                                            \
+  PT_INTEGER_ROWS(ROW, pow, integer_pow)                                                                            \
+  PT_INTEGER_ROWS(ROW, maximum, integer_maximum)                                                                    \
+  PT_INTEGER_ROWS(ROW, minimum, integer_minimum)                                                                    \
+  PT_INTEGER_ROWS(ROW, reduce_sum, integer_reduce_sum)                                                              \
+  PT_INTEGER_ROWS(ROW, reduce_max, integer_reduce_max)                                                              \
+  PT_INTEGER_ROWS(ROW, cumsum, integer_cumsum)                                                                      \
+  PT_INTEGER_ROWS(ROW, mod, mod)                                                                                    \
+  PT_INTEGER_ROWS(ROW, bitwise, bitwise)                                                                            \
+  PT_ROW(ROW, maximum, PT_BOOL, integer_maximum)                                                                    \
+  PT_ROW(ROW, minimum, PT_BOOL, integer_minimum)                                                                    \
+  PT_ROW(ROW, reduce_max, PT_BOOL, integer_reduce_max)                                                              \
+  PT_ROW(ROW, bitwise, PT_BOOL, bitwise)                                                                            \
   PT_MOVE_ROWS(ROW, transpose, transpose)                                                                           \
   PT_MOVE_ROWS(ROW, concat, concat)                                                                                 \
   PT_MOVE_ROWS(ROW, slice, slice)                                                                                   \

@@ -1,3 +1,4 @@
+#include "kernels/portable/integer_along.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
@@ -38,6 +39,7 @@ static void arg_max_rows(void* arg, size_t begin, size_t end) {
 }
 
 pt_status PT_NAME(pt_arg_max)(const pt_call* call) {
+  if (call->inputs[0].dtype != PT_REAL_DTYPE) return PT_NAME(pt_integer_arg_max)(call);
   scan s = describe(call);
   s.positions = call->outputs[0].data;
   return run(call, &s, arg_max_rows);

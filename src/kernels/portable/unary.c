@@ -143,14 +143,3 @@ pt_status PT_NAME(pt_gelu)(const pt_call* call) {
 pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
   return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh_grad)(call) : PT_NAME(pt_gelu_of_erf_grad)(call);
 }
-
-#define PT_NEGATE(suffix, type, wide)                                      \
-  pt_status PT_NAME(pt_neg_##suffix)(const pt_call* call) {                \
-    const type* x = call->inputs[0].data;                                  \
-    type* y = call->outputs[0].data;                                       \
-    const size_t count = pt_elements(&call->outputs[0]);                   \
-    for (size_t at = 0; at < count; ++at) y[at] = (type)(0 - (wide)x[at]); \
-    return PT_OK;                                                          \
-  }
-PT_NEGATE(i64, int64_t, uint64_t)
-PT_NEGATE(i32, int32_t, uint32_t)

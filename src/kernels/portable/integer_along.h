@@ -1,0 +1,21 @@
+/* Integers along an axis, and an element of a tensor of any integer type. */
+#ifndef PANTOUM_KERNELS_PORTABLE_INTEGER_ALONG_H
+#define PANTOUM_KERNELS_PORTABLE_INTEGER_ALONG_H
+
+#include "kernels/portable/real.h"
+
+static inline int64_t pt_integer_at(const void* data, uint8_t dtype, size_t at) {
+  switch (dtype) {
+    case PT_I64:
+      return ((const int64_t*)data)[at];
+    case PT_I32:
+      return ((const int32_t*)data)[at];
+    default:
+      return ((const uint8_t*)data)[at];
+  }
+}
+
+/* arg_max of integers: its key is the dtype of the positions, so that of floating-point numbers passes them on. */
+pt_status PT_NAME(pt_integer_arg_max)(const pt_call* call);
+
+#endif

@@ -1,0 +1,129 @@
+// Every operator that computes on integers and bools, over their types: at run time, folded, and with one operand known.
+// integers.py made the expected values.
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "import/onnx.h"
+#include "import/onnx_messages.h"
+#include "import/tensor.h"
+#include "testing/evaluate.h"
+
+namespace pantoum {
+namespace {
+
+using Json = nlohmann::json;
+using import::Tensor;
+
+const std::map<std::string, ir::DType> kTypes = {{"i64", ir::DType::kI64},
+                                                 {"i32", ir::DType::kI32},
+                                                 {"u8", ir::DType::kU8},
+                                                 {"bool", ir::DType::kBool},
+                                                 {"f32", ir::DType::kF32}};
+
+double real_of(const Json& value) {
+  if (!value.is_string()) return value.get<double>();
+  const double infinity = std::numeric_limits<double>::infinity();
+  return value == "nan" ? std::nan("") : value == "inf" ? infinity : -infinity;
+}
+
+Tensor tensor_of(const Json& told) {
+  const ir::DType dtype = kTypes.at(told["type"]);
+  const ir::Shape shape = told["shape"].get<ir::Shape>();
+  if (dtype == ir::DType::kF32) {
+    std::vector<double> reals;
+    for (const Json& value : told["values"]) reals.push_back(real_of(value));
+    return import::make_tensor(dtype, shape, reals);
+  }
+  std::vector<int64_t> whole;
+  for (const Json& value : told["values"])
+    whole.push_back(value.is_boolean() ? static_cast<int64_t>(value.get<bool>()) : value.get<int64_t>());
+  return import::make_tensor(dtype, shape, whole);
+}
+
+onnx::TensorProto message_of(const Json& told) {
+  const Tensor tensor = tensor_of(told);
+  onnx::TensorProto message;
+  message.set_name(told["name"].get<std::string>());
+  const std::map<ir::DType, int32_t> types = {{ir::DType::kI64, onnx::TensorProto::INT64},
+                                              {ir::DType::kI32, onnx::TensorProto::INT32},
+                                              {ir::DType::kU8, onnx::TensorProto::UINT8},
+                                              {ir::DType::kBool, onnx::TensorProto::BOOL},
+                                              {ir::DType::kF32, onnx::TensorProto::FLOAT}};
+  message.set_data_type(types.at(tensor.type.dtype));
+  for (const int64_t extent : tensor.type.shape) message.add_dims(extent);
+  message.set_raw_data(tensor.data->data(), tensor.data->size());
+  return message;
+}
+
+class Integers : public testing::Test {
+ protected:
+  Json expected_ = Json::parse(std::ifstream(std::string(PANTOUM_SOURCE_DIR) + "/tests/values/integers.json"));
+
+  // The model with the inputs that `known` names as constants.
+  [[nodiscard]] ir::Graph imported(const std::set<std::string>& known) const {
+    onnx::ModelProto model;
+    std::ifstream file(std::string(PANTOUM_SOURCE_DIR) + "/tests/values/integers.onnx", std::ios::binary);
+    EXPECT_TRUE(model.ParseFromIstream(&file));
+    for (const Json& input : expected_["inputs"])
+      if (known.contains(input["name"])) *model.mutable_graph()->add_initializer() = message_of(input);
+    const std::string bytes = model.SerializeAsString();
+    auto made = import::parse_onnx(bytes.data(), bytes.size(), ".");
+    EXPECT_TRUE(made) << (made ? "" : to_text(made.error()));
+    return made ? std::move(made->graph) : ir::Graph{};
+  }
+
+  void compare(const ir::Graph& graph) const {
+    ir::Feeds feeds;
+    for (const Json& input : expected_["inputs"])
+      for (const ir::ValueId id : graph.inputs)
+        if (graph.value(id).name == input["name"]) feeds[id] = *tensor_of(input).data;
+    ASSERT_TRUE(ir::validate(graph).has_value());
+    for (const int in_place : {ir::kNone, 0, 1}) {
+      const auto run = ir::evaluate(graph, *pt_portable_kernels(), feeds, {.in_place = in_place});
+      ASSERT_TRUE(run) << to_text(run.error());
+      ASSERT_EQ(graph.outputs.size(), expected_["outputs"].size());
+      for (size_t output = 0; output < graph.outputs.size(); ++output) {
+        const Json& told = expected_["outputs"][output];
+        const Tensor wanted = tensor_of(told);
+        const ir::ValueId id = graph.outputs[output];
+        EXPECT_EQ(graph.value(id).type, wanted.type) << told["name"] << " " << told["op"];
+        EXPECT_EQ(run->bytes[static_cast<size_t>(id)], *wanted.data) << told["name"] << " " << told["op"];
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> inputs() const {
+    std::vector<std::string> names;
+    for (const Json& input : expected_["inputs"]) names.push_back(input["name"]);
+    return names;
+  }
+};
+
+TEST_F(Integers, AreComputedAtRunTimeAsInNumpy) {
+  const ir::Graph graph = imported({});
+  EXPECT_GT(graph.ops.size(), 300U);
+  compare(graph);
+}
+
+TEST_F(Integers, AreFoldedToTheSameWhereTheyAreConstant) {
+  const std::vector<std::string> names = inputs();
+  compare(imported({names.begin(), names.end()}));
+}
+
+TEST_F(Integers, AreTheSameWhereOneOperandIsConstant) {
+  const std::vector<std::string> names = inputs();
+  for (const size_t first : {0u, 1u}) {
+    std::set<std::string> known;
+    for (size_t name = first; name < names.size(); name += 2) known.insert(names[name]);
+    compare(imported(known));
+  }
+}
+
+}  // namespace
+}  // namespace pantoum
