@@ -19,7 +19,7 @@ struct ModelWords {
   OptimizerWords optimizer;
   int64_t batch = 0;
   uint64_t seed = 0;
-  std::vector<std::string> freeze, freeze_stats, keep_init;
+  std::vector<std::string> freeze, train, freeze_stats, keep_init;
 };
 
 struct PlanWords {

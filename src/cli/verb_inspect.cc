@@ -33,6 +33,9 @@ Json to_json(const import::ModelInfo& info) {
                      {"outputs", node.output_shapes},
                      {"problem", node.problem},
                      {"note", node.note}});
+  Json tensors = Json::array();
+  for (const import::TensorInfo& tensor : info.tensors)
+    tensors.push_back({{"name", tensor.name}, {"type", tensor.type}, {"trains", tensor.trains}, {"why", tensor.why}});
   return {{"graph", info.graph_name},
           {"producer", info.producer},
           {"ir_version", info.ir_version},
@@ -42,7 +45,15 @@ Json to_json(const import::ModelInfo& info) {
           {"parameters", info.parameter_count},
           {"warnings", info.warnings},
           {"notes", info.notes},
+          {"tensors", tensors},
           {"nodes", nodes}};
+}
+
+void print_tensors(const std::vector<import::TensorInfo>& tensors) {
+  for (const import::TensorInfo& tensor : tensors) {
+    const char* trains = tensor.trains == "yes" ? "trains" : tensor.trains == "no" ? "fixed" : "ambiguous";
+    std::printf("  %-40s %-20s %-9s %s\n", tensor.name.c_str(), tensor.type.c_str(), trains, tensor.why.c_str());
+  }
 }
 
 void print_text(const import::ModelInfo& info) {
@@ -59,6 +70,7 @@ void print_text(const import::ModelInfo& info) {
     if (!node.note.empty()) std::printf("      note: %s\n", node.note.c_str());
     if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
   }
+  print_tensors(info.tensors);
   for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
   for (const std::string& note : info.notes) {
     const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) {
@@ -85,7 +97,9 @@ Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
 
 Result<int> inspect(const InspectOptions& options) {
   PANTOUM_ASSIGN(const import::ModelInfo info,
-                 import::inspect_onnx(options.model.model, {.batch = options.model.batch}));
+                 import::inspect_onnx(
+                     options.model.model,
+                     {.batch = options.model.batch, .train = options.model.train, .freeze = options.model.freeze}));
   Json json = to_json(info);
   if (!options.common.json()) print_text(info);
   if (trainable(info)) {

@@ -74,7 +74,8 @@ Result<Producers> find_producers(const Model& model) {
   for (int node = 0; node < graph.node_size(); ++node) {
     for (const std::string& output : graph.node(node).output()) {
       if (output.empty() || producers.emplace(output, node).second) continue;
-      return fail("E0207", fmt::format("the value '{}' is defined twice", output), graph.node(node).name());
+      return fail("E0207", fmt::format("the value '{}' is defined twice", output), graph.node(node).name(),
+                  "an exporter may give a tensor and a result one name: rename that buffer or parameter in the model");
     }
   }
   return producers;
@@ -158,7 +159,6 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external)
   PANTOUM_TRY(check_reads(model, producers));
   PANTOUM_TRY(sort_nodes(model, producers));
   mark_live(model, producers);
-  assign_weight_roles(model);
   return model;
 }
 

@@ -12,13 +12,17 @@
 
 namespace pantoum::import {
 
-// How the contents of an initializer take part in training.
-enum class WeightRole : uint8_t { kConstant, kParameter };
+// kAmbiguous: the file does not tell a parameter from a table; it is trained, and said to be so.
+enum class Trains : uint8_t { kNo, kYes, kAmbiguous };
 
 struct Initializer {
   Tensor tensor;        // empty when `problem` is set
   std::string problem;  // the element type is not supported
-  WeightRole role = WeightRole::kConstant;
+  Trains trains = Trains::kNo;
+  bool frozen = false;  // --freeze names it
+  std::string why;      // of `trains`, in a few words
+
+  [[nodiscard]] bool is_parameter() const { return trains != Trains::kNo; }
 };
 
 struct Model {
@@ -34,11 +38,5 @@ struct Model {
 // data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
 // Memory and time are linear in the size of the file (and of external files).
 [[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external);
-
-// Which initializers are trained; README.md has the rule. Called by read_model.
-void assign_weight_roles(Model& model);
-
-// Did an exporter invent this name ("onnx::Mul_12", "val_3", "/layer/Constant_output_0")?
-[[nodiscard]] bool is_invented_name(const std::string& name);
 
 }  // namespace pantoum::import

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "import/model_info.h"
+#include "import/weight_roles.h"
 
 namespace pantoum::import {
 namespace {
@@ -16,7 +17,8 @@ struct Read {
 };
 
 Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(const Model model, read_model(bytes, size, external));
+  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external));
+  PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
   Read result{lower_model(model, batch), {}};
   if (batch.name.empty()) {

@@ -12,6 +12,16 @@ namespace pantoum::import {
 
 struct OnnxOptions {
   int64_t batch = 0;  // binds the batch dimension; 0: the model's own if static, else 1 (inspect)
+  // Globs over tensors (fnmatch): trained whatever the file says of them; not trained. The graph's parameters are what
+  // trains and what is frozen: autodiff::freeze marks the latter.
+  std::vector<std::string> train = {}, freeze = {};
+};
+
+// A tensor of the model that has contents.
+struct TensorInfo {
+  std::string name, type;  // "f32[64,3,7,7]"
+  std::string trains;      // "yes", "no", "ambiguous"
+  std::string why;
 };
 
 // One node of the model, and whether Pantoum can run and train it.
@@ -30,6 +40,7 @@ struct ModelInfo {
   std::string batch_name;  // "" when the model has a static batch
   int64_t batch = 0;       // as bound
   std::vector<NodeCoverage> nodes;
+  std::vector<TensorInfo> tensors;    // in the file's order
   std::vector<std::string> warnings;  // folded batch norm or dropout, dynamic shapes, ...
   std::vector<std::string> notes;     // what import decided, and what it cannot know
   int64_t parameter_count = 0;        // elements of trained parameters
