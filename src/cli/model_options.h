@@ -19,6 +19,7 @@ struct ModelWords {
   OptimizerWords optimizer;
   int64_t batch = 0;
   uint64_t seed = 0;
+  bool accept_folded = false;
   std::vector<std::string> freeze, train, freeze_stats, keep_init;
 };
 

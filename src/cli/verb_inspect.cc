@@ -43,6 +43,7 @@ Json to_json(const import::ModelInfo& info) {
           {"batch_name", info.batch_name},
           {"batch", info.batch},
           {"parameters", info.parameter_count},
+          {"folded", info.folded},
           {"warnings", info.warnings},
           {"notes", info.notes},
           {"tensors", tensors},
@@ -71,6 +72,9 @@ void print_text(const import::ModelInfo& info) {
     if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
   }
   print_tensors(info.tensors);
+  for (const std::string& folded : info.folded) std::printf("problem: %s\n", folded.c_str());
+  if (!info.folded.empty())
+    std::printf("  export with optimize=False, or give --accept-folded to train the file as it is\n");
   for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
   for (const std::string& note : info.notes) {
     const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) {
@@ -81,8 +85,8 @@ void print_text(const import::ModelInfo& info) {
 }
 
 bool trainable(const import::ModelInfo& info) {
-  return std::all_of(info.nodes.begin(), info.nodes.end(),
-                     [](const import::NodeCoverage& node) { return node.problem.empty(); });
+  return info.folded.empty() && std::all_of(info.nodes.begin(), info.nodes.end(),
+                                            [](const import::NodeCoverage& node) { return node.problem.empty(); });
 }
 
 // The training step's peak without a plan, where the model can be trained.
@@ -97,9 +101,10 @@ Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
 
 Result<int> inspect(const InspectOptions& options) {
   PANTOUM_ASSIGN(const import::ModelInfo info,
-                 import::inspect_onnx(
-                     options.model.model,
-                     {.batch = options.model.batch, .train = options.model.train, .freeze = options.model.freeze}));
+                 import::inspect_onnx(options.model.model, {.batch = options.model.batch,
+                                                            .train = options.model.train,
+                                                            .freeze = options.model.freeze,
+                                                            .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
   if (!options.common.json()) print_text(info);
   if (trainable(info)) {

@@ -14,6 +14,7 @@
 #include "emit/inference_form.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 #include "import/tensor.h"
 #include "weights/safetensors.h"
 
@@ -169,10 +170,11 @@ int64_t bytes_of(const Entries& entries) {
 }  // namespace
 
 Result<Exported> export_onnx(const ExportOptions& options) {
-  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model));
+  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model, {.accept_folded = true}));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
   PANTOUM_ASSIGN(Entries entries, find_entries(imported.graph, weights));
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
+  import::restore_message(*model.mutable_graph(), imported.restorations);
   add_trained_by_name(model.graph(), weights, entries);
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));
   PANTOUM_TRY(make_inference_form(*model.mutable_graph()));

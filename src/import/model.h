@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "import/onnx_proto.h"
+#include "import/restoration.h"
 #include "import/tensor.h"
 
 namespace pantoum::import {
@@ -29,6 +30,9 @@ struct Model {
   std::shared_ptr<onnx::ModelProto> proto;  // never null; contents of initializers moved out
   int64_t opset = 0;                        // of the default domain
   std::map<std::string, Initializer> initializers;
+  std::vector<Restoration> restorations;  // done; the message has them
+  std::vector<std::string> folded;        // what the exporter folded and nothing restores: a sentence each
+  std::vector<std::string> export_notes;
   std::vector<int> order;      // nodes in topological order: the file's own where that is one
   std::vector<char> live;      // per node of the file: does an output of the model depend on it?
   std::set<std::string> read;  // every name that a node reads or that is an output of the model

@@ -71,15 +71,6 @@ std::string find_trace(const Model& model, std::initializer_list<const char*> wo
   return {};
 }
 
-std::string find_fused_conv(const Model& model) {
-  for (const auto& node : model.proto->graph().node()) {
-    if (node.op_type() == "Conv" && node.input_size() > 1 && node.input(1).starts_with("onnx::Conv_")) {
-      return node.input(1);
-    }
-  }
-  return {};
-}
-
 TensorInfo describe_tensor(const std::string& name, const Initializer& initializer) {
   const bool known = initializer.problem.empty();
   const char* trains = initializer.frozen || !initializer.is_parameter() ? "no"
@@ -117,13 +108,12 @@ std::vector<std::string> warn_of_folding(const Model& model) {
   const Census census = count_nodes(model);
   std::vector<std::string> warnings;
   if (!census.batch_norm) {
-    const std::string fused = census.conv ? find_fused_conv(model) : "";
     const std::string trace = find_trace(model, {"bn", "batchnorm", "batch_norm", "batchnormalization"});
-    if (!fused.empty() || !trace.empty()) {
+    if (model.folded.empty() && !trace.empty()) {
       warnings.push_back(
           fmt::format("'{}' suggests that the exporter folded batch norm into the convolutions: the "
                       "model would train without it; export with {}",
-                      fused.empty() ? trace : fused, kExportCall));
+                      trace, kExportCall));
     }
   }
   if (!census.dropout) {

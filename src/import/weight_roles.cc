@@ -51,7 +51,8 @@ bool all_finite(const Tensor& tensor) {
 }
 
 bool is_statistic(const std::string& name, uint8_t uses) {
-  return (uses & kAsStatistic) != 0 || name.ends_with("running_mean") || name.ends_with("running_var");
+  // An exporter may have merged a statistic with a weight of the same contents: the weight trains.
+  return (uses & ~kAsSetting) == kAsStatistic || name.ends_with("running_mean") || name.ends_with("running_var");
 }
 
 // Why nothing can train this tensor, whatever an option says; "" when it can be trained.

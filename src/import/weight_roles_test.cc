@@ -173,6 +173,14 @@ TEST(WeightRoles, InfinitiesIntegersAndStatisticsNeverTrain) {
   }
 }
 
+TEST(WeightRoles, AWeightThatAlsoStandsForAStatisticTrains) {
+  Source source = convolution();
+  source.tensor("s", {3}).tensor("o", {3}).node("Identity", {"s"}, "v").node("Identity", {"o"}, "m");
+  source.node("BatchNormalization", {"y", "s", "o", "m", "v"}, "z");
+  EXPECT_EQ(trains(source)["s"], "yes");
+  EXPECT_EQ(trains(source)["o"], "yes");
+}
+
 Source marked() {
   Source source = convolution();
   source.tensor("scale", {3, 1, 1}).node("Mul", {"y", "scale"}, "a").tensor("mean", {3, 1, 1});

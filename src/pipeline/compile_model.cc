@@ -70,8 +70,8 @@ problem::Bytes widest_element(const ir::Graph& graph) {
   return widest;
 }
 
-import::OnnxOptions import_options(const ModelOptions& model){
-    return {.batch = model.batch, .train = model.train, .freeze = model.training.freeze};
+import::OnnxOptions import_options(const ModelOptions& model){return {
+    .batch = model.batch, .train = model.train, .freeze = model.training.freeze, .accept_folded = model.accept_folded};
 }  // namespace
 
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.

@@ -4,8 +4,9 @@ import os
 import struct
 import unittest
 
-from house import House, field, onnx_model, onnx_node, onnx_tensor
+from house import House, field, npy, onnx_model, onnx_node, onnx_tensor
 
+EXPORTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exports")
 SCALE = [0.5, 0.25, 2.0]
 WORDS = ("--batch", 4, "--ram", "1MiB", "--effort", 1, "--kernels", "portable", "--loss", "mse")
 
@@ -83,6 +84,41 @@ class WhatTrains(House):
         self.refuse(2, "E0104", "sweep", net, *WORDS[:2], "--ram", "1MiB", "--loss", "mse", "--train", "nothing", "-o", self.path("sweep"))
         self.refuse(2, "E0104", "plan", net, *WORDS, "--train", "nothing")
         self.refuse(2, "E0117", "plan", net, *WORDS, "--train", "w", "--freeze", "w")
+
+    def test_the_default_export_trains_as_pytorch_does(self):
+        """Ties, transposes, merged norms and biases of zeros are undone: PyTorch's losses, and its number of parameters."""
+        with open(os.path.join(EXPORTS, "expected.json")) as file:
+            expected = json.load(file)
+        for name, case in expected.items():
+            with self.subTest(name):
+                net, data, log = os.path.join(EXPORTS, f"{name}.onnx"), self.path(f"{name}.data"), self.path(f"{name}.jsonl")
+                os.makedirs(data)
+                integers = isinstance(case["x"][0], int)
+                for stem, values, shape, code in (("x_train", case["x"], case["x_shape"], "q" if integers else "f"),
+                                                  ("y_train", case["y"], case["y_shape"], "q")):
+                    with open(os.path.join(data, f"{stem}.npy"), "wb") as file:
+                        file.write(npy("<i8" if code == "q" else "<f4", tuple(shape), struct.pack(f"<{len(values)}{code}", *values)))
+                found = json.loads(self.succeed("inspect", net, "--format", "json").stdout)
+                self.assertEqual(found["parameters"], case["parameters"])
+                self.assertEqual(found["warnings"], [])
+                self.succeed("train", net, "--data", data, "--batch", 4, "--ram", "8MiB", "--effort", 1, "--kernels", "portable", "--lr", "0.1",
+                             "--momentum", "0.9", "--epochs", len(case["losses"]), "--log", log, "-o", self.path(f"{name}.safetensors"))
+                losses = [line["train_loss"] for line in self.log_of(log) if line["event"] == "epoch"]
+                self.assertEqual(len(losses), len(case["losses"]))
+                for found_loss, loss in zip(losses, case["losses"]):
+                    self.assertAlmostEqual(found_loss, loss, delta=1e-5)
+                self.succeed("export", net, "--weights", self.path(f"{name}.safetensors"), "-o", self.path(f"{name}.onnx"))
+                again = json.loads(self.succeed("inspect", self.path(f"{name}.onnx"), "--format", "json").stdout)
+                self.assertEqual(again["parameters"], case["parameters"])
+
+    def test_what_is_folded_is_refused(self):
+        net = os.path.join(EXPORTS, "folded.onnx")
+        done = self.refuse(4, "E0406", "plan", net, "--ram", "8MiB", "--effort", 1, "--loss", "mse")
+        self.assertIn("batch norm 'norm' was folded into 'conv.weight'", done.stderr)
+        self.assertIn("from 'log_scale'", done.stderr)
+        self.assertEqual(self.run_cli("inspect", net).returncode, 4)
+        accepted = self.succeed("plan", net, "--ram", "8MiB", "--effort", 1, "--loss", "mse", "--accept-folded")
+        self.assertIn("warning: accepted as folded", accepted.stderr)
 
 
 if __name__ == "__main__":
