@@ -102,6 +102,10 @@ void add_model_options(Verb& verb, ModelWords& words) {
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
   verb.add_option("--keep-init", words.keep_init, "globs of parameters that --weights leaves alone: a new head");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
+  verb.add_option("--train", words.train,
+                  "tensors that are trained though the model's file says otherwise, as globs: buffers, tables");
+  verb.add_flag("--accept-folded", words.accept_folded,
+                "train a model as it is though its exporter folded what trains, batch norm for one");
   verb.add_option("--freeze-stats", words.freeze_stats,
                   "globs of running statistics: these batch norms use them as they are, in training too");
   verb.add_option("--params-in", words.params_in, "where parameters and optimizer state live between steps")
@@ -146,6 +150,8 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   PANTOUM_ASSIGN(training.metrics, metrics_of(words.loss));
   PANTOUM_ASSIGN(training.optimizer, optimizer_of(words.optimizer));
   training.freeze = words.freeze;
+  options.train = words.train;
+  options.accept_folded = words.accept_folded;
   training.clip_value = words.optimizer.clip_value;
   training.clip_norm = words.optimizer.clip_norm;
   training.accumulate = words.optimizer.accumulate;

@@ -19,7 +19,8 @@ struct ModelWords {
   OptimizerWords optimizer;
   int64_t batch = 0;
   uint64_t seed = 0;
-  std::vector<std::string> freeze, freeze_stats, keep_init;
+  bool accept_folded = false;
+  std::vector<std::string> freeze, train, freeze_stats, keep_init;
 };
 
 struct PlanWords {

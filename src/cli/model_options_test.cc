@@ -60,6 +60,9 @@ TEST(ModelOptions, BecomeValues) {
                                                  "7",
                                                  "--freeze",
                                                  "body.*",
+                                                 "--accept-folded",
+                                                 "--train",
+                                                 "table*",
                                                  "--params-in",
                                                  "aux",
                                                  "--feature-cache",
@@ -76,6 +79,8 @@ TEST(ModelOptions, BecomeValues) {
   EXPECT_TRUE(std::get<autodiff::Sgd>(model.training.optimizer).nesterov);
   EXPECT_DOUBLE_EQ(model.lr, 0.05);
   EXPECT_EQ(model.seed, 7U);
+  EXPECT_TRUE(model.accept_folded);
+  EXPECT_EQ(model.train, std::vector<std::string>{"table*"});
   EXPECT_EQ(model.params_in, cost::ParamsIn::kAux);
   EXPECT_EQ(model.feature_cache, 1 << 20);
   EXPECT_EQ(model.weights.keep_init, std::vector<std::string>{"head.*"});

@@ -41,6 +41,10 @@ void print_note(const std::string& note) {
   std::fprintf(stderr, "note: %s\n", note.c_str());
 }
 
+void print_warning(const std::string& warning) {
+  std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
 Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
                                const std::string& min_plan_path) {
   if (error.code != "E0301" && error.code != "E0302") return {};

@@ -24,6 +24,7 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
                                              std::optional<problem::Plan>& kept);
 
 void print_note(const std::string& note);
+void print_warning(const std::string& warning);
 
 // Where no plan was found: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
 // json.

@@ -33,6 +33,9 @@ Json to_json(const import::ModelInfo& info) {
                      {"outputs", node.output_shapes},
                      {"problem", node.problem},
                      {"note", node.note}});
+  Json tensors = Json::array();
+  for (const import::TensorInfo& tensor : info.tensors)
+    tensors.push_back({{"name", tensor.name}, {"type", tensor.type}, {"trains", tensor.trains}, {"why", tensor.why}});
   return {{"graph", info.graph_name},
           {"producer", info.producer},
           {"ir_version", info.ir_version},
@@ -40,9 +43,18 @@ Json to_json(const import::ModelInfo& info) {
           {"batch_name", info.batch_name},
           {"batch", info.batch},
           {"parameters", info.parameter_count},
+          {"folded", info.folded},
           {"warnings", info.warnings},
           {"notes", info.notes},
+          {"tensors", tensors},
           {"nodes", nodes}};
+}
+
+void print_tensors(const std::vector<import::TensorInfo>& tensors) {
+  for (const import::TensorInfo& tensor : tensors) {
+    const char* trains = tensor.trains == "yes" ? "trains" : tensor.trains == "no" ? "fixed" : "ambiguous";
+    std::printf("  %-40s %-20s %-9s %s\n", tensor.name.c_str(), tensor.type.c_str(), trains, tensor.why.c_str());
+  }
 }
 
 void print_text(const import::ModelInfo& info) {
@@ -59,6 +71,10 @@ void print_text(const import::ModelInfo& info) {
     if (!node.note.empty()) std::printf("      note: %s\n", node.note.c_str());
     if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
   }
+  print_tensors(info.tensors);
+  for (const std::string& folded : info.folded) std::printf("problem: %s\n", folded.c_str());
+  if (!info.folded.empty())
+    std::printf("  export with optimize=False, or give --accept-folded to train the file as it is\n");
   for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
   for (const std::string& note : info.notes) {
     const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) {
@@ -69,8 +85,8 @@ void print_text(const import::ModelInfo& info) {
 }
 
 bool trainable(const import::ModelInfo& info) {
-  return std::all_of(info.nodes.begin(), info.nodes.end(),
-                     [](const import::NodeCoverage& node) { return node.problem.empty(); });
+  return info.folded.empty() && std::all_of(info.nodes.begin(), info.nodes.end(),
+                                            [](const import::NodeCoverage& node) { return node.problem.empty(); });
 }
 
 // The training step's peak without a plan, where the model can be trained.
@@ -85,7 +101,10 @@ Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
 
 Result<int> inspect(const InspectOptions& options) {
   PANTOUM_ASSIGN(const import::ModelInfo info,
-                 import::inspect_onnx(options.model.model, {.batch = options.model.batch}));
+                 import::inspect_onnx(options.model.model, {.batch = options.model.batch,
+                                                            .train = options.model.train,
+                                                            .freeze = options.model.freeze,
+                                                            .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
   if (!options.common.json()) print_text(info);
   if (trainable(info)) {

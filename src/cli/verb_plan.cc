@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -49,6 +51,7 @@ Result<Answer> plan_network(const PlanOptions& options, const pipeline::PlanRequ
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request, dump));
+  std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &infeasible, dump);
   pipeline::Program& training = compiled.training();
   if (!options.costgraph_output.empty())

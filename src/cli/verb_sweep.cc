@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -34,6 +36,7 @@ Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanR
                 "say ram or aux");
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
+  std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   request.length.batch = pipeline::batch_of(compiled);
   return std::move(compiled.training().cost.graph);
 }

@@ -95,6 +95,7 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   attach(request.plan.options, line);
   const pipeline::Listener listener{.dump = asked.dump,
                                     .note = print_note,
+                                    .warning = print_warning,
                                     .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) {
                                       return report_plan(compiled, data, options.common.json(), log);
                                     }};

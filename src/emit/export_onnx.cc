@@ -14,6 +14,7 @@
 #include "emit/inference_form.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 #include "import/tensor.h"
 #include "weights/safetensors.h"
 
@@ -53,6 +54,16 @@ Result<Entries> find_entries(const ir::Graph& graph, const weights::SafetensorFi
   const std::string what = fmt::format("{} tensors of the model do not fit the file", problems.size());
   return fail("E0242", what, weights.path, "give the weights that `pantoum train` wrote for this model",
               std::move(problems));
+}
+
+// What --train named, and this reading of the model does not know: initializers that the file has with their own type.
+void add_trained_by_name(const onnx::GraphProto& graph, const weights::SafetensorFile& weights, Entries& entries) {
+  for (const onnx::TensorProto& tensor : graph.initializer()) {
+    const weights::SafetensorEntry* entry = weights.find(tensor.name());
+    if (entry == nullptr || tensor.data_type() != onnx::TensorProto::FLOAT || entry->dtype != ir::DType::kF32) continue;
+    const bool fits = std::equal(entry->shape.begin(), entry->shape.end(), tensor.dims().begin(), tensor.dims().end());
+    if (fits) entries.emplace(tensor.name(), entry);
+  }
 }
 
 // Where the contents of initializers go: into the message, or to a file beside it.
@@ -177,10 +188,12 @@ int64_t bytes_of(const Entries& entries) {
 }  // namespace
 
 Result<Exported> export_onnx(const ExportOptions& options) {
-  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model));
+  PANTOUM_ASSIGN(const import::Imported imported, import::load_onnx(options.model, {.accept_folded = true}));
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
-  PANTOUM_ASSIGN(const Entries entries, find_entries(imported.graph, weights));
+  PANTOUM_ASSIGN(Entries entries, find_entries(imported.graph, weights));
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
+  import::restore_message(*model.mutable_graph(), imported.restorations);
+  add_trained_by_name(model.graph(), weights, entries);
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));
   PANTOUM_TRY(make_inference_form(*model.mutable_graph()));
   const bool outside = options.external_data || bytes_of(entries) > kMostInside;

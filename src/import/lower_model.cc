@@ -94,13 +94,8 @@ void Driver::add_initializers() {
     auto operand = std::make_shared<Operand>();
     operand->name = name;
     operand->problem = initializer.problem;
-    operand->weight = initializer.role == WeightRole::kParameter;
+    operand->weight = initializer.is_parameter();
     if (initializer.problem.empty()) operand->known = std::make_shared<const Tensor>(initializer.tensor);
-    const bool kept = !operand->weight && operand->known && ir::is_float(initializer.tensor.type.dtype) &&
-                      initializer.tensor.type.elements() > 1;
-    if (kept && model_.read.contains(name)) {
-      notes_.push_back(fmt::format("initializer '{}' is kept constant: its name or use is not a weight's", name));
-    }
     lowering_.operands[name] = std::move(operand);
   }
 }

@@ -4,6 +4,7 @@
 
 #include "import/operators.h"
 #include "import/shapes.h"
+#include "import/weight_roles.h"
 
 namespace pantoum::import {
 namespace {

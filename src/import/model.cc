@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 
 namespace pantoum::import {
 namespace {
@@ -60,6 +61,18 @@ Result<void> read_initializers(Model& model, ExternalData& external) {
   return {};
 }
 
+void restore_parameters(Model& model) {
+  onnx::GraphProto& graph = *model.proto->mutable_graph();
+  Restorations found = find_restorations(graph, model.initializers);
+  restore_message(graph, found.list);
+  restore_contents(model.initializers, found.list);
+  model.restorations = std::move(found.list);
+  model.folded = std::move(found.problems);
+  for (std::string& kernel : find_computed_kernels(graph, model.initializers))
+    model.folded.push_back(std::move(kernel));
+  model.export_notes = std::move(found.notes);
+}
+
 using Producers = std::unordered_map<std::string, int>;  // name -> the node that makes it; -1: the graph itself
 
 Result<Producers> find_producers(const Model& model) {
@@ -74,7 +87,8 @@ Result<Producers> find_producers(const Model& model) {
   for (int node = 0; node < graph.node_size(); ++node) {
     for (const std::string& output : graph.node(node).output()) {
       if (output.empty() || producers.emplace(output, node).second) continue;
-      return fail("E0207", fmt::format("the value '{}' is defined twice", output), graph.node(node).name());
+      return fail("E0207", fmt::format("the value '{}' is defined twice", output), graph.node(node).name(),
+                  "an exporter may give a tensor and a result one name: rename that buffer or parameter in the model");
     }
   }
   return producers;
@@ -154,11 +168,11 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external)
   PANTOUM_TRY(check_versions(model));
   PANTOUM_TRY(check_values(model.proto->graph()));
   PANTOUM_TRY(read_initializers(model, external));
+  restore_parameters(model);
   PANTOUM_ASSIGN(const Producers producers, find_producers(model));
   PANTOUM_TRY(check_reads(model, producers));
   PANTOUM_TRY(sort_nodes(model, producers));
   mark_live(model, producers);
-  assign_weight_roles(model);
   return model;
 }
 

@@ -8,23 +8,31 @@
 #include <vector>
 
 #include "import/onnx_proto.h"
+#include "import/restoration.h"
 #include "import/tensor.h"
 
 namespace pantoum::import {
 
-// How the contents of an initializer take part in training.
-enum class WeightRole : uint8_t { kConstant, kParameter };
+// kAmbiguous: the file does not tell a parameter from a table; it is trained, and said to be so.
+enum class Trains : uint8_t { kNo, kYes, kAmbiguous };
 
 struct Initializer {
   Tensor tensor;        // empty when `problem` is set
   std::string problem;  // the element type is not supported
-  WeightRole role = WeightRole::kConstant;
+  Trains trains = Trains::kNo;
+  bool frozen = false;  // --freeze names it
+  std::string why;      // of `trains`, in a few words
+
+  [[nodiscard]] bool is_parameter() const { return trains != Trains::kNo; }
 };
 
 struct Model {
   std::shared_ptr<onnx::ModelProto> proto;  // never null; contents of initializers moved out
   int64_t opset = 0;                        // of the default domain
   std::map<std::string, Initializer> initializers;
+  std::vector<Restoration> restorations;  // done; the message has them
+  std::vector<std::string> folded;        // what the exporter folded and nothing restores: a sentence each
+  std::vector<std::string> export_notes;
   std::vector<int> order;      // nodes in topological order: the file's own where that is one
   std::vector<char> live;      // per node of the file: does an output of the model depend on it?
   std::set<std::string> read;  // every name that a node reads or that is an output of the model
@@ -34,11 +42,5 @@ struct Model {
 // data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
 // Memory and time are linear in the size of the file (and of external files).
 [[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external);
-
-// Which initializers are trained; README.md has the rule. Called by read_model.
-void assign_weight_roles(Model& model);
-
-// Did an exporter invent this name ("onnx::Mul_12", "val_3", "/layer/Constant_output_0")?
-[[nodiscard]] bool is_invented_name(const std::string& name);
 
 }  // namespace pantoum::import

@@ -7,6 +7,7 @@
 
 #include "import/attributes.h"
 #include "import/onnx_messages.h"
+#include "import/weight_roles.h"
 
 namespace pantoum::import {
 namespace {
@@ -70,13 +71,19 @@ std::string find_trace(const Model& model, std::initializer_list<const char*> wo
   return {};
 }
 
-std::string find_fused_conv(const Model& model) {
-  for (const auto& node : model.proto->graph().node()) {
-    if (node.op_type() == "Conv" && node.input_size() > 1 && node.input(1).starts_with("onnx::Conv_")) {
-      return node.input(1);
-    }
-  }
-  return {};
+TensorInfo describe_tensor(const std::string& name, const Initializer& initializer) {
+  const bool known = initializer.problem.empty();
+  const char* trains = initializer.frozen || !initializer.is_parameter() ? "no"
+                       : initializer.trains == Trains::kYes              ? "yes"
+                                                                         : "ambiguous";
+  return {name, known ? ir::to_text(initializer.tensor.type) : "?", trains, initializer.why};
+}
+
+std::vector<TensorInfo> describe_tensors(const Model& model) {
+  std::vector<TensorInfo> tensors;
+  for (const auto& message : model.proto->graph().initializer())
+    tensors.push_back(describe_tensor(message.name(), model.initializers.at(message.name())));
+  return tensors;
 }
 
 std::string show_dimension(int64_t extent, int64_t wider, const Batch& batch) {
@@ -101,13 +108,12 @@ std::vector<std::string> warn_of_folding(const Model& model) {
   const Census census = count_nodes(model);
   std::vector<std::string> warnings;
   if (!census.batch_norm) {
-    const std::string fused = census.conv ? find_fused_conv(model) : "";
     const std::string trace = find_trace(model, {"bn", "batchnorm", "batch_norm", "batchnormalization"});
-    if (!fused.empty() || !trace.empty()) {
+    if (model.folded.empty() && !trace.empty()) {
       warnings.push_back(
           fmt::format("'{}' suggests that the exporter folded batch norm into the convolutions: the "
                       "model would train without it; export with {}",
-                      fused.empty() ? trace : fused, kExportCall));
+                      trace, kExportCall));
     }
   }
   if (!census.dropout) {
@@ -142,18 +148,20 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
     }
   }
   info.warnings = warn_of_folding(model);
+  if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
   if (lowered.dynamic) {
     for (const std::string& open : lowered.dynamic->notes) {
       info.warnings.push_back(fmt::format("{} is dynamic: {}", open, lowered.dynamic->help));
     }
   }
   info.notes = lowered.graph.notes;
-  if (info.warnings.empty() && !count_nodes(model).training) {
+  if (warn_of_folding(model).empty() && !count_nodes(model).training) {
     info.notes.push_back(
         fmt::format("whether the exporter folded batch norm or dropout away cannot be known from the "
                     "file; this call keeps them: {}",
                     kExportCall));
   }
+  info.tensors = describe_tensors(model);
   for (const ir::Value& value : lowered.graph.values) {
     if (value.role == ir::Role::kParameter) info.parameter_count += value.type.elements();
   }

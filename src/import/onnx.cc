@@ -6,27 +6,49 @@
 
 #include "base/files.h"
 #include "import/model_info.h"
+#include "import/weight_roles.h"
 
 namespace pantoum::import {
 namespace {
 
 struct Read {
+  std::vector<Restoration> restorations;
   LoweredModel lowered;
   ModelInfo info;
 };
 
+void tell_folded(const Model& model, const OnnxOptions& options, ModelInfo& info) {
+  info.notes.insert(info.notes.end(), model.export_notes.begin(), model.export_notes.end());
+  if (!options.accept_folded)
+    info.folded = model.folded;
+  else if (!model.folded.empty())
+    info.warnings.push_back(
+        fmt::format("accepted as folded, other than the program trains: {}", fmt::join(model.folded, "; ")));
+}
+
+Result<void> check_folded(const ModelInfo& info) {
+  if (info.folded.empty()) return {};
+  return fail(
+      "E0406", "the exporter folded what trains: training would not be that of the program", {},
+      "export again with torch.onnx.export(model, args, \"m.onnx\", dynamo=True, optimize=False), or with "
+      "dynamo=False, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False; --accept-folded trains "
+      "the file as it is",
+      info.folded);
+}
+
 Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(const Model model, read_model(bytes, size, external));
+  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external));
+  PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
-  Read result{lower_model(model, batch), {}};
-  if (batch.name.empty()) {
-    result.info = describe_model(model, batch, result.lowered, nullptr);
-    return result;
+  Read result{model.restorations, lower_model(model, batch), {}};
+  std::optional<LoweredModel> wider;
+  if (!batch.name.empty()) {
+    Batch next = batch;
+    ++next.size;
+    wider = lower_model(model, next);
   }
-  Batch next = batch;
-  ++next.size;
-  const LoweredModel wider = lower_model(model, next);
-  result.info = describe_model(model, batch, result.lowered, &wider);
+  result.info = describe_model(model, batch, result.lowered, wider ? &*wider : nullptr);
+  tell_folded(model, options, result.info);
   return result;
 }
 
@@ -59,8 +81,9 @@ Result<void> check_problems(const LoweredModel& lowered) {
 Result<Imported> load(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
   PANTOUM_ASSIGN(Read result, read(bytes, size, std::move(external), options));
   PANTOUM_TRY(check_problems(result.lowered));
+  PANTOUM_TRY(check_folded(result.info));
   PANTOUM_TRY(ir::validate(result.lowered.graph));
-  return Imported{std::move(result.lowered.graph), std::move(result.info)};
+  return Imported{std::move(result.restorations), std::move(result.lowered.graph), std::move(result.info)};
 }
 
 template <class Value>

@@ -6,12 +6,24 @@
 #include <string>
 #include <vector>
 
+#include "import/restoration.h"
 #include "ir/graph.h"
 
 namespace pantoum::import {
 
 struct OnnxOptions {
   int64_t batch = 0;  // binds the batch dimension; 0: the model's own if static, else 1 (inspect)
+  // Globs over tensors (fnmatch): trained whatever the file says of them; not trained. The graph's parameters are what
+  // trains and what is frozen: autodiff::freeze marks the latter.
+  std::vector<std::string> train = {}, freeze = {};
+  bool accept_folded = false;  // train what the exporter folded as it stands in the file
+};
+
+// A tensor of the model that has contents.
+struct TensorInfo {
+  std::string name, type;  // "f32[64,3,7,7]"
+  std::string trains;      // "yes", "no", "ambiguous"
+  std::string why;
 };
 
 // One node of the model, and whether Pantoum can run and train it.
@@ -30,20 +42,23 @@ struct ModelInfo {
   std::string batch_name;  // "" when the model has a static batch
   int64_t batch = 0;       // as bound
   std::vector<NodeCoverage> nodes;
+  std::vector<TensorInfo> tensors;    // in the file's order
+  std::vector<std::string> folded;    // what the exporter folded, so that training is not the program's; not accepted
   std::vector<std::string> warnings;  // folded batch norm or dropout, dynamic shapes, ...
   std::vector<std::string> notes;     // what import decided, and what it cannot know
   int64_t parameter_count = 0;        // elements of trained parameters
 };
 
 struct Imported {
-  ir::Graph graph;  // inputs, parameters, buffers, constants, forward ops in training form
+  std::vector<Restoration> restorations = {};  // done; ONNX with trained weights needs them, too
+  ir::Graph graph;                             // inputs, parameters, buffers, constants, forward ops in training form
   ModelInfo info;
 };
 
 // Every node's coverage, all problems at once; an error only when the file itself cannot be read (E0201 to E0209).
 [[nodiscard]] Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options = {});
 
-// The graph. E0401 with one note per unsupported node; E0210 dynamic shapes; E02xx unreadable.
+// The graph. E0406 the exporter folded what trains; E0401 with one note per unsupported node; E0210 dynamic shapes; E02xx unreadable.
 // Deterministic: the same file gives the same graph, names included. Names of parameters are the initializers' names.
 [[nodiscard]] Result<Imported> load_onnx(const std::string& path, const OnnxOptions& options = {});
 // The same from bytes (fuzzing, tests); `folder` is where external data lies.

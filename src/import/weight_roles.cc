@@ -1,64 +1,163 @@
-// Which initializers are trained: the rule of README.md.
+#include "import/weight_roles.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
 #include <algorithm>
-#include <array>
-#include <cctype>
-#include <climits>
+#include <cmath>
+#include <cstring>
 #include <string_view>
 
-#include "import/model.h"
 #include "import/onnx_messages.h"
+#include "import/parameter_marks.h"
+#include "import/weight_use.h"
 
 namespace pantoum::import {
 namespace {
 
-// Operators whose float operands are weights whatever their names, up to this input.
-struct Weighted {
-  std::string_view op_type;
-  int last = INT_MAX;
-};
-constexpr std::array kWeighted = {Weighted{"Conv"},
-                                  Weighted{"ConvTranspose"},
-                                  Weighted{"PRelu"},
-                                  Weighted{"Einsum"},
-                                  Weighted{"InstanceNormalization"},
-                                  Weighted{"GroupNormalization"},
-                                  Weighted{"Gemm"},
-                                  Weighted{"MatMul"},
-                                  Weighted{"BatchNormalization"},
-                                  Weighted{"LayerNormalization"},
-                                  Weighted{"Gather"},
-                                  Weighted{"Transpose"},
-                                  Weighted{"LSTM", 3},
-                                  Weighted{"GRU", 3},
-                                  Weighted{"RNN", 3}};
-// Operators that read float initializers as settings, from this input on.
-struct Setting {
-  std::string_view op_type;
-  int first;
-};
-constexpr std::array<Setting, 10> kSettings = {{{"Pow", 1},
-                                                {"Dropout", 1},
-                                                {"Clip", 1},
-                                                {"Where", 0},
-                                                {"Range", 0},
-                                                {"Resize", 1},
-                                                {"Pad", 1},
-                                                {"OneHot", 1},
-                                                {"CastLike", 1},
-                                                {"Expand", 1}}};
+using Globs = std::vector<std::string>;
 
-bool is_setting(const std::string& op_type, int input) {
-  return std::any_of(kSettings.begin(), kSettings.end(),
-                     [&](const Setting& setting) { return setting.op_type == op_type && input >= setting.first; });
-}
-
-bool is_weighted(const std::string& op_type, int input) {
-  return std::any_of(kWeighted.begin(), kWeighted.end(),
-                     [&](const Weighted& weighted) { return weighted.op_type == op_type && input <= weighted.last; });
-}
+struct Role {
+  Trains trains;
+  std::string why;
+};
 
 bool is_number(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool matches(const std::string& name, const Globs& globs) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+}
+
+// A glob that matches this name alone, in quotes for a shell.
+std::string exact_glob(const std::string& name) {
+  std::string glob = "'";
+  for (const char letter : name) {
+    if (std::strchr("*?[]\\", letter) != nullptr && letter != '\0') glob += '\\';
+    glob += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  }
+  return glob + "'";
+}
+
+template <class Element>
+bool elements_finite(const Tensor& tensor) {
+  for (size_t at = 0; at + sizeof(Element) <= tensor.data->size(); at += sizeof(Element)) {
+    Element element = 0;
+    std::memcpy(&element, tensor.data->data() + at, sizeof element);
+    if (!std::isfinite(element)) return false;
+  }
+  return true;
+}
+
+bool all_finite(const Tensor& tensor) {
+  return tensor.type.dtype == ir::DType::kF64 ? elements_finite<double>(tensor) : elements_finite<float>(tensor);
+}
+
+bool is_statistic(const std::string& name, uint8_t uses) {
+  // An exporter may have merged a statistic with a weight of the same contents: the weight trains.
+  return (uses & ~kAsSetting) == kAsStatistic || name.ends_with("running_mean") || name.ends_with("running_var");
+}
+
+// Why nothing can train this tensor, whatever an option says; "" when it can be trained.
+std::string hindrance(const std::string& name, const Initializer& initializer, uint8_t uses) {
+  if (!initializer.problem.empty()) return "its type is not supported";
+  const ir::TensorType& type = initializer.tensor.type;
+  if (!ir::is_float(type.dtype)) return fmt::format("its elements are {}", ir::name_of(type.dtype));
+  if (type.elements() == 0) return "it has no elements";
+  if (is_statistic(name, uses)) return "a running statistic";
+  if (uses == kUnused) return "no node reads it";
+  if ((uses & ~kAsSetting) == 0) return "a setting of an operator";
+  return all_finite(initializer.tensor) ? "" : "it holds an infinity or NaN";
+}
+
+std::string arithmetic_use(uint8_t uses) {
+  if ((uses & kInProducts) == 0) return "it is only added to an activation";
+  return (uses & kInSums) == 0 ? "it only multiplies an activation" : "it only multiplies and is added to activations";
+}
+
+Role by_use(const std::string& name, const Initializer& initializer, uint8_t uses) {
+  const bool invented = is_invented_name(name);
+  if ((uses & kAsWeight) != 0) {
+    const bool scalar = initializer.tensor.type.shape.empty();
+    if (!invented || !scalar) return {Trains::kYes, "used as a weight"};
+  }
+  if (invented && initializer.tensor.type.elements() == 1) return {Trains::kNo, "a number under an exporter's name"};
+  constexpr uint8_t kArithmetic = kInSums | kInProducts;
+  if ((uses & ~kAsSetting & ~kAsChoice) == 0) return {Trains::kNo, "operators choose it or are set by it"};
+  if ((uses & kAsOther) == 0 && (uses & kArithmetic) != 0) return {Trains::kAmbiguous, arithmetic_use(uses)};
+  return invented ? Role{Trains::kNo, "its name is an exporter's, its use no weight's"}
+                  : Role{Trains::kYes, "its name is a parameter's"};
+}
+
+// A tensor without a mark in a file that has marks: of the exporter's making.
+Role unmarked(const std::string& name, const Initializer& initializer, uint8_t uses, const ParameterMarks& marks) {
+  if (marks.parameters.contains(name)) return {Trains::kYes, "named as a PARAMETER of the program"};
+  if (marks.buffers.contains(name)) return {Trains::kNo, "named as a BUFFER of the program"};
+  const auto sources = marks.sources.find(name);
+  if (sources == marks.sources.end()) {
+    const Role role = by_use(name, initializer, uses);
+    if (role.trains != Trains::kYes || !is_invented_name(name)) return {Trains::kNo, "it has no PARAMETER mark"};
+    return {Trains::kAmbiguous, "it has no PARAMETER mark, but is used as a weight"};
+  }
+  for (const std::string& source : sources->second)
+    if (marks.parameters.contains(source)) return {Trains::kYes, fmt::format("folded from PARAMETER '{}'", source)};
+  return {Trains::kNo, "the exporter made it from no PARAMETER"};
+}
+
+Role role_of(const std::string& name, const Initializer& initializer, uint8_t uses, const ParameterMarks& marks) {
+  if (const std::string why = hindrance(name, initializer, uses); !why.empty()) return {Trains::kNo, why};
+  switch (marks.of(name)) {
+    case Mark::kParameter:
+      return {Trains::kYes, "marked PARAMETER"};
+    case Mark::kBuffer:
+      return {Trains::kNo, "marked BUFFER"};
+    case Mark::kContradictory:
+      return {Trains::kAmbiguous, "marked both PARAMETER and BUFFER"};
+    case Mark::kNone:
+      break;
+  }
+  return marks.any ? unmarked(name, initializer, uses, marks) : by_use(name, initializer, uses);
+}
+
+// What --train and --freeze say over the role. Why --train cannot be followed, as a note.
+std::string apply_options(const std::string& name, Initializer& initializer, uint8_t uses, const OnnxOptions& options) {
+  if (matches(name, options.train)) {
+    if (const std::string why = hindrance(name, initializer, uses); !why.empty())
+      return fmt::format("'{}' cannot be trained: {}", name, why);
+    initializer.trains = Trains::kYes;
+    initializer.why = "--train";
+  } else if (initializer.is_parameter() && matches(name, options.freeze)) {
+    initializer.frozen = true;
+    initializer.why = "--freeze";
+  }
+  return {};
+}
+
+Result<void> check_both(const Model& model, const OnnxOptions& options) {
+  std::vector<std::string> both;
+  for (const auto& [name, initializer] : model.initializers)
+    if (initializer.is_parameter() && matches(name, options.train) && matches(name, options.freeze))
+      both.push_back(fmt::format("'{}'", name));
+  if (both.empty()) return {};
+  return fail("E0117", "--train and --freeze name the same tensor", "--train",
+              "leave it out of one of them; where a glob takes in too much, name the tensors one by one",
+              std::move(both));
+}
+
+Result<void> check_train_globs(const Model& model, const OnnxOptions& options, std::vector<std::string> refused) {
+  Globs unmatched;
+  for (const std::string& glob : options.train) {
+    const bool found = std::any_of(model.initializers.begin(), model.initializers.end(), [&](const auto& entry) {
+      return entry.second.is_parameter() && matches(entry.first, {glob});
+    });
+    if (!found) unmatched.push_back(fmt::format("'{}'", glob));
+  }
+  if (unmatched.empty()) return {};
+  unmatched.insert(unmatched.end(), refused.begin(), refused.end());
+  return fail("E0104", "--train names no tensor that can be trained", model.proto->graph().name(),
+              "see the names with: pantoum inspect", std::move(unmatched));
 }
 
 }  // namespace
@@ -75,19 +174,35 @@ bool is_invented_name(const std::string& name) {
   return false;
 }
 
-void assign_weight_roles(Model& model) {
-  for (const auto& node : model.proto->graph().node()) {
-    for (int input = 0; input < node.input_size(); ++input) {
-      const auto entry = model.initializers.find(node.input(input));
-      if (entry == model.initializers.end() || is_setting(node.op_type(), input)) continue;
-      Initializer& initializer = entry->second;
-      if (!ir::is_float(initializer.tensor.type.dtype) || initializer.tensor.type.elements() == 0) continue;
-      const bool scalar = initializer.tensor.type.shape.empty();
-      const bool invented = is_invented_name(entry->first);
-      const bool invented_weight = is_weighted(node.op_type(), input) && !scalar;
-      if (!invented || invented_weight) initializer.role = WeightRole::kParameter;
-    }
+Result<void> assign_weight_roles(Model& model, const OnnxOptions& options) {
+  const ParameterMarks marks = read_parameter_marks(model.proto->graph());
+  const Uses uses = find_uses(model);
+  std::vector<std::string> refused;
+  for (auto& [name, initializer] : model.initializers) {
+    const auto found = uses.find(name);
+    const uint8_t use = found == uses.end() ? uint8_t{kUnused} : found->second;
+    Role role = role_of(name, initializer, use, marks);
+    initializer.trains = role.trains;
+    initializer.why = std::move(role.why);
+    std::string problem = apply_options(name, initializer, use, options);
+    if (!problem.empty()) refused.push_back(std::move(problem));
   }
+  PANTOUM_TRY(check_train_globs(model, options, std::move(refused)));
+  return check_both(model, options);
+}
+
+std::string warn_of_ambiguous(const Model& model) {
+  std::vector<std::string> names, globs;
+  for (const auto& [name, initializer] : model.initializers) {
+    if (initializer.trains != Trains::kAmbiguous || initializer.frozen) continue;
+    names.push_back(fmt::format("'{}' {}", name, ir::to_text(initializer.tensor.type)));
+    globs.push_back("--freeze " + exact_glob(name));
+  }
+  if (names.empty()) return {};
+  const bool one = names.size() == 1;
+  return fmt::format("{} tensor{} may be {} or fixed, the file does not say which, and {} trained: {}; to fix {}: {}",
+                     names.size(), one ? "" : "s", one ? "a parameter" : "parameters", one ? "it is" : "they are",
+                     fmt::join(names, ", "), one ? "it" : "them", fmt::join(globs, " "));
 }
 
 }  // namespace pantoum::import

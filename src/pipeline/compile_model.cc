@@ -70,14 +70,18 @@ problem::Bytes widest_element(const ir::Graph& graph) {
   return widest;
 }
 
+import::OnnxOptions import_options(const ModelOptions& model){return {
+    .batch = model.batch, .train = model.train, .freeze = model.training.freeze, .accept_folded = model.accept_folded};
+}  // namespace
+
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
-Result<ir::Graph> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, {.batch = model.batch}));
+Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
+  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, import_options(model)));
   dump("import", ir::to_text(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
   PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
-  return std::move(imported.graph);
+  return imported;
 }
 
 // Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
@@ -144,13 +148,14 @@ Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::Dev
   return {};
 }
 
-}  // namespace
+}  // namespace pantoum::pipeline
 
 Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
   const Dump tell = dump ? dump : [](const std::string&, const std::string&) {};
   Compiled compiled{.model = model};
-  PANTOUM_ASSIGN(ir::Graph forward, forward_graph(model, request, tell));
-  PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(forward), model));
+  PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request, tell));
+  compiled.warnings = std::move(imported.info.warnings);
+  PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(imported.graph), model));
   tell("autodiff", ir::to_text(compiled.training().graph));
 
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));

@@ -23,7 +23,8 @@ struct Compiled {
   ModelOptions model;                              // as it was asked for
   std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   Programs programs;
-  problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
+  std::vector<std::string> warnings;  // of the model's file
+  problem::Predicted unplanned;       // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }
   [[nodiscard]] const Program& training() const { return programs.front(); }

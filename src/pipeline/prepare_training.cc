@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -75,6 +77,7 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
                                           plan::Infeasible* infeasible) {
   PANTOUM_ASSIGN(CompiledWithData made, compile_with_data(request, listener));
   Compiled& compiled = made.compiled;
+  if (listener.warning) std::for_each(compiled.warnings.begin(), compiled.warnings.end(), listener.warning);
   for (const std::string& note : compiled.training().graph.notes) tell(listener, note);
 
   PlanRequest plan = request.plan;

@@ -20,6 +20,7 @@ namespace pantoum::pipeline {
 struct Listener {
   Dump dump = {};
   std::function<void(const std::string& note)> note = {};
+  std::function<void(const std::string& warning)> warning = {};
   // Of prepare_training: the plans are made, and nothing was written yet. Its error ends the use case.
   std::function<Result<void>(const Compiled& compiled, const data::TrainTest& data)> planned = {};
 };

@@ -26,6 +26,8 @@ struct ModelOptions {
   double lr = 0.01;                         // of the run, as the seed: neither is part of a plan
   uint64_t seed = 0;
   InitialWeights weights = {};
+  std::vector<std::string> train = {};         // globs over tensors that are trained though the file says otherwise
+  bool accept_folded = false;                  // train what the exporter folded as it stands in the file
   std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
   // Train the head alone, on what the frozen backbone gives: at most so many bytes of features are kept.
   std::optional<problem::Bytes> feature_cache = {};

@@ -230,6 +230,8 @@ void describe(Visitor& visitor, ModelOptions& model) {
   visitor.field("clip_norm", model.training.clip_norm);
   visitor.field("accumulate", model.training.accumulate);
   visitor.field("freeze", model.training.freeze);
+  visitor.field("train", model.train);
+  visitor.field("accept_folded", model.accept_folded);
   visitor.field("freeze_stats", model.freeze_stats);
   visitor.field("feature_cache_bytes", model.feature_cache);
   visitor.choice("params_in", model.params_in, Names{"ram", "aux", "auto"});

@@ -21,6 +21,8 @@ ModelOptions some_model() {
   model.lr = 0.003;
   model.seed = UINT64_MAX;
   model.weights = {"start.safetensors", {"head.*"}};
+  model.train = {"table"};
+  model.accept_folded = true;
   model.freeze_stats = {"bn*"};
   model.feature_cache = 1 << 20;
   model.params_in = cost::ParamsIn::kAux;
@@ -56,6 +58,8 @@ TEST(RequestJson, KeepsEveryOptionOfAModel) {
   EXPECT_NE(text, model_json({}));
   EXPECT_EQ(read->seed, UINT64_MAX);
   EXPECT_EQ(read->training.losses[1].ignore_index, -100);
+  EXPECT_TRUE(read->accept_folded);
+  EXPECT_EQ(read->train, std::vector<std::string>{"table"});
   EXPECT_DOUBLE_EQ(std::get<autodiff::AdamW>(read->training.optimizer).weight_decay, 0.05);
 }
 

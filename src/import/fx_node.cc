@@ -1,0 +1,96 @@
+#include "import/fx_node.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "import/metadata.h"
+#include "import/onnx_messages.h"
+
+namespace pantoum::import {
+namespace {
+
+constexpr const char* kFxNode = "pkg.torch.onnx.fx_node";
+constexpr std::string_view kTarget = "target=torch.ops.aten.", kArgs = "(args = (";
+
+// From behind an opening bracket to the one that closes it, split at its own commas.
+std::vector<std::string> split_arguments(std::string_view text) {
+  std::vector<std::string> args(1);
+  int depth = 0;
+  for (const char letter : text) {
+    if (letter == ')' && depth == 0) break;
+    depth += letter == '(' || letter == '[' ? 1 : letter == ')' || letter == ']' ? -1 : 0;
+    if (letter == ',' && depth == 0)
+      args.emplace_back();
+    else if (letter != ' ' || depth > 0)
+      args.back() += letter;
+  }
+  return args;
+}
+
+// An operand of a node and the argument of the call that it is; an input of -1 is any.
+struct CallOperand {
+  std::string_view call, op_type;
+  int input;
+  size_t argument;
+};
+constexpr std::array kCallOperands = {CallOperand{"linear.", "MatMul", 1, 1},
+                                      CallOperand{"linear.", "Gemm", 1, 1},
+                                      CallOperand{"linear.", "Gemm", 2, 2},
+                                      CallOperand{"linear.", "Add", -1, 2},
+                                      CallOperand{"conv", "Conv", 1, 1},
+                                      CallOperand{"conv", "Conv", 2, 2},
+                                      CallOperand{"conv", "ConvTranspose", 1, 1},
+                                      CallOperand{"conv", "ConvTranspose", 2, 2},
+                                      CallOperand{"layer_norm.", "LayerNormalization", 1, 2},
+                                      CallOperand{"layer_norm.", "LayerNormalization", 2, 3},
+                                      CallOperand{"group_norm.", "Mul", -1, 2},
+                                      CallOperand{"group_norm.", "Add", -1, 3},
+                                      CallOperand{"group_norm.", "GroupNormalization", 1, 2},
+                                      CallOperand{"group_norm.", "GroupNormalization", 2, 3},
+                                      CallOperand{"_native_batch_norm", "BatchNormalization", 1, 1},
+                                      CallOperand{"_native_batch_norm", "BatchNormalization", 2, 2},
+                                      CallOperand{"batch_norm.", "BatchNormalization", 1, 1},
+                                      CallOperand{"batch_norm.", "BatchNormalization", 2, 2},
+                                      CallOperand{"embedding.", "Gather", 0, 0},
+                                      CallOperand{"prelu.", "PRelu", 1, 1}};
+
+}  // namespace
+
+FxCall read_fx_call(const onnx::NodeProto& node) {
+  const auto entries = read_metadata(node, MetadataField::kOfNode);
+  const auto found = entries.find(kFxNode);
+  if (found == entries.end()) return {};
+  const std::string_view text = found->second;
+  const size_t target = text.find(kTarget), end = text.find(']', std::min(target, text.size()));
+  const size_t args = text.find(kArgs);
+  if (target == std::string_view::npos || end == std::string_view::npos || args == std::string_view::npos) return {};
+  const size_t begin = target + kTarget.size();
+  return {std::string(text.substr(begin, end - begin)), split_arguments(text.substr(args + kArgs.size()))};
+}
+
+std::optional<std::string> expected_operand(const onnx::NodeProto& node, int input, const FxCall& call,
+                                            const ParameterMarks& marks) {
+  for (const CallOperand& each : kCallOperands) {
+    const bool fits = call.target.starts_with(each.call) && node.op_type() == each.op_type &&
+                      (each.input < 0 || each.input == input) && each.argument < call.args.size();
+    if (!fits || !call.args[each.argument].starts_with('%')) continue;
+    const auto name = marks.names.find(call.args[each.argument].substr(1));
+    if (name != marks.names.end()) return name->second;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> parameters_of(const FxCall& call, const ParameterMarks& marks) {
+  std::vector<std::string> found;
+  for (const std::string& arg : call.args) {
+    for (size_t at = arg.find('%'); at != std::string::npos; at = arg.find('%', at + 1)) {
+      const size_t end = arg.find_first_of(",])", at);
+      const auto name = marks.names.find(arg.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+      if (name != marks.names.end() && marks.parameters.contains(name->second)) found.push_back(name->second);
+    }
+  }
+  return found;
+}
+
+}  // namespace pantoum::import

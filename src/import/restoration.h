@@ -1,0 +1,24 @@
+// One thing that an exporter's optimizer did to a parameter, and that reading the model undoes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace pantoum::import {
+
+struct Restoration {
+  struct Reader {
+    int node, input;  // before new nodes are added
+  };
+  enum class Kind : uint8_t { kTransposed, kReshaped, kSeparate, kZeroBias };
+  Kind kind;
+  std::string parameter;  // of the program
+  std::string value;      // the initializer that stands for it in the file; kZeroBias: none
+  bool tied = false;      // the file has the parameter, too
+  std::vector<Reader> readers;
+  ir::Shape shape;  // of the parameter
+};
+
+}  // namespace pantoum::import

@@ -1,0 +1,214 @@
+// What PyTorch's optimizer did to parameters is undone, or told. Models are built here, metadata as the exporter writes it.
+#include "import/restore_parameters.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <gtest/gtest.h>
+
+#include "import/metadata.h"
+#include "import/onnx.h"
+#include "import/onnx_messages.h"
+
+namespace pantoum::import {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Names = std::vector<std::string>;
+
+void annotate(google::protobuf::Message& message, MetadataField field, const std::string& key,
+              const std::string& value) {
+  onnx::StringStringEntryProto entry;
+  entry.set_key(key);
+  entry.set_value(value);
+  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(static_cast<int>(field),
+                                                                              entry.SerializeAsString());
+}
+
+// x [2,4] -> nodes -> y.
+class Exported {
+ public:
+  explicit Exported(const Names& parameters) {
+    proto_.set_ir_version(10);
+    proto_.add_opset_import()->set_version(20);
+    onnx::ValueInfoProto& x = *graph().add_input();
+    x.set_name("x");
+    x.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    for (const int64_t extent : {2, 4})
+      x.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(extent);
+    graph().add_output()->set_name("y");
+    std::string signature = "\n# inputs\n";
+    for (const std::string& each : parameters) signature += "p_" + each + ": PARAMETER target='" + each + "'\n";
+    annotate(graph(), MetadataField::kOfGraph, "pkg.torch.export.ExportedProgram.graph_signature",
+             signature + "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+  }
+  onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
+  // Elements 1, 2, 3, ...; as many zeros where it has one dimension.
+  Exported& tensor(const std::string& name, const std::vector<int64_t>& dims, const std::string& folded_from = "") {
+    onnx::TensorProto& made = *graph().add_initializer();
+    made.set_name(name);
+    made.set_data_type(onnx::TensorProto::FLOAT);
+    int64_t count = 1;
+    for (const int64_t dim : dims) made.add_dims(dim), count *= dim;
+    for (int64_t at = 0; at < count; ++at) made.add_float_data(dims.size() > 1 ? static_cast<float>(at + 1) : 0);
+    onnx::ValueInfoProto& value = *graph().add_value_info();
+    value.set_name(name);
+    if (folded_from.empty())
+      annotate(value, MetadataField::kOfValue, "pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER");
+    else
+      annotate(value, MetadataField::kOfValue, "pkg.onnxscript.optimizer.folded_from", folded_from);
+    return *this;
+  }
+  Exported& node(const std::string& op_type, const Names& inputs, const std::string& output, const std::string& call,
+                 const std::string& rule = "") {
+    onnx::NodeProto& made = *graph().add_node();
+    made.set_op_type(op_type);
+    made.set_name(output);
+    for (const std::string& input : inputs) made.add_input(input);
+    made.add_output(output);
+    annotate(made, MetadataField::kOfNode, "pkg.torch.onnx.fx_node",
+             "%z : [num_users=1] = call_function[target=torch.ops.aten." + call + ", kwargs = {})");
+    if (!rule.empty()) annotate(made, MetadataField::kOfNode, "pkg.onnxscript.rewriter.rule_name", rule);
+    return *this;
+  }
+  [[nodiscard]] Result<Imported> load(bool accept = false) const {
+    const std::string bytes = proto_.SerializeAsString();
+    return parse_onnx(bytes.data(), bytes.size(), "", {.accept_folded = accept});
+  }
+
+ private:
+  onnx::ModelProto proto_;
+};
+
+std::vector<float> contents(const ir::Graph& graph, const std::string& name) {
+  for (const ir::Value& value : graph.values) {
+    if (value.name != name || !value.data) continue;
+    std::vector<float> elements(value.data->size() / sizeof(float));
+    std::memcpy(elements.data(), value.data->data(), value.data->size());
+    return elements;
+  }
+  return {};
+}
+
+Names parameters(const ir::Graph& graph) {
+  Names names;
+  for (const ir::Value& value : graph.values)
+    if (value.role == ir::Role::kParameter) names.push_back(value.name + ir::to_text(value.type));
+  return names;
+}
+
+TEST(RestoreParameters, ATransposedMatrixIsTheProgramsAgain) {
+  Exported source({"w"});
+  source.tensor("val_1", {4, 3}, "['w']");
+  source.node("MatMul", {"x", "val_1"}, "y", "linear.default](args = (%x, %p_w)");
+  const auto model = source.load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(parameters(model->graph), ElementsAre("wf32[3,4]"));
+  EXPECT_THAT(contents(model->graph, "w"), ElementsAre(1, 4, 7, 10, 2, 5, 8, 11, 3, 6, 9, 12));
+  EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{2, 3}));
+}
+
+TEST(RestoreParameters, AnUntiedMatrixIsTiedAgainWhereItHoldsTheSame) {
+  const auto tied = [](float first) {
+    Exported source({"w"});
+    source.tensor("w", {3, 4}).tensor("val_1", {4, 3}, "['w']");
+    source.node("Gemm", {"x", "val_1"}, "h", "linear.default](args = (%x, %p_w)");
+    source.node("MatMul", {"h", "w"}, "y", "matmul.default](args = (%h, %p_w)");
+    onnx::TensorProto& copy = *source.graph().mutable_initializer(1);
+    for (int at = 0; at < 12; ++at) copy.set_float_data(at, static_cast<float>(1 + at % 3 * 4 + at / 3));
+    copy.set_float_data(0, first);
+    return source.load();
+  };
+  const auto model = tied(1);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(parameters(model->graph), ElementsAre("wf32[3,4]"));
+  const auto other = tied(9);
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().code, "E0406");
+  EXPECT_THAT(other.error().notes, ElementsAre("'val_1' was computed ahead of time from 'w'"));
+}
+
+TEST(RestoreParameters, MergedNormsAreSeparateAgain) {
+  Exported source({"a.w", "a.b", "b.w", "b.b"});
+  source.tensor("a.w", {4}).tensor("a.b", {4});
+  source.node("LayerNormalization", {"x", "a.w", "a.b"}, "h",
+              "layer_norm.default](args = (%x, [4], %p_a.w, %p_a.b, 1)");
+  source.node("LayerNormalization", {"h", "a.w", "a.b"}, "y",
+              "layer_norm.default](args = (%h, [4], %p_b.w, %p_b.b, 1)");
+  const auto model = source.load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(parameters(model->graph).size(), 4U);
+  EXPECT_EQ(model->info.parameter_count, 16);
+}
+
+TEST(RestoreParameters, ABiasOfZerosIsBack) {
+  Exported source({"w", "b"});
+  source.tensor("val_1", {4, 3}, "['w']");
+  source.node("Gemm", {"x", "val_1"}, "y", "linear.default](args = (%x, %p_w, %p_b)", "RemoveOptionalBiasFromGemm");
+  const auto model = source.load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(contents(model->graph, "b"), ElementsAre(0, 0, 0));
+  EXPECT_EQ(model->info.parameter_count, 15);
+}
+
+TEST(RestoreParameters, WhatCannotBeUndoneIsRefusedUnlessAccepted) {
+  Exported source({"w", "s", "bn.weight"});
+  source.tensor("w", {4, 4}).tensor("exp", {4}, "['s']");
+  source.node("Gemm", {"x", "w"}, "h", "batch_norm.default](args = (%x, %p_bn.weight)", "FuseBatchNormIntoGemm");
+  source.node("Mul", {"h", "exp"}, "y", "mul.Tensor](args = (%h, %exp)");
+  const auto refused = source.load();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "E0406");
+  EXPECT_THAT(refused.error().notes, ElementsAre(HasSubstr("batch norm 'bn' was folded into 'w'"),
+                                                 "'exp' was computed ahead of time from 's'"));
+  const auto accepted = source.load(true);
+  ASSERT_TRUE(accepted) << to_text(accepted.error());
+  EXPECT_EQ(accepted->info.warnings.size(), 1U);
+}
+
+TEST(RestoreParameters, AParameterThatANodeStillNamesIsNotLostSilently) {
+  Exported source({"w", "s"});
+  source.tensor("w", {4, 4}).node("Gemm", {"x", "w"}, "y", "mul.Tensor](args = (%h, [%p_s])");
+  const auto model = source.load();
+  ASSERT_FALSE(model);
+  EXPECT_THAT(model.error().notes, ElementsAre("the parameter 's' was left out"));
+  Exported unused({"w", "s"});
+  unused.tensor("w", {4, 4}).node("Gemm", {"x", "w"}, "y", "linear.default](args = (%x, %p_w)");
+  EXPECT_THAT(unused.load()->info.notes, testing::Contains(HasSubstr("the file lacks")));
+}
+
+TEST(RestoreParameters, HostileMetadataIsNoProof) {
+  for (const char* call : {"", "](args = (", "linear.default](args = (((((%p_w", "linear.default](args = (%x, %p_w",
+                           "linear.default](args = (%x, %", "linear.default](args = (%x, p_w)", "linear.default]"}) {
+    Exported source({"w"});
+    source.tensor("val_1", {4, 3}, "['w']").node("MatMul", {"x", "val_1"}, "y", call);
+    const auto model = source.load();
+    EXPECT_TRUE(model || model.error().code == "E0406") << call;
+  }
+  Exported taken({"w"});
+  taken.tensor("val_1", {4, 3}, "['w']").tensor("w.moved", {4, 3});
+  taken.node("MatMul", {"x", "val_1"}, "h", "linear.default](args = (%x, %p_w)");
+  taken.node("MatMul", {"x", "w.moved"}, "y", "matmul.default](args = (%x)");
+  const auto model = taken.load();
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, "E0207");
+  Exported wide({"w", "b"});  // a product of a vector has no outputs to count
+  wide.tensor("w", {4}).node("Gemm", {"x", "w"}, "y", "linear.default](args = (%x, %p_w, %p_b)",
+                             "RemoveOptionalBiasFromGemm");
+  EXPECT_FALSE(wide.load());
+}
+
+TEST(RestoreParameters, TheOlderExportersComputedKernelsAreRefused) {
+  Exported source({});
+  source.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
+  source.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
+  source.tensor("onnx::Conv_12", {3, 4, 1, 1}).node("Conv", {"x", "onnx::Conv_12"}, "y", "");
+  const auto model = source.load();
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, "E0406");
+  EXPECT_THAT(source.load(true)->info.warnings, ElementsAre(HasSubstr("onnx::Conv_12")));
+}
+
+}  // namespace
+}  // namespace pantoum::import

@@ -1,0 +1,251 @@
+// What trains: by marks, uses, names and options. Models are built here, node by node, metadata as PyTorch's exporter
+// writes it.
+#include "import/weight_roles.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+#include "import/metadata.h"
+#include "import/onnx_messages.h"
+
+namespace pantoum::import {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Names = std::vector<std::string>;
+
+constexpr const char* kKindKey = "pkg.torch.export.graph_signature.InputSpec.kind";
+
+void add_metadata(google::protobuf::Message& message, MetadataField field, const std::string& key,
+                  const std::string& value) {
+  onnx::StringStringEntryProto entry;
+  entry.set_key(key);
+  entry.set_value(value);
+  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(static_cast<int>(field),
+                                                                              entry.SerializeAsString());
+}
+
+// x [2,4,6,6] -> nodes; every result that nobody reads is an output.
+class Source {
+ public:
+  Source() {
+    proto_.set_ir_version(10);
+    proto_.add_opset_import()->set_version(20);
+    onnx::ValueInfoProto& x = *graph().add_input();
+    x.set_name("x");
+    x.mutable_type()->mutable_tensor_type()->set_elem_type(onnx::TensorProto::FLOAT);
+    for (const int64_t extent : {2, 4, 6, 6})
+      x.mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(extent);
+  }
+  onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
+
+  Source& tensor(const std::string& name, const std::vector<int64_t>& dims, float first = 0.5F) {
+    onnx::TensorProto& made = *graph().add_initializer();
+    made.set_name(name);
+    made.set_data_type(onnx::TensorProto::FLOAT);
+    int64_t count = 1;
+    for (const int64_t dim : dims) made.add_dims(dim), count *= dim;
+    for (int64_t at = 0; at < count; ++at) made.add_float_data(at == 0 ? first : static_cast<float>(at));
+    return *this;
+  }
+  Source& integers(const std::string& name, const std::vector<int64_t>& values) {
+    onnx::TensorProto& made = *graph().add_initializer();
+    made.set_name(name);
+    made.set_data_type(onnx::TensorProto::INT64);
+    made.add_dims(static_cast<int64_t>(values.size()));
+    for (const int64_t value : values) made.add_int64_data(value);
+    return *this;
+  }
+  Source& node(const std::string& op_type, const Names& inputs, const std::string& output) {
+    onnx::NodeProto& made = *graph().add_node();
+    made.set_op_type(op_type);
+    made.set_name("node_" + output);
+    for (const std::string& input : inputs) made.add_input(input);
+    made.add_output(output);
+    return *this;
+  }
+  Source& mark(const std::string& name, const std::string& kind) {
+    onnx::ValueInfoProto& value = *graph().add_value_info();
+    value.set_name(name);
+    add_metadata(value, MetadataField::kOfValue, kKindKey, kind);
+    return *this;
+  }
+  Source& folded(const std::string& name, const std::string& from) {
+    onnx::ValueInfoProto& value = *graph().add_value_info();
+    value.set_name(name);
+    add_metadata(value, MetadataField::kOfValue, "pkg.onnxscript.optimizer.folded_from", from);
+    return *this;
+  }
+  [[nodiscard]] Result<Imported> load(const OnnxOptions& options = {}) {
+    std::map<std::string, int> read;
+    for (const auto& each : graph().node())
+      for (const std::string& input : each.input()) ++read[input];
+    onnx::ModelProto whole = proto_;
+    for (const auto& each : graph().node())
+      if (!read.contains(each.output(0))) whole.mutable_graph()->add_output()->set_name(each.output(0));
+    const std::string bytes = whole.SerializeAsString();
+    return parse_onnx(bytes.data(), bytes.size(), "", options);
+  }
+
+ private:
+  onnx::ModelProto proto_;
+};
+
+std::map<std::string, std::string> trains(Source& source, const OnnxOptions& options = {}) {
+  const Result<Imported> model = source.load(options);
+  std::map<std::string, std::string> found;
+  if (!model) return {{"error", to_text(model.error())}};
+  for (const TensorInfo& tensor : model->info.tensors) found[tensor.name] = tensor.trains;
+  return found;
+}
+
+Source convolution() {
+  return Source().tensor("conv.weight", {3, 4, 1, 1}).node("Conv", {"x", "conv.weight"}, "y");
+}
+
+TEST(WeightRoles, WhatOnlyAddsOrMultipliesIsAmbiguous) {
+  Source source = convolution();
+  source.tensor("scale", {3, 1, 1}).node("Mul", {"y", "scale"}, "a");
+  source.tensor("mean", {1, 3, 1, 1}).node("Sub", {"a", "mean"}, "b");
+  source.tensor("table", {9, 6}).integers("begin", {0}).integers("end", {6});
+  source.node("Slice", {"table", "begin", "end"}, "rows").node("Mul", {"rows", "b"}, "c");
+  source.tensor("onnx::Add_7", {6, 6}).node("Add", {"c", "onnx::Add_7"}, "d");
+  source.tensor("onnx::Mul_8", {}).node("Mul", {"d", "onnx::Mul_8"}, "e");
+  const std::map<std::string, std::string> expected{
+      {"conv.weight", "yes"}, {"scale", "ambiguous"}, {"mean", "ambiguous"},        {"table", "ambiguous"},
+      {"begin", "no"},        {"end", "no"},          {"onnx::Add_7", "ambiguous"}, {"onnx::Mul_8", "no"}};
+  EXPECT_EQ(trains(source), expected);
+  const Names warnings = source.load()->info.warnings;
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_THAT(warnings[0], HasSubstr("--freeze 'mean' --freeze 'onnx::Add_7' --freeze 'scale' --freeze 'table'"));
+}
+
+TEST(WeightRoles, WhatNodesMakeOfATableAloneIsATable) {
+  Source source;
+  source.tensor("inverse", {6}).node("Exp", {"inverse"}, "grown").node("Mul", {"x", "grown"}, "y");
+  source.tensor("v", {6, 5}).tensor("g", {5}).node("Mul", {"v", "g"}, "w").node("MatMul", {"y", "w"}, "z");
+  const std::map<std::string, std::string> expected{{"inverse", "ambiguous"}, {"v", "yes"}, {"g", "yes"}};
+  EXPECT_EQ(trains(source), expected);
+  Source scaled;
+  scaled.tensor("v", {6, 5}).tensor("g", {5}).node("Mul", {"v", "g"}, "w").node("MatMul", {"x", "w"}, "z");
+  EXPECT_EQ(trains(scaled), (std::map<std::string, std::string>{{"v", "yes"}, {"g", "yes"}}));
+}
+
+TEST(WeightRoles, AVectorAddedToAProductIsABias) {
+  const auto added = [](const std::vector<int64_t>& dims, const char* product) {
+    Source source;
+    source.tensor("w", product == std::string("Conv") ? std::vector<int64_t>{6, 4, 1, 1} : std::vector<int64_t>{6, 6});
+    source.node(product, {"x", "w"}, "y").tensor("b", dims).node("Add", {"b", "y"}, "z");
+    return trains(source)["b"];
+  };
+  EXPECT_EQ(added({6}, "MatMul"), "yes");
+  EXPECT_EQ(added({1, 1, 6}, "MatMul"), "yes");
+  EXPECT_EQ(added({6, 6}, "MatMul"), "ambiguous");
+  EXPECT_EQ(added({6, 1}, "MatMul"), "ambiguous");
+  EXPECT_EQ(added({6, 1, 1}, "Conv"), "yes");
+  EXPECT_EQ(added({1, 6, 1, 1}, "Conv"), "yes");
+  EXPECT_EQ(added({6}, "Conv"), "ambiguous");
+  Source scores;  // a mask over x x^T is no bias
+  scores.node("Transpose", {"x"}, "t").node("MatMul", {"x", "x"}, "y").tensor("b", {6}).node("Add", {"y", "b"}, "z");
+  EXPECT_EQ(trains(scores)["b"], "ambiguous");
+}
+
+TEST(WeightRoles, InfinitiesIntegersAndStatisticsNeverTrain) {
+  Source source = convolution();
+  source.tensor("mask", {6, 6}, -std::numeric_limits<float>::infinity()).node("Add", {"y", "mask"}, "a");
+  source.tensor("hole", {6, 6}, std::numeric_limits<float>::quiet_NaN()).node("Add", {"a", "hole"}, "b");
+  source.tensor("s", {3}).tensor("o", {3}).tensor("m", {3}).tensor("v", {3});
+  source.node("BatchNormalization", {"b", "s", "o", "m", "v"}, "c");
+  source.tensor("bn.running_mean", {3, 1, 1}).node("Sub", {"c", "bn.running_mean"}, "d");
+  const std::map<std::string, std::string> expected{
+      {"conv.weight", "yes"}, {"mask", "no"}, {"hole", "no"}, {"s", "yes"},
+      {"o", "yes"},           {"m", "no"},    {"v", "no"},    {"bn.running_mean", "no"}};
+  EXPECT_EQ(trains(source), expected);
+  for (const char* name : {"mask", "hole", "m"}) {
+    const auto refused = source.load({.train = {name}});
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().code, "E0104");
+  }
+}
+
+TEST(WeightRoles, AWeightThatAlsoStandsForAStatisticTrains) {
+  Source source = convolution();
+  source.tensor("s", {3}).tensor("o", {3}).node("Identity", {"s"}, "v").node("Identity", {"o"}, "m");
+  source.node("BatchNormalization", {"y", "s", "o", "m", "v"}, "z");
+  EXPECT_EQ(trains(source)["s"], "yes");
+  EXPECT_EQ(trains(source)["o"], "yes");
+}
+
+Source marked() {
+  Source source = convolution();
+  source.tensor("scale", {3, 1, 1}).node("Mul", {"y", "scale"}, "a").tensor("mean", {3, 1, 1});
+  source.node("Sub", {"a", "mean"}, "b").tensor("steps", {1}).node("Add", {"b", "steps"}, "c");
+  return source.mark("conv.weight", "PARAMETER").mark("scale", "PARAMETER").mark("mean", "BUFFER");
+}
+
+TEST(WeightRoles, MarksDecide) {
+  Source source = marked();
+  source.tensor("val_3", {6, 6}).node("Add", {"c", "val_3"}, "d").folded("val_3", "['val_1', 'val_2']");
+  const std::map<std::string, std::string> expected{
+      {"conv.weight", "yes"}, {"scale", "yes"}, {"mean", "no"}, {"steps", "no"}, {"val_3", "no"}};
+  EXPECT_EQ(trains(source), expected);
+  EXPECT_THAT(source.load()->info.warnings, IsEmpty());
+}
+
+TEST(WeightRoles, MarksMayStandAtTheTensorToo) {
+  Source source = convolution();
+  source.tensor("scale", {3, 1, 1}).node("Mul", {"y", "scale"}, "a");
+  add_metadata(*source.graph().mutable_initializer(1), MetadataField::kOfTensor, kKindKey, "BUFFER");
+  EXPECT_EQ(trains(source)["scale"], "no");
+}
+
+TEST(WeightRoles, HostileMetadataDecidesNothing) {
+  Source torn = convolution();
+  onnx::ValueInfoProto& value = *torn.graph().add_value_info();
+  value.set_name("conv.weight");
+  value.GetReflection()->MutableUnknownFields(&value)->AddLengthDelimited(4, "\xff\xff\xff");
+  value.GetReflection()->MutableUnknownFields(&value)->AddVarint(4, 7);
+  EXPECT_EQ(trains(torn)["conv.weight"], "yes");
+  Source unknown = convolution().mark("conv.weight", "SOMETHING").mark("ghost", "");
+  EXPECT_EQ(trains(unknown)["conv.weight"], "yes");
+  Source both = marked().mark("scale", "BUFFER");
+  EXPECT_EQ(trains(both)["scale"], "ambiguous");
+  Source unclosed = marked().folded("steps", "['conv.weight");
+  EXPECT_EQ(trains(unclosed)["steps"], "no");
+  Source integers = convolution().mark("conv.weight", "PARAMETER");
+  integers.integers("shape", {2, 3, 6, 6}).node("Reshape", {"y", "shape"}, "z").mark("shape", "PARAMETER");
+  EXPECT_EQ(trains(integers)["shape"], "no");
+}
+
+TEST(WeightRoles, TrainIsTheOppositeOfFreeze) {
+  Source source = marked();
+  EXPECT_EQ(trains(source, {.train = {"mean"}})["mean"], "yes");
+  EXPECT_EQ(trains(source, {.freeze = {"scale"}})["scale"], "no");
+  const auto all = source.load({.train = {"*"}});
+  ASSERT_TRUE(all) << to_text(all.error());
+  EXPECT_EQ(all->info.parameter_count, 3 * 4 + 3 + 3 + 1);
+  const auto both = source.load({.train = {"me*"}, .freeze = {"*"}});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().code, "E0117");
+  EXPECT_THAT(both.error().notes, testing::ElementsAre("'mean'"));
+  const auto nothing = source.load({.train = {"mean", "nothing"}});
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, "E0104");
+  EXPECT_THAT(nothing.error().notes, testing::ElementsAre("'nothing'"));
+}
+
+TEST(WeightRoles, OptionsSettleWhatIsAmbiguous) {
+  Source source = convolution();
+  source.tensor("a*[b]", {3, 1, 1}).node("Mul", {"y", "a*[b]"}, "z");
+  EXPECT_THAT(source.load()->info.warnings[0], HasSubstr(R"(--freeze 'a\*\[b\]')"));
+  EXPECT_THAT(source.load({.freeze = {R"(a\*\[b\])"}})->info.warnings, IsEmpty());
+  EXPECT_THAT(source.load({.train = {R"(a\*\[b\])"}})->info.warnings, IsEmpty());
+}
+
+}  // namespace
+}  // namespace pantoum::import

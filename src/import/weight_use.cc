@@ -1,0 +1,153 @@
+#include "import/weight_use.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+
+#include "import/onnx_messages.h"
+
+namespace pantoum::import {
+namespace {
+
+// Inputs of an operator, from the first to the last.
+struct Inputs {
+  std::string_view op_type;
+  int first = 0, last = INT_MAX;
+};
+
+constexpr std::array kWeighted = {Inputs{"Conv"},
+                                  Inputs{"ConvTranspose"},
+                                  Inputs{"PRelu", 1},
+                                  Inputs{"Einsum"},
+                                  Inputs{"InstanceNormalization"},
+                                  Inputs{"GroupNormalization"},
+                                  Inputs{"Gemm"},
+                                  Inputs{"MatMul"},
+                                  Inputs{"BatchNormalization", 0, 2},
+                                  Inputs{"LayerNormalization"},
+                                  Inputs{"LSTM", 0, 3},
+                                  Inputs{"GRU", 0, 3},
+                                  Inputs{"RNN", 0, 3}};
+constexpr std::array kSettings = {Inputs{"Pow", 1},      Inputs{"Dropout", 1},  Inputs{"Clip", 1},
+                                  Inputs{"Range"},       Inputs{"Resize", 1},   Inputs{"Pad", 1},
+                                  Inputs{"OneHot", 1},   Inputs{"CastLike", 1}, Inputs{"Expand", 1},
+                                  Inputs{"Where", 0, 0}, Inputs{"Reshape", 1}};
+// Their result holds the elements of their first input and no others.
+constexpr std::array kMoving = {Inputs{"Identity", 0, 0},  Inputs{"Reshape", 0, 0}, Inputs{"Unsqueeze", 0, 0},
+                                Inputs{"Squeeze", 0, 0},   Inputs{"Flatten", 0, 0}, Inputs{"Cast", 0, 0},
+                                Inputs{"CastLike", 0, 0},  Inputs{"Slice", 0, 0},   Inputs{"Expand", 0, 0},
+                                Inputs{"Transpose", 0, 0}, Inputs{"Split", 0, 0},   Inputs{"Tile", 0, 0},
+                                Inputs{"Dropout", 0, 0}};
+
+template <size_t count>
+bool among(const std::array<Inputs, count>& list, const std::string& op_type, int input) {
+  return std::any_of(list.begin(), list.end(), [&](const Inputs& each) {
+    return each.op_type == op_type && input >= each.first && input <= each.last;
+  });
+}
+
+class UseFinder {
+ public:
+  explicit UseFinder(const Model& model) : model_(model), graph_(model.proto->graph()) {
+    find_activations();
+    for (size_t at = model.order.size(); at-- > 0;) visit(graph_.node(model.order[at]));
+  }
+  Uses take() { return std::move(uses_); }
+
+ private:
+  const Model& model_;
+  const onnx::GraphProto& graph_;
+  std::unordered_set<std::string> activations_;  // what depends on the model's inputs
+  std::unordered_map<std::string, const onnx::NodeProto*> producers_;
+  Uses uses_;
+
+  [[nodiscard]] bool is_activation(const std::string& name) const { return activations_.contains(name); }
+
+  void find_activations() {
+    for (const auto& input : graph_.input())
+      if (!model_.initializers.contains(input.name())) activations_.insert(input.name());
+    for (const int position : model_.order) {
+      const onnx::NodeProto& node = graph_.node(position);
+      const bool depends = reads_activation(node);
+      for (const std::string& output : node.output()) {
+        producers_.emplace(output, &node);
+        if (depends && !output.empty()) activations_.insert(output);
+      }
+    }
+  }
+
+  [[nodiscard]] bool reads_activation(const onnx::NodeProto& node) const {
+    return std::any_of(node.input().begin(), node.input().end(),
+                       [&](const std::string& input) { return is_activation(input); });
+  }
+
+  void visit(const onnx::NodeProto& node) {
+    uint8_t of_outputs = kUnused;
+    for (const std::string& output : node.output())
+      if (const auto found = uses_.find(output); found != uses_.end()) of_outputs |= found->second;
+    const bool alone = !reads_activation(node);
+    for (int input = 0; input < node.input_size(); ++input)
+      if (!node.input(input).empty()) uses_[node.input(input)] |= use(node, input, alone, of_outputs);
+  }
+
+  // `alone`: the node reads nothing that depends on the model's inputs.
+  uint8_t use(const onnx::NodeProto& node, int input, bool alone, uint8_t of_outputs) const {
+    const std::string& op_type = node.op_type();
+    if (op_type == "BatchNormalization" && input >= 3) return kAsStatistic;
+    if (among(kSettings, op_type, input)) return kAsSetting;
+    if (op_type == "Where") return kAsChoice;
+    // An output of the model is read, too.
+    if (alone || among(kMoving, op_type, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
+    if (op_type == "Gather" && input == 0) return gathered(node, of_outputs);
+    if (among(kWeighted, op_type, input)) return kAsWeight;
+    if (op_type == "Add" || op_type == "Sub" || op_type == "Sum") return is_bias(node, input) ? kAsWeight : kInSums;
+    return op_type == "Mul" || op_type == "Div" ? kInProducts : kAsOther;
+  }
+
+  // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies.
+  uint8_t gathered(const onnx::NodeProto& node, uint8_t of_outputs) const {
+    const bool fixed = node.input_size() < 2 || !is_activation(node.input(1));
+    return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
+  }
+
+  // A vector that is added to the result of a product along its last axis, of a convolution along its channels.
+  [[nodiscard]] bool is_bias(const onnx::NodeProto& node, int input) const {
+    if (node.op_type() != "Add" || node.input_size() != 2) return false;
+    const auto vector = model_.initializers.find(node.input(input));
+    const auto producer = producers_.find(node.input(1 - input));
+    if (vector == model_.initializers.end() || producer == producers_.end()) return false;
+    const onnx::NodeProto& product = *producer->second;
+    if (product.input_size() < 2 || is_activation(product.input(1))) return false;
+    const std::optional<ir::Shape> weight = shape_of(product.input(1));
+    const std::string& op_type = product.op_type();
+    const bool conv = op_type == "Conv" || op_type == "ConvTranspose";
+    if (!conv && op_type != "MatMul" && op_type != "Gemm") return false;
+    if (conv && !weight) return false;
+    return is_vector(vector->second.tensor.type.shape, conv ? weight->size() - std::min<size_t>(2, weight->size()) : 0);
+  }
+
+  // All dimensions are 1 but the one that `after` dimensions follow.
+  static bool is_vector(const ir::Shape& shape, size_t after) {
+    if (shape.size() <= after) return false;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (shape[d] != 1 && d + after + 1 != shape.size()) return false;
+    return true;
+  }
+
+  [[nodiscard]] std::optional<ir::Shape> shape_of(const std::string& name) const {
+    const auto found = model_.initializers.find(name);
+    if (found == model_.initializers.end()) return std::nullopt;
+    return found->second.tensor.type.shape;
+  }
+};
+
+}  // namespace
+
+Uses find_uses(const Model& model) {
+  return UseFinder(model).take();
+}
+
+}  // namespace pantoum::import
