@@ -73,6 +73,42 @@ Result<Numbers> fold_gather(const FoldCall& call) {
   return pick(data, shape, sources);
 }
 
+Result<size_t> position_along(int64_t index, int64_t extent) {
+  const int64_t at = index < 0 ? index + extent : index;
+  if (at < 0 || at >= extent) return fail("E0211", "a constant index is out of range");
+  return static_cast<size_t>(at);
+}
+
+// Tuples of indices into the dimensions after the first `batch_dims`, which data and indices have in common.
+Result<Numbers> fold_gather_nd(const FoldCall& call) {
+  const Numbers &data = *call.inputs[0], &tuples = *call.inputs[1];
+  PANTOUM_ASSIGN(const std::vector<int64_t> indices, want_ints(tuples));
+  const int64_t batch = Attributes(call.node).integer("batch_dims", 0), rank = static_cast<int64_t>(data.shape.size());
+  const int64_t depth = tuples.shape.empty() ? 0 : tuples.shape.back();
+  const bool fits = batch >= 0 && batch < static_cast<int64_t>(tuples.shape.size()) && depth >= 1 && batch <= rank &&
+                    depth <= rank - batch &&
+                    std::equal(data.shape.begin(), data.shape.begin() + batch, tuples.shape.begin());
+  if (!fits) return fail("E0211", "its indices do not fit its input");
+  Shape shape(tuples.shape.begin(), tuples.shape.end() - 1);
+  shape.insert(shape.end(), data.shape.begin() + batch + depth, data.shape.end());
+  PANTOUM_TRY(check_folded_size(call, shape));
+  const std::vector<size_t> strides = strides_of(data.shape);
+  const auto first = static_cast<size_t>(batch), each = static_cast<size_t>(depth);
+  const size_t samples = extent_product(data.shape, 0, first),
+               inner = extent_product(data.shape, first + each, data.shape.size());
+  const size_t count = indices.size() / each, sample_size = extent_product(data.shape, first, data.shape.size());
+  std::vector<size_t> sources;
+  for (size_t tuple = 0; tuple < count && inner > 0; ++tuple) {
+    size_t at = tuple / (count / samples) * sample_size;
+    for (size_t d = 0; d < each; ++d) {
+      PANTOUM_ASSIGN(const size_t index, position_along(indices[tuple * each + d], data.shape[first + d]));
+      at += index * strides[first + d];
+    }
+    for (size_t element = 0; element < inner; ++element) sources.push_back(at + element);
+  }
+  return pick(data, shape, sources);
+}
+
 Result<Numbers> fold_concat(const FoldCall& call) {
   const Numbers& first = *call.inputs[0];
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(Attributes(call.node).integer("axis", 0), first.shape.size()));
@@ -253,17 +289,12 @@ Result<Numbers> fold_tile(const FoldCall& call) {
 
 // why: one row per operator, and nothing that two tables could share.
 constexpr std::array kMovementFolders = {
-    FolderEntry{"Reshape", 2, fold_reshape},
-    FolderEntry{"Squeeze", 1, fold_squeeze},
-    FolderEntry{"Unsqueeze", 1, fold_unsqueeze},
-    FolderEntry{"Gather", 2, fold_gather},
-    FolderEntry{"Concat", 1, fold_concat},
-    FolderEntry{"Slice", 3, fold_slice},
-    FolderEntry{"Transpose", 1, fold_transpose},
-    FolderEntry{"Expand", 2, fold_expand},
-    FolderEntry{"ConstantOfShape", 1, fold_constant_of_shape},
-    FolderEntry{"Range", 3, fold_range},
-    FolderEntry{"Trilu", 1, fold_trilu},
+    FolderEntry{"Reshape", 2, fold_reshape},     FolderEntry{"Squeeze", 1, fold_squeeze},
+    FolderEntry{"Unsqueeze", 1, fold_unsqueeze}, FolderEntry{"Gather", 2, fold_gather},
+    FolderEntry{"GatherND", 2, fold_gather_nd},  FolderEntry{"Concat", 1, fold_concat},
+    FolderEntry{"Slice", 3, fold_slice},         FolderEntry{"Transpose", 1, fold_transpose},
+    FolderEntry{"Expand", 2, fold_expand},       FolderEntry{"ConstantOfShape", 1, fold_constant_of_shape},
+    FolderEntry{"Range", 3, fold_range},         FolderEntry{"Trilu", 1, fold_trilu},
     FolderEntry{"Tile", 2, fold_tile},
 };
 

@@ -130,6 +130,32 @@ Result<Numbers> fold_cumsum(const FoldCall& call) {
   return sums;
 }
 
+// Where the first of the best elements along the axis is; a NaN is the best.
+template <bool kMaximum>
+Result<Numbers> fold_arg(const FoldCall& call) {
+  const Numbers& data = *call.inputs[0];
+  Attributes attributes(call.node);
+  if (attributes.integer("select_last_index", 0) != 0) return fail("E0401", "it wants the last of equal elements");
+  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(attributes.integer("axis", 0), data.shape.size()));
+  if (data.size() == 0) return fail("E0211", "nothing has no extreme");
+  const Line line = line_along(data.shape, static_cast<size_t>(axis));
+  Numbers found{DType::kI64, data.shape, {}, {}};
+  found.shape[static_cast<size_t>(axis)] = 1;
+  if (attributes.integer("keepdims", 1) == 0) found.shape.erase(found.shape.begin() + axis);
+  const auto beats = [](auto a, auto b) { return (kMaximum ? a > b : a < b) || (a != a && b == b); };
+  for (size_t row = 0; row < data.size() / line.extent; ++row) {
+    size_t best = 0;
+    for (size_t at = 1; at < line.extent; ++at) {
+      const size_t here = line.first(row) + at * line.inner, held = line.first(row) + best * line.inner;
+      const bool better =
+          data.is_real() ? beats(data.reals[here], data.reals[held]) : beats(data.ints[here], data.ints[held]);
+      if (better) best = at;
+    }
+    found.ints.push_back(static_cast<int64_t>(best));
+  }
+  return found;
+}
+
 // why: one row per operator, and nothing that two tables could share.
 constexpr std::array kReduceFolders = {
     FolderEntry{"ReduceSum", 1, fold_reduce_sum},
@@ -138,6 +164,8 @@ constexpr std::array kReduceFolders = {
     FolderEntry{"ReduceMax", 1, fold_reduce_extreme<true>},
     FolderEntry{"ReduceMin", 1, fold_reduce_extreme<false>},
     FolderEntry{"CumSum", 2, fold_cumsum},
+    FolderEntry{"ArgMax", 1, fold_arg<true>},
+    FolderEntry{"ArgMin", 1, fold_arg<false>},
 };
 
 }  // namespace

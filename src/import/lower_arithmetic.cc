@@ -180,9 +180,10 @@ constexpr std::array kArithmeticOperators = {
                   "float32; int64, int32 and uint8, which are divided towards zero, and give 0 divided by 0"},
     OperatorEntry{"Mod", lower_mod, "mod div sign abs round mul sub",
                   "float32; int64, int32 and uint8, which give 0 divided by 0"},
-    OperatorEntry{"Pow", lower_pow, "cast pow mul sqrt div",
-                  "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
-                  "to a negative exponent are rounded towards zero"},
+    OperatorEntry{
+        "Pow", lower_pow, "cast pow mul sqrt div",
+        "float32, int64, int32, uint8; the gradient of the exponent needs a positive base; integers wrap, and "
+        "to a negative exponent are rounded towards zero"},
     OperatorEntry{"Reciprocal", reciprocal, "div"},
     OperatorEntry{"Sum", lower_sum, "add"},
     OperatorEntry{"Mean", lower_mean, "add scale"}};
