@@ -204,6 +204,14 @@ typedef enum pt_op {
   PT_GRADIENT(hard_sigmoid_grad)       \
   PT_GRADIENT(hard_swish_grad)
 
+/* w g states.. -> w' states'..: the updates that matmul_update and conv2d_dw_update follow a product by. */
+#define PT_PRODUCT_UPDATES(PT_UPDATE) \
+  PT_UPDATE(sgd)                      \
+  PT_UPDATE(adam)                     \
+  PT_UPDATE(adamw)                    \
+  PT_UPDATE(rmsprop)                  \
+  PT_UPDATE(adagrad)
+
 /* clang-format off */
 enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,

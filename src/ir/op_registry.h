@@ -81,6 +81,8 @@ struct Traits {
   Stated<bool (*)(const Attrs&)> keeps_zero;
   // dY R -> dX that conv2d_dz computes as it makes dY: one of PT_CONV_GRADIENTS.
   Stated<bool> through_convolution;
+  // w g states.. -> w' states'.. that a product may follow itself (fuse_updates): one of PT_PRODUCT_UPDATES.
+  Stated<bool> follows_product;
 };
 
 [[nodiscard]] inline bool never(const Attrs&) {
@@ -91,9 +93,18 @@ struct Traits {
 }
 
 [[nodiscard]] constexpr Traits rows_by(RowWise row_wise) {
-  return {.row_wise = row_wise, .pointwise = false, .keeps_zero = never, .through_convolution = false};
+  return {.row_wise = row_wise,
+          .pointwise = false,
+          .keeps_zero = never,
+          .through_convolution = false,
+          .follows_product = false};
 }
 inline constexpr Traits kNoTraits = rows_by(RowWise::kNever);
+inline constexpr Traits kUpdateTraits = {.row_wise = RowWise::kNever,
+                                         .pointwise = false,
+                                         .keeps_zero = never,
+                                         .through_convolution = false,
+                                         .follows_product = true};
 
 // What may stand for the activation that a gradient reads as its second input, in less.
 struct CompactForm {

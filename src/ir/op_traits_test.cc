@@ -98,6 +98,21 @@ TEST(OpTraits, GradientsThatConvolutionsFinishAreThoseOfTheRuntimesList) {
   }
 }
 
+TEST(OpTraits, UpdatesThatFollowProductsAreThoseOfTheRuntimesList) {
+  std::set<Kind> listed;
+#define PT_UPDATE(name) listed.insert(Kind::k_##name);
+  PT_PRODUCT_UPDATES(PT_UPDATE)
+#undef PT_UPDATE
+  for (const OpDef& def : all_op_defs()) {
+    EXPECT_EQ(def.traits.follows_product, listed.contains(def.kind))
+        << def.name << ": its row and PT_PRODUCT_UPDATES in include/pantoum/ops.h differ";
+    if (!def.traits.follows_product) continue;
+    EXPECT_EQ(def.signature.min_outputs, def.signature.min_inputs - 1) << def.name;
+    EXPECT_TRUE(def.signature.ints <= 1 && def.signature.reals <= PT_UPDATE_REALS)
+        << def.name << ": matmul_update has no place for more";
+  }
+}
+
 TEST(OpTraits, EveryOpButTheViewHasAPortableKernel) {
   const pt_kernel_table& table = *pt_portable_kernels();
   for (const OpDef& def : all_op_defs()) {

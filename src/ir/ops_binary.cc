@@ -75,15 +75,17 @@ void pow_gradient(Backward& back) {
 }
 
 OpDef binary(Kind kind, void (*gradient)(Backward&), OpCost (*cost)(const OpTypes&), bool (*keeps_zero)(const Attrs&)) {
-  return {
-      .kind = kind,
-      .signature = {.min_inputs = 2, .max_inputs = 2},
-      .infer = arithmetic_rule,
-      .gradient = gradient,
-      .cost = cost,
-      .in_place = over_equal_inputs,
-      .traits = {
-          .row_wise = RowWise::kBroadcast, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = false}};
+  return {.kind = kind,
+          .signature = {.min_inputs = 2, .max_inputs = 2},
+          .infer = arithmetic_rule,
+          .gradient = gradient,
+          .cost = cost,
+          .in_place = over_equal_inputs,
+          .traits = {.row_wise = RowWise::kBroadcast,
+                     .pointwise = true,
+                     .keeps_zero = keeps_zero,
+                     .through_convolution = false,
+                     .follows_product = false}};
 }
 
 // Of whole numbers and no gradient; one attribute.
@@ -95,29 +97,35 @@ OpDef integer_binary(Kind kind, Result<std::vector<TensorType>> (*infer)(const O
           .gradient = kNoGradient,
           .cost = cost,
           .in_place = over_equal_inputs,
-          .traits = {
-              .row_wise = RowWise::kBroadcast, .pointwise = true, .keeps_zero = never, .through_convolution = false}};
+          .traits = {.row_wise = RowWise::kBroadcast,
+                     .pointwise = true,
+                     .keeps_zero = never,
+                     .through_convolution = false,
+                     .follows_product = false}};
 }
 
 }  // namespace
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> binary_ops() {
-  return {
-      binary(Kind::k_add, add_gradient, flops_per_output<1>, always),
-      binary(Kind::k_sub, sub_gradient, flops_per_output<1>, always),
-      binary(Kind::k_mul, mul_gradient, flops_per_output<1>, always),
-      binary(Kind::k_div, div_gradient, flops_per_output<4>, never),
-      binary(Kind::k_pow, pow_gradient, flops_per_output<40>, never),
-      integer_binary(Kind::k_mod, mod_rule, flops_per_output<4>),
-      integer_binary(Kind::k_bitwise, bitwise_rule, flops_per_output<1>),
-      {.kind = Kind::k_pow_grad,
-       .signature = {.min_inputs = 3, .max_inputs = 3},
-       .infer = elementwise_grad_rule,
-       .gradient = kNoGradient,
-       .cost = flops_per_output<44>,
-       .in_place = over_equal_inputs,
-       .traits = {.row_wise = RowWise::kNever, .pointwise = true, .keeps_zero = never, .through_convolution = false}}};
+  return {binary(Kind::k_add, add_gradient, flops_per_output<1>, always),
+          binary(Kind::k_sub, sub_gradient, flops_per_output<1>, always),
+          binary(Kind::k_mul, mul_gradient, flops_per_output<1>, always),
+          binary(Kind::k_div, div_gradient, flops_per_output<4>, never),
+          binary(Kind::k_pow, pow_gradient, flops_per_output<40>, never),
+          integer_binary(Kind::k_mod, mod_rule, flops_per_output<4>),
+          integer_binary(Kind::k_bitwise, bitwise_rule, flops_per_output<1>),
+          {.kind = Kind::k_pow_grad,
+           .signature = {.min_inputs = 3, .max_inputs = 3},
+           .infer = elementwise_grad_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<44>,
+           .in_place = over_equal_inputs,
+           .traits = {.row_wise = RowWise::kNever,
+                      .pointwise = true,
+                      .keeps_zero = never,
+                      .through_convolution = false,
+                      .follows_product = false}}};
 }
 
 }  // namespace pantoum::ir

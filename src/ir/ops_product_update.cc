@@ -1,4 +1,6 @@
 // A weight's update by a gradient that is a product and never a tensor.
+#include <algorithm>
+
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
 
@@ -14,10 +16,15 @@ struct Parts {
   std::vector<TensorType> factors, weight, updated;  // updated: w g states..
 };
 
+bool follows_product(int64_t op) {
+  return std::ranges::any_of(all_op_defs(), [op](const OpDef& def) {
+    return static_cast<int64_t>(def.kind) == op && def.traits.follows_product;
+  });
+}
+
 Result<Parts> parts_of(const OpTypes& types, Kind product, size_t product_ints) {
   const int64_t op = types.attrs.ints[product_ints + PT_UPDATE_OP];
-  if (op != PT_OP_sgd && op != PT_OP_adam && op != PT_OP_adamw && op != PT_OP_rmsprop && op != PT_OP_adagrad)
-    return refuse("it knows no such update");
+  if (!follows_product(op)) return refuse("it knows no such update");
   Parts parts{.product = product, .update = static_cast<Kind>(op)};
   const auto& ints = types.attrs.ints;
   parts.product_attrs.ints.assign(ints.begin(), ints.begin() + static_cast<std::ptrdiff_t>(product_ints));

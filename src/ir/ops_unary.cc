@@ -128,28 +128,33 @@ using ZeroRule = bool (*)(const Attrs&);
 
 template <int kFlops>
 OpDef unary(Kind kind, void (*gradient)(Backward&), ZeroRule keeps_zero, int ints = 0, int reals = 0) {
-  return {
-      .kind = kind,
-      .signature = {.ints = ints, .reals = reals},
-      .infer = same_as_first,
-      .gradient = gradient,
-      .cost = flops_per_output<kFlops>,
-      .in_place = over_first,
-      .traits = {
-          .row_wise = RowWise::kElements, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = false}};
+  return {.kind = kind,
+          .signature = {.ints = ints, .reals = reals},
+          .infer = same_as_first,
+          .gradient = gradient,
+          .cost = flops_per_output<kFlops>,
+          .in_place = over_first,
+          .traits = {.row_wise = RowWise::kElements,
+                     .pointwise = true,
+                     .keeps_zero = keeps_zero,
+                     .through_convolution = false,
+                     .follows_product = false}};
 }
 
 template <int kFlops>
 OpDef unary_grad(Kind kind, ZeroRule keeps_zero, int ints = 0, int reals = 0, std::optional<CompactForm> compact = {}) {
-  return {
-      .kind = kind,
-      .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
-      .infer = same_as_first,
-      .gradient = kNoGradient,
-      .cost = flops_per_output<kFlops>,
-      .in_place = over_first_two,
-      .traits = {.row_wise = RowWise::kNever, .pointwise = true, .keeps_zero = keeps_zero, .through_convolution = true},
-      .compact = compact};
+  return {.kind = kind,
+          .signature = {.min_inputs = 2, .max_inputs = 2, .ints = ints, .reals = reals},
+          .infer = same_as_first,
+          .gradient = kNoGradient,
+          .cost = flops_per_output<kFlops>,
+          .in_place = over_first_two,
+          .traits = {.row_wise = RowWise::kNever,
+                     .pointwise = true,
+                     .keeps_zero = keeps_zero,
+                     .through_convolution = true,
+                     .follows_product = false},
+          .compact = compact};
 }
 
 CompactForm signs_for(Kind gradient) {

@@ -74,7 +74,7 @@ OpDef adam_def(Kind kind) {
           .cost = flops_per_output<18>,
           .in_place = over_all_but_gradient,
           .recompute = false,
-          .traits = kNoTraits};
+          .traits = kUpdateTraits};
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ std::vector<OpDef> update_ops() {
            .cost = flops_per_output<6>,
            .in_place = over_all_but_gradient,
            .recompute = false,
-           .traits = kNoTraits},
+           .traits = kUpdateTraits},
           adam_def(Kind::k_adam),
           adam_def(Kind::k_adamw),
           {.kind = Kind::k_rmsprop,
@@ -97,7 +97,7 @@ std::vector<OpDef> update_ops() {
            .cost = flops_per_output<16>,
            .in_place = over_all_but_gradient,
            .recompute = false,
-           .traits = kNoTraits},
+           .traits = kUpdateTraits},
           {.kind = Kind::k_adagrad,
            .signature = {.min_inputs = 3, .max_inputs = 3, .min_outputs = 2, .max_outputs = 2, .reals = 3},
            .infer = adagrad_rule,
@@ -105,7 +105,7 @@ std::vector<OpDef> update_ops() {
            .cost = flops_per_output<10>,
            .in_place = over_all_but_gradient,
            .recompute = false,
-           .traits = kNoTraits},
+           .traits = kUpdateTraits},
           {.kind = Kind::k_sgd_rows,
            .signature = {.min_inputs = 3, .max_inputs = 3},
            .infer = sgd_rows_rule,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/op_registry.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::rewrite {
@@ -15,11 +16,6 @@ using ir::ValueId;
 
 // A gradient that is no larger than the strips in which the fused op makes it is as well a tensor.
 constexpr int64_t kStripElements = 512;
-
-bool is_update(Kind kind) {
-  return kind == Kind::k_sgd || kind == Kind::k_adam || kind == Kind::k_adamw || kind == Kind::k_rmsprop ||
-         kind == Kind::k_adagrad;
-}
 
 // The op that makes the gradient itself; none where the gradient is no product of matrices or images.
 std::optional<Kind> fused_kind(const Graph& graph, const Op& product) {
@@ -67,7 +63,7 @@ void fuse(Op& update, const Op& product, Kind kind) {
 Graph fuse_updates(Graph graph) {
   const auto users = ir::users_of(graph);
   for (Op& update : graph.ops) {
-    if (!is_update(update.kind) || !update.alternatives.empty()) continue;
+    if (!ir::op_def(update.kind).traits.follows_product || !update.alternatives.empty()) continue;
     const ValueId gradient = update.inputs[1];
     const OpId made = graph.value(gradient).producer;
     if (made == kNone || graph.value(gradient).type.elements() <= kStripElements) continue;

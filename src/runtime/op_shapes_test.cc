@@ -70,6 +70,19 @@ TEST(OpShapes, CountOperandsAndAttributesAsTheRegistryDoes) {
   }
 }
 
+TEST(OpShapes, AcceptsEveryUpdateBehindAProduct) {
+  const ir::TensorType a{ir::DType::kF32, {5, 4}}, b{ir::DType::kF32, {7, 5}}, w{ir::DType::kF32, {4, 7}};
+  for (const ir::OpDef& def : ir::all_op_defs()) {
+    if (!def.traits.follows_product) continue;
+    const auto states = static_cast<size_t>(def.signature.min_inputs - 2);
+    OpCase of{ir::Kind::k_matmul_update, {a, b, w}, {w}, {{1, 1, static_cast<int64_t>(def.kind), 0}, {0.9, 0.9, 0, 0}}};
+    of.inputs.insert(of.inputs.end(), states, w);
+    of.outputs.insert(of.outputs.end(), states, w);
+    of.workspace = 1 << 16;
+    EXPECT_EQ(ran(plan_of(of)), PT_OK) << def.name << " is not in follows() of src/runtime/op_shapes_products.c";
+  }
+}
+
 // Grows one dimension of one operand, whose tensor has the bytes. Some of these are sound again (a longer table to
 // gather from, an image one row higher under a stride): they must run.
 TEST(OpShapes, RefusesOperandsThatDoNotBelongTogether) {

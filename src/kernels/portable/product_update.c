@@ -14,19 +14,13 @@ typedef struct update {
   const int64_t* flag;
 } update;
 
-/* why: one row per operator, as in conv2d_through.c: kernels of different operators. */
 static pt_status (*rule_of(int64_t op))(const pt_call*) {
   switch (op) {
-    case PT_OP_sgd:
-      return PT_NAME(pt_sgd);
-    case PT_OP_adam:
-      return PT_NAME(pt_adam);
-    case PT_OP_adamw:
-      return PT_NAME(pt_adamw);
-    case PT_OP_rmsprop:
-      return PT_NAME(pt_rmsprop);
-    case PT_OP_adagrad:
-      return PT_NAME(pt_adagrad);
+#define PT_UPDATE(name) \
+  case PT_OP_##name:    \
+    return PT_NAME(pt_##name);
+    PT_PRODUCT_UPDATES(PT_UPDATE)
+#undef PT_UPDATE
     default:
       return NULL;
   }
