@@ -7,6 +7,7 @@
 
 #include "import/attributes.h"
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {
@@ -184,6 +185,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   }
   info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
+  for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));
   if (lowered.dynamic) {
     for (const std::string& open : lowered.dynamic->notes) {
       info.warnings.push_back(fmt::format("{} is dynamic: {}", open, lowered.dynamic->help));
