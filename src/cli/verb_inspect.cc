@@ -118,9 +118,9 @@ void print_details(const import::ModelInfo& info, bool nodes) {
 }
 
 // The training step's peak without a plan, where the model can be trained.
-Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
+Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const import::ModelInfo& info) {
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
-  if (model.batch == 0) model.batch = 1;
+  if (model.batch == 0 && !info.batch_name.empty()) model.batch = 1;  // else the model's own
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
@@ -153,7 +153,7 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
 // Of the step that these options ask for; the exit code with which `train` would end.
 int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
   if (info.refusal) return exit_code(*info.refusal);
-  const Result<problem::Bytes> peak = unplanned_peak(options);
+  const Result<problem::Bytes> peak = unplanned_peak(options, info);
   const bool text = !options.common.json();
   if (peak) {
     json["unplanned_peak_bytes"] = *peak;

@@ -202,7 +202,6 @@ TEST(RestoreParameters, HostileMetadataIsNoProof) {
 TEST(RestoreParameters, TheOlderExportersCopiesAreTold) {
   const auto warnings = [](float last) {
     Exported source({});
-    source.graph().clear_value_info();
     source.tensor("e.weight", {2, 4}).tensor("onnx::MatMul_3", {4, 2});
     source.graph().clear_value_info();  // and no marks
     onnx::TensorProto& copy = *source.graph().mutable_initializer(1);
