@@ -142,8 +142,8 @@ std::vector<std::string> hints_of(const import::ModelInfo& info) {
   });
   if (tokens && has_rank(info.outputs[0], 3))
     return {
-        fmt::format("a label for every token of '{}': --loss cross_entropy,classes=last (without it dimension 1 "
-                    "counts the classes)",
+        fmt::format("a label for every token of '{}': cross_entropy, the default, has the classes on dimension 1; "
+                    "where they are the last one: --loss cross_entropy,classes=last",
                     info.outputs[0])};
   return {
       "integer labels: --loss cross_entropy, which is the default; targets of the output's shape: --loss mse, or "
