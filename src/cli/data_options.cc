@@ -45,6 +45,7 @@ Result<data::Preparation> preparation_of(const DataWords& words) {
     preparation.normalization.push_back(normalization);
   }
   for (const std::string& text : words.augment) PANTOUM_TRY(parse_augmentation(text, preparation.augmentation));
+  preparation.shuffle = words.shuffle != "off";
   return preparation;
 }
 
@@ -68,6 +69,7 @@ void add_data_options(Verb& verb, DataWords& words, std::string& feature_cache) 
   verb.add_option("--prefetch", words.prefetch,
                   "batches made ahead on a thread of their own; their bytes are part of --ram")
       .within(0, 64);
+  verb.add_option("--shuffle", words.shuffle, "off: every epoch has the data's own order").one_of({"on", "off"});
   add_feature_option(verb, feature_cache);
   verb.add_option("--cache", words.cache,
                   "folder for data that cannot be read in place (beside the weights without it)");

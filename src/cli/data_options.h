@@ -14,6 +14,7 @@ struct DataWords {
   std::string data, test_data, cache;  // cache: "" beside the output
   std::vector<std::string> label_columns, normalize, augment;
   int64_t prefetch = 0;
+  std::string shuffle = "on";
 };
 
 // `feature_cache`: ModelWords' own.

@@ -17,7 +17,8 @@ nlohmann::ordered_json to_json(const Error& error) {
 }
 
 void print(const Error& error, bool json) {
-  const std::string text = json ? to_json(error).dump() + "\n" : to_text(error);
+  const std::string text =
+      json ? to_json(error).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : to_text(error);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
 

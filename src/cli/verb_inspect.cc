@@ -20,6 +20,7 @@ struct InspectOptions {
   Common common;
   ModelWords model;
   PlanWords plan;
+  bool nodes = false;
 };
 
 Json to_json(const import::ModelInfo& info) {
@@ -43,6 +44,9 @@ Json to_json(const import::ModelInfo& info) {
           {"batch_name", info.batch_name},
           {"batch", info.batch},
           {"parameters", info.parameter_count},
+          {"inputs", info.inputs},
+          {"outputs", info.outputs},
+          {"refusal", info.refusal ? Json(info.refusal->code) : Json()},
           {"folded", info.folded},
           {"warnings", info.warnings},
           {"notes", info.notes},
@@ -57,46 +61,113 @@ void print_tensors(const std::vector<import::TensorInfo>& tensors) {
   }
 }
 
-void print_text(const import::ModelInfo& info) {
-  std::printf(
-      "%s: opset %lld, IR %lld, by %s; %zu nodes, %lld parameters, batch %s\n", info.graph_name.c_str(),
-      static_cast<long long>(info.opset), static_cast<long long>(info.ir_version),
-      info.producer.empty() ? "unknown" : info.producer.c_str(), info.nodes.size(),
-      static_cast<long long>(info.parameter_count),
-      info.batch_name.empty() ? std::to_string(info.batch).c_str() : ("named '" + info.batch_name + "'").c_str());
-  for (const import::NodeCoverage& node : info.nodes) {
+void print_nodes(const std::vector<import::NodeCoverage>& nodes) {
+  for (const import::NodeCoverage& node : nodes) {
+    const bool checked = node.forward || !node.problem.empty();
     std::printf("  %-28s %-20s forward %-3s gradient %-3s %s\n", node.name.c_str(), node.op_type.c_str(),
-                node.forward ? "yes" : "no", node.gradient ? "yes" : "no",
+                node.forward ? "yes"
+                : checked    ? "no"
+                             : "?",
+                node.gradient ? "yes"
+                : checked     ? "no"
+                              : "?",
                 fmt::format("{}", fmt::join(node.output_shapes, " ")).c_str());
     if (!node.note.empty()) std::printf("      note: %s\n", node.note.c_str());
-    if (!node.problem.empty()) std::printf("      problem: %s\n", node.problem.c_str());
-  }
-  print_tensors(info.tensors);
-  for (const std::string& folded : info.folded) std::printf("problem: %s\n", folded.c_str());
-  if (!info.folded.empty())
-    std::printf("  export with optimize=False, or give --accept-folded to train the file as it is\n");
-  for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
-  for (const std::string& note : info.notes) {
-    const bool of_a_node = std::any_of(info.nodes.begin(), info.nodes.end(), [&](const auto& node) {
-      return !node.note.empty() && note.ends_with(": " + node.note);
-    });
-    if (!of_a_node) std::printf("note: %s\n", note.c_str());
   }
 }
 
-bool trainable(const import::ModelInfo& info) {
-  return info.folded.empty() && std::all_of(info.nodes.begin(), info.nodes.end(),
-                                            [](const import::NodeCoverage& node) { return node.problem.empty(); });
+void print_list(const char* label, const std::vector<std::string>& texts) {
+  for (size_t at = 0; at < texts.size(); ++at) std::printf("%-10s%s\n", at == 0 ? label : "", texts[at].c_str());
+}
+
+size_t count_of(const import::ModelInfo& info, const char* trains) {
+  return static_cast<size_t>(std::count_if(info.tensors.begin(), info.tensors.end(),
+                                           [&](const import::TensorInfo& tensor) { return tensor.trains == trains; }));
+}
+
+void print_problems(const import::ModelInfo& info) {
+  if (!info.refusal) return std::printf("problems  none\n"), void();
+  std::printf("problems  %s [%s]\n", info.refusal->message.c_str(), info.refusal->code.c_str());
+  for (const std::string& note : info.refusal->notes) std::printf("  problem: %s\n", note.c_str());
+  if (info.refusal->code != "E0406")
+    for (const std::string& folded : info.folded) std::printf("  problem: %s\n", folded.c_str());
+  if (!info.refusal->help.empty()) std::printf("  help: %s\n", info.refusal->help.c_str());
+}
+
+void print_summary(const import::ModelInfo& info) {
+  std::printf(
+      "%s: opset %lld, IR %lld, by %s; %zu nodes, batch %s\n", info.graph_name.c_str(),
+      static_cast<long long>(info.opset), static_cast<long long>(info.ir_version),
+      info.producer.empty() ? "unknown" : info.producer.c_str(), info.nodes.size(),
+      info.batch_name.empty() ? std::to_string(info.batch).c_str() : ("named '" + info.batch_name + "'").c_str());
+  print_list("inputs", info.inputs);
+  print_list("outputs", info.outputs);
+  std::printf("trains    %lld elements; of %zu tensors %zu train, %zu of them ambiguous, and %zu are fixed\n",
+              static_cast<long long>(info.parameter_count), info.tensors.size(),
+              info.tensors.size() - count_of(info, "no"), count_of(info, "ambiguous"), count_of(info, "no"));
+}
+
+void print_details(const import::ModelInfo& info, bool nodes) {
+  for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
+  for (const std::string& note : info.notes) std::printf("note: %s\n", note.c_str());
+  std::printf("tensors\n");
+  print_tensors(info.tensors);
+  if (!nodes) return;
+  std::printf("nodes\n");
+  print_nodes(info.nodes);
 }
 
 // The training step's peak without a plan, where the model can be trained.
-Result<problem::Bytes> unplanned_peak(const InspectOptions& options) {
+Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const import::ModelInfo& info) {
   PANTOUM_ASSIGN(pipeline::ModelOptions model, model_options(options.model));
-  if (model.batch == 0) model.batch = 1;
+  if (model.batch == 0 && !info.batch_name.empty()) model.batch = 1;  // else the model's own
   PANTOUM_ASSIGN(const pipeline::PlanRequest request, plan_request(options.plan));
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
   return step.peak_bytes;
+}
+
+// Does the value ("x f32[N,5,20]") have this many dimensions or more?
+bool has_rank(const std::string& value, long least) {
+  const size_t shape = value.rfind('[');
+  return shape != std::string::npos &&
+         std::count(value.begin() + static_cast<long>(shape), value.end(), ',') + 1 >= least;
+}
+
+// What people stumble over when they choose a loss.
+std::vector<std::string> hints_of(const import::ModelInfo& info) {
+  if (info.outputs.empty()) return {};
+  const bool tokens = std::any_of(info.inputs.begin(), info.inputs.end(), [](const std::string& input) {
+    return input.find(" i64[") != std::string::npos || input.find(" i32[") != std::string::npos;
+  });
+  if (tokens && has_rank(info.outputs[0], 3))
+    return {
+        fmt::format("a label for every token of '{}': cross_entropy, the default, has the classes on dimension 1; "
+                    "where they are the last one: --loss cross_entropy,classes=last",
+                    info.outputs[0])};
+  return {
+      "integer labels: --loss cross_entropy, which is the default; targets of the output's shape: --loss mse, or "
+      "another of docs/training.md"};
+}
+
+// Of the step that these options ask for; the exit code with which `train` would end.
+int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json& json) {
+  if (info.refusal) return exit_code(*info.refusal);
+  const Result<problem::Bytes> peak = unplanned_peak(options, info);
+  const bool text = !options.common.json();
+  if (peak) {
+    json["unplanned_peak_bytes"] = *peak;
+    if (text)
+      std::printf("memory    one training step at batch %lld takes %s when nothing is planned\n",
+                  static_cast<long long>(std::max<int64_t>(1, info.batch)), base::show_bytes(*peak).c_str());
+    return 0;
+  }
+  const Error& error = peak.error();
+  json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
+  if (text) std::printf("no training step could be made with these options:\n%s", to_text(error).c_str());
+  // A batch of 1 was nobody's wish: what does not fit it may fit another.
+  const bool of_batch = error.code == "E0211" && options.model.batch == 0 && !info.batch_name.empty();
+  return of_batch ? 0 : exit_code(error);
 }
 
 Result<int> inspect(const InspectOptions& options) {
@@ -106,32 +177,28 @@ Result<int> inspect(const InspectOptions& options) {
                                                             .freeze = options.model.freeze,
                                                             .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
-  if (!options.common.json()) print_text(info);
-  if (trainable(info)) {
-    const Result<problem::Bytes> peak = unplanned_peak(options);
-    const int64_t batch = std::max<int64_t>(1, info.batch);
-    if (peak) {
-      json["unplanned_peak_bytes"] = *peak;
-      if (!options.common.json())
-        std::printf("one training step at batch %lld takes %s when nothing is planned\n", static_cast<long long>(batch),
-                    base::show_bytes(*peak).c_str());
-    } else if (!options.common.json()) {
-      std::printf("no training step could be made with these options:\n%s", to_text(peak.error()).c_str());
-    } else {
-      json["training_problem"] = {
-          {"error", peak.error().code}, {"message", peak.error().message}, {"notes", peak.error().notes}};
-    }
-  }
-  if (options.common.json()) std::printf("%s\n", json.dump(1).c_str());
-  return trainable(info) ? 0 : 4;
+  const bool text = !options.common.json();
+  if (text) print_summary(info);
+  const int exit = tell_step(options, info, json);
+  const bool chosen = options.model.loss.losses != LossWords().losses;
+  const std::vector<std::string> hints = chosen ? std::vector<std::string>() : hints_of(info);
+  json["hints"] = hints;
+  json["exit"] = exit;
+  if (!text) return std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str()), exit;
+  print_problems(info);
+  for (const std::string& hint : hints) std::printf("hint: %s\n", hint.c_str());
+  print_details(info, options.nodes);
+  return exit;
 }
 
 }  // namespace
 
 void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();
-  Verb verb = line.add_verb("inspect", "operators, shapes, coverage of every node, memory without a plan");
+  Verb verb = line.add_verb(
+      "inspect", "what trains, memory without a plan, all problems; --nodes: shapes and coverage of every node");
   verb.add_option("MODEL", options->model.model, "an ONNX model").required();
+  verb.add_flag("--nodes", options->nodes, "list every node, too");
   add_model_options(verb, options->model);
   add_common(verb, options->common);
   verb.does([options] { return inspect(*options); });

@@ -77,8 +77,10 @@ Result<Conversion> BatchLoader::fit(const SampleFile& file, const BatchView& ten
                 fmt::format("the data do not fit the model: samples have the shape {}, '{}' wants {}",
                             show(file.sample_shape()), name, show(row)),
                 name,
-                channels_last ? "move the channels to the front: numpy.transpose(x, (0, 3, 1, 2))"
-                              : "give data of the model's input shape, or export the model for this data");
+                !is_input       ? "give labels of this shape; where the output has its classes last, as for tokens, "
+                                  "use --loss cross_entropy,classes=last"
+                : channels_last ? "move the channels to the front: numpy.transpose(x, (0, 3, 1, 2))"
+                                : "give data of the model's input shape, or export the model for this data");
   using base::DType;
   const DType from = file.dtype(), to = tensor.dtype;
   if (is_input && from == DType::kF32 && to == DType::kF32 && !preparation_.normalization.empty())
@@ -91,7 +93,12 @@ Result<Conversion> BatchLoader::fit(const SampleFile& file, const BatchView& ten
   return fail("E0262",
               fmt::format("the data do not fit the model: samples are {}, '{}' wants {}", base::name_of(from), name,
                           base::name_of(to)),
-              name, fmt::format("save the data as {}", base::name_of(to)));
+              name,
+              fmt::format("save the data as {}{}", base::name_of(to),
+                          is_input              ? ""
+                          : to == DType::kI64   ? ", or use a loss of numbers as --loss mse"
+                          : from != DType::kF32 ? "; integer labels are for --loss cross_entropy"
+                                                : ""));
 }
 
 Result<void> BatchLoader::check_channels(const BatchView& tensor, Conversion conversion) const {

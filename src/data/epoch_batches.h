@@ -12,6 +12,7 @@ namespace pantoum::data {
 struct EpochOptions {
   uint64_t seed = 0;
   int64_t batch = 0, micro_batches = 1;  // samples of a batch, batches of a step
+  bool shuffle = true;                   // else every epoch has the data's own order
 };
 
 // The batches 1, 2, ... of all epochs; of an epoch only whole steps. `loader` is bound; `indices`, one for each sample,

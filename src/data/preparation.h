@@ -24,6 +24,7 @@ struct Preparation {
   // Of all channels, or one for each (dimension 1 of the input); empty: bytes scaled to 0..1, floats as they are.
   std::vector<Normalization> normalization;
   Augmentation augmentation;  // of inputs [N, channels, height, width]
+  bool shuffle = true;        // every epoch in an order of its own; else as the data are
 };
 
 // One sample's changes.

@@ -7,6 +7,7 @@
 #include "import/fold.h"
 #include "import/onnx_messages.h"
 #include "import/operators.h"
+#include "import/stand_ins.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
@@ -32,29 +33,10 @@ const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
   return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
 }
 
-// The input's shape with the batch bound; none when a dimension stays open.
-std::optional<Shape> bound_shape(const onnx::ValueInfoProto& input, const Batch& batch) {
-  const onnx::TensorShapeProto* declared = shape_of(input);
-  if (declared == nullptr) return std::nullopt;
-  Shape shape;
-  for (int d = 0; d < declared->dim_size(); ++d) {
-    const auto& dim = declared->dim(d);
-    if (dim.has_dim_value()) {
-      const bool rebound = d == 0 && batch.rebinds != 0 && dim.dim_value() == batch.rebinds;
-      shape.push_back(rebound ? batch.size : dim.dim_value());
-    } else if (d == 0 && (dim.dim_param().empty() || dim.dim_param() == batch.name)) {
-      shape.push_back(batch.size);
-    } else {
-      return std::nullopt;
-    }
-  }
-  return shape;
-}
-
 class Driver {
  public:
   Driver(const Model& model, const Batch& batch, LoweredModel& out)
-      : model_(model), out_(out), lowering_(model, out.graph) {
+      : model_(model), out_(out), lowering_(model, out.graph), stand_ins_(model, batch) {
     lowering_.batch_chosen = batch.chosen;
     out.graph.name = model.proto->graph().name();
     out.nodes.resize(static_cast<size_t>(model.proto->graph().node_size()));
@@ -66,7 +48,7 @@ class Driver {
   void run() {
     for (const int position : model_.order) lower_node(position);
     add_outputs();
-    for (const std::string& note : notes_) out_.graph.notes.push_back(note);
+    add_notes();
     ir::drop_dead_ops(out_.graph);
   }
 
@@ -75,6 +57,9 @@ class Driver {
   void add_inputs(const Batch& batch);
   void note_conversions();
   void add_outputs();
+  void add_notes();
+  void stand_in(Operand& operand, const onnx::NodeProto& message);
+  [[nodiscard]] std::optional<Shape> shape_of_input(const onnx::NodeProto& message, int input) const;
   void lower_node(int position);
   [[nodiscard]] Result<void> lower(Node& node);
   [[nodiscard]] Result<bool> try_fold(Node& node);
@@ -86,7 +71,9 @@ class Driver {
   const Model& model_;
   LoweredModel& out_;
   Lowering lowering_;
-  std::vector<std::string> notes_;
+  StandIns stand_ins_;
+  std::vector<std::string> notes_;  // distinct, in the order of their first nodes
+  std::map<std::string, std::vector<const NodeCoverage*>> noted_;
 };
 
 void Driver::add_initializers() {
@@ -161,6 +148,16 @@ void Driver::add_outputs() {
   }
 }
 
+// One line for all nodes that have the same to say.
+void Driver::add_notes() {
+  for (const std::string& note : notes_) {
+    const std::vector<const NodeCoverage*>& nodes = noted_[note];
+    out_.graph.notes.push_back(nodes.size() == 1
+                                   ? fmt::format("{} ({}): {}", nodes[0]->name, nodes[0]->op_type, note)
+                                   : fmt::format("{} nodes ({}, ...): {}", nodes.size(), nodes[0]->op_type, note));
+  }
+}
+
 const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
   for (const std::string& input : message.input()) {
     if (input.empty()) continue;
@@ -179,7 +176,23 @@ void Driver::fail_outputs(const onnx::NodeProto& message) {
     operand = std::make_shared<Operand>();
     operand->name = output;
     operand->problem = "-";  // told at the node where it began
+    stand_in(*operand, message);
   }
+}
+
+std::optional<Shape> Driver::shape_of_input(const onnx::NodeProto& message, int input) const {
+  if (input >= message.input_size() || message.input(input).empty()) return std::nullopt;
+  const Operand& operand = *lowering_.operands.at(message.input(input));
+  if (!operand.problem.empty()) return std::nullopt;
+  return operand.known ? operand.known->type.shape : out_.graph.value(operand.id).type.shape;
+}
+
+// The model is refused in any case: an input in the value's place lets the nodes behind it be checked.
+void Driver::stand_in(Operand& operand, const onnx::NodeProto& message) {
+  const auto type = stand_ins_.type_of(message, operand.name, shape_of_input(message, 0), shape_of_input(message, 1));
+  if (!type) return;
+  operand.problem.clear();
+  operand.id = lowering_.builder.input(operand.name, *type);
 }
 
 Result<bool> Driver::try_fold(Node& node) {
@@ -283,7 +296,6 @@ void Driver::lower_node(int position) {
   const size_t first_op = out_.graph.ops.size();
   const Operand* failed = failed_input(message);
   if (failed != nullptr && is_known(message) && !begins_here(*failed)) {
-    coverage.forward = coverage.gradient = true;
     coverage.note = "not checked: an input could not be made";
     return fail_outputs(message);
   }
@@ -298,8 +310,9 @@ void Driver::lower_node(int position) {
   coverage.forward = true;
   record_ops(first_op, coverage);
   record_shapes(message, outcome);
-  if (!coverage.note.empty())
-    notes_.push_back(fmt::format("{} ({}): {}", coverage.name, coverage.op_type, coverage.note));
+  if (coverage.note.empty()) return;
+  if (!noted_.contains(coverage.note)) notes_.push_back(coverage.note);
+  noted_[coverage.note].push_back(&coverage);
 }
 
 }  // namespace
@@ -325,6 +338,24 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
   if (options.batch != 0 && own != options.batch) batch.rebinds = own;
   if (options.batch == 0 && own > 0) batch.size = own;
   return batch;
+}
+
+std::optional<Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch) {
+  const onnx::TensorShapeProto* declared = shape_of(value);
+  if (declared == nullptr) return std::nullopt;
+  Shape shape;
+  for (int d = 0; d < declared->dim_size(); ++d) {
+    const auto& dim = declared->dim(d);
+    if (dim.has_dim_value()) {
+      const bool rebound = d == 0 && batch.rebinds != 0 && dim.dim_value() == batch.rebinds;
+      shape.push_back(rebound ? batch.size : dim.dim_value());
+    } else if (d == 0 && (dim.dim_param().empty() || dim.dim_param() == batch.name)) {
+      shape.push_back(batch.size);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return shape;
 }
 
 LoweredModel lower_model(const Model& model, const Batch& batch) {

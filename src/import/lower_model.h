@@ -21,6 +21,9 @@ struct Batch {
 // The batch by the options, the model's own extent, or 1. E0210 for a batch out of range.
 [[nodiscard]] Result<Batch> bind_batch(const Model& model, const OnnxOptions& options);
 
+// The declared shape with the batch bound; none when a dimension stays open, or there is none.
+[[nodiscard]] std::optional<ir::Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch);
+
 struct NodeOutcome {
   NodeCoverage coverage;                         // without output_shapes
   std::string code;                              // of the problem: "E0401", "E0211"; empty: fine

@@ -7,6 +7,7 @@
 
 #include "import/attributes.h"
 #include "import/onnx_messages.h"
+#include "import/restore_parameters.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {
@@ -93,6 +94,41 @@ std::string show_dimension(int64_t extent, int64_t wider, const Batch& batch) {
   return rest == 0 ? product : fmt::format("{}+{}", product, rest);
 }
 
+const ir::Value* find_value(const ir::Graph& graph, const std::string& name) {
+  for (const ir::ValueId id : graph.inputs)
+    if (graph.value(id).name == name) return &graph.value(id);
+  for (size_t output = 0; output < graph.outputs.size(); ++output)
+    if (graph.output_names[output] == name) return &graph.value(graph.outputs[output]);
+  return nullptr;
+}
+
+// "x f32[N,3,8,8]"
+std::string describe_value(const std::string& name, const Batch& batch, const LoweredModel& lowered,
+                           const LoweredModel* wider) {
+  const ir::Value* value = find_value(lowered.graph, name);
+  if (value == nullptr) return name + " ?";
+  const ir::Value* larger = wider != nullptr ? find_value(wider->graph, name) : nullptr;
+  return fmt::format("{} {}{}", name, ir::name_of(value->type.dtype),
+                     show_shape(value->type.shape, larger != nullptr ? &larger->type.shape : nullptr, batch));
+}
+
+std::vector<std::string> describe_inputs(const Model& model, const Batch& batch, const LoweredModel& lowered,
+                                         const LoweredModel* wider) {
+  std::vector<std::string> found;
+  for (const auto& input : model.proto->graph().input())
+    if (!model.initializers.contains(input.name()))
+      found.push_back(describe_value(input.name(), batch, lowered, wider));
+  return found;
+}
+
+std::vector<std::string> describe_outputs(const Model& model, const Batch& batch, const LoweredModel& lowered,
+                                          const LoweredModel* wider) {
+  std::vector<std::string> found;
+  for (const auto& output : model.proto->graph().output())
+    found.push_back(describe_value(output.name(), batch, lowered, wider));
+  return found;
+}
+
 }  // namespace
 
 std::string show_shape(const ir::Shape& shape, const ir::Shape* wider, const Batch& batch) {
@@ -149,6 +185,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   }
   info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
+  for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));
   if (lowered.dynamic) {
     for (const std::string& open : lowered.dynamic->notes) {
       info.warnings.push_back(fmt::format("{} is dynamic: {}", open, lowered.dynamic->help));
@@ -161,6 +198,8 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
                     "file; this call keeps them: {}",
                     kExportCall));
   }
+  info.inputs = describe_inputs(model, batch, lowered, wider);
+  info.outputs = describe_outputs(model, batch, lowered, wider);
   info.tensors = describe_tensors(model);
   for (const ir::Value& value : lowered.graph.values) {
     if (value.role == ir::Role::kParameter) info.parameter_count += value.type.elements();

@@ -36,22 +36,6 @@ Result<void> check_folded(const ModelInfo& info) {
       info.folded);
 }
 
-Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external));
-  PANTOUM_TRY(assign_weight_roles(model, options));
-  PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
-  Read result{model.restorations, lower_model(model, batch), {}};
-  std::optional<LoweredModel> wider;
-  if (!batch.name.empty()) {
-    Batch next = batch;
-    ++next.size;
-    wider = lower_model(model, next);
-  }
-  result.info = describe_model(model, batch, result.lowered, wider ? &*wider : nullptr);
-  tell_folded(model, options, result.info);
-  return result;
-}
-
 std::string tell_problem(const NodeCoverage& node) {
   return fmt::format("node '{}' ({}): {}", node.name, node.op_type, node.problem);
 }
@@ -78,10 +62,28 @@ Result<void> check_problems(const LoweredModel& lowered) {
               "`pantoum inspect` lists every node", std::move(notes));
 }
 
+Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
+  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external));
+  PANTOUM_TRY(assign_weight_roles(model, options));
+  PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
+  Read result{model.restorations, lower_model(model, batch), {}};
+  std::optional<LoweredModel> wider;
+  if (!batch.name.empty()) {
+    Batch next = batch;
+    ++next.size;
+    wider = lower_model(model, next);
+  }
+  result.info = describe_model(model, batch, result.lowered, wider ? &*wider : nullptr);
+  tell_folded(model, options, result.info);
+  Result<void> fits = check_problems(result.lowered);
+  if (fits) fits = check_folded(result.info);
+  if (!fits) result.info.refusal = fits.error();
+  return result;
+}
+
 Result<Imported> load(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
   PANTOUM_ASSIGN(Read result, read(bytes, size, std::move(external), options));
-  PANTOUM_TRY(check_problems(result.lowered));
-  PANTOUM_TRY(check_folded(result.info));
+  if (result.info.refusal) return Failure(*std::move(result.info.refusal));
   PANTOUM_TRY(ir::validate(result.lowered.graph));
   return Imported{std::move(result.restorations), std::move(result.lowered.graph), std::move(result.info)};
 }

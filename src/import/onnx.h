@@ -42,7 +42,9 @@ struct ModelInfo {
   std::string batch_name;  // "" when the model has a static batch
   int64_t batch = 0;       // as bound
   std::vector<NodeCoverage> nodes;
-  std::vector<TensorInfo> tensors;    // in the file's order
+  std::vector<TensorInfo> tensors;           // in the file's order
+  std::vector<std::string> inputs, outputs;  // "x f32[N,3,8,8]"; "?" where a shape is not known
+  std::optional<Error> refusal;              // of load_onnx
   std::vector<std::string> folded;    // what the exporter folded, so that training is not the program's; not accepted
   std::vector<std::string> warnings;  // folded batch norm or dropout, dynamic shapes, ...
   std::vector<std::string> notes;     // what import decided, and what it cannot know

@@ -8,5 +8,6 @@ class GraphProto;
 class ModelProto;
 class NodeProto;
 class TensorProto;
+class ValueInfoProto;
 
 }  // namespace onnx

@@ -445,6 +445,40 @@ TEST(Onnx, TellsAllProblemsAtOnce) {
   EXPECT_THAT(model.error().notes, Contains(HasSubstr("Hardmax_b")));
 }
 
+TEST(Onnx, TellsProblemsBehindOneThatHidesShapes) {
+  const auto model = OnnxModel()
+                         .input("x", {"N", "1", "4", "4", "4"})
+                         .weight("w", {2, 1, 2, 2, 2})
+                         .weight("v", {3, 2, 2, 2, 2})
+                         .node("Conv", {"x", "w"}, {"a"})
+                         .node("Relu", {"a"}, {"b"})
+                         .node("Conv", {"b", "v"}, {"c"})
+                         .output("c")
+                         .load(1);
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, "E0401");
+  EXPECT_THAT(model.error().notes, ElementsAre(HasSubstr("Conv_a"), HasSubstr("Conv_c")));
+  OnnxModel declared = linear();
+  declared.node("Frobnicate", {"y"}, {"a"}).node("Relu", {"a"}, {"b"}).node("Hardmax", {"b"}, {"c"}).output("c");
+  onnx::ValueInfoProto& value = *declared.graph().add_value_info();
+  value = declared.graph().input(0);
+  value.set_name("a");
+  const auto behind = declared.load(1);
+  ASSERT_FALSE(behind);
+  EXPECT_THAT(behind.error().notes, ElementsAre(HasSubstr("Frobnicate_a"), HasSubstr("Hardmax_c")));
+}
+
+TEST(Onnx, TellsNotesOfOneKindInOneLine) {
+  OnnxModel source;
+  source.input("x", {"N", "3", "2", "2"}).weight("s", {3}).weight("o", {3}).weight("m", {3}).weight("v", {3});
+  source.weight("m2", {3}).weight("v2", {3});
+  source.node("BatchNormalization", {"x", "s", "o", "m", "v"}, {"y"});
+  source.node("BatchNormalization", {"y", "s", "o", "m2", "v2"}, {"z"}).output("z");
+  const auto model = source.load(2);
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(model->graph.notes, ElementsAre(HasSubstr("2 nodes (BatchNormalization, ...): exported for inference")));
+}
+
 TEST(Onnx, RefusesWhatIsWrong) {
   EXPECT_EQ(code_of(OnnxModel(17, 3).load()), "E0203");
   EXPECT_EQ(code_of(OnnxModel(17, 11).load()), "E0203");

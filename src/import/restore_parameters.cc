@@ -338,6 +338,31 @@ std::vector<std::string> find_computed_kernels(const onnx::GraphProto& graph, co
   return found;
 }
 
+std::vector<std::string> find_copies(const Initializers& initializers) {
+  std::map<ir::Shape, std::vector<Initializers::const_iterator>> named;
+  const auto is_matrix = [](const Initializer& initializer) {
+    return initializer.is_parameter() && is_real(initializer) && initializer.tensor.type.shape.size() == 2;
+  };
+  for (auto each = initializers.begin(); each != initializers.end(); ++each)
+    if (is_matrix(each->second) && !each->first.starts_with("onnx::"))
+      named[each->second.tensor.type.shape].push_back(each);
+  std::vector<std::string> found;
+  for (const auto& [name, initializer] : initializers) {
+    if (!name.starts_with("onnx::") || !is_matrix(initializer)) continue;
+    const Tensor turned = transposed(initializer.tensor);
+    if (is_filled_with(turned, to_reals(turned)->front())) continue;  // equal by chance
+    const auto& candidates = named[turned.type.shape];
+    const auto same = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const auto& each) { return *each->second.tensor.data == *turned.data; });
+    if (same != candidates.end())
+      found.push_back(
+          fmt::format("'{}' holds the transpose of '{}': if the program ties them, they train apart here; export "
+                      "with do_constant_folding=False",
+                      name, (*same)->first));
+  }
+  return found;
+}
+
 void restore_message(onnx::GraphProto& graph, const std::vector<Restoration>& list) {
   if (list.empty()) return;
   Tensors tensors = positions_of(graph);

@@ -199,6 +199,21 @@ TEST(RestoreParameters, HostileMetadataIsNoProof) {
   EXPECT_FALSE(wide.load());
 }
 
+TEST(RestoreParameters, TheOlderExportersCopiesAreTold) {
+  const auto warnings = [](float last) {
+    Exported source({});
+    source.tensor("e.weight", {2, 4}).tensor("onnx::MatMul_3", {4, 2});
+    source.graph().clear_value_info();  // and no marks
+    onnx::TensorProto& copy = *source.graph().mutable_initializer(1);
+    for (int at = 0; at < 8; ++at) copy.set_float_data(at, static_cast<float>(1 + at % 2 * 4 + at / 2));
+    copy.set_float_data(7, last);
+    source.node("MatMul", {"x", "onnx::MatMul_3"}, "h", "").node("MatMul", {"h", "e.weight"}, "y", "");
+    return source.load()->info.warnings;
+  };
+  EXPECT_THAT(warnings(8), ElementsAre(HasSubstr("holds the transpose of 'e.weight'")));
+  EXPECT_THAT(warnings(9), IsEmpty());
+}
+
 TEST(RestoreParameters, TheOlderExportersComputedKernelsAreRefused) {
   Exported source({});
   source.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);

@@ -167,7 +167,8 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   tell("rewrite", ir::to_text(compiled.training().graph));
 
   PANTOUM_TRY(add_costs(compiled, request, device));
-  tell("cost", problem::to_json(compiled.training().cost.graph).dump(1));
+  tell("cost",
+       problem::to_json(compiled.training().cost.graph).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
   return compiled;
 }
 

@@ -120,6 +120,7 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
        {"plan_hash", progress.plan_hash},
        {"batch", std::to_string(progress.batch)},
        {"micro_batches", std::to_string(progress.micro_batches)},
+       {"shuffle", progress.shuffle ? "on" : "off"},
        {"samples", std::to_string(progress.samples)},
        {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
        {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
@@ -137,6 +138,8 @@ Result<Progress> read_progress(const weights::SafetensorFile& file) {
   progress.plan_hash = hash->second;
   if (file.metadata.contains("micro_batches") && !parse(file, "micro_batches", progress.micro_batches))
     return fail("E0243", "the resume point's number of micro-batches is damaged", file.path);
+  const auto shuffle = file.metadata.find("shuffle");  // older points lack it
+  progress.shuffle = shuffle == file.metadata.end() || shuffle->second != "off";
   if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
     PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
   }

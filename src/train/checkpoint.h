@@ -22,6 +22,7 @@ struct Progress {
   BestSoFar best_so_far;
   std::string plan_hash;
   int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
+  bool shuffle = true;
   int64_t samples =
       0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
 };

@@ -33,7 +33,8 @@ class PlanTrainer final : public Trainer {
                   .schedule = options.schedule,
                   .plan_hash = options.plan_hash,
                   .batch = table_.batch,
-                  .micro_batches = options.micro_batches},
+                  .micro_batches = options.micro_batches,
+                  .shuffle = options.preparation.shuffle},
         preparation_(options.preparation),
         piece_(kPieceBytes),
         loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
@@ -84,7 +85,8 @@ class PlanTrainer final : public Trainer {
   Result<data::BatchProducer> epochs_of(const data::Dataset& data, std::span<uint32_t> indices) override {
     auto loader = std::make_shared<data::BatchLoader>(step_preparation(), step_inputs().size(), table_.terms.size());
     PANTOUM_TRY(loader->bind(data, batch_));
-    return data::epoch_batches(std::move(loader), {progress_.seed, table_.batch, progress_.micro_batches}, indices);
+    return data::epoch_batches(std::move(loader),
+                               {progress_.seed, table_.batch, progress_.micro_batches, progress_.shuffle}, indices);
   }
 
   Result<StepStats> step(const data::Dataset& data, std::span<const uint32_t> indices) override {

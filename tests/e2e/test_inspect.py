@@ -1,0 +1,76 @@
+"""inspect: a summary, nodes where they are asked for, all problems, the exit code of train, hints; train --shuffle off."""
+import json
+import os
+import struct
+import unittest
+
+from house import MODEL, House, npy, onnx_model, onnx_node, onnx_tensor
+
+
+class Inspect(House):
+    def file(self, name, contents):
+        with open(self.path(name), "wb") as file:
+            file.write(contents)
+        return self.path(name)
+
+    def test_a_summary_comes_first_and_nodes_are_asked_for(self):
+        text = self.succeed("inspect", MODEL).stdout
+        starts = [line.split()[0] for line in text.splitlines()[1:6]]
+        self.assertEqual(starts, ["inputs", "outputs", "trains", "memory", "problems"])
+        self.assertNotIn("forward yes", text)
+        self.assertIn("forward yes", self.succeed("inspect", MODEL, "--nodes").stdout)
+        self.assertIn("hint: integer labels", text)
+        self.assertNotIn("hint:", self.succeed("inspect", MODEL, "--loss", "cross_entropy,smoothing=0.1").stdout)
+
+    def test_it_exits_as_train_would(self):
+        def weight(*dims):
+            count = 1
+            for dim in dims:
+                count *= dim
+            return onnx_tensor("w", list(dims), [0.5] * count)
+        misfit = self.file("misfit.onnx", onnx_model([onnx_node("MatMul", ["x", "w"], ["y"])], [2, 4], [weight(3, 5)]))
+        odd = self.file("odd.onnx", onnx_model([onnx_node("Frobnicate", ["x"], ["y"])], [2, 4]))
+        empty = self.file("empty.onnx", onnx_model([onnx_node("Relu", ["x"], ["y"])], [2, 4]))
+        for model, code in ((misfit, 3), (odd, 4), (empty, 4)):
+            self.assertEqual(self.run_cli("inspect", model).returncode, code, model)
+            found = self.run_cli("inspect", model, "--format", "json")
+            self.assertEqual((found.returncode, json.loads(found.stdout)["exit"]), (code, code), model)
+            self.assertEqual(self.run_cli("plan", model, "--ram", "1MiB", "--effort", 1).returncode, code, model)
+
+    def test_names_that_are_no_text(self):
+        odd = self.file("bytes.onnx", onnx_model([onnx_node("MatMul", ["x", "w"], ["y"])], [2, 4], [onnx_tensor("w", [4, 2], [0.5] * 8)]).replace(b"w", b"\xb7"))
+        found = self.succeed("inspect", odd, "--format", "json").stdout
+        self.assertEqual(json.loads(found)["tensors"][0]["name"], "\ufffd")
+
+    def test_tokens_get_the_hint_for_their_classes(self):
+        model = onnx_model([onnx_node("Gather", ["w", "x"], ["y"])], ["N", 5], [onnx_tensor("w", [7, 3], [0.5] * 21)], dtype=7)
+        text = self.succeed("inspect", self.file("tokens.onnx", model)).stdout
+        self.assertIn("cross_entropy,classes=last", text)
+
+    def test_the_order_of_the_data_can_be_kept(self):
+        """With batches of 2 of 4 samples, what the first step sees decides the first loss: 0 and 1, or shuffled."""
+        model = self.file("line.onnx", onnx_model([onnx_node("MatMul", ["x", "w"], ["y"])], ["N", 1], [onnx_tensor("w", [1, 1], [0.0])]))
+        data = self.path("line")
+        os.makedirs(data)
+        values = [1.0, 2.0, 40.0, 80.0, 300.0, 700.0]
+        for stem in ("x_train", "y_train"):
+            with open(os.path.join(data, f"{stem}.npy"), "wb") as file:
+                file.write(npy("<f4", (6, 1), struct.pack("<6f", *(values if stem == "y_train" else [0.0] * 6))))
+        words = ("train", model, "--data", data, "--batch", 2, "--loss", "mse", "--ram", "1MiB", "--effort", 1, "--kernels", "portable", "--seed", 3,
+                 "--epochs", 2, "--lr", "0.1")
+
+        def losses(name, *more):
+            log = self.path(f"{name}.jsonl")
+            self.succeed(*words, "--log", log, "--log-every", 1, "-o", self.path(f"{name}.safetensors"), *more)
+            return [line["loss"] for line in self.log_of(log) if line["event"] == "step"]
+        kept = [(a * a + b * b) / 2 for a, b in zip(values[::2], values[1::2])]
+        self.assertEqual(losses("off", "--shuffle", "off"), kept * 2)
+        self.assertNotEqual(losses("on"), kept * 2)
+        half = self.path("half.point")
+        self.succeed(*words[:-4], "--epochs", 1, "--lr", "0.1", "--shuffle", "off", "--checkpoint-every", 2, "--checkpoint", half, "-o", self.path("half"))
+        self.assertEqual(losses("resumed", "--resume", half), kept[2:] + kept)
+        self.refuse(2, "E0100", *words, "--shuffle", "sometimes", "-o", self.path("none"))
+
+
+if __name__ == "__main__":
+    unittest.main()
