@@ -130,7 +130,8 @@ void Driver::note_conversions() {
     if (is_converted(type) && !model_.initializers.contains(input.name())) ++counts[onnx_type_name(type)];
   }
   for (const auto& [type, count] : counts)
-    notes_.push_back(fmt::format("{} tensor{} of {}: computed in float32", count, count == 1 ? "" : "s", type));
+    out_.graph.notes.push_back(
+        fmt::format("{} tensor{} of {}: computed in float32", count, count == 1 ? "" : "s", type));
 }
 
 void Driver::add_outputs() {

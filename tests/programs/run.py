@@ -55,12 +55,12 @@ def export(torch, module, x, exporter, path):
         torch.onnx.export(copy.deepcopy(module), (x,), path, input_names=["x"], output_names=["y"], **settings)
 
 
-def fixed(module, net):
-    """--freeze for the module's buffers, which a file of the older exporter does not tell from parameters."""
-    import onnx
-    there = {tensor.name for tensor in onnx.load(net).graph.initializer}
-    names = [name for name, buffer in module.named_buffers() if buffer.is_floating_point() and name in there and "running_" not in name]
-    return [word for name in names for word in ("--freeze", name)]
+def fixed(pantoum, module, net):
+    """--freeze for the module's buffers that would train: a file of the older exporter does not tell them from parameters."""
+    told = subprocess.run([pantoum, "inspect", net, "--format", "json"], capture_output=True, text=True, timeout=60).stdout
+    tensors = json.loads(told)["tensors"] if told else []
+    trained = {tensor["name"] for tensor in tensors if tensor["trains"] != "no"}
+    return [word for name, _ in module.named_buffers() if name in trained for word in ("--freeze", name)]
 
 
 def train(pantoum, folder, net, freeze):
@@ -118,7 +118,7 @@ def program(pantoum, seed, keep):
             found.append((exporter, "left out: not exported", str(error).splitlines()[0][:100] if str(error) else type(error).__name__))
             shutil.rmtree(folder)
             continue
-        found.append((exporter, *judge(pantoum, folder, exact, net, fixed(module, net) if exporter == "script" else [])))
+        found.append((exporter, *judge(pantoum, folder, exact, net, fixed(pantoum, module, net) if exporter == "script" else [])))
         if keep and found[-1][1] not in ("equal", "refused"):
             shutil.copytree(folder, os.path.join(keep, f"{seed}-{exporter}"), dirs_exist_ok=True)
         shutil.rmtree(folder)
