@@ -113,7 +113,7 @@ constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_
                                    OperatorEntry{"Selu", lower_selu, "elu"},
                                    OperatorEntry{"Celu", lower_celu, "elu"},
                                    OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "hard_sigmoid"},
-                                   OperatorEntry{"HardSwish", lower_unary<Kind::k_hard_swish>, "hard_swish"},
+                                   OperatorEntry{"HardSwish", lower_one_op<Kind::k_hard_swish>, "hard_swish"},
                                    OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
                                    OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
                                    OperatorEntry{"Softsign", lower_softsign, "abs scale div"},

@@ -285,6 +285,7 @@ int64_t whole_within(DType dtype, double value) {
 Tensor make_tensor(DType dtype, ir::Shape shape, const std::vector<double>& values) {
   if (ir::is_float(dtype)) return {{dtype, std::move(shape)}, narrow(dtype, values)};
   std::vector<int64_t> whole;
+  whole.reserve(values.size());
   for (const double value : values) whole.push_back(whole_within(dtype, value));
   return {{dtype, std::move(shape)}, narrow(dtype, whole)};
 }
