@@ -60,22 +60,22 @@
   PT_OPERATOR(round, 34) /* [0 down, 1 up, 2 to the nearest, halves to even]; no gradient flows */                       \
   PT_OPERATOR(sin, 35)                                                                                                   \
   PT_OPERATOR(cos, 36)                                                                                                   \
-  PT_OPERATOR(elu, 37)      /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                          \
-  PT_OPERATOR(softplus, 38) /* X -> log(1 + e^X) */                                                                      \
-  PT_OPERATOR(clip, 39)     /* X -> min(max(X, low), high); {low, high} */                                               \
+  PT_OPERATOR(elu, 37)           /* X -> X > 0 ? a X : b (e^(c X) - 1); {a, b, c} */                                     \
+  PT_OPERATOR(softplus, 38)      /* X -> log(1 + e^X) */                                                                 \
+  PT_OPERATOR(clip, 39)          /* X -> min(max(X, low), high); {low, high} */                                          \
   PT_OPERATOR(hard_sigmoid, 140) /* X -> min(max(alpha X + beta, 0), 1); {alpha, beta} */                                \
   PT_OPERATOR(hard_swish, 141)   /* X -> X min(max(X + 3, 0), 6) / 6 */                                                  \
   /* their gradients */                                                                                                  \
-  PT_OPERATOR(relu_grad, 40)       /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                        \
-  PT_OPERATOR(leaky_relu_grad, 41) /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                     \
-  PT_OPERATOR(sigmoid_grad, 42)    /* dY Y -> dX */                                                                      \
-  PT_OPERATOR(tanh_grad, 43)       /* dY Y -> dX */                                                                      \
-  PT_OPERATOR(gelu_grad, 44)       /* dY X -> dX; [approximate] */                                                       \
-  PT_OPERATOR(erf_grad, 45)        /* dY X -> dX */                                                                      \
-  PT_OPERATOR(sqrt_grad, 46)       /* dY Y -> dX = dY / (2 Y) */                                                         \
-  PT_OPERATOR(elu_grad, 47)        /* dY X -> dX; {a, b, c} */                                                           \
-  PT_OPERATOR(softplus_grad, 48)   /* dY X -> dX */                                                                      \
-  PT_OPERATOR(clip_grad, 49)       /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                          \
+  PT_OPERATOR(relu_grad, 40)          /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                     \
+  PT_OPERATOR(leaky_relu_grad, 41)    /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                  \
+  PT_OPERATOR(sigmoid_grad, 42)       /* dY Y -> dX */                                                                   \
+  PT_OPERATOR(tanh_grad, 43)          /* dY Y -> dX */                                                                   \
+  PT_OPERATOR(gelu_grad, 44)          /* dY X -> dX; [approximate] */                                                    \
+  PT_OPERATOR(erf_grad, 45)           /* dY X -> dX */                                                                   \
+  PT_OPERATOR(sqrt_grad, 46)          /* dY Y -> dX = dY / (2 Y) */                                                      \
+  PT_OPERATOR(elu_grad, 47)           /* dY X -> dX; {a, b, c} */                                                        \
+  PT_OPERATOR(softplus_grad, 48)      /* dY X -> dX */                                                                   \
+  PT_OPERATOR(clip_grad, 49)          /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                       \
   PT_OPERATOR(hard_sigmoid_grad, 142) /* dY X -> dX = low < X && X < high ? alpha dY : 0; {alpha, low, high} */          \
   PT_OPERATOR(hard_swish_grad, 143)   /* dY X -> dX = X <= -3 ? 0 : X < 3 ? dY (X / 3 + 1 / 2) : dY */                   \
   /* rows */                                                                                                             \

@@ -45,10 +45,11 @@ FixedValues fixed_values(const Graph& graph, int64_t batch) {
   }
   for (const Op& op : graph.ops) {
     const auto all = [&](const std::vector<char>& property) {
-      return std::all_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return property[position_of(input)] != 0; });
+      return std::all_of(op.inputs.begin(), op.inputs.end(),
+                         [&](ValueId input) { return property[position_of(input)] != 0; });
     };
-    const bool changes =
-        std::any_of(op.inputs.begin(), op.inputs.end(), [&](ValueId input) { return values.changes[position_of(input)] != 0; });
+    const bool changes = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                     [&](ValueId input) { return values.changes[position_of(input)] != 0; });
     const bool from_fixed = all(values.fixed);
     const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch) : op.recompute);
     if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) values.hindrances.push_back(why_not(op));

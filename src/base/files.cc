@@ -69,7 +69,8 @@ bool is_special_file(const std::string& path) {
 
 Result<std::string> read_file(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
+  if (file < 0)
+    return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
   struct stat status {};
   if (::fstat(file, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(file);

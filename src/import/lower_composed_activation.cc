@@ -101,23 +101,24 @@ Result<void> lower_thresholded_relu(Node& node) {
   return finish(node, node.op(Kind::k_where, {above, x, zero}));
 }
 
-constexpr std::array kComposedActivationOperators = {OperatorEntry{"Abs", lower_abs, "sub maximum abs", "float32, int64, int32, uint8"},
-                                   OperatorEntry{"Sign", lower_sign, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
-                                   OperatorEntry{"Sin", lower_one_op<Kind::k_sin>, "sin"},
-                                   OperatorEntry{"Cos", lower_one_op<Kind::k_cos>, "cos"},
-                                   OperatorEntry{"Floor", lower_round<0>, "round", "its gradient is 0"},
-                                   OperatorEntry{"Ceil", lower_round<1>, "round", "its gradient is 0"},
-                                   OperatorEntry{"Round", lower_round<2>, "round", "its gradient is 0"},
-                                   OperatorEntry{"Softplus", lower_one_op<Kind::k_softplus>, "softplus"},
-                                   OperatorEntry{"Elu", lower_elu, "elu"},
-                                   OperatorEntry{"Selu", lower_selu, "elu"},
-                                   OperatorEntry{"Celu", lower_celu, "elu"},
-                                   OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "hard_sigmoid"},
-                                   OperatorEntry{"HardSwish", lower_one_op<Kind::k_hard_swish>, "hard_swish"},
-                                   OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
-                                   OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
-                                   OperatorEntry{"Softsign", lower_softsign, "abs scale div"},
-                                   OperatorEntry{"ThresholdedRelu", lower_thresholded_relu, "compare where"}};
+constexpr std::array kComposedActivationOperators = {
+    OperatorEntry{"Abs", lower_abs, "sub maximum abs", "float32, int64, int32, uint8"},
+    OperatorEntry{"Sign", lower_sign, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
+    OperatorEntry{"Sin", lower_one_op<Kind::k_sin>, "sin"},
+    OperatorEntry{"Cos", lower_one_op<Kind::k_cos>, "cos"},
+    OperatorEntry{"Floor", lower_round<0>, "round", "its gradient is 0"},
+    OperatorEntry{"Ceil", lower_round<1>, "round", "its gradient is 0"},
+    OperatorEntry{"Round", lower_round<2>, "round", "its gradient is 0"},
+    OperatorEntry{"Softplus", lower_one_op<Kind::k_softplus>, "softplus"},
+    OperatorEntry{"Elu", lower_elu, "elu"},
+    OperatorEntry{"Selu", lower_selu, "elu"},
+    OperatorEntry{"Celu", lower_celu, "elu"},
+    OperatorEntry{"HardSigmoid", lower_hard_sigmoid, "hard_sigmoid"},
+    OperatorEntry{"HardSwish", lower_one_op<Kind::k_hard_swish>, "hard_swish"},
+    OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
+    OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
+    OperatorEntry{"Softsign", lower_softsign, "abs scale div"},
+    OperatorEntry{"ThresholdedRelu", lower_thresholded_relu, "compare where"}};
 
 }  // namespace
 

@@ -103,8 +103,9 @@ Result<void> lower_conv_transpose(Node& node) {
   return {};
 }
 
-constexpr std::array kConvTransposeOperators = {OperatorEntry{"ConvTranspose", lower_conv_transpose, "conv2d_dx add",
-                                                 "one or two dimensions of space; output_padding below the stride"}};
+constexpr std::array kConvTransposeOperators = {
+    OperatorEntry{"ConvTranspose", lower_conv_transpose, "conv2d_dx add",
+                  "one or two dimensions of space; output_padding below the stride"}};
 
 }  // namespace
 

@@ -72,8 +72,7 @@ Result<void> lower_eye_like(Node& node) {
   PANTOUM_TRY(node.spend(like.elements()));
   std::vector<int64_t> ones(static_cast<size_t>(like.elements()));
   for (int64_t row = 0; row < like.shape[0]; ++row)
-    if (above >= -row && above < like.shape[1] - row)
-      ones[static_cast<size_t>(row * like.shape[1] + row + above)] = 1;
+    if (above >= -row && above < like.shape[1] - row) ones[static_cast<size_t>(row * like.shape[1] + row + above)] = 1;
   const bool real = ir::is_float(*dtype);
   node.set_known(0, real ? make_tensor(*dtype, like.shape, std::vector<double>(ones.begin(), ones.end()))
                          : make_tensor(*dtype, like.shape, ones));

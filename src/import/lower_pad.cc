@@ -136,7 +136,7 @@ Result<void> lower_pad(Node& node) {
 }
 
 constexpr std::array kPadOperators = {OperatorEntry{"Pad", lower_pad, "slice_grad slice concat gather",
-                                                 "constant, reflect, edge, wrap; constant pads, negative ones too"}};
+                                                    "constant, reflect, edge, wrap; constant pads, negative ones too"}};
 
 }  // namespace
 

@@ -80,7 +80,7 @@ Result<void> lower_gemm(Node& node) {
 }
 
 constexpr std::array kProductOperators = {OperatorEntry{"MatMul", lower_matmul, "matmul"},
-                                   OperatorEntry{"Gemm", lower_gemm, "matmul scale add"}};
+                                          OperatorEntry{"Gemm", lower_gemm, "matmul scale add"}};
 
 }  // namespace
 

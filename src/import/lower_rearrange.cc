@@ -107,9 +107,9 @@ Result<void> lower_space_to_depth(Node& node) {
 }
 
 constexpr std::array kRearrangeOperators = {OperatorEntry{"Tile", lower_tile, "expand", "constant repeats"},
-                                   OperatorEntry{"Trilu", lower_trilu, "where", "any type; constant diagonal"},
-                                   OperatorEntry{"DepthToSpace", lower_depth_to_space, "transpose"},
-                                   OperatorEntry{"SpaceToDepth", lower_space_to_depth, "transpose"}};
+                                            OperatorEntry{"Trilu", lower_trilu, "where", "any type; constant diagonal"},
+                                            OperatorEntry{"DepthToSpace", lower_depth_to_space, "transpose"},
+                                            OperatorEntry{"SpaceToDepth", lower_space_to_depth, "transpose"}};
 
 }  // namespace
 

@@ -256,9 +256,10 @@ Result<void> lower_rnn(Node& node) {
 
 constexpr const char* kForms =
     "unrolled over time, with shared weights; a fixed length for the whole batch; both directions";
-constexpr std::array kRecurrentOperators = {OperatorEntry{"LSTM", lower_lstm, "split add matmul lstm_cell concat", kForms},
-                                   OperatorEntry{"GRU", lower_gru, "split add matmul gru_cell concat", kForms},
-                                   OperatorEntry{"RNN", lower_rnn, "split matmul add tanh relu concat", kForms}};
+constexpr std::array kRecurrentOperators = {
+    OperatorEntry{"LSTM", lower_lstm, "split add matmul lstm_cell concat", kForms},
+    OperatorEntry{"GRU", lower_gru, "split add matmul gru_cell concat", kForms},
+    OperatorEntry{"RNN", lower_rnn, "split matmul add tanh relu concat", kForms}};
 
 }  // namespace
 

@@ -275,8 +275,8 @@ class TrainFolder : public ::testing::Test {
             }};
   }
 
-  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7, const data::Preparation& preparation = {},
-                                   int64_t prefetch = 0) const {
+  std::unique_ptr<Trainer> trainer(const TinyOptions& tiny = {}, uint64_t seed = 7,
+                                   const data::Preparation& preparation = {}, int64_t prefetch = 0) const {
     auto made = Trainer::create(TinyPlan(tiny).encoded(), path("weights"),
                                 {.page_file = folder_,
                                  .threads = 2,

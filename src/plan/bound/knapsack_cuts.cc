@@ -45,8 +45,7 @@ Row row_of(const Knapsack& knapsack, const Packing& packing) {
 
 Packing rounded(const Knapsack& knapsack, Bytes divisor) {
   const Bytes most = knapsack.capacity / divisor;
-  Packing packing{.most = static_cast<double>(most),
-                  .of = {knapsack.segment, knapsack.op.value(), divisor}};
+  Packing packing{.most = static_cast<double>(most), .of = {knapsack.segment, knapsack.op.value(), divisor}};
   for (size_t item = 0; item < knapsack.items.size(); ++item)
     if (const Bytes factor = knapsack.items[item].weight / divisor; factor > 0) {
       packing.factors.emplace_back(item, static_cast<double>(factor));
