@@ -121,7 +121,7 @@ const std::vector<SmallQuestion>& questions() {
   return made;
 }
 
-TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchOnEnergy) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions())
     for (const Bytes ram : budgets) {
@@ -137,7 +137,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergy) {
   EXPECT_GT(tally.equal, tally.known * 2 / 3);
 }
 
-TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchOnTime) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 3 != 0) continue;
@@ -158,7 +158,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnTime) {
   EXPECT_GT(tally.equal, tally.known / 2);
 }
 
-TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 3 != 1 || !exact(graph, Objective::kTime)) continue;
@@ -182,7 +182,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyUnderADeadline) {
   EXPECT_GT(tally.equal, tally.known / 2);
 }
 
-TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
   Tally tally;
   int certified = 0;
   for (const auto& [seed, graph, budgets] : questions()) {
@@ -214,7 +214,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchOnEnergyTimesTime) {
 }
 
 // Limits on energy around the least that the fastest plans and the cheapest take.
-TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 6 != 2 || !exact(graph, Objective::kTime)) continue;
@@ -245,7 +245,7 @@ TEST(MakePlan, AgreesWithExhaustiveSearchUnderALimitOnEnergy) {
 
 // Transfers that take no time and a joule per byte, computes that take no energy: among the fastest plans those that
 // move the fewest bytes spend the least.
-TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
+TEST(ExhaustiveSearch, MovesTheFewestBytesAmongTheFastestPlans) {
   int known = 0, equal = 0, moving = 0;
   for (const auto& [seed, given, budgets] : questions()) {
     if (seed % 2 != 0 || given.device.pager.mode == problem::PagerMode::kNone) continue;
@@ -279,7 +279,7 @@ TEST(MakePlan, MovesTheFewestBytesAmongTheFastestPlans) {
 }
 
 // Without paging, or in a hurry, the working sets are not all: what is proved of the RAM holds, and is proved again.
-TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
+TEST(ExhaustiveSearch, NeverProvesAwayTheRamThatAPlanNeeds) {
   int raised = 0;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 2 != 0) continue;
@@ -313,7 +313,7 @@ TEST(MakePlan, NeverProvesAwayTheRamThatAPlanNeeds) {
   EXPECT_GT(raised, 10);
 }
 
-TEST(MakePlan, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchWithoutPagingRematOrInPlace) {
   Tally tally;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 4 != 0) continue;
@@ -364,7 +364,7 @@ INSTANTIATE_TEST_SUITE_P(EachRule, WithoutARule, ::testing::ValuesIn(all_switche
   return name;
 });
 
-TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
+TEST(ExhaustiveSearch, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
   int compared = 0;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 2 != 0) continue;
@@ -392,7 +392,7 @@ TEST(MakePlan, BoundsAndPlansOfAscendingBudgetsDoNotContradictEachOther) {
 }
 
 // Another order of first computations: what is claimed for any order holds for all of them.
-TEST(MakePlan, AgreesWithExhaustiveSearchInAnyOrder) {
+TEST(ExhaustiveSearch, AgreesWithExhaustiveSearchInAnyOrder) {
   int planned = 0, refused = 0;
   for (const auto& [seed, graph, budgets] : questions()) {
     if (seed % 4 != 3) continue;

@@ -172,7 +172,7 @@ TEST(MakePlan, IsNoSlowerForItsTimeThanForItsEnergy) {
       ++compared;
     }
   }
-  EXPECT_GT(compared, kSeeds / 3);
+  EXPECT_GE(compared, kSeeds / 3);
 }
 
 TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {

@@ -42,7 +42,7 @@ TEST(ExhaustiveOptimum, IsNeverAboveARandomPlan) {
 }
 
 // Where transfers run beside computes no search is exact: bounds are held against all sorts of valid plans.
-TEST(MakePlan, BoundsAreNotAboveRandomPlans) {
+TEST(RandomPlans, BoundsAreNotAboveRandomPlans) {
   int compared = 0;
   for (uint64_t seed = 1; seed <= 1000 / kScale; ++seed) {
     const CostGraph graph =
