@@ -21,7 +21,7 @@
 namespace pantoum::cli {
 namespace {
 
-struct PlanOptions {
+struct PlanVerbOptions {
   Common common;
   ModelWords model;
   PlanWords plan;
@@ -39,14 +39,14 @@ struct Answer {
   std::vector<std::byte> binary = {};  // of a model
 };
 
-Result<Answer> plan_bare(const PlanOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
+Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
   request.length.batch = options.model.batch;
   PANTOUM_ASSIGN(const problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
   PANTOUM_ASSIGN(pipeline::PlannedGraph planned, pipeline::plan_cost_graph(graph, request, &infeasible));
   return Answer{std::move(planned.plan), planned.found, planned.unplanned};
 }
 
-Result<Answer> plan_network(const PlanOptions& options, const pipeline::PlanRequest& request,
+Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::PlanRequest& request,
                             plan::Infeasible& infeasible) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
   PANTOUM_ASSIGN(const pipeline::Dump dump, dump_of(options.plan));
@@ -66,7 +66,7 @@ Result<Answer> plan_network(const PlanOptions& options, const pipeline::PlanRequ
   return answer;
 }
 
-Result<void> write(const PlanOptions& options, const Answer& answer) {
+Result<void> write(const PlanVerbOptions& options, const Answer& answer) {
   if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer.plan, options.output));
   if (options.binary_output.empty()) return {};
   if (answer.binary.empty())
@@ -75,7 +75,7 @@ Result<void> write(const PlanOptions& options, const Answer& answer) {
                                      {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
 }
 
-Result<int> make(const PlanOptions& options) {
+Result<int> make(const PlanVerbOptions& options) {
   if (options.costgraph.empty() == options.model.model.empty())
     return fail("E0119", "give either a model or --costgraph", "plan",
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
@@ -116,7 +116,7 @@ std::vector<std::string> planners() {
 }  // namespace
 
 void add_plan(CommandLine& line) {
-  auto options = std::make_shared<PlanOptions>();
+  auto options = std::make_shared<PlanVerbOptions>();
   Verb verb = line.add_verb("plan", "plans one training step into a RAM budget");
   verb.add_option("MODEL", options->model.model, "an ONNX model");
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");

@@ -126,10 +126,12 @@ class Finder {
       if (attribute.name() == "group") groups = attribute.i();
       if (attribute.name() == "transB") turned = attribute.i();
     }
+    const int64_t elements = weight->second.tensor.type.elements();
+    if (groups < 1 || groups > elements) return;  // shape[1] * groups below stays far from overflow
     const int64_t count = node.op_type() == "Gemm"            ? shape[turned != 0 ? 0 : 1]
                           : node.op_type() == "ConvTranspose" ? shape[1] * groups
                                                               : shape[0];
-    if (count < 1 || count > weight->second.tensor.type.elements()) return;
+    if (count < 1 || count > elements) return;
     add({.kind = Kind::kZeroBias, .parameter = *bias, .readers = {{position, 2}}, .shape = {count}});
   }
 
@@ -137,14 +139,15 @@ class Finder {
   void look_at_folded(const std::string& name, const std::vector<Reader>& readers) {
     const auto sources = marks_.sources.find(name);
     const Initializer& initializer = initializers_.at(name);
-    if (sources == marks_.sources.end() || marks_.of(name) != Mark::kNone || !is_real(initializer)) return;
+    const bool real = initializer.problem.empty() && ir::is_float(initializer.tensor.type.dtype);
+    if (sources == marks_.sources.end() || marks_.of(name) != Mark::kNone || !real) return;
     std::vector<std::string> parameters;
     for (const std::string& source : sources->second)
       if (marks_.parameters.contains(source)) parameters.push_back(source);
     if (parameters.empty()) return;
     folded_.insert(parameters.begin(), parameters.end());
     if (are_gates(readers, parameters)) return;
-    if (parameters.size() == 1 && move_back(name, initializer, readers, parameters[0])) return;
+    if (parameters.size() == 1 && is_real(initializer) && move_back(name, initializer, readers, parameters[0])) return;
     found_.problems.push_back(
         fmt::format("'{}' was computed ahead of time from '{}'", name, fmt::join(parameters, "', '")));
   }
