@@ -12,8 +12,8 @@
 #include <map>
 
 #include "import/onnx_messages.h"
-#include "import/tensor.h"
 #include "ir/op_registry.h"
+#include "testing/onnx_model.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::import {
@@ -23,84 +23,6 @@ namespace fs = std::filesystem;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class OnnxModel {
- public:
-  explicit OnnxModel(int64_t opset = 17, int64_t ir_version = 8) {
-    proto_.set_ir_version(ir_version);
-    proto_.add_opset_import()->set_version(opset);
-    graph().set_name("g");
-  }
-
-  OnnxModel& input(const std::string& name, const std::vector<std::string>& dims) {
-    auto& value = *graph().add_input();
-    value.set_name(name);
-    auto& type = *value.mutable_type()->mutable_tensor_type();
-    type.set_elem_type(onnx::TensorProto::FLOAT);
-    for (const std::string& dim : dims) {
-      auto& extent = *type.mutable_shape()->add_dim();
-      if (std::isdigit(static_cast<unsigned char>(dim[0])))
-        extent.set_dim_value(std::stoll(dim));
-      else
-        extent.set_dim_param(dim);
-    }
-    return *this;
-  }
-  OnnxModel& weight(const std::string& name, const std::vector<int64_t>& dims, float value = 0.5F) {
-    auto& tensor = *graph().add_initializer();
-    tensor.set_name(name);
-    tensor.set_data_type(onnx::TensorProto::FLOAT);
-    int64_t count = 1;
-    for (int64_t dim : dims) {
-      tensor.add_dims(dim);
-      count *= dim;
-    }
-    for (int64_t at = 0; at < count; ++at) tensor.add_float_data(value);
-    return *this;
-  }
-  OnnxModel& integers(const std::string& name, const std::vector<int64_t>& values) {
-    auto& tensor = *graph().add_initializer();
-    tensor.set_name(name);
-    tensor.set_data_type(onnx::TensorProto::INT64);
-    tensor.add_dims(static_cast<int64_t>(values.size()));
-    for (int64_t value : values) tensor.add_int64_data(value);
-    return *this;
-  }
-  OnnxModel& node(const std::string& op, const std::vector<std::string>& inputs,
-                  const std::vector<std::string>& outputs) {
-    auto& node = *graph().add_node();
-    node.set_op_type(op);
-    node.set_name(op + "_" + outputs[0]);
-    for (const std::string& input : inputs) node.add_input(input);
-    for (const std::string& output : outputs) node.add_output(output);
-    return *this;
-  }
-  OnnxModel& attribute(const std::string& name, int64_t value) {
-    auto& entry = *graph().mutable_node(graph().node_size() - 1)->add_attribute();
-    entry.set_name(name);
-    entry.set_type(onnx::AttributeProto::INT);
-    entry.set_i(value);
-    return *this;
-  }
-  OnnxModel& output(const std::string& name) {
-    graph().add_output()->set_name(name);
-    graph()
-        .mutable_output(graph().output_size() - 1)
-        ->mutable_type()
-        ->mutable_tensor_type()
-        ->set_elem_type(onnx::TensorProto::FLOAT);
-    return *this;
-  }
-  onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
-  [[nodiscard]] std::string bytes() const { return proto_.SerializeAsString(); }
-  [[nodiscard]] Result<Imported> load(int64_t batch = 0, const std::string& folder = "/nonexistent") const {
-    const std::string text = bytes();
-    return parse_onnx(text.data(), text.size(), folder, {.batch = batch});
-  }
-
- private:
-  onnx::ModelProto proto_;
-};
 
 OnnxModel linear() {
   return OnnxModel()
@@ -378,62 +300,6 @@ TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
   empty.input("x", {"5", "2", "4"}).weight("w", {1, 0, 4}).weight("r", {1, 0, 0}).node("RNN", {"x", "w", "r"}, {"y"});
   EXPECT_EQ(code_of(empty.output("y").load()), "E0401");
   EXPECT_EQ(code_of(recurrent("RNN", 1, {"", "s"}).weight("s", {1, 3, 3}).output("h").load()), "E0211");
-}
-
-// The same numbers in every type that is read as float32, in either field of the message.
-TEST(Onnx, ComputesOtherFloatingPointTypesInFloat32) {
-  using Message = onnx::TensorProto;
-  const std::vector<float> values{1, -2, 0.5F, 65504};
-  struct Case {
-    Message::DataType type;
-    std::vector<uint16_t> bits;  // of a type of two bytes
-  };
-  const std::vector<Case> cases{{Message::FLOAT16, {0x3c00, 0xc000, 0x3800, 0x7bff}},
-                                {Message::BFLOAT16, {0x3f80, 0xc000, 0x3f00, 0x4780}},
-                                {Message::DOUBLE, {}}};
-  for (const Case& each : cases) {
-    for (const bool raw : {true, false}) {
-      OnnxModel model;
-      model.input("x", {"2", "4"}).weight("w", {4}).node("Mul", {"x", "w"}, {"y"}).output("y");
-      model.graph().mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(each.type);
-      Message& weight = *model.graph().mutable_initializer(0);
-      weight.clear_float_data();
-      weight.set_data_type(each.type);
-      const std::vector<double> wide(values.begin(), values.end());
-      if (raw && each.bits.empty())
-        weight.set_raw_data(wide.data(), wide.size() * sizeof(double));
-      else if (raw)
-        weight.set_raw_data(each.bits.data(), each.bits.size() * sizeof(uint16_t));
-      else if (each.bits.empty())
-        weight.mutable_double_data()->Add(wide.begin(), wide.end());
-      else
-        weight.mutable_int32_data()->Add(each.bits.begin(), each.bits.end());
-      const auto loaded = model.load();
-      ASSERT_TRUE(loaded) << to_text(loaded.error());
-      const ir::Value& found = named(loaded->graph, "w");
-      ASSERT_EQ(found.type, (ir::TensorType{ir::DType::kF32, {4}}));
-      EXPECT_EQ(loaded->graph.value(loaded->graph.inputs[0]).type.dtype, ir::DType::kF32);
-      EXPECT_THAT(loaded->graph.notes, Contains(HasSubstr("2 tensors of " + onnx_type_name(each.type))));
-      std::vector<float> read(4);
-      std::memcpy(read.data(), found.data->data(), sizeof(float) * 4);
-      EXPECT_EQ(std::vector<float>(read.begin(), read.begin() + 3),
-                std::vector<float>(values.begin(), values.begin() + 3));
-      EXPECT_EQ(read[3], each.type == Message::BFLOAT16 ? 65536 : 65504);
-    }
-  }
-}
-
-TEST(Onnx, RefusesHalvesOfTheWrongSize) {
-  OnnxModel model;
-  model.input("x", {"2", "4"}).weight("w", {4}).node("Mul", {"x", "w"}, {"y"}).output("y");
-  onnx::TensorProto& weight = *model.graph().mutable_initializer(0);
-  weight.set_data_type(onnx::TensorProto::FLOAT16);
-  weight.clear_float_data();
-  weight.set_raw_data("1234567");
-  EXPECT_EQ(code_of(model.load()), "E0205");
-  weight.clear_raw_data();
-  weight.add_int32_data(0);
-  EXPECT_EQ(code_of(model.load()), "E0205");
 }
 
 TEST(Onnx, TellsAllProblemsAtOnce) {

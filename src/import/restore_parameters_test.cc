@@ -8,6 +8,7 @@
 #include "import/metadata.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
+#include "testing/onnx_metadata.h"
 
 namespace pantoum::import {
 namespace {
@@ -16,15 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Names = std::vector<std::string>;
-
-void annotate(google::protobuf::Message& message, MetadataField field, const std::string& key,
-              const std::string& value) {
-  onnx::StringStringEntryProto entry;
-  entry.set_key(key);
-  entry.set_value(value);
-  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(static_cast<int>(field),
-                                                                              entry.SerializeAsString());
-}
 
 // x [2,4] -> nodes -> y.
 class Exported {
@@ -197,6 +189,33 @@ TEST(RestoreParameters, HostileMetadataIsNoProof) {
   wide.tensor("w", {4}).node("Gemm", {"x", "w"}, "y", "linear.default](args = (%x, %p_w, %p_b)",
                              "RemoveOptionalBiasFromGemm");
   EXPECT_FALSE(wide.load());
+}
+
+TEST(RestoreParameters, NoGroupCountOverflows) {
+  for (const int64_t groups : {INT64_MAX, INT64_MIN, int64_t{-1}, int64_t{0}}) {
+    Exported source({"w", "b"});
+    source.tensor("w", {4, 3, 1})
+        .node("ConvTranspose", {"x", "w"}, "y", "convolution.default](args = (%x, %p_w, %p_b)",
+              "RemoveOptionalBiasFromConvTranspose");
+    auto& attribute = *source.graph().mutable_node(0)->add_attribute();
+    attribute.set_name("group");
+    attribute.set_type(onnx::AttributeProto::INT);
+    attribute.set_i(groups);
+    EXPECT_FALSE(source.load());
+  }
+}
+
+TEST(RestoreParameters, WhatWasFoldedFromFloat64IsRefused) {
+  Exported source({"w"});
+  source.tensor("val_1", {4, 3}, "['w']");
+  onnx::TensorProto& folded = *source.graph().mutable_initializer(0);
+  folded.clear_float_data();
+  folded.set_data_type(onnx::TensorProto::DOUBLE);
+  for (int at = 0; at < 12; ++at) folded.add_double_data(at);
+  source.node("MatMul", {"x", "val_1"}, "y", "linear.default](args = (%x, %p_w)");
+  const auto model = source.load();
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.error().code, "E0406");
 }
 
 TEST(RestoreParameters, TheOlderExportersCopiesAreTold) {

@@ -11,6 +11,7 @@
 
 #include "import/metadata.h"
 #include "import/onnx_messages.h"
+#include "testing/onnx_metadata.h"
 
 namespace pantoum::import {
 namespace {
@@ -20,15 +21,6 @@ using testing::IsEmpty;
 using Names = std::vector<std::string>;
 
 constexpr const char* kKindKey = "pkg.torch.export.graph_signature.InputSpec.kind";
-
-void add_metadata(google::protobuf::Message& message, MetadataField field, const std::string& key,
-                  const std::string& value) {
-  onnx::StringStringEntryProto entry;
-  entry.set_key(key);
-  entry.set_value(value);
-  message.GetReflection()->MutableUnknownFields(&message)->AddLengthDelimited(static_cast<int>(field),
-                                                                              entry.SerializeAsString());
-}
 
 // x [2,4,6,6] -> nodes; every result that nobody reads is an output.
 class Source {
@@ -72,13 +64,13 @@ class Source {
   Source& mark(const std::string& name, const std::string& kind) {
     onnx::ValueInfoProto& value = *graph().add_value_info();
     value.set_name(name);
-    add_metadata(value, MetadataField::kOfValue, kKindKey, kind);
+    annotate(value, MetadataField::kOfValue, kKindKey, kind);
     return *this;
   }
   Source& folded(const std::string& name, const std::string& from) {
     onnx::ValueInfoProto& value = *graph().add_value_info();
     value.set_name(name);
-    add_metadata(value, MetadataField::kOfValue, "pkg.onnxscript.optimizer.folded_from", from);
+    annotate(value, MetadataField::kOfValue, "pkg.onnxscript.optimizer.folded_from", from);
     return *this;
   }
   [[nodiscard]] Result<Imported> load(const OnnxOptions& options = {}) {
@@ -200,7 +192,7 @@ TEST(WeightRoles, MarksDecide) {
 TEST(WeightRoles, MarksMayStandAtTheTensorToo) {
   Source source = convolution();
   source.tensor("scale", {3, 1, 1}).node("Mul", {"y", "scale"}, "a");
-  add_metadata(*source.graph().mutable_initializer(1), MetadataField::kOfTensor, kKindKey, "BUFFER");
+  annotate(*source.graph().mutable_initializer(1), MetadataField::kOfTensor, kKindKey, "BUFFER");
   EXPECT_EQ(trains(source)["scale"], "no");
 }
 
