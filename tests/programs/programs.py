@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import pieces
+
 BATCH, TARGETS = 4, 3
 
 
@@ -73,8 +75,15 @@ ROWS = {  # along the last axis
 }
 
 
+POINTWISE |= pieces.POINTWISE
+ROWS |= pieces.ROWS
+
+
 def anywhere(draw, d):
     """A piece that keeps the shape [..., d]."""
+    if draw.random() < 0.25:
+        return pieces.of_rows(Piece, parameter, draw, d)
+
     def buffer_mask(self, x):
         return x * self.mask.to(x.dtype)
     choices = [
@@ -111,6 +120,8 @@ def anywhere(draw, d):
 
 
 def of_sequence(draw, t, d):
+    if draw.random() < 0.3:
+        return pieces.of_sequence(Piece, parameter, draw, t, d)
     heads = 2 if d % 2 == 0 else 1
 
     def attention(self, x):
@@ -179,6 +190,9 @@ def to_vector(draw, t, d):
 
 def of_image(draw, c, h, w):
     """A piece and what comes of the shape."""
+    if draw.random() < 0.4:
+        return pieces.of_image(Piece, parameter, draw, c, h, w)
+
     def keeps(told, layer, function=None):
         return Piece(told, function or (lambda self, x: self.f(x)), f=layer), (c, h, w)
     more = draw.choice([2, 4, 6])
@@ -223,6 +237,8 @@ def from_image(draw, c, h, w):
 
 def tokens(draw, t, d):
     """From token numbers [batch, t] to a sequence [batch, t, d]."""
+    if draw.random() < 0.4:
+        return pieces.tokens(Piece, draw, t, d)
     choices = [
         lambda: Piece("embedding", lambda self, x: self.f(x), f=nn.Embedding(11, d)),
         lambda: Piece("embedding of arithmetic", lambda self, x: self.f((x * 3 + 1) % 11), f=nn.Embedding(11, d)),
