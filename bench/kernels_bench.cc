@@ -1,5 +1,6 @@
 // GFLOP/s of the portable products on one thread, and how many times faster "blocked" is than "reference".
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -61,6 +62,16 @@ Case conv(const char* name, pt_op op, uint32_t n, uint32_t c, uint32_t size, uin
   return {name, op, {x, w}, y, ints, flops};
 }
 
+Case volume(const char* name, pt_op op, uint32_t n, uint32_t c, uint32_t size, uint32_t o, uint32_t kernel) {
+  const int64_t pad = kernel / 2;
+  const std::vector<uint32_t> x{n, c, size, size, size}, w{o, c, kernel, kernel, kernel}, y{n, o, size, size, size};
+  const std::vector<int64_t> ints{1, 1, 1, pad, pad, pad, pad, pad, pad, 1, 1, 1, 1};
+  const double flops = 2.0 * n * o * c * std::pow(size, 3) * std::pow(kernel, 3);
+  if (op == PT_OP_conv3d_dx) return {name, op, {y, w}, x, ints, flops};
+  if (op == PT_OP_conv3d_dw) return {name, op, {x, y}, w, ints, flops};
+  return {name, op, {x, w}, y, ints, flops};
+}
+
 }  // namespace
 
 int main() {
@@ -77,7 +88,10 @@ int main() {
       conv("conv 1->16 28x28 3x3 b128", PT_OP_conv2d, 128, 1, 28, 16, 3),
       conv("conv dw", PT_OP_conv2d_dw, 128, 1, 28, 16, 3),
       conv("conv 64->256 16x16 1x1 b8", PT_OP_conv2d, 8, 64, 16, 256, 1),
-      conv("depthwise 64 32x32 3x3 b8", PT_OP_conv2d, 8, 64, 32, 64, 3, 64)};
+      conv("depthwise 64 32x32 3x3 b8", PT_OP_conv2d, 8, 64, 32, 64, 3, 64),
+      volume("volume 32->32 16^3 3^3 b2", PT_OP_conv3d, 2, 32, 16, 32, 3),
+      volume("volume dx", PT_OP_conv3d_dx, 2, 32, 16, 32, 3),
+      volume("volume dw", PT_OP_conv3d_dw, 2, 32, 16, 32, 3)};
   std::printf("%-30s %10s %12s\n", "one thread, float32", "GFLOP/s", "x reference");
   for (const Case& c : cases) {
     const double blocked = seconds(c, 1, 0.2), reference = seconds(c, 0, 0.05);

@@ -2,7 +2,8 @@
  *
  * C99 and C++. An operator is written  PT_OPERATOR(name, id): ids are stable, they stand in binary plans.
  * Below every entry: inputs -> outputs; [int attributes]; {real attributes}. "?" marks an optional input (absent = the
- * op has fewer inputs). Shapes are row-major; images are NCHW. Attributes are positional, in the order of the enums
+ * op has fewer inputs). Shapes are row-major; images are NCHW, volumes
+ * NCDHW. Attributes are positional, in the order of the enums
  * below. Example:
  *
  *   const char* op_name(int op) {
@@ -27,6 +28,9 @@
   PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                                \
   PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */               \
                             /* {three reals: the gradient's, then zeros} */                                              \
+  PT_OPERATOR(conv3d, 6)    /* X[N,C,D,H,W] W[O,C/g,K,R,S] bias[O]? -> Y[N,O,V,P,Q]; [PT_CONV3D_*] */                    \
+  PT_OPERATOR(conv3d_dx, 7) /* dY W -> dX; [PT_CONV3D_*] */                                                              \
+  PT_OPERATOR(conv3d_dw, 8) /* X dY -> dW; [PT_CONV3D_*] */                                                              \
   /* element by element, two inputs, broadcast as in numpy; add to minimum: floating point, or one type of integer, */   \
   /* which wraps; x / 0 is 0 there, and division goes towards zero */                                                    \
   PT_OPERATOR(add, 10)                                                                                                   \
@@ -228,6 +232,15 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op of PT_CONV_GRADIENTS that dX goes through */
   PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
   PT_CONV_DZ_ATTRS
+};
+
+enum { /* conv3d, conv3d_dx, conv3d_dw */
+  PT_CONV3D_STRIDE_D, PT_CONV3D_STRIDE_H, PT_CONV3D_STRIDE_W,
+  PT_CONV3D_PAD_FRONT, PT_CONV3D_PAD_TOP, PT_CONV3D_PAD_LEFT,
+  PT_CONV3D_PAD_BACK, PT_CONV3D_PAD_BOTTOM, PT_CONV3D_PAD_RIGHT,
+  PT_CONV3D_DILATION_D, PT_CONV3D_DILATION_H, PT_CONV3D_DILATION_W,
+  PT_CONV3D_GROUPS,
+  PT_CONV3D_ATTRS
 };
 
 enum { PT_UPDATE_OP, PT_UPDATE_FLAG, PT_UPDATE_ATTRS, PT_UPDATE_REALS = 4 }; /* behind the product's own integers */

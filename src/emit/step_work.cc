@@ -5,6 +5,7 @@
 #include <set>
 
 #include "kernels/portable/conv2d_shape.h"
+#include "kernels/portable/conv3d_shape.h"
 #include "kernels/portable/kernel_rows.h"
 #include "runtime/plan_bytes.h"
 
@@ -61,6 +62,15 @@ uint64_t conv_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& 
   return uint64_t{s.samples} * s.groups * s.outputs * s.channels * rows * columns;
 }
 
+uint64_t volume_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor& y, const int64_t* ints) {
+  const conv3d_shape s = conv3d_shape_of(&x, &w, &y, ints);
+  uint64_t count = uint64_t{s.samples} * s.groups * s.outputs * s.channels;
+  for (const conv3d_axis& axis : s.axis)
+    count *=
+        meetings(axis.out, axis.kernel, axis.in, [&](size_t out, size_t tap) { return conv3d_input(&axis, out, tap); });
+  return count;
+}
+
 }  // namespace
 
 // An op that does more than the product whose name it begins with has that product's operands first.
@@ -71,6 +81,9 @@ uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, 
   if (op.ends_with("_nchwc")) return 0;  // never on a device
   if (is("conv2d_dx") || is("conv2d_dz")) return conv_products(out, operands[1], operands[0], ints);
   if (is("conv2d_dw")) return conv_products(operands[0], out, operands[1], ints);
+  if (is("conv3d_dx")) return volume_products(out, operands[1], operands[0], ints);
+  if (is("conv3d_dw")) return volume_products(operands[0], out, operands[1], ints);
+  if (is("conv3d")) return volume_products(operands[0], operands[1], out, ints);
   return is("conv2d") ? conv_products(operands[0], operands[1], out, ints) : 0;
 }
 

@@ -45,6 +45,16 @@ TEST(StepWork, AConvolutionMultipliesInsideTheImageAlone) {
   EXPECT_EQ(macs("conv2d_dw", {kX, kY, kW}, kConv), expected);
 }
 
+// A kernel of one row and one column, which does not pad, meets one element of each plane: the plane's own numbers.
+TEST(StepWork, AVolumeMultipliesInsideItselfAlone) {
+  const std::vector<int64_t> ints{2, 1, 1, 1, 0, 0, 1, 0, 0, 1, 1, 1, 2};
+  const pt_tensor x = tensor({3, 4, 5, 2, 7}), w = tensor({6, 2, 3, 1, 1}), y = tensor({3, 6, 3, 2, 7});
+  const uint64_t depths = 2 + 3 + 2, expected = 3 * 6 * 2 * depths * 2 * 7;
+  EXPECT_EQ(macs("conv3d", {x, w, y}, ints), expected);
+  EXPECT_EQ(macs("conv3d_dx", {y, w, x}, ints), expected);
+  EXPECT_EQ(macs("conv3d_dw", {x, y, w}, ints), expected);
+}
+
 TEST(StepWork, AProductThatUpdatesCountsAsTheProduct) {
   EXPECT_EQ(macs("conv2d_dw_update", {kX, kY, kW, kW}, kConv), macs("conv2d_dw", {kX, kY, kW}, kConv));
   EXPECT_EQ(macs("matmul_update", {tensor({4, 2}), tensor({4, 3}), tensor({2, 3}), tensor({2, 3})}, {1, 0}), 24u);

@@ -192,6 +192,16 @@ TEST_F(OneDnn, PlainConvolutions) {
   expect_equal({PT_OP_conv2d_dw, {x, y}, {zeros(w.dims)}, ints}, 1e-3F);
 }
 
+TEST_F(OneDnn, ConvolutionsOfVolumes) {
+  for (const uint32_t groups : {1U, 2U}) {
+    const std::vector<int64_t> ints = {1, 2, 1, 1, 0, 1, 0, 1, 2, 1, 1, 1, groups};
+    const Operand x = noise({2, 32, 5, 8, 9}), w = noise({48, 32 / groups, 2, 3, 3}), y = noise({2, 48, 5, 4, 10});
+    expect_equal({PT_OP_conv3d, {x, w, noise({48})}, {zeros(y.dims)}, ints}, 1e-3F);
+    expect_equal({PT_OP_conv3d_dx, {y, w}, {zeros(x.dims)}, ints}, 1e-3F);
+    expect_equal({PT_OP_conv3d_dw, {x, y}, {zeros(w.dims)}, ints}, 1e-3F);
+  }
+}
+
 TEST_F(OneDnn, LeavesPlainConvolutionsOfFewChannelsToThePortableKernels) {
   const Operand x = noise({2, 8, 8, 9}), y = noise({2, 8, 8, 9});
   for (const uint32_t kernel : {1U, 3U}) {

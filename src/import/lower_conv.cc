@@ -1,4 +1,4 @@
-// Conv, in one or two spatial dimensions.
+// Conv, in one to three spatial dimensions.
 #include <array>
 
 #include "import/operators.h"
@@ -20,7 +20,6 @@ Result<void> lower_conv(Node& node) {
   if (told && *told != kernel) return fail("E0211", "its kernel_shape is not the weight's");
   PANTOUM_ASSIGN(const std::vector<Window> windows,
                  read_windows(node, Shape(image.begin() + 2, image.end()), kernel, false));
-  const Window h = height_of(windows), v = windows.back();
   std::vector<ValueId> inputs(2);
   PANTOUM_ASSIGN(inputs[0], as_image(node, x));
   PANTOUM_ASSIGN(inputs[1], as_image(node, w));
@@ -30,14 +29,15 @@ Result<void> lower_conv(Node& node) {
     inputs.push_back(bias);
   }
   const int64_t groups = node.attributes().integer("group", 1);
-  const ir::Attrs attrs{{h.stride, v.stride, h.before, v.before, h.after, v.after, h.dilation, v.dilation, groups}, {}};
-  PANTOUM_ASSIGN(ValueId y, node.op(ir::Kind::k_conv2d, inputs, attrs));
+  const ir::Kind kind = windows.size() == 3 ? ir::Kind::k_conv3d : ir::Kind::k_conv2d;
+  PANTOUM_ASSIGN(ValueId y, node.op(kind, inputs, conv_attributes(windows, groups)));
   PANTOUM_ASSIGN(y, from_image(node, y, image.size()));
   node.set(0, y);
   return {};
 }
 
-constexpr std::array kConvOperators = {OperatorEntry{"Conv", lower_conv, "conv2d", "one or two dimensions of space"}};
+constexpr std::array kConvOperators = {
+    OperatorEntry{"Conv", lower_conv, "conv2d conv3d", "one to three dimensions of space"}};
 
 }  // namespace
 

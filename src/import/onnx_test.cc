@@ -313,9 +313,9 @@ TEST(Onnx, TellsAllProblemsAtOnce) {
 
 TEST(Onnx, TellsProblemsBehindOneThatHidesShapes) {
   const auto model = OnnxModel()
-                         .input("x", {"N", "1", "4", "4", "4"})
-                         .weight("w", {2, 1, 2, 2, 2})
-                         .weight("v", {3, 2, 2, 2, 2})
+                         .input("x", {"N", "1", "4", "4", "4", "4"})
+                         .weight("w", {2, 1, 2, 2, 2, 2})
+                         .weight("v", {3, 2, 2, 2, 2, 2})
                          .node("Conv", {"x", "w"}, {"a"})
                          .node("Relu", {"a"}, {"b"})
                          .node("Conv", {"b", "v"}, {"c"})

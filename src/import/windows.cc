@@ -44,9 +44,7 @@ Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t co
 Result<std::vector<Window>> read_windows(Node& node, const Shape& spatial, const std::vector<int64_t>& kernel,
                                          bool ceil) {
   const size_t rank = spatial.size();
-  if (rank < 1 || rank > 2) {
-    return unsupported(fmt::format("it works on {} spatial dimensions", rank), "one or two are supported");
-  }
+  PANTOUM_TRY(want_space(rank));
   if (kernel.size() != rank) return fail("E0211", "its window has another number of dimensions than the image");
   PANTOUM_ASSIGN(const auto strides, window_list(node, "strides", rank, 1, 1));
   PANTOUM_ASSIGN(const auto dilations, window_list(node, "dilations", rank, 1, 1));
@@ -67,6 +65,21 @@ Result<std::vector<Window>> read_windows(Node& node, const Shape& spatial, const
     windows.push_back(window);
   }
   return windows;
+}
+
+Result<void> want_space(size_t dimensions) {
+  if (dimensions >= 1 && dimensions <= 3) return {};
+  return unsupported(fmt::format("it works on {} spatial dimensions", dimensions), "one to three are supported");
+}
+
+ir::Attrs conv_attributes(std::vector<Window> windows, int64_t groups) {
+  if (windows.size() == 1) windows.insert(windows.begin(), Window{});
+  ir::Attrs attrs;
+  for (const auto part : {&Window::stride, &Window::before, &Window::after, &Window::dilation}) {
+    for (const Window& window : windows) attrs.ints.push_back(window.*part);
+  }
+  attrs.ints.push_back(groups);
+  return attrs;
 }
 
 Result<ValueId> as_image(Node& node, ValueId x) {

@@ -46,6 +46,7 @@ struct Accepted {
 };
 
 const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
+const Attrs kVolume{{1, 2, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 2}, {}};
 const Attrs kConvSigmoid{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sigmoid_grad, 0}, {0, 0, 0}};
 const Attrs kConvAdd{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_add, 0}, {0, 0, 0}};
 const Attrs kSgdOfMatrices{{1, 0, PT_OP_sgd, 1}, {0.9, 0, 0, 0}};
@@ -61,6 +62,11 @@ std::vector<Accepted> accepted() {
       {{Kind::k_conv2d, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({4})}, kConv}, {f32({2, 4, 4, 7})}},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}}, {f32({2, 3, 8, 7})}},
       {{Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv, {f32({4, 3, 3, 3})}}, {f32({4, 3, 3, 3})}},
+      {{Kind::k_conv3d, {f32({2, 4, 5, 8, 7}), f32({6, 2, 2, 3, 3}), f32({6})}, kVolume}, {f32({2, 6, 4, 4, 7})}},
+      {{Kind::k_conv3d_dx, {f32({2, 6, 4, 4, 7}), f32({6, 2, 2, 3, 3})}, kVolume, {f32({2, 4, 5, 8, 7})}},
+       {f32({2, 4, 5, 8, 7})}},
+      {{Kind::k_conv3d_dw, {f32({2, 4, 5, 8, 7}), f32({2, 6, 4, 4, 7})}, kVolume, {f32({6, 2, 2, 3, 3})}},
+       {f32({6, 2, 2, 3, 3})}},
       {{Kind::k_conv2d_dz,
         {f32({2, 4, 4, 7}), f32({4, 3, 3, 3}), f32({2, 3, 8, 7})},
         kConvSigmoid,
@@ -223,6 +229,11 @@ std::vector<Refused> refused() {
       {{Kind::k_conv2d, {f32({1, 3, 2, 8}), f32({4, 3, 5, 3})}, kConv}, "a window of 5 does not fit into 4"},
       {{Kind::k_conv2d, {f32({3, 8, 8}), f32({4, 3, 3, 3})}, kConv}, "the image [3,8,8] must have 4 dimensions"},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kConv}, "must be given"},
+      {{Kind::k_conv3d, {f32({1, 4, 8, 8}), f32({6, 2, 3, 3})}, kVolume}, "the image [1,4,8,8] must have 5 dimensions"},
+      {{Kind::k_conv3d, {f32({1, 4, 1, 8, 8}), f32({6, 2, 2, 3, 3})}, kVolume}, "a window of 2 does not fit into 1"},
+      {{Kind::k_conv3d_dw, {f32({1, 4, 5, 8, 7}), f32({1, 6, 4, 4, 7})}, kVolume}, "must be given"},
+      {{Kind::k_conv3d_dx, {f32({2, 6, 4, 4, 6}), f32({6, 2, 2, 3, 3})}, kVolume, {f32({2, 4, 5, 8, 7})}},
+       "must have the shape"},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 6}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}},
        "must have the shape [2,4,4,7]"},
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8, 7})}, kConvAdd, {f32({2, 3, 8, 7})}}, "knows no such activation"},
@@ -413,6 +424,9 @@ TEST(OpCosts, CountMultiplyAddsTwice) {
   EXPECT_EQ(flops({Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
                   {f32({4, 3, 3, 3})}),
             conv + 6 * (4 * 3 * 3 * 3));
+  const double volume = 2.0 * (2 * 6 * 4 * 4 * 7) * (2 * 2 * 3 * 3);
+  EXPECT_EQ(flops({Kind::k_conv3d, {f32({2, 4, 5, 8, 7}), f32({6, 2, 2, 3, 3})}, kVolume}, {f32({2, 6, 4, 4, 7})}),
+            volume);
   EXPECT_EQ(flops({Kind::k_conv2d_dw, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7})}, kConv}, {f32({4, 3, 3, 3})}), conv);
 }
 

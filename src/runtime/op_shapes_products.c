@@ -45,6 +45,17 @@ static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
 }
 
+static int conv3d(const pt_op_view* view) {
+  if (view->input_count == 3 && !is_vector(in(view, 2), in(view, 1)->dims[0])) return 0;
+  return pt_conv3d_fits(in(view, 0), in(view, 1), out(view, 0), view->ints);
+}
+static int conv3d_dx(const pt_op_view* view) {
+  return pt_conv3d_fits(out(view, 0), in(view, 1), in(view, 0), view->ints);
+}
+static int conv3d_dw(const pt_op_view* view) {
+  return pt_conv3d_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
+}
+
 /* A product of two inputs is the gradient that the update of the others follows. */
 static int follows(const pt_op_view* view, unsigned product_ints) {
   const int64_t op = view->ints[product_ints + PT_UPDATE_OP], flag = view->ints[product_ints + PT_UPDATE_FLAG];
@@ -72,6 +83,9 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
     {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
     {PT_OP_conv2d_dz, 3, 3, 1, 1, PT_CONV_DZ_ATTRS, 3, REAL, conv2d_dz},
+    {PT_OP_conv3d, 2, 3, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d},
+    {PT_OP_conv3d_dx, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dx},
+    {PT_OP_conv3d_dw, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dw},
     {PT_OP_matmul_update, 3, 6, 1, 4, 2 + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, matmul_update},
     {PT_OP_conv2d_dw_update, 3, 6, 1, 4, PT_CONV_ATTRS + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, conv2d_dw_update},
 };

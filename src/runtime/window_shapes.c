@@ -37,19 +37,29 @@ static int pool_window_fits(const window* w) {
   return (w->output - 1) * w->stride < w->input + w->pad_before;
 }
 
-int pt_conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
-  const int64_t groups = ints[PT_CONV_GROUPS];
-  window rows, columns;
-  if (x->rank != 4 || w->rank != 4 || y->rank != 4) return 0;
+/* Integers of `spatial` dimensions: strides, padding before and after, dilations, groups. */
+static int conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints,
+                     unsigned spatial) {
+  const int64_t groups = ints[4u * spatial];
+  unsigned d;
+  if (x->rank != spatial + 2u || w->rank != spatial + 2u || y->rank != spatial + 2u) return 0;
   if (groups < 1 || groups > LARGEST || w->dims[0] % groups != 0) return 0;
   if (y->dims[0] != x->dims[0] || y->dims[1] != w->dims[0] || w->dims[1] * groups != x->dims[1]) return 0;
-  rows.input = x->dims[2], rows.output = y->dims[2], rows.kernel = w->dims[2];
-  rows.stride = ints[PT_CONV_STRIDE_H], rows.dilation = ints[PT_CONV_DILATION_H];
-  rows.pad_before = ints[PT_CONV_PAD_TOP], rows.pad_after = ints[PT_CONV_PAD_BOTTOM];
-  columns.input = x->dims[3], columns.output = y->dims[3], columns.kernel = w->dims[3];
-  columns.stride = ints[PT_CONV_STRIDE_W], columns.dilation = ints[PT_CONV_DILATION_W];
-  columns.pad_before = ints[PT_CONV_PAD_LEFT], columns.pad_after = ints[PT_CONV_PAD_RIGHT];
-  return conv_window_fits(&rows) && conv_window_fits(&columns);
+  for (d = 0; d < spatial; ++d) {
+    window along;
+    along.input = x->dims[2u + d], along.output = y->dims[2u + d], along.kernel = w->dims[2u + d];
+    along.stride = ints[d], along.dilation = ints[3u * spatial + d];
+    along.pad_before = ints[spatial + d], along.pad_after = ints[2u * spatial + d];
+    if (!conv_window_fits(&along)) return 0;
+  }
+  return 1;
+}
+
+int pt_conv_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
+  return conv_fits(x, w, y, ints, 2);
+}
+int pt_conv3d_fits(const pt_tensor* x, const pt_tensor* w, const pt_tensor* y, const int64_t* ints) {
+  return conv_fits(x, w, y, ints, 3);
 }
 
 int pt_pool_fits(const pt_tensor* x, const pt_tensor* y, const int64_t* ints) {

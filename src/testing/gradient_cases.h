@@ -84,7 +84,7 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
     cases.push_back({std::move(name), [=](CaseBuilder& c) {
                        std::vector<ir::ValueId> inputs{c.parameter(x), c.parameter(w)};
                        if (bias) inputs.push_back(c.parameter({w[0]}));
-                       return c.op(Kind::k_conv2d, inputs, {attrs, {}});
+                       return c.op(x.size() == 5 ? Kind::k_conv3d : Kind::k_conv2d, inputs, {attrs, {}});
                      }});
   };
   conv("conv2d", {2, 3, 5, 4}, {4, 3, 3, 2}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, true);
@@ -93,6 +93,11 @@ inline void append_product_cases(std::vector<GradientCase>& cases) {
   conv("conv2d in groups", {2, 4, 4, 4}, {6, 2, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 2}, true);
   conv("conv2d depthwise", {2, 3, 5, 5}, {3, 1, 3, 3}, {2, 2, 1, 1, 1, 1, 1, 1, 3}, false);
   conv("conv2d 1x1", {2, 5, 3, 3}, {4, 5, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1, 1}, false);
+  conv("conv3d", {2, 2, 3, 4, 3}, {3, 2, 2, 3, 2}, {1, 1, 1, 1, 0, 0, 1, 1, 0, 1, 1, 1, 1}, true);
+  conv("conv3d with strides, uneven pads and dilation", {1, 2, 5, 4, 6}, {2, 2, 2, 3, 2},
+       {2, 3, 1, 0, 1, 2, 1, 2, 0, 2, 1, 3, 1}, true);
+  conv("conv3d in groups", {2, 4, 3, 3, 3}, {6, 2, 2, 2, 2}, {1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2}, true);
+  conv("conv3d depthwise", {2, 3, 3, 4, 4}, {3, 1, 3, 3, 3}, {2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 3}, false);
 }
 
 // why: a table, one case or more per operator.
@@ -170,11 +175,14 @@ inline void append_transposed_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   const auto transposed = [&](std::string name, ir::Shape x, ir::Shape w, std::vector<int64_t> attrs, ir::Shape y) {
     cases.push_back({std::move(name), [=](CaseBuilder& c) {
-                       return c.op(Kind::k_conv2d_dx, {c.parameter(x), c.parameter(w)}, {attrs, {}}, {f32(y)});
+                       const Kind kind = x.size() == 5 ? Kind::k_conv3d_dx : Kind::k_conv2d_dx;
+                       return c.op(kind, {c.parameter(x), c.parameter(w)}, {attrs, {}}, {f32(y)});
                      }});
   };
   transposed("transposed convolution", {2, 3, 3, 4}, {3, 2, 2, 2}, {2, 2, 0, 0, 0, 0, 1, 1, 1}, {2, 2, 6, 8});
   transposed("transposed convolution in groups", {1, 4, 3, 3}, {4, 1, 3, 3}, {2, 2, 1, 1, 1, 1, 1, 1, 2}, {1, 2, 6, 6});
+  transposed("transposed convolution of volumes", {1, 4, 2, 3, 2}, {4, 1, 2, 3, 2},
+             {2, 2, 1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 2}, {1, 2, 4, 6, 3});
   const auto resize = [&](const char* name, ir::Shape x, ir::Shape y, std::vector<int64_t> attrs) {
     cases.push_back({name, [=](CaseBuilder& c) {
                        const auto scale = [&](size_t d) {

@@ -29,6 +29,8 @@ inline std::vector<OpCase> op_cases() {
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
   const std::vector<int64_t> conv_elu = {2, 1, 1, 0, 1, 2, 1, 2, 2, PT_OP_elu_grad, 0};
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
+  const std::vector<int64_t> conv3d = {2, 1, 3, 1, 0, 2, 0, 1, 1, 1, 2, 1, 2};
+  const auto volume = f({2, 4, 4, 5, 6}), volume_w = f({6, 2, 2, 3, 3}), volume_y = f({2, 6, 2, 2, 3});
   const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});  // a recurrent state and its gates
   std::vector<OpCase> cases = {
       {k_matmul, {f({3, 1, 4, 5}), f({2, 5, 7}), f({7})}, {f({3, 2, 4, 7})}, {{0, 0}, {}}},
@@ -37,6 +39,9 @@ inline std::vector<OpCase> op_cases() {
       {k_conv2d_dx, {conv_y, conv_w}, {image}, {conv, {}}},
       {k_conv2d_dw, {image, conv_y}, {conv_w}, {conv, {}}},
       {k_conv2d_dz, {conv_y, conv_w, image}, {image}, {conv_elu, {1, 1, 1}}, 1 << 16},
+      {k_conv3d, {volume, volume_w, f({6})}, {volume_y}, {conv3d, {}}},
+      {k_conv3d_dx, {volume_y, volume_w}, {volume}, {conv3d, {}}},
+      {k_conv3d_dw, {volume, volume_y}, {volume_w}, {conv3d, {}}},
       {k_matmul_update,
        {f({5, 4}), f({7, 5}), f({4, 7})},
        {f({4, 7})},

@@ -18,6 +18,11 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, workspace)     \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, compact_workspace)
 
+/* The reference goes row by row and takes no stack: it is also what small processors run. */
+#define PT_VOLUME_ROWS(ROW, op)                                                             \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, pt_no_workspace) \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, pt_no_workspace)
+
 /* A strip of the gradient at a time; or the whole of it in the workspace. */
 #define PT_UPDATE_ROWS(ROW, op)                                                                 \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)     \
@@ -30,6 +35,9 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
+  PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \
+  PT_VOLUME_ROWS(ROW, conv3d_dx)                                                                                    \
+  PT_VOLUME_ROWS(ROW, conv3d_dw)                                                                                    \
   PT_UPDATE_ROWS(ROW, matmul_update)                                                                                \
   PT_UPDATE_ROWS(ROW, conv2d_dw_update)                                                                             \
   PT_REAL_ROW(ROW, add)                                                                                             \

@@ -5,6 +5,7 @@
  *   conv2d     (input channel of the group, kernel row, kernel column)
  *   conv2d_dx  (output channel of the group, kernel row, kernel column)
  *   conv2d_dw  (sample, output row, output column)
+ *   conv3d, conv3d_dx, conv3d_dw  the same, with the depth before the row
  * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
  * the end. "reference" is plain loops; the others give the same bits. "blocked" packs, on a stack of tens of KiB, for
  * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
@@ -30,6 +31,12 @@ pt_status PT_NAME(pt_conv2d_dw_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_reference)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_dx_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_dw_reference)(const pt_call* call);
+pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call);
 /* The update of a weight by its gradient, a product: the whole of it in the workspace, or strips of it. */
 pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call);
 pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call);
