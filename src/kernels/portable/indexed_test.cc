@@ -187,6 +187,27 @@ TEST(ScatterElements, TakesUpdatesInAscendingPositionHoweverTheWorkIsSplit) {
   }
 }
 
+// As many updates as threads take: 40 lanes of 900 each.
+TEST(ScatterElements, IsTheSameOnManyThreads) {
+  std::mt19937 random(5);
+  const pt_pool pool{nullptr, 3, run_backwards};
+  const Dims x_dims = {8, 30, 5}, u_dims = {8, 900, 5};
+  for (const int64_t reduction : {PT_SCATTER_LAST, PT_SCATTER_ADD, PT_SCATTER_MUL, PT_SCATTER_MAX, PT_SCATTER_MIN}) {
+    std::vector<float> x(count_of(x_dims)), u(count_of(u_dims)), y(x.size()), again(x.size());
+    std::vector<int64_t> at(u.size());
+    for (float& value : x) value = std::uniform_real_distribution<float>(-1, 1)(random);
+    for (float& value : u) value = std::uniform_real_distribution<float>(0.5F, 1.5F)(random);
+    for (int64_t& index : at) index = static_cast<int64_t>(random() % 30);
+    Call call{{tensor_of(x, x_dims, PT_F32), tensor_of(at, u_dims, PT_I64), tensor_of(u, u_dims, PT_F32)},
+              {tensor_of(y, x_dims, PT_F32)},
+              {1, reduction}};
+    ASSERT_EQ(run(PT_OP_scatter_elements, call), PT_OK);
+    call.outputs[0].data = again.data();
+    ASSERT_EQ(run(PT_OP_scatter_elements, call, &pool), PT_OK);
+    EXPECT_EQ(y, again) << reduction;
+  }
+}
+
 TEST(ScatterElements, RefusesIndicesOutOfRangeAndWritesNothing) {
   for (const int64_t outside : {int64_t{3}, int64_t{-4}, INT64_MAX, INT64_MIN}) {
     std::vector<float> x = {1, 2, 3}, u = {4, 5}, y = {-1, -1, -1}, more = {0, 0};
