@@ -341,7 +341,8 @@ Result<void> lower_affine_grid(Node& node) {
 }
 
 constexpr std::array kGridOperators = {
-    OperatorEntry{"GridSample", lower_grid_sample, "scale round clip cast gather mul add",
+    OperatorEntry{"GridSample", lower_grid_sample,
+                  "transpose slice scale abs round sub clip compare cast mul gather add",
                   "one to three dimensions of space, cubic up to two"},
     OperatorEntry{"AffineGrid", lower_affine_grid, "matmul", "constant size"}};
 

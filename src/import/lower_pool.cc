@@ -151,7 +151,7 @@ Result<void> lower_global_max(Node& node) {
 }
 
 constexpr std::array kPoolOperators = {
-    OperatorEntry{"MaxPool", lower_max_pool, "max_pool",
+    OperatorEntry{"MaxPool", lower_max_pool, "max_pool_taps cast gather add max_pool",
                   "one or two dimensions of space; indices of windows of fewer than 256 taps"},
     OperatorEntry{"AveragePool", lower_average_pool, "avg_pool", "one or two dimensions of space"},
     OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},

@@ -144,7 +144,7 @@ Result<void> lower_scatter_elements(Node& node) {
 }
 
 constexpr const char* kScattered =
-    "any type, none with bool where it computes; of several updates that replace an element the last holds, and takes "
+    "any type, bool without add and mul; of several updates that replace an element the last holds, and takes "
     "the gradient";
 constexpr std::array kScatterOperators = {
     OperatorEntry{"ScatterND", lower_scatter_nd, "concat gather slice add scatter_elements", kScattered},

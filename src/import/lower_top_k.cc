@@ -94,7 +94,7 @@ Result<void> lower_top_k(Node& node) {
 constexpr std::array kTopKOperators = {
     OperatorEntry{"TopK", lower_top_k, "top_k gather_elements",
                   "float32, int64, int32, uint8; constant K; always sorted, of equal elements the first first, NaN as "
-                  "the largest; no gradient passes through the indices"}};
+                  "the largest; no gradient passes through the indices; constants are folded"}};
 
 }  // namespace
 

@@ -24,7 +24,7 @@ int64_t product(const Shape& shape) {
   return elements;
 }
 
-// The extents that a MaxPool with the node's windows was given, or those that the node tells.
+// The extents that a MaxPool with the node's windows was given.
 Result<Shape> unpooled_shape(Node& node) {
   Shape shape = node.shape(0);
   const size_t space = shape.size() - 2;
@@ -38,18 +38,30 @@ Result<Shape> unpooled_shape(Node& node) {
     int64_t& extent = shape[d + 2];
     extent = (extent - 1) * strides[d] + span - pads[d] - pads[space + d];
   }
-  if (node.has(2)) {
-    PANTOUM_ASSIGN(const Shape told, node.integers(2, "output_shape"));
-    if (told.size() != shape.size()) return fail("E0211", "its output_shape does not fit its input");
-    shape = told;
-  }
   for (const int64_t extent : shape) {
     if (extent < 1 || extent > INT32_MAX) return fail("E0211", fmt::format("it unpools to {}", ir::to_text(shape)));
   }
   return shape;
 }
 
-// Values go where their indices say, in zeros; the indices count through the whole output.
+// Zeros behind, up to the shape that the node tells: what its indices count through stays the same.
+Result<ValueId> grown(Node& node, ValueId y) {
+  if (!node.has(2)) return y;
+  const Shape from = node.builder().type(y).shape;
+  PANTOUM_ASSIGN(const Shape told, node.integers(2, "output_shape"));
+  bool fits = told.size() == from.size();
+  ir::Attrs attrs;
+  for (size_t d = 0; d < from.size() && fits; ++d) {
+    fits = told[d] >= from[d];
+    attrs.ints.insert(attrs.ints.end(), {0, 1});
+  }
+  if (!fits)
+    return fail("E0211", fmt::format("its output_shape {} does not hold {}", ir::to_text(told), ir::to_text(from)));
+  if (told == from) return y;
+  return node.op(Kind::k_slice_grad, {y}, std::move(attrs), {{ir::DType::kF32, told}});
+}
+
+// Values go where their indices say, in zeros; the indices count through all of them.
 Result<void> lower_max_unpool(Node& node) {
   PANTOUM_ASSIGN(ValueId x, node.real(0));
   PANTOUM_ASSIGN(ValueId indices, node.value(1));
@@ -63,6 +75,7 @@ Result<void> lower_max_unpool(Node& node) {
   PANTOUM_ASSIGN(const ValueId empty, zeros(node, product(shape)));
   PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_scatter_elements, {empty, indices, x}, {{0, PT_SCATTER_LAST}, {}}));
   PANTOUM_ASSIGN(y, node.reshape(y, shape));
+  PANTOUM_ASSIGN(y, grown(node, y));
   node.set(0, y);
   return {};
 }
@@ -159,7 +172,7 @@ Result<void> lower_col2im(Node& node) {
 }
 
 constexpr std::array kUnpoolOperators = {
-    OperatorEntry{"MaxUnpool", lower_max_unpool, "expand scatter_elements"},
+    OperatorEntry{"MaxUnpool", lower_max_unpool, "expand scatter_elements slice_grad"},
     OperatorEntry{"Col2Im", lower_col2im, "transpose slice slice_grad add", "any number of dimensions of space"}};
 
 }  // namespace
