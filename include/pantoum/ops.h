@@ -110,6 +110,8 @@
   PT_OPERATOR(reduce_max_grad, 85) /* dY X Y -> dX: shared evenly by what equals the maximum; [mask] */                  \
   PT_OPERATOR(arg_max, 86)         /* X -> i64: where the first maximum along the axis is; [axis] */                     \
   PT_OPERATOR(cumsum, 87)          /* X -> Y: sums along the axis; [axis, without the element itself, from the end] */   \
+  PT_OPERATOR(top_k, 88)           /* X -> i64: where the k most along the axis are, in order, of equals the first */    \
+                                   /* first; NaN is the largest; [axis, k, largest] */                                   \
   /* data movement; any dtype */                                                                                         \
   PT_OPERATOR(transpose, 90)   /* X -> Y; [perm: output dimension d is input dimension perm[d]] */                       \
   PT_OPERATOR(concat, 91)      /* X.. -> Y; [axis] */                                                                    \
@@ -120,8 +122,16 @@
   PT_OPERATOR(gather_grad, 96) /* dY I -> dX (sums in ascending position of I); [axis] */                                \
   PT_OPERATOR(gather_elements, 97)      /* X I -> Y of I's shape: X's elements at I along the axis; [axis] */            \
   PT_OPERATOR(gather_elements_grad, 98) /* dY I -> dX (sums in ascending position of I); [axis] */                       \
+  /* U goes to X's elements at I along the axis, in ascending position of I. I has U's shape, or is a vector along */    \
+  /* the axis: then whole slices go */                                                                                   \
+  PT_OPERATOR(scatter_elements, 99)       /* X I U -> Y; [axis, PT_SCATTER_*] */                                         \
+  PT_OPERATOR(scatter_elements_grad, 155) /* dY I -> dX dU of PT_SCATTER_LAST: to what is left of X, to the last */      \
+                                          /* update of each element; [axis] */                                           \
+  PT_OPERATOR(scatter_reduce_grad, 156) /* dY I X U Y -> dX dU of PT_SCATTER_MUL, _MAX and _MIN, which what equals */    \
+                                        /* Y shares evenly; [axis, PT_SCATTER_*] */                                      \
   /* randomness: Philox4x32-10, key = seed, counter = (element / 4, op key, step): recomputed alike */                   \
   PT_OPERATOR(dropout, 100) /* X -> X * mask / (1 - p); [op key]; {p}; its own gradient, applied to dY */                \
+  PT_OPERATOR(random, 101)  /* -> Y; [op key, PT_RANDOM_*]; uniform in [a, b), or of mean a and deviation b; {a, b} */   \
   /* losses by element, as torch.nn has them: the mean over all elements */                                              \
   PT_OPERATOR(l1, 102)                   /* pred target -> loss[] */                                                     \
   PT_OPERATOR(l1_grad, 103)              /* pred target -> dpred */                                                      \
@@ -264,6 +274,14 @@ enum { /* bitwise; shifts of unsigned numbers, which lose what is shifted out */
   PT_BITWISE_AND, PT_BITWISE_OR, PT_BITWISE_XOR, PT_BITWISE_SHIFT_LEFT, PT_BITWISE_SHIFT_RIGHT,
   PT_BITWISE_COUNT
 };
+
+enum { /* scatter_elements, scatter_reduce_grad: what an update does to the element that is there */
+  PT_SCATTER_LAST, /* replaces it: the last holds */
+  PT_SCATTER_ADD, PT_SCATTER_MUL, PT_SCATTER_MAX, PT_SCATTER_MIN,
+  PT_SCATTER_COUNT
+};
+
+enum { PT_RANDOM_UNIFORM, PT_RANDOM_NORMAL, PT_RANDOM_COUNT }; /* random */
 
 enum { /* resize, resize_grad */
   PT_RESIZE_LINEAR,      /* 0: nearest */

@@ -30,7 +30,7 @@ struct FixedValues {
 std::string why_not(const Op& op) {
   if (op.kind == Kind::k_batch_norm)
     return fmt::format("'{}' uses the statistics of the batch; --freeze-stats lets it use the running ones", op.name);
-  if (op.kind == Kind::k_dropout) return fmt::format("'{}' draws at random", op.name);
+  if (op.kind == Kind::k_dropout || op.kind == Kind::k_random) return fmt::format("'{}' draws at random", op.name);
   return fmt::format("'{}' ({}) does not work on each sample by itself", op.name, ir::name_of(op.kind));
 }
 
@@ -51,7 +51,8 @@ FixedValues fixed_values(const Graph& graph, int64_t batch) {
     const bool changes = std::any_of(op.inputs.begin(), op.inputs.end(),
                                      [&](ValueId input) { return values.changes[position_of(input)] != 0; });
     const bool from_fixed = all(values.fixed);
-    const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch) : op.recompute);
+    const bool fixed = from_fixed && (changes ? is_batch_independent(graph, op, values.changes, batch)
+                                              : op.recompute && op.kind != Kind::k_random);
     if (from_fixed && !fixed && op.kind != Kind::k_batch_norm_stats) values.hindrances.push_back(why_not(op));
     for (size_t output = 0; output < op.outputs.size(); ++output) {
       const bool has_rows = op.kind != Kind::k_layer_norm || output == 0;  // its statistics are one for each row of it

@@ -102,6 +102,19 @@ TEST(CutFeatures, RandomnessEndsIt) {
   EXPECT_THAT(cut->head.notes, Contains(HasSubstr("draws at random")));
 }
 
+TEST(CutFeatures, NumbersDrawnInEveryStepAreNoFeatures) {
+  Network net;
+  ASSERT_TRUE(freeze_statistics(net.graph, {"bn.*"}));
+  const ValueId noise = net.c.op(Kind::k_random, {}, {{1, PT_RANDOM_NORMAL}, {0, 1}}, {f32({kBatch, 6})});
+  net.graph.outputs = {net.c.op(Kind::k_add, {net.graph.outputs[0], noise})};
+  const auto cut = cut_features(net.graph);
+  ASSERT_TRUE(cut);
+  const std::vector<Kind> backbone = kinds(cut->backbone), head = kinds(cut->head);
+  EXPECT_THAT(backbone, testing::Not(Contains(Kind::k_random)));
+  EXPECT_THAT(head, Contains(Kind::k_random));
+  EXPECT_TRUE(ir::validate(cut->head));
+}
+
 TEST(CutFeatures, WhatIsTrainedEndsItAndMayLeaveNothing) {
   Network net;
   ASSERT_TRUE(freeze_statistics(net.graph, {"bn.*"}));

@@ -241,14 +241,21 @@ Result<void> Driver::lower(Node& node) {
   return {};
 }
 
+// Has it no gradient, and is not what draws numbers, or makes positions that the node's later ops read?
+bool stops_learning(const ir::Graph& graph, size_t at) {
+  const ir::Op& op = graph.ops[at];
+  if (ir::op_def(op.kind).gradient != nullptr || op.inputs.empty()) return false;
+  return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
+}
+
 // An op without a gradient stops learning unless it makes integers or only keeps statistics.
 void Driver::record_ops(size_t first_op, NodeCoverage& coverage) const {
   coverage.gradient = true;
   for (size_t op = first_op; op < out_.graph.ops.size(); ++op) {
     const ir::Kind kind = out_.graph.ops[op].kind;
     if (kind != ir::Kind::k_alias) coverage.ops.emplace_back(ir::name_of(kind));
-    if (kind == ir::Kind::k_batch_norm_stats) continue;
-    coverage.gradient = coverage.gradient && ir::op_def(kind).gradient != nullptr;
+    if (kind == ir::Kind::k_batch_norm_stats || !stops_learning(out_.graph, op)) continue;
+    coverage.gradient = false;
   }
 }
 

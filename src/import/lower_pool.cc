@@ -67,10 +67,73 @@ Result<std::vector<Window>> pool_windows(Node& node, bool ceil) {
   return read_windows(node, spatial, *kernel, ceil);
 }
 
+// Where a maximum lies in the whole input: its plane, the window's first element, and the tap, which leads further.
+struct Places {
+  std::vector<int64_t> planes, firsts, taps;
+};
+
+Places places_of(const Shape& image, const Shape& pooled, const Window& h, const Window& w, bool columns_first) {
+  const int64_t row = columns_first ? 1 : image[3], column = columns_first ? image[2] : 1;
+  Places places;
+  for (int64_t plane = 0; plane < image[0] * image[1]; ++plane) places.planes.push_back(plane * image[2] * image[3]);
+  for (int64_t at = 0; at < pooled[2] * pooled[3]; ++at) {
+    const int64_t top = at / pooled[3] * h.stride - h.before, left = at % pooled[3] * w.stride - w.before;
+    places.firsts.push_back(top * row + left * column);
+  }
+  for (int64_t tap = 0; tap < h.kernel * w.kernel; ++tap) {
+    places.taps.push_back(tap / w.kernel * h.dilation * row + tap % w.kernel * w.dilation * column);
+  }
+  return places;
+}
+
+// Windows of one tap, whose places are known: exporters read where planes begin from them.
+void set_known_places(Node& node, const Places& places, Shape shape) {
+  std::vector<int64_t> all;
+  for (const int64_t plane : places.planes) {
+    for (const int64_t first : places.firsts) all.push_back(plane + first);
+  }
+  node.set_known(1, make_tensor(ir::DType::kI64, std::move(shape), all));
+}
+
+Result<void> set_indices(Node& node, const std::vector<Window>& windows) {
+  if (windows.size() > 2) return unsupported("its indices are used, and it pools three dimensions of space");
+  const Window h = height_of(windows), w = windows.back();
+  if (h.kernel * w.kernel >= 256) return unsupported("its indices are used, and its window has 256 taps or more");
+  const size_t rank = node.shape(0).size();
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(x, as_image(node, x));
+  const Shape image = node.builder().type(x).shape;
+  const ir::Attrs attrs{
+      {h.kernel, w.kernel, h.stride, w.stride, h.before, w.before, h.after, w.after, h.dilation, w.dilation, 0}, {}};
+  PANTOUM_ASSIGN(ValueId taps, node.op(Kind::k_max_pool_taps, {x}, attrs));
+  const Shape pooled = node.builder().type(taps).shape;
+  const bool columns_first = node.attributes().integer("storage_order", 0) != 0;
+  PANTOUM_TRY(node.spend(image[0] * image[1] + pooled[2] * pooled[3]));
+  const Places places = places_of(image, pooled, h, w, columns_first);
+  const int64_t count = node.builder().type(taps).elements();
+  if (places.taps.size() == 1 && node.spend(count)) {
+    Shape shape = pooled;
+    if (rank == 3) shape.erase(shape.begin() + 2);
+    set_known_places(node, places, shape);
+    return {};
+  }
+  const auto constant = [&](const char* what, Shape shape, const std::vector<int64_t>& values) {
+    return node.builder().constant_i64(node.label() + what, std::move(shape), values);
+  };
+  PANTOUM_ASSIGN(taps, node.op(Kind::k_cast, {taps}, {}, {{ir::DType::kI32, pooled}}));
+  const ValueId table = constant(".taps", {static_cast<int64_t>(places.taps.size())}, places.taps);
+  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_gather, {table, taps}, {{0}, {}}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_add, {y, constant(".firsts", {pooled[2], pooled[3]}, places.firsts)}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_add, {y, constant(".planes", {image[0], image[1], 1, 1}, places.planes)}));
+  PANTOUM_ASSIGN(y, from_image(node, y, rank));
+  node.set(1, y);
+  return {};
+}
+
 Result<void> lower_max_pool(Node& node) {
-  if (node.wants(1)) return unsupported("its indices are used", "use the pooled values alone");
   PANTOUM_ASSIGN(const auto windows, pool_windows(node, node.attributes().integer("ceil_mode", 0) != 0));
   PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  if (node.wants(1)) PANTOUM_TRY(set_indices(node, windows));
   return pool(node, x, {Kind::k_max_pool, 0}, windows);
 }
 
@@ -135,7 +198,8 @@ Result<void> lower_global_max(Node& node) {
 }
 
 constexpr std::array kPoolOperators = {
-    OperatorEntry{"MaxPool", lower_max_pool, "max_pool", "one to three dimensions of space; no indices"},
+    OperatorEntry{"MaxPool", lower_max_pool, "max_pool_taps cast gather add max_pool",
+                  "one to three dimensions of space; indices up to two, of windows of fewer than 256 taps"},
     OperatorEntry{"AveragePool", lower_average_pool, "avg_pool slice_grad", "one to three dimensions of space"},
     OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},
     OperatorEntry{"GlobalMaxPool", lower_global_max, "max_pool", "one to three dimensions of space"}};

@@ -45,6 +45,11 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> split_operators();
 [[nodiscard]] std::span<const OperatorEntry> pad_operators();
 [[nodiscard]] std::span<const OperatorEntry> index_operators();
+[[nodiscard]] std::span<const OperatorEntry> scatter_operators();
+[[nodiscard]] std::span<const OperatorEntry> top_k_operators();
+[[nodiscard]] std::span<const OperatorEntry> random_operators();
+[[nodiscard]] std::span<const OperatorEntry> unpool_operators();
+[[nodiscard]] std::span<const OperatorEntry> grid_operators();
 [[nodiscard]] std::span<const OperatorEntry> rearrange_operators();
 [[nodiscard]] std::span<const OperatorEntry> einsum_operators();
 [[nodiscard]] std::span<const OperatorEntry> recurrent_operators();

@@ -21,6 +21,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> scan_ops();
 [[nodiscard]] std::vector<OpDef> move_ops();
 [[nodiscard]] std::vector<OpDef> index_ops();
+[[nodiscard]] std::vector<OpDef> scatter_ops();
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
 [[nodiscard]] std::vector<OpDef> recurrent_ops();

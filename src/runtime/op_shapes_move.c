@@ -93,10 +93,41 @@ static int gather_elements_grad(const pt_op_view* view) {
   return picks(view, out(view, 0), in(view, 0));
 }
 
+/* Updates `u` of `x` at the indices, which have its shape or are a vector along the axis. */
+static int updates(const pt_op_view* view, const pt_tensor* x, const pt_tensor* u) {
+  const pt_tensor* indices = in(view, 1);
+  unsigned d;
+  if (!is_axis(view, x->rank) || u->rank != x->rank) return 0;
+  const int by_row = !pt_same_dims(indices, u);
+  if (by_row && !is_vector(indices, u->dims[view->ints[0]])) return 0;
+  for (d = 0; d < x->rank; ++d)
+    if ((int64_t)d != view->ints[0] && (by_row ? u->dims[d] != x->dims[d] : u->dims[d] > x->dims[d])) return 0;
+  return 1;
+}
+
+static int scatter_elements(const pt_op_view* view) {
+  const int64_t reduction = view->ints[1];
+  return reduction >= 0 && reduction < PT_SCATTER_COUNT && pt_same_dims(in(view, 0), out(view, 0)) &&
+         updates(view, in(view, 0), in(view, 2));
+}
+static int scatter_elements_grad(const pt_op_view* view) {
+  return pt_same_dims(in(view, 0), out(view, 0)) && updates(view, out(view, 0), out(view, 1));
+}
+static int scatter_reduce_grad(const pt_op_view* view) {
+  const int64_t reduction = view->ints[1];
+  const pt_tensor* x = in(view, 2);
+  return reduction >= PT_SCATTER_MUL && reduction < PT_SCATTER_COUNT && pt_same_dims(in(view, 0), x) &&
+         pt_same_dims(in(view, 4), x) && pt_same_dims(out(view, 0), x) && pt_same_dims(out(view, 1), in(view, 3)) &&
+         updates(view, x, in(view, 3));
+}
+
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_gather_elements, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements},
     {PT_OP_gather_elements_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements_grad},
+    {PT_OP_scatter_elements, 3, 3, 1, 1, 2, 0, SAME_INDEX, scatter_elements},
+    {PT_OP_scatter_elements_grad, 2, 2, 2, 2, 1, 0, SAME_INDEX, scatter_elements_grad},
+    {PT_OP_scatter_reduce_grad, 5, 5, 2, 2, 2, 0, SAME_INDEX, scatter_reduce_grad},
     {PT_OP_transpose, 1, 1, 1, 1, -1, 0, SAME, transpose},
     {PT_OP_concat, 1, PT_MAX_OPERANDS - 1, 1, 1, 1, 0, SAME, concat},
     {PT_OP_split, 1, 1, 1, PT_MAX_OPERANDS - 1, 1, 0, SAME, split},

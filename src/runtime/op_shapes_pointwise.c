@@ -43,6 +43,11 @@ static int rounds(const pt_op_view* view) {
   return pt_all_same(view) && view->ints[0] >= 0 && view->ints[0] <= 2;
 }
 
+/* The numbers themselves are not asked: whatever they are, elements are written and nothing else. */
+static int random_numbers(const pt_op_view* view) {
+  return view->ints[0] >= 0 && view->ints[0] <= UINT32_MAX && view->ints[1] >= 0 && view->ints[1] < PT_RANDOM_COUNT;
+}
+
 static int dropout(const pt_op_view* view) {
   return pt_all_same(view) && view->reals[0] >= 0 && view->reals[0] < 1; /* false for a NaN */
 }
@@ -107,6 +112,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_hard_sigmoid_grad, 2, 2, 1, 1, 0, 3, REAL, pt_all_same},
     {PT_OP_hard_swish, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_hard_swish_grad, 2, 2, 1, 1, 0, 0, REAL, pt_all_same},
+    {PT_OP_random, 0, 0, 1, 1, 2, 2, REAL, random_numbers},
     {PT_OP_dropout, 1, 1, 1, 1, 1, 1, REAL, dropout},
     {PT_OP_sign_bits, 1, 1, 1, 1, 0, 0, BYTES_MADE, sign_bits},
     {PT_OP_relu_grad_bits, 2, 2, 1, 1, 0, 0, REAL_BYTES, grad_bits},

@@ -30,6 +30,16 @@ static int arg_max(const pt_op_view* view) {
   return 1;
 }
 
+static int top_k(const pt_op_view* view) {
+  const pt_tensor *x = in(view, 0), *y = out(view, 0);
+  unsigned d;
+  if (!is_axis(view, x->rank) || y->rank != x->rank || view->ints[2] < 0 || view->ints[2] > 1) return 0;
+  if (view->ints[1] < 1 || view->ints[1] > (int64_t)x->dims[view->ints[0]]) return 0;
+  for (d = 0; d < x->rank; ++d)
+    if (y->dims[d] != ((int64_t)d == view->ints[0] ? (uint32_t)view->ints[1] : x->dims[d])) return 0;
+  return 1;
+}
+
 static int cumsum(const pt_op_view* view) {
   return pt_axis_same(view) && view->ints[1] >= 0 && view->ints[1] <= 1 && view->ints[2] >= 0 && view->ints[2] <= 1;
 }
@@ -46,6 +56,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_reduce_max, 1, 1, 1, 1, 1, 0, SAME, reduce},
     {PT_OP_reduce_max_grad, 3, 3, 1, 1, 1, 0, REAL, reduce_max_grad},
     {PT_OP_arg_max, 1, 1, 1, 1, 1, 0, POSITIONS, arg_max},
+    {PT_OP_top_k, 1, 1, 1, 1, 3, 0, POSITIONS, top_k},
     {PT_OP_cumsum, 1, 1, 1, 1, 3, 0, SAME, cumsum},
 };
 

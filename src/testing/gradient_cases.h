@@ -348,6 +348,44 @@ inline void append_movement_cases(std::vector<GradientCase>& cases) {
                    }});
 }
 
+// Some elements twice, none of two updates equal but where a case wants it.
+inline void append_scatter_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto scatter = [&](std::string name, int64_t reduction, ir::Shape indices, std::vector<int64_t> at,
+                           ir::Shape updates) {
+    cases.push_back({std::move(name), [=](CaseBuilder& c) {
+                       const ir::ValueId which = c.builder.constant_i64("indices", indices, at);
+                       const ir::ValueId x = c.op(Kind::k_exp, {c.parameter({4, 3})});
+                       return c.op(Kind::k_scatter_elements, {x, which, c.parameter(updates)}, {{0, reduction}, {}});
+                     }});
+  };
+  for (const int64_t reduction : {PT_SCATTER_LAST, PT_SCATTER_ADD, PT_SCATTER_MUL, PT_SCATTER_MAX, PT_SCATTER_MIN}) {
+    const std::string name = "scatter_elements with reduction " + std::to_string(reduction);
+    scatter(name, reduction, {3, 2}, {1, 3, -3, 1, 1, 2}, {3, 2});
+    scatter(name + " by rows", reduction, {3}, {1, -1, 1}, {3, 3});
+  }
+  cases.push_back({"scatter_elements of products with zeros", [](CaseBuilder& c) {
+                     const ir::ValueId which = c.builder.constant_i64("indices", {4}, {0, 0, 1, 1});
+                     const ir::ValueId x = c.parameter({3}), u = c.parameter({4});
+                     const ir::ValueId once = c.builder.constant_f32("once", {4}, {1, 0, 1, 1});
+                     const ir::ValueId first = c.builder.constant_f32("first", {3}, {0, 1, 1});
+                     const ir::ValueId low = c.op(Kind::k_mul, {x, first}), some = c.op(Kind::k_mul, {u, once});
+                     return c.op(Kind::k_scatter_elements, {low, which, some}, {{0, PT_SCATTER_MUL}, {}});
+                   }});
+  cases.push_back(
+      {"random numbers take no gradient", [](CaseBuilder& c) {
+         const ir::ValueId noise = c.op(Kind::k_random, {}, {{5, PT_RANDOM_NORMAL}, {0.5, 2}}, {f32({3, 5})});
+         return c.op(Kind::k_mul, {c.parameter({3, 5}), noise});
+       }});
+  for (const int64_t largest : {0, 1}) {
+    cases.push_back({"top_k " + std::to_string(largest), [=](CaseBuilder& c) {
+                       const ir::ValueId x = c.parameter({3, 5, 2});
+                       const ir::ValueId where = c.op(Kind::k_top_k, {x}, {{1, 3, largest}, {}});
+                       return c.op(Kind::k_gather_elements, {x, where}, {{1}, {}});
+                     }});
+  }
+}
+
 inline void append_loss_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   const auto logits = [&](const char* name, ir::Shape shape, LossTerm term) {
@@ -403,6 +441,7 @@ inline std::vector<GradientCase> gradient_cases() {
   append_normalization_cases(cases);
   append_recurrent_cases(cases);
   append_movement_cases(cases);
+  append_scatter_cases(cases);
   append_loss_cases(cases);
   return cases;
 }

@@ -126,6 +126,16 @@ inline std::vector<OpCase> op_cases() {
       {k_reduce_max, {f({2, 3, 4})}, {f({3})}, {{5}, {}}},
       {k_reduce_max_grad, {f({3}), f({2, 3, 4}), f({3})}, {f({2, 3, 4})}, {{5}, {}}},
       {k_arg_max, {f({2, 3, 4})}, {i({2, 4})}, {{1}, {}}},
+      {k_top_k, {f({2, 3, 4})}, {i({2, 2, 4})}, {{1, 2, 1}, {}}},
+      {k_random, {}, {f({2, 3, 4})}, {{3, PT_RANDOM_NORMAL}, {0, 1}}},
+      {k_scatter_elements, {f({7, 8}), i({3, 6}), f({3, 6})}, {f({7, 8})}, {{0, PT_SCATTER_ADD}, {}}},
+      {k_scatter_elements, {f({7, 8}), i({3}), f({7, 3})}, {f({7, 8})}, {{1, PT_SCATTER_LAST}, {}}},
+      {k_scatter_elements_grad, {f({7, 8}), i({3, 6})}, {f({7, 8}), f({3, 6})}, {{0}, {}}},
+      {k_scatter_reduce_grad,
+       {f({7, 8}), i({3, 6}), f({7, 8}), f({3, 6}), f({7, 8})},
+       {f({7, 8}), f({3, 6})},
+       {{0, PT_SCATTER_MUL}, {}},
+       64},
       {k_cumsum, {f({2, 3, 4})}, {f({2, 3, 4})}, {{1, 0, 1}, {}}},
       {k_gather_elements, {f({7, 8}), i({3, 8})}, {f({3, 8})}, {{0}, {}}},
       {k_gather_elements_grad, {f({3, 8}), i({3, 8})}, {f({7, 8})}, {{0}, {}}},
@@ -173,6 +183,9 @@ inline std::vector<OpCase> op_cases() {
   cases.push_back({k_reduce_sum, {i({2, 3, 4})}, {i({3})}, {{5}, {}}});
   cases.push_back({k_reduce_max, {b({2, 3, 4})}, {b({})}, {{7}, {}}});
   cases.push_back({k_arg_max, {w({2, 3, 4})}, {i({2, 4})}, {{1}, {}}});
+  cases.push_back({k_top_k, {w({2, 3, 4})}, {i({2, 3, 4})}, {{1, 3, 0}, {}}});
+  cases.push_back({k_scatter_elements, {w({7}), i({3}), w({3})}, {w({7})}, {{0, PT_SCATTER_MIN}, {}}});
+  cases.push_back({k_scatter_elements, {b({7}), i({3}), b({3})}, {b({7})}, {{0, PT_SCATTER_LAST}, {}}});
   cases.push_back({k_cumsum, {w({2, 3, 4})}, {w({2, 3, 4})}, {{1, 0, 1}, {}}});
   for (const ir::Kind kind :
        {k_relu, k_sigmoid, k_tanh, k_erf, k_sqrt, k_exp, k_log, k_neg, k_abs, k_sign, k_sin, k_cos, k_softplus})

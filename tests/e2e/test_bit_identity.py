@@ -11,8 +11,8 @@ BATCH = 8
 COMMON = ("--batch", BATCH, "--epochs", 1, "--effort", 4, "--device", "host")
 
 
-def dropout_model(path):
-    """Two convolutions, each with a tanh and a dropout behind it, a mean and a linear layer."""
+def drawing_model(path, draws):
+    """Two convolutions, each with a tanh and something drawn behind it (dropout, or noise that is multiplied), a mean and a linear layer."""
     draw = random.Random(5)
 
     def weight(name, *dims):
@@ -20,8 +20,11 @@ def dropout_model(path):
     made = [onnx_tensor("ratio", (), [0.4]), onnx_tensor("training", (), [1], dtype=9), weight("w0", 8, 1, 3, 3), weight("w1", 8, 8, 3, 3), weight("fc", 8, 10)]
     nodes, last = [], "x"
     for layer in range(2):
-        nodes += [onnx_node("Conv", [last, f"w{layer}"], [f"c{layer}"]), onnx_node("Tanh", [f"c{layer}"], [f"t{layer}"]),
-                  onnx_node("Dropout", [f"t{layer}", "ratio", "training"], [f"d{layer}"])]
+        nodes += [onnx_node("Conv", [last, f"w{layer}"], [f"c{layer}"]), onnx_node("Tanh", [f"c{layer}"], [f"t{layer}"])]
+        if draws == "dropout":
+            nodes += [onnx_node("Dropout", [f"t{layer}", "ratio", "training"], [f"d{layer}"])]
+        else:
+            nodes += [onnx_node("RandomNormalLike", [f"t{layer}"], [f"n{layer}"]), onnx_node("Mul", [f"t{layer}", f"n{layer}"], [f"d{layer}"])]
         last = f"d{layer}"
     nodes += [onnx_node("GlobalAveragePool", [last], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]), onnx_node("MatMul", ["flat", "fc"], ["y"])]
     with open(path, "wb") as file:
@@ -94,7 +97,13 @@ class BitIdentity(House):
             self.check(("--optimizer", "adam", "--lr", "1e-3", "--kernels", kernels))
 
     def test_dropout_is_drawn_again_alike(self):
-        model = dropout_model(self.path("dropout.onnx"))
+        self.check_drawn_again("dropout")
+
+    def test_noise_is_drawn_again_alike(self):
+        self.check_drawn_again("noise")
+
+    def check_drawn_again(self, draws):
+        model = drawing_model(self.path(f"{draws}.onnx"), draws)
         expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)
         most, recomputed = end["unplanned_peak_bytes"], 0
         for budget in range(most, most // 2, -most // 40):

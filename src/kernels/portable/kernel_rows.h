@@ -142,6 +142,14 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_REAL_ROW(ROW, reduce_max)                                                                                      \
   PT_REAL_ROW(ROW, reduce_max_grad)                                                                                 \
   PT_REAL_ROW(ROW, cumsum)                                                                                          \
+  PT_ROW(ROW, top_k, PT_I64, top_k)                                                                                 \
+  PT_REAL_ROW(ROW, random)                                                                                          \
+  PT_REAL_ROW(ROW, scatter_elements)                                                                                \
+  PT_INTEGER_ROWS(ROW, scatter_elements, scatter_elements)                                                          \
+  PT_ROW(ROW, scatter_elements, PT_BOOL, scatter_elements)                                                          \
+  PT_REAL_ROW(ROW, scatter_elements_grad)                                                                           \
+  ROW(scatter_reduce_grad, PT_REAL_DTYPE, 0, "reference", "fixed", pt_scatter_reduce_grad,                          \
+      pt_scatter_reduce_grad_workspace)                                                                             \
   PT_ROW(ROW, arg_max, PT_I64, arg_max)                                                                             \
   PT_ROW(ROW, compare, PT_BOOL, compare)                                                                            \
   PT_ROW(ROW, count_correct, PT_REAL_DTYPE, count_correct)                                                          \
