@@ -69,6 +69,8 @@
   PT_OPERATOR(clip, 39)          /* X -> min(max(X, low), high); {low, high} */                                          \
   PT_OPERATOR(hard_sigmoid, 140) /* X -> min(max(alpha X + beta, 0), 1); {alpha, beta} */                                \
   PT_OPERATOR(hard_swish, 141)   /* X -> X min(max(X + 3, 0), 6) / 6 */                                                  \
+  PT_OPERATOR(arc, 135)          /* X -> the inverse function of X; [PT_ARC_*] */                                        \
+  PT_OPERATOR(round_to, 137)     /* X -> X as a narrower type holds it, halves to even; [PT_ROUND_TO_*] */               \
   /* their gradients */                                                                                                  \
   PT_OPERATOR(relu_grad, 40)          /* dY R -> dX = R > 0 ? dY : 0; R is X or Y */                                     \
   PT_OPERATOR(leaky_relu_grad, 41)    /* dY X -> dX = X > 0 ? dY : alpha dY; {alpha} */                                  \
@@ -82,6 +84,7 @@
   PT_OPERATOR(clip_grad, 49)          /* dY Y -> dX = low < Y && Y < high ? dY : 0; {low, high} */                       \
   PT_OPERATOR(hard_sigmoid_grad, 142) /* dY X -> dX = low < X && X < high ? alpha dY : 0; {alpha, low, high} */          \
   PT_OPERATOR(hard_swish_grad, 143)   /* dY X -> dX = X <= -3 ? 0 : X < 3 ? dY (X / 3 + 1 / 2) : dY */                   \
+  PT_OPERATOR(arc_grad, 136)          /* dY X -> dX; [PT_ARC_*] */                                                       \
   /* rows */                                                                                                             \
   PT_OPERATOR(softmax, 50)          /* X -> Y; [axis >= 0] */                                                            \
   PT_OPERATOR(softmax_grad, 51)     /* dY Y -> dX; [axis] */                                                             \
@@ -268,6 +271,17 @@ enum { /* compare; the last three take anything but 0 as true */
   PT_COMPARE_EQUAL, PT_COMPARE_LESS, PT_COMPARE_LESS_EQUAL, PT_COMPARE_GREATER, PT_COMPARE_GREATER_EQUAL,
   PT_COMPARE_AND, PT_COMPARE_OR, PT_COMPARE_XOR,
   PT_COMPARE_COUNT
+};
+
+enum { /* arc, arc_grad */
+  PT_ARC_SIN, PT_ARC_COS, PT_ARC_TAN,
+  PT_ARC_SINH, PT_ARC_COSH, PT_ARC_TANH,
+  PT_ARC_COUNT
+};
+
+enum { /* round_to */
+  PT_ROUND_TO_FLOAT16, PT_ROUND_TO_BFLOAT16,
+  PT_ROUND_TO_COUNT
 };
 
 enum { /* bitwise; shifts of unsigned numbers, which lose what is shifted out */

@@ -15,6 +15,7 @@
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
+#include "import/subgraphs.h"
 #include "import/tensor.h"
 #include "weights/safetensors.h"
 
@@ -192,6 +193,7 @@ Result<Exported> export_onnx(const ExportOptions& options) {
   PANTOUM_ASSIGN(const weights::SafetensorFile weights, weights::open_safetensors(options.weights));
   PANTOUM_ASSIGN(Entries entries, find_entries(imported.graph, weights));
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
+  PANTOUM_TRY(import::settle_subgraphs(*model.mutable_graph()));  // as load_onnx did: weights may lie in subgraphs
   import::restore_message(*model.mutable_graph(), imported.restorations);
   add_trained_by_name(model.graph(), weights, entries);
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));

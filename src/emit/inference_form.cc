@@ -7,15 +7,31 @@
 #include <vector>
 
 #include "import/onnx_messages.h"
+#include "import/subgraphs.h"
 
 namespace pantoum::emit {
 namespace {
 
+void add_names_read(const onnx::GraphProto& graph, std::set<std::string>& names) {
+  for (const auto& node : graph.node()) {
+    names.insert(node.input().begin(), node.input().end());
+    for (const onnx::GraphProto* inner : import::subgraphs_of(node)) add_names_read(*inner, names);
+  }
+  for (const auto& output : graph.output()) names.insert(output.name());
+}
+
 std::set<std::string> names_read(const onnx::GraphProto& graph) {
   std::set<std::string> names;
-  for (const auto& node : graph.node()) names.insert(node.input().begin(), node.input().end());
-  for (const auto& output : graph.output()) names.insert(output.name());
+  add_names_read(graph, names);
   return names;
+}
+
+// The graph and all that its nodes hold, names of which are settled.
+void add_graphs(onnx::GraphProto& graph, std::vector<onnx::GraphProto*>& graphs) {
+  graphs.push_back(&graph);
+  for (auto& node : *graph.mutable_node())
+    for (auto& attribute : *node.mutable_attribute())
+      if (attribute.has_g()) add_graphs(*attribute.mutable_g(), graphs);
 }
 
 // Values that others stand for: whoever read the one reads the other.
@@ -75,20 +91,25 @@ void drop_unread(onnx::GraphProto& graph, const std::set<std::string>& before) {
 
 Result<void> make_inference_form(onnx::GraphProto& graph) {
   const std::set<std::string> before = names_read(graph);
+  std::vector<onnx::GraphProto*> graphs;
+  add_graphs(graph, graphs);
   Instead instead;
-  for (int at = 0; at < graph.node_size(); ++at) {
-    onnx::NodeProto& node = *graph.mutable_node(at);
-    if (node.op_type() == "BatchNormalization" && node.input_size() == 5 && node.output_size() > 0)
-      make_plain(node, instead);
-    if (node.op_type() == "Dropout" && node.input_size() > 0 && node.output_size() > 0)
-      PANTOUM_TRY(skip_dropout(node, before, instead));
+  for (onnx::GraphProto* each : graphs) {
+    for (auto& node : *each->mutable_node()) {
+      if (node.op_type() == "BatchNormalization" && node.input_size() == 5 && node.output_size() > 0)
+        make_plain(node, instead);
+      if (node.op_type() == "Dropout" && node.input_size() > 0 && node.output_size() > 0)
+        PANTOUM_TRY(skip_dropout(node, before, instead));
+    }
   }
-  auto& nodes = *graph.mutable_node();
-  for (int at = nodes.size(); at-- > 0;)
-    if (nodes.Get(at).op_type() == "Dropout") nodes.DeleteSubrange(at, 1);
-  for (auto& node : nodes)
-    for (std::string& input : *node.mutable_input()) input = resolve(instead, input);
-  keep_outputs(graph, instead);
+  for (onnx::GraphProto* each : graphs) {
+    auto& nodes = *each->mutable_node();
+    for (int at = nodes.size(); at-- > 0;)
+      if (nodes.Get(at).op_type() == "Dropout") nodes.DeleteSubrange(at, 1);
+    for (auto& node : nodes)
+      for (std::string& input : *node.mutable_input()) input = resolve(instead, input);
+    keep_outputs(*each, instead);
+  }
   drop_unread(graph, before);
   return {};
 }

@@ -54,4 +54,9 @@ const onnx::TensorProto* Attributes::tensor(const char* name) {
   return attribute != nullptr ? &attribute->t() : nullptr;
 }
 
+const onnx::GraphProto* Attributes::graph(const char* name) {
+  const Message* attribute = find(name, Message::GRAPH);
+  return attribute != nullptr ? &attribute->g() : nullptr;
+}
+
 }  // namespace pantoum::import

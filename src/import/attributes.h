@@ -21,6 +21,7 @@ class Attributes {
   [[nodiscard]] std::optional<std::vector<int64_t>> integers(const char* name);
   [[nodiscard]] std::optional<std::vector<std::string>> texts(const char* name);
   [[nodiscard]] const onnx::TensorProto* tensor(const char* name);
+  [[nodiscard]] const onnx::GraphProto* graph(const char* name);
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:

@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "import/fold_elements.h"
+#include "import/half.h"
+#include "import/onnx_messages.h"
 #include "kernels/portable/pt_integer.h"
 #include "kernels/portable/pt_math.h"
 
@@ -121,7 +123,14 @@ Result<Numbers> fold_cast(const FoldCall& call) {
   const int64_t to = attributes.integer("to", 0);
   const std::optional<DType> dtype = to > 0 && to < 64 ? dtype_of(static_cast<int32_t>(to)) : std::nullopt;
   if (!dtype) return fail("E0401", "the element type to cast to is not supported", {}, "export the model in float32");
-  return converted(*call.inputs[0], *dtype);
+  PANTOUM_ASSIGN(Numbers made, converted(*call.inputs[0], *dtype));
+  const bool half = to == onnx::TensorProto::FLOAT16, brain = to == onnx::TensorProto::BFLOAT16;
+  for (double& value : made.reals) {
+    const auto wide = static_cast<float>(value);
+    if (half) value = static_cast<double>(from_half(to_half(wide)));
+    if (brain) value = static_cast<double>(from_bfloat16(to_bfloat16(wide)));
+  }
+  return made;
 }
 
 // why: one row per operator, and nothing that two tables could share.

@@ -5,6 +5,7 @@
 #include "import/onnx_messages.h"
 #include "import/operators.h"
 #include "import/shapes.h"
+#include "pantoum/ops.h"
 
 namespace pantoum::import {
 namespace {
@@ -73,6 +74,11 @@ Result<void> lower_cast(Node& node) {
   if (from.dtype != *dtype) {
     PANTOUM_ASSIGN(y, node.op(ir::Kind::k_cast, {x}, {}, {{*dtype, from.shape}}));
   }
+  // The graph holds them in float32, with the values that they have in their own type.
+  if (to == onnx::TensorProto::FLOAT16 || to == onnx::TensorProto::BFLOAT16) {
+    const int64_t held = to == onnx::TensorProto::FLOAT16 ? PT_ROUND_TO_FLOAT16 : PT_ROUND_TO_BFLOAT16;
+    PANTOUM_ASSIGN(y, node.op(ir::Kind::k_round_to, {y}, {{held}, {}}));
+  }
   node.set(0, y);
   return {};
 }
@@ -98,7 +104,8 @@ Result<void> lower_cast_like(Node& node) {
 constexpr std::array kConstantOperators = {
     OperatorEntry{"Constant", lower_constant}, OperatorEntry{"Shape", lower_shape, "", "folded"},
     OperatorEntry{"Size", lower_size, "", "folded"},
-    OperatorEntry{"Cast", lower_cast, "cast", "no gradient passes to or from integers"},
+    OperatorEntry{"Cast", lower_cast, "cast round_to",
+                  "no gradient passes to or from integers; float16 and bfloat16 are rounded to, and held in float32"},
     OperatorEntry{"CastLike", lower_cast_like, "cast", "no gradient passes to or from integers"}};
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "import/operators.h"
+#include "pantoum/ops.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::import {
@@ -46,6 +47,14 @@ Result<void> lower_sinh(Node& node) {
   return {};
 }
 
+template <int64_t kFunction>
+Result<void> lower_arc(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_arc, {x}, {{kFunction}, {}}));
+  node.set(0, y);
+  return {};
+}
+
 Result<void> lower_is_inf(Node& node) {
   PANTOUM_ASSIGN(ValueId x, node.real(0));
   const bool negative = node.attributes().integer("detect_negative", 1) != 0;
@@ -80,8 +89,15 @@ Result<void> lower_eye_like(Node& node) {
 }
 
 constexpr std::array kMathOperators = {
-    OperatorEntry{"Tan", lower_tan, "sin cos div"}, OperatorEntry{"Cosh", lower_cosh, "exp neg add scale"},
+    OperatorEntry{"Tan", lower_tan, "sin cos div"},
+    OperatorEntry{"Cosh", lower_cosh, "exp neg add scale"},
     OperatorEntry{"Sinh", lower_sinh, "tanh exp neg add scale mul"},
+    OperatorEntry{"Asin", lower_arc<PT_ARC_SIN>, "arc"},
+    OperatorEntry{"Acos", lower_arc<PT_ARC_COS>, "arc"},
+    OperatorEntry{"Atan", lower_arc<PT_ARC_TAN>, "arc"},
+    OperatorEntry{"Asinh", lower_arc<PT_ARC_SINH>, "arc"},
+    OperatorEntry{"Acosh", lower_arc<PT_ARC_COSH>, "arc"},
+    OperatorEntry{"Atanh", lower_arc<PT_ARC_TANH>, "arc"},
     OperatorEntry{"IsInf", lower_is_inf, "abs neg compare", "its result is bool: no gradient passes"},
     OperatorEntry{"EyeLike", lower_eye_like, "", "folded"}};
 

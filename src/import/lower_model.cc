@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "import/fold.h"
 #include "import/onnx_messages.h"
@@ -16,6 +17,7 @@ namespace {
 using ir::Shape;
 
 constexpr int64_t kMostBatch = INT32_MAX;
+constexpr int64_t kMostInnerWork = int64_t{1} << 17;
 
 std::string show_dims(const onnx::TensorShapeProto& shape) {
   std::vector<std::string> dims;
@@ -38,6 +40,10 @@ class Driver {
   Driver(const Model& model, const Batch& batch, LoweredModel& out)
       : model_(model), out_(out), lowering_(model, out.graph), stand_ins_(model, batch) {
     lowering_.batch_chosen = batch.chosen;
+    lowering_.lower_body = [this](const onnx::GraphProto& body, const std::string& place) {
+      return lower_body(body, place);
+    };
+    inner_position_ = model.proto->graph().node_size();
     out.graph.name = model.proto->graph().name();
     out.nodes.resize(static_cast<size_t>(model.proto->graph().node_size()));
     add_initializers();
@@ -58,10 +64,14 @@ class Driver {
   void note_conversions();
   void add_outputs();
   void add_notes();
+  void tell(const std::string& note, const NodeCoverage& coverage);
   void stand_in(Operand& operand, const onnx::NodeProto& message);
   [[nodiscard]] std::optional<Shape> shape_of_input(const onnx::NodeProto& message, int input) const;
   void lower_node(int position);
   [[nodiscard]] Result<void> lower(Node& node);
+  [[nodiscard]] Result<void> lower_body(const onnx::GraphProto& body, const std::string& place);
+  [[nodiscard]] Result<void> lower_inner(const onnx::NodeProto& message);
+  [[nodiscard]] bool captures_failed(int position) const;
   [[nodiscard]] Result<bool> try_fold(Node& node);
   [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
   void fail_outputs(const onnx::NodeProto& message);
@@ -74,6 +84,10 @@ class Driver {
   StandIns stand_ins_;
   std::vector<std::string> notes_;  // distinct, in the order of their first nodes
   std::map<std::string, std::vector<const NodeCoverage*>> noted_;
+  std::deque<NodeCoverage> inner_;                              // of nodes of subgraphs that have a note
+  std::map<const onnx::GraphProto*, std::vector<int>> needed_;  // nodes of subgraphs
+  int inner_position_;                                          // of the next node of a subgraph
+  int64_t inner_work_ = 0;                                      // nodes and ops that subgraphs became
 };
 
 void Driver::add_initializers() {
@@ -159,11 +173,15 @@ void Driver::add_notes() {
   }
 }
 
+bool takes_sequences(const std::string& op_type) {
+  return op_type == "Loop" || op_type == "Identity" || op_type.find("Sequence") != std::string::npos;
+}
+
 const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
   for (const std::string& input : message.input()) {
     if (input.empty()) continue;
     const Operand& operand = *lowering_.operands.at(input);
-    const bool read_apart = message.op_type() == "SequenceAt" && !operand.parts.empty();
+    const bool read_apart = operand.sequence && takes_sequences(message.op_type());
     if (!operand.problem.empty() && !read_apart) return &operand;
   }
   return nullptr;
@@ -248,6 +266,65 @@ bool stops_learning(const ir::Graph& graph, size_t at) {
   return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
 }
 
+bool is_known(const onnx::NodeProto& message) {
+  return find_operator(message.domain(), message.op_type()) != nullptr ||
+         (message.domain().empty() && find_folder(message.op_type()) != nullptr);
+}
+
+// False where a node before this one could not be made: it has been told there.
+bool begins_here(const Operand& failed) {
+  return failed.problem != "-" && failed.problem != "its shape is dynamic";
+}
+
+// Why a node cannot be lowered one of whose inputs could not be made.
+Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
+  if (!is_known(message))
+    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
+}
+
+Result<void> Driver::lower_inner(const onnx::NodeProto& message) {
+  const size_t first_op = out_.graph.ops.size();
+  for (const std::string& output : message.output()) lowering_.operands.erase(output);  // of an iteration before
+  Node node(lowering_, message, inner_position_++);
+  if (const Operand* failed = failed_input(message)) return without_input(message, *failed);
+  PANTOUM_TRY(lower(node));
+  if (!node.note().empty()) {
+    NodeCoverage& coverage = inner_.emplace_back();
+    coverage.name = node.label();
+    coverage.op_type = message.op_type();
+    tell(node.note(), coverage);
+  }
+  inner_work_ += 1 + static_cast<int64_t>(out_.graph.ops.size() - first_op);
+  if (inner_work_ <= kMostInnerWork) return {};
+  return unsupported(fmt::format("its subgraphs become more than {} nodes and ops", kMostInnerWork),
+                     "train on shorter sequences, or compute with whole tensors instead of a loop");
+}
+
+Result<void> Driver::lower_body(const onnx::GraphProto& body, const std::string& place) {
+  const auto [nodes, fresh] = needed_.try_emplace(&body);
+  if (fresh) nodes->second = needed_nodes(body);
+  for (const int at : nodes->second) {
+    const onnx::NodeProto& message = body.node(at);
+    Result<void> lowered = lower_inner(message);
+    if (lowered) continue;
+    const std::string name = message.name().empty() ? message.output(0) : message.name();
+    lowered.error().message =
+        fmt::format("in its {}, node '{}' ({}): {}", place, name, message.op_type(), lowered.error().message);
+    return lowered;
+  }
+  return {};
+}
+
+// Did a node before this one fail on which only its subgraphs depend?
+bool Driver::captures_failed(int position) const {
+  const std::vector<std::string>& captured = model_.captures.of_node[static_cast<size_t>(position)];
+  return std::any_of(captured.begin(), captured.end(), [&](const std::string& name) {
+    const Operand& operand = *lowering_.operands.at(name);
+    return !operand.problem.empty() && !begins_here(operand);
+  });
+}
+
 // An op without a gradient stops learning unless it makes integers or only keeps statistics.
 void Driver::record_ops(size_t first_op, NodeCoverage& coverage) const {
   coverage.gradient = true;
@@ -271,23 +348,6 @@ void Driver::record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome)
   }
 }
 
-bool is_known(const onnx::NodeProto& message) {
-  return find_operator(message.domain(), message.op_type()) != nullptr ||
-         (message.domain().empty() && find_folder(message.op_type()) != nullptr);
-}
-
-// False where a node before this one could not be made: it has been told there.
-bool begins_here(const Operand& failed) {
-  return failed.problem != "-" && failed.problem != "its shape is dynamic";
-}
-
-// Why a node cannot be lowered one of whose inputs could not be made.
-Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
-  if (!is_known(message))
-    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
-  return unsupported(failed.problem, "export the model in float32, with fixed shapes");
-}
-
 void Driver::lower_node(int position) {
   const onnx::NodeProto& message = model_.proto->graph().node(position);
   NodeOutcome& outcome = out_.nodes[static_cast<size_t>(position)];
@@ -299,11 +359,11 @@ void Driver::lower_node(int position) {
   if (!model_.live[static_cast<size_t>(position)]) {
     coverage.forward = coverage.gradient = true;
     coverage.note = "no output depends on it: left out";
-    return fail_outputs(message);
+    return;
   }
   const size_t first_op = out_.graph.ops.size();
   const Operand* failed = failed_input(message);
-  if (failed != nullptr && is_known(message) && !begins_here(*failed)) {
+  if ((failed != nullptr && is_known(message) && !begins_here(*failed)) || captures_failed(position)) {
     coverage.note = "not checked: an input could not be made";
     return fail_outputs(message);
   }
@@ -318,9 +378,12 @@ void Driver::lower_node(int position) {
   coverage.forward = true;
   record_ops(first_op, coverage);
   record_shapes(message, outcome);
-  if (coverage.note.empty()) return;
-  if (!noted_.contains(coverage.note)) notes_.push_back(coverage.note);
-  noted_[coverage.note].push_back(&coverage);
+  if (!coverage.note.empty()) tell(coverage.note, coverage);
+}
+
+void Driver::tell(const std::string& note, const NodeCoverage& coverage) {
+  if (!noted_.contains(note)) notes_.push_back(note);
+  noted_[note].push_back(&coverage);
 }
 
 }  // namespace

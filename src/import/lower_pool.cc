@@ -97,7 +97,7 @@ void set_known_places(Node& node, const Places& places, Shape shape) {
 
 Result<void> set_indices(Node& node, const std::vector<Window>& windows) {
   if (windows.size() > 2) return unsupported("its indices are used, and it pools three dimensions of space");
-  const Window h = height_of(windows), w = windows.back();
+  const Window h = windows.size() == 2 ? windows[0] : Window{}, w = windows.back();
   if (h.kernel * w.kernel >= 256) return unsupported("its indices are used, and its window has 256 taps or more");
   const size_t rank = node.shape(0).size();
   PANTOUM_ASSIGN(ValueId x, node.real(0));

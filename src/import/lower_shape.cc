@@ -65,8 +65,8 @@ bool is_uniform(const Tensor& tensor) {
 Result<void> lower_identity(Node& node) {
   if (!node.has(0)) return fail("E0211", "its input 0 is missing");
   const std::shared_ptr<Operand> from = node.operand(0);
-  const bool copies = from->known && from->weight && from->known->type.elements() > 0 && is_uniform(*from->known) &&
-                      !is_invented_name(node.output_name(0));
+  const bool copies = !node.in_subgraph() && from->known && from->weight && from->known->type.elements() > 0 &&
+                      is_uniform(*from->known) && !is_invented_name(node.output_name(0));
   if (!copies) {
     node.set(0, from);
     return {};

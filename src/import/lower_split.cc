@@ -1,4 +1,4 @@
-// Split; and SplitToSequence with SequenceAt, where the sequence and the position are known while importing.
+// Split and SplitToSequence.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,33 +72,19 @@ Result<void> lower_split_to_sequence(Node& node) {
   }
   const bool squeezes = !node.has(1) && node.attributes().integer("keepdims", 1) == 0;
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
-  const std::vector<ValueId> parts = node.builder().split(node.label(), x, static_cast<int64_t>(along), extents);
-  auto sequence = std::make_shared<Operand>();
-  sequence->problem = "it is a sequence of tensors";
-  for (ValueId part : parts) {
+  std::vector<ValueId> parts = node.builder().split(node.label(), x, static_cast<int64_t>(along), extents);
+  for (ValueId& part : parts) {
     Shape shape = node.builder().type(part).shape;
     if (squeezes) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
     PANTOUM_ASSIGN(part, node.reshape(part, shape));
-    sequence->parts.push_back(part);
   }
-  node.set(0, std::move(sequence));
-  return {};
-}
-
-Result<void> lower_sequence_at(Node& node) {
-  if (!node.has(0) || !node.has(1)) return fail("E0211", "it does not have two inputs");
-  const std::vector<ValueId>& parts = node.operand(0)->parts;
-  PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "position"));
-  const auto count = static_cast<int64_t>(parts.size());
-  if (told.size() != 1 || told[0] < -count || told[0] >= count) return fail("E0211", "its position is out of range");
-  node.set(0, parts[static_cast<size_t>(told[0] < 0 ? told[0] + count : told[0])]);
+  node.set_sequence(0, std::move(parts));
   return {};
 }
 
 constexpr std::array kSplitOperators = {
     OperatorEntry{"Split", lower_split, "split", "constant parts"},
-    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts; read by SequenceAt alone"},
-    OperatorEntry{"SequenceAt", lower_sequence_at, "", "of SplitToSequence, at a constant position"}};
+    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts"}};
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <climits>
 #include <queue>
 #include <unordered_map>
@@ -94,6 +95,15 @@ Result<Producers> find_producers(const Model& model) {
   return producers;
 }
 
+// Calls `visit` with every name that a node reads, by itself or in its subgraphs; stops where that is false.
+template <class Visit>
+bool each_read(const Model& model, int node, const Visit& visit) {
+  for (const std::string& input : model.proto->graph().node(node).input())
+    if (!input.empty() && !visit(input)) return false;
+  const std::vector<std::string>& captured = model.captures.of_node[static_cast<size_t>(node)];
+  return std::all_of(captured.begin(), captured.end(), visit);
+}
+
 // Every name that is read must be made by someone.
 Result<void> check_reads(Model& model, const Producers& producers) {
   const onnx::GraphProto& graph = model.proto->graph();
@@ -104,6 +114,7 @@ Result<void> check_reads(Model& model, const Producers& producers) {
       model.read.insert(input);
     }
   }
+  model.read.insert(model.captures.read.begin(), model.captures.read.end());
   std::set<std::string> outputs;
   for (const auto& output : graph.output()) {
     if (!producers.contains(output.name())) return fail("E0207", "nothing makes an output", output.name());
@@ -121,12 +132,13 @@ Result<void> sort_nodes(Model& model, const Producers& producers) {
   std::vector<int> waits(count, 0);
   std::priority_queue<int, std::vector<int>, std::greater<>> ready;
   for (int node = 0; node < graph.node_size(); ++node) {
-    for (const std::string& input : graph.node(node).input()) {
-      const int producer = input.empty() ? -1 : producers.at(input);
-      if (producer < 0) continue;
+    each_read(model, node, [&](const std::string& name) {
+      const int producer = producers.at(name);
+      if (producer < 0) return true;
       readers[static_cast<size_t>(producer)].push_back(node);
       ++waits[static_cast<size_t>(node)];
-    }
+      return true;
+    });
     if (waits[static_cast<size_t>(node)] == 0) ready.push(node);
   }
   while (!ready.empty()) {
@@ -145,14 +157,14 @@ void mark_live(Model& model, const Producers& producers) {
   const onnx::GraphProto& graph = model.proto->graph();
   model.live.assign(static_cast<size_t>(graph.node_size()), 0);
   const auto mark = [&](const std::string& name) {
-    const int producer = name.empty() ? -1 : producers.at(name);
+    const int producer = producers.at(name);
     if (producer >= 0) model.live[static_cast<size_t>(producer)] = 1;
+    return true;
   };
   for (const auto& output : graph.output()) mark(output.name());
   for (size_t position = model.order.size(); position-- > 0;) {
     const int node = model.order[position];
-    if (!model.live[static_cast<size_t>(node)]) continue;
-    for (const std::string& input : graph.node(node).input()) mark(input);
+    if (model.live[static_cast<size_t>(node)]) each_read(model, node, mark);
   }
 }
 
@@ -167,8 +179,10 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external)
   }
   PANTOUM_TRY(check_versions(model));
   PANTOUM_TRY(check_values(model.proto->graph()));
+  PANTOUM_TRY(settle_subgraphs(*model.proto->mutable_graph()));
   PANTOUM_TRY(read_initializers(model, external));
   restore_parameters(model);
+  PANTOUM_ASSIGN(model.captures, settle_subgraphs(*model.proto->mutable_graph()));  // of the nodes that there are now
   PANTOUM_ASSIGN(const Producers producers, find_producers(model));
   PANTOUM_TRY(check_reads(model, producers));
   PANTOUM_TRY(sort_nodes(model, producers));

@@ -9,6 +9,7 @@
 
 #include "import/onnx_proto.h"
 #include "import/restoration.h"
+#include "import/subgraphs.h"
 #include "import/tensor.h"
 
 namespace pantoum::import {
@@ -36,6 +37,7 @@ struct Model {
   std::vector<int> order;      // nodes in topological order: the file's own where that is one
   std::vector<char> live;      // per node of the file: does an output of the model depend on it?
   std::set<std::string> read;  // every name that a node reads or that is an output of the model
+  Captures captures;           // what subgraphs read; the subgraphs are settled
 };
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external

@@ -27,6 +27,10 @@ const std::string& Node::op_type() const {
   return message_.op_type();
 }
 
+bool Node::in_subgraph() const {
+  return position_ >= lowering_.model.proto->graph().node_size();
+}
+
 size_t Node::input_count() const {
   return static_cast<size_t>(message_.input_size());
 }
@@ -84,6 +88,16 @@ const Tensor* Node::setting(size_t input) const {
   return operand(input)->known.get();
 }
 
+std::shared_ptr<Operand> Node::find(const std::string& name) const {
+  const auto found = lowering_.operands.find(name);
+  return found == lowering_.operands.end() ? nullptr : found->second;
+}
+
+Result<ValueId> Node::value_of(Operand& operand) {
+  if (!operand.problem.empty()) return unsupported(operand.problem);
+  return materialize(lowering_, operand);
+}
+
 std::optional<double> Node::scalar(size_t input) const {
   const Tensor* tensor = setting(input);
   if (tensor == nullptr || tensor->type.elements() != 1) return std::nullopt;
@@ -127,6 +141,14 @@ void Node::set(size_t output, std::shared_ptr<Operand> made) {
 void Node::set_known(size_t output, Tensor tensor) {
   auto made = std::make_shared<Operand>();
   made->known = std::make_shared<const Tensor>(std::move(tensor));
+  set(output, std::move(made));
+}
+
+void Node::set_sequence(size_t output, std::vector<ValueId> parts) {
+  auto made = std::make_shared<Operand>();
+  made->sequence = true;
+  made->problem = "it is a sequence of tensors";
+  made->parts = std::move(parts);
   set(output, std::move(made));
 }
 

@@ -1,6 +1,7 @@
 // One node of the model while it is lowered: its operands, attributes and results, and the graph it appends to.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,7 +22,8 @@ struct Operand {
   std::shared_ptr<const Tensor> known;  // contents, where they are known
   bool weight = false;             // `known` is trained: it may change, so it is neither folded nor read as a setting
   std::string problem;             // it could not be made; why
-  std::vector<ir::ValueId> parts;  // of a sequence, which nothing but SequenceAt reads (`problem` is set)
+  bool sequence = false;           // of tensors, which the operators of sequences alone read (`problem` is set)
+  std::vector<ir::ValueId> parts;  // of a sequence
   ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 
@@ -35,6 +37,8 @@ struct Lowering {
   int64_t fold_budget = int64_t{1} << 22;                   // elements that folding may still make
   std::map<std::pair<int64_t, float>, ir::ValueId> filled;  // constant vectors, by length and element
   bool batch_chosen = false;  // the caller chose the batch: problems that depend on it are errors
+  // Lowers the nodes of a subgraph; `place` names it in problems.
+  std::function<Result<void>(const onnx::GraphProto& body, const std::string& place)> lower_body;
 };
 
 // Operators read their node through this and nothing else. Refusals are Results: E0401 not supported (with what to do),
@@ -46,6 +50,7 @@ class Node {
   [[nodiscard]] const std::string& op_type() const;
   [[nodiscard]] const std::string& label() const { return label_; }  // its name; without one, an output's
   [[nodiscard]] int position() const { return position_; }           // in the file
+  [[nodiscard]] bool in_subgraph() const;                            // its position is then behind the file's nodes
   [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
   [[nodiscard]] bool batch_chosen() const { return lowering_.batch_chosen; }
   [[nodiscard]] Attributes& attributes() { return attributes_; }
@@ -72,6 +77,17 @@ class Node {
   void set(size_t output, ir::ValueId id);
   void set(size_t output, std::shared_ptr<Operand> operand);
   void set_known(size_t output, Tensor tensor);
+  void set_sequence(size_t output, std::vector<ir::ValueId> parts);
+
+  // Subgraphs. What a name stands for (null: nothing), what it shall stand for, and the nodes of one, lowered.
+  [[nodiscard]] std::shared_ptr<Operand> find(const std::string& name) const;
+  void bind(const std::string& name, std::shared_ptr<Operand> operand) {
+    lowering_.operands[name] = std::move(operand);
+  }
+  [[nodiscard]] Result<void> lower_body(const onnx::GraphProto& body, const std::string& place) {
+    return lowering_.lower_body(body, place);
+  }
+  [[nodiscard]] Result<ir::ValueId> value_of(Operand& operand);  // puts it into the graph if need be
 
   // Appends an op after asking its rule. E0211.
   [[nodiscard]] Result<std::vector<ir::ValueId>> add(ir::Kind kind, std::vector<ir::ValueId> inputs,

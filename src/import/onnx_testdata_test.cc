@@ -106,6 +106,7 @@ double distance(const std::vector<std::byte>& ours, const Tensor& theirs) {
 void check_catalog(const Imported& model, const fs::path& path) {
   static const std::vector<CatalogEntry> catalog = operator_catalog();
   for (const NodeCoverage& node : model.info.nodes) {
+    if (node.op_type == "If" || node.op_type == "Loop" || node.op_type == "Scan") continue;  // what their nodes become
     const auto entry = std::ranges::find(catalog, node.op_type, &CatalogEntry::op_type);
     ASSERT_NE(entry, catalog.end()) << node.op_type;
     for (const std::string& op : node.ops)

@@ -12,9 +12,6 @@ struct Advice {
 };
 
 constexpr std::array kAdvice = {
-    Advice{"If", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
-    Advice{"Loop", "export with fixed control flow (torch.onnx.export with example inputs traces it)"},
-    Advice{"Scan", "export with fixed control flow"},
     Advice{"Quantize", "export the float32 model, before quantization"},
     Advice{"Dequantize", "export the float32 model, before quantization"},
     Advice{"QLinear", "export the float32 model, before quantization"},
@@ -63,7 +60,9 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
           unpool_operators(),
           grid_operators(),
           einsum_operators(),
-          constant_operators()};
+          constant_operators(),
+          control_operators(),
+          sequence_operators()};
 }
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {

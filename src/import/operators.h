@@ -54,5 +54,7 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> einsum_operators();
 [[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
+[[nodiscard]] std::span<const OperatorEntry> control_operators();
+[[nodiscard]] std::span<const OperatorEntry> sequence_operators();
 
 }  // namespace pantoum::import

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -52,8 +53,9 @@ bool among(const std::array<Inputs, count>& list, const std::string& op_type, in
 class UseFinder {
  public:
   explicit UseFinder(const Model& model) : model_(model), graph_(model.proto->graph()) {
+    for (const int position : model.order) flatten(graph_.node(position));
     find_activations();
-    for (size_t at = model.order.size(); at-- > 0;) visit(graph_.node(model.order[at]));
+    for (size_t at = nodes_.size(); at-- > 0;) visit(*nodes_[at]);
   }
   Uses take() { return std::move(uses_); }
 
@@ -64,13 +66,43 @@ class UseFinder {
   std::unordered_map<std::string, const onnx::NodeProto*> producers_;
   Uses uses_;
 
+  std::vector<const onnx::NodeProto*> nodes_;  // in an order of computation, those of subgraphs among them
+  std::deque<onnx::NodeProto> moves_;          // in and out of subgraphs
+  std::vector<std::string> states_;            // what a loop hands from one iteration to the next
+
+  void move(const std::string& from, const std::string& to) {
+    onnx::NodeProto& node = moves_.emplace_back();
+    node.set_op_type("Identity");
+    node.add_input(from);
+    node.add_output(to);
+    nodes_.push_back(&node);
+  }
+
+  // A subgraph is its nodes; what goes in and comes out only moves.
+  void flatten(const onnx::NodeProto& node) {
+    for (const onnx::GraphProto* body : subgraphs_of(node)) {
+      const int fed = std::min(node.input_size(), body->input_size());
+      for (int input = 0; input < fed; ++input) {
+        if (!node.input(input).empty()) move(node.input(input), body->input(input).name());
+        states_.push_back(body->input(input).name());
+      }
+      for (const auto& inner : body->node()) flatten(inner);
+      const int first = node.op_type() == "Loop" ? 1 : 0;
+      for (int output = first; output < std::min(body->output_size(), node.output_size() + first); ++output)
+        if (!node.output(output - first).empty()) move(body->output(output).name(), node.output(output - first));
+    }
+    nodes_.push_back(&node);
+  }
+
   [[nodiscard]] bool is_activation(const std::string& name) const { return activations_.contains(name); }
 
   void find_activations() {
     for (const auto& input : graph_.input())
       if (!model_.initializers.contains(input.name())) activations_.insert(input.name());
-    for (const int position : model_.order) {
-      const onnx::NodeProto& node = graph_.node(position);
+    // From the second iteration on.
+    activations_.insert(states_.begin(), states_.end());
+    for (const onnx::NodeProto* each : nodes_) {
+      const onnx::NodeProto& node = *each;
       const bool depends = reads_activation(node);
       for (const std::string& output : node.output()) {
         producers_.emplace(output, &node);

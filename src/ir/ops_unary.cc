@@ -4,6 +4,7 @@
 #include "ir/builder.h"
 #include "ir/op_families.h"
 #include "ir/shape_rules.h"
+#include "pantoum/ops.h"
 
 namespace pantoum::ir {
 namespace {
@@ -101,11 +102,28 @@ void hard_swish_gradient(Backward& back) {
   from_input(back, Kind::k_hard_swish_grad);
 }
 
+void arc_gradient(Backward& back) {
+  from_input(back, Kind::k_arc_grad);
+}
+// As a cast there and back does: what comes back is rounded, too.
+void round_to_gradient(Backward& back) {
+  back.d_inputs[0] = back.builder.op(Kind::k_round_to, back.op.name + ".dx", {back.d_outputs[0]}, back.op.attrs);
+}
+
 // Constant between its jumps.
 void no_gradient_flows(Backward&) {}
 
 Types round_rule(const OpTypes& types) {
   if (types.attrs.ints[0] < 0 || types.attrs.ints[0] > 2) return refuse("the way of rounding is unknown");
+  return same_as_first(types);
+}
+
+Types arc_rule(const OpTypes& types) {
+  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] >= PT_ARC_COUNT) return refuse("the function is unknown");
+  return same_as_first(types);
+}
+Types round_to_rule(const OpTypes& types) {
+  if (types.attrs.ints[0] < 0 || types.attrs.ints[0] >= PT_ROUND_TO_COUNT) return refuse("the type is unknown");
   return same_as_first(types);
 }
 
@@ -119,6 +137,9 @@ bool clip_keeps_zero(const Attrs& attrs) {
 }
 bool hard_sigmoid_keeps_zero(const Attrs& attrs) {
   return attrs.reals[1] <= 0;
+}
+bool arc_keeps_zero(const Attrs& attrs) {
+  return attrs.ints[0] != PT_ARC_COS && attrs.ints[0] != PT_ARC_COSH;
 }
 bool scale_keeps_zero(const Attrs& attrs) {
   return attrs.reals[1] == 0;
@@ -192,6 +213,28 @@ std::vector<OpDef> unary_ops() {
            .cost = flops_per_output<1>,
            .in_place = over_first,
            .traits = rows_by(RowWise::kElements)},
+          {.kind = Kind::k_arc,
+           .signature = {.ints = 1},
+           .infer = arc_rule,
+           .gradient = arc_gradient,
+           .cost = flops_per_output<30>,
+           .in_place = over_first,
+           .traits = {.row_wise = RowWise::kElements,
+                      .pointwise = true,
+                      .keeps_zero = arc_keeps_zero,
+                      .through_convolution = false,
+                      .follows_product = false}},
+          {.kind = Kind::k_round_to,
+           .signature = {.ints = 1},
+           .infer = round_to_rule,
+           .gradient = round_to_gradient,
+           .cost = flops_per_output<2>,
+           .in_place = over_first,
+           .traits = {.row_wise = RowWise::kElements,
+                      .pointwise = true,
+                      .keeps_zero = always,
+                      .through_convolution = false,
+                      .follows_product = false}},
           {.kind = Kind::k_cast,
            .infer = cast_rule,
            .gradient = cast_gradient,
@@ -213,7 +256,18 @@ std::vector<OpDef> unary_grad_ops() {
           unary_grad<20>(Kind::k_softplus_grad, always),
           unary_grad<3>(Kind::k_hard_sigmoid_grad, always, 0, 3),
           unary_grad<5>(Kind::k_hard_swish_grad, always),
-          unary_grad<2>(Kind::k_clip_grad, always, 0, 2)};
+          unary_grad<2>(Kind::k_clip_grad, always, 0, 2),
+          {.kind = Kind::k_arc_grad,
+           .signature = {.min_inputs = 2, .max_inputs = 2, .ints = 1},
+           .infer = arc_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<6>,
+           .in_place = over_first_two,
+           .traits = {.row_wise = RowWise::kNever,
+                      .pointwise = true,
+                      .keeps_zero = never,
+                      .through_convolution = false,
+                      .follows_product = false}}};
 }
 
 }  // namespace pantoum::ir

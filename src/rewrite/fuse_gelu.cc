@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <map>
 #include <numbers>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "rewrite/fusions.h"
@@ -10,87 +15,188 @@ namespace {
 
 using ir::Kind;
 using ir::Op;
+using ir::OpId;
 using ir::ValueId;
 
-constexpr double kNear = 1e-5;  // constants were rounded to float32 by the exporter, perhaps twice
+// The spellings are many, and what they compute is one function: an expression of one value is evaluated at some
+// points and compared. The constants of exporters are rounded (to float32, to 4 digits, to float16).
+constexpr double kNear = 5e-5;
+constexpr std::array kPoints = {-5.0, -2.7, -1.3, -0.8, -0.25, 0.1, 0.6, 1.1, 1.9, 3.3, 6.0};
+constexpr int kMostOps = 12;  // of one spelling
 
-bool near(double a, double b) {
-  return std::abs(a - b) <= kNear;
+double exact_gelu(double x) {
+  return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+}
+double tanh_gelu(double x) {
+  return x / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
 }
 
-class Matcher {
+class Expressions {
  public:
-  explicit Matcher(const ir::Graph& graph) : graph_(graph), users_(ir::users_of(graph)) {}
+  explicit Expressions(const ir::Graph& graph) : graph_(graph), users_(ir::users_of(graph)) {
+    outputs_.insert(graph.outputs.begin(), graph.outputs.end());
+  }
 
   struct Match {
-    ir::OpId last;  // makes the result
+    OpId last;  // makes the result
     ValueId x;
+    int64_t approximate;
   };
 
-  // From the erf on: a (1 + erf(x / sqrt 2)) times x, with halves before, between or behind.
-  [[nodiscard]] std::optional<Match> from(const Op& erf) const {
-    const std::optional<Scaled> argument = scaled(erf.inputs[0]);
-    if (!argument || argument->b != 0 || !near(argument->a, std::numbers::sqrt2 / 2)) return std::nullopt;
-    const ir::OpId plus = only_user(erf.outputs[0]);
-    if (plus == ir::kNone || graph_.op(plus).kind != Kind::k_scale) return std::nullopt;
-    const Op& sum = graph_.op(plus);
-    double factor = sum.attrs.reals[0];
-    if (!near(sum.attrs.reals[1], factor)) return std::nullopt;
-    const ir::OpId times = only_user(sum.outputs[0]);
-    if (times == ir::kNone || graph_.op(times).kind != Kind::k_mul) return std::nullopt;
-    const Op& product = graph_.op(times);
-    const ValueId other = product.inputs[product.inputs[0] == sum.outputs[0] ? 1 : 0];
-    if (other != argument->x) {
-      const std::optional<Scaled> half = scaled(other);
-      if (!half || half->x != argument->x || half->b != 0) return std::nullopt;
-      factor *= half->a;
+  // From the op that no spelling lacks on, through what alone reads it.
+  [[nodiscard]] std::optional<Match> from(OpId root) const {
+    const int64_t approximate = graph_.op(root).kind == Kind::k_erf ? 0 : 1;
+    const std::vector<ValueId> candidates = arguments_of(graph_.op(root).inputs[0]);
+    OpId last = root;
+    for (int step = 0; step < kMostOps; ++step) {
+      last = only_user(graph_.op(last).outputs[0]);
+      if (last == ir::kNone || !is_step(graph_.op(last))) return std::nullopt;
+      for (const ValueId x : candidates)
+        if (is_gelu(last, x, approximate)) return Match{last, x, approximate};
     }
-    if (near(factor, 0.5)) return Match{times, argument->x};
-    const ir::OpId last = only_user(product.outputs[0]);
-    if (last == ir::kNone || graph_.op(last).kind != Kind::k_scale) return std::nullopt;
-    const Op& halved = graph_.op(last);
-    if (halved.attrs.reals[1] != 0 || !near(factor * halved.attrs.reals[0], 0.5)) return std::nullopt;
-    return Match{last, argument->x};
+    return std::nullopt;
   }
 
  private:
-  struct Scaled {
+  struct Walk {
     ValueId x;
-    double a, b;
+    double at;
+    std::map<ValueId, double> known = {};
+    int ops = 0;
   };
 
-  [[nodiscard]] std::optional<Scaled> scaled(ValueId value) const {
-    const ir::OpId producer = graph_.value(value).producer;
-    if (producer == ir::kNone || graph_.op(producer).kind != Kind::k_scale) return std::nullopt;
-    const Op& op = graph_.op(producer);
-    return Scaled{op.inputs[0], op.attrs.reals[0], op.attrs.reals[1]};
+  static bool is_step(const Op& op) {
+    switch (op.kind) {
+      case Kind::k_scale:
+      case Kind::k_neg:
+      case Kind::k_add:
+      case Kind::k_sub:
+      case Kind::k_mul:
+      case Kind::k_div:
+      case Kind::k_pow:
+      case Kind::k_erf:
+      case Kind::k_tanh:
+      case Kind::k_sigmoid:
+        return true;
+      default:
+        return false;
+    }
   }
 
-  // kNone where there are none or several, or the value leaves the graph.
-  [[nodiscard]] ir::OpId only_user(ValueId value) const {
-    for (const ValueId output : graph_.outputs)
-      if (output == value) return ir::kNone;
-    const std::vector<ir::OpId>& users = users_[static_cast<size_t>(value)];
-    return users.size() == 1 ? users[0] : ir::kNone;
+  // Values that the argument may be an expression of, the nearest first.
+  [[nodiscard]] std::vector<ValueId> arguments_of(ValueId argument) const {
+    std::vector<ValueId> found = {argument};
+    for (size_t at = 0; at < found.size() && at < kMostOps; ++at) {
+      const OpId producer = graph_.value(found[at]).producer;
+      if (producer == ir::kNone || !is_step(graph_.op(producer))) continue;
+      for (const ValueId input : graph_.op(producer).inputs)
+        if (std::find(found.begin(), found.end(), input) == found.end() && !number(input)) found.push_back(input);
+    }
+    return found;
+  }
+
+  [[nodiscard]] std::optional<double> number(ValueId id) const {
+    const ir::Value& value = graph_.value(id);
+    if (value.role != ir::Role::kConstant || value.type.elements() != 1 || value.data == nullptr) return std::nullopt;
+    if (value.type.dtype != ir::DType::kF32) return std::nullopt;
+    float held = 0;
+    std::memcpy(&held, value.data->data(), sizeof held);
+    return static_cast<double>(held);
+  }
+
+  [[nodiscard]] std::optional<double> evaluate(ValueId id, Walk& walk) const {
+    if (id == walk.x) return walk.at;
+    if (const auto known = walk.known.find(id); known != walk.known.end()) return known->second;
+    if (const auto constant = number(id)) return constant;
+    const OpId producer = graph_.value(id).producer;
+    if (producer == ir::kNone || !is_step(graph_.op(producer)) || ++walk.ops > kMostOps) return std::nullopt;
+    const Op& op = graph_.op(producer);
+    std::array<double, 2> operands{};
+    for (size_t input = 0; input < op.inputs.size(); ++input) {
+      const std::optional<double> operand = evaluate(op.inputs[input], walk);
+      if (!operand) return std::nullopt;
+      operands[input] = *operand;
+    }
+    return walk.known[id] = apply(op, operands[0], operands[1]);
+  }
+
+  static double apply(const Op& op, double a, double b) {
+    switch (op.kind) {
+      case Kind::k_scale:
+        return op.attrs.reals[0] * a + op.attrs.reals[1];
+      case Kind::k_neg:
+        return -a;
+      case Kind::k_add:
+        return a + b;
+      case Kind::k_sub:
+        return a - b;
+      case Kind::k_mul:
+        return a * b;
+      case Kind::k_div:
+        return a / b;
+      case Kind::k_pow:
+        return std::pow(a, b);
+      case Kind::k_erf:
+        return std::erf(a);
+      case Kind::k_tanh:
+        return std::tanh(a);
+      default:
+        return 1 / (1 + std::exp(-a));
+    }
+  }
+
+  [[nodiscard]] bool is_gelu(OpId last, ValueId x, int64_t approximate) const {
+    const ValueId result = graph_.op(last).outputs[0];
+    if (graph_.value(result).type != graph_.value(x).type) return false;
+    Walk walk{x, 0};
+    for (const double at : kPoints) {
+      walk = Walk{x, at};
+      const std::optional<double> found = evaluate(result, walk);
+      const double expected = approximate != 0 ? tanh_gelu(at) : exact_gelu(at);
+      if (!found || !(std::abs(*found - expected) <= kNear * std::max(1.0, std::abs(at)))) return false;
+    }
+    return stays_inside(walk, result);
+  }
+
+  // Does nobody else read what the spelling makes on its way?
+  [[nodiscard]] bool stays_inside(const Walk& walk, ValueId result) const {
+    return std::all_of(walk.known.begin(), walk.known.end(), [&](const auto& made) {
+      if (made.first == result) return true;
+      if (outputs_.contains(made.first)) return false;
+      const std::vector<OpId>& users = users_[static_cast<size_t>(made.first)];
+      return std::all_of(users.begin(), users.end(),
+                         [&](OpId user) { return walk.known.contains(graph_.op(user).outputs[0]); });
+    });
+  }
+
+  // The last of the ops that read it, if all of them lead to one: exporters write x Phi(x) with Phi read once.
+  [[nodiscard]] OpId only_user(ValueId value) const {
+    const std::vector<OpId>& users = users_[static_cast<size_t>(value)];
+    return users.size() == 1 && !outputs_.contains(value) ? users[0] : ir::kNone;
   }
 
   const ir::Graph& graph_;
-  std::vector<std::vector<ir::OpId>> users_;
+  std::vector<std::vector<OpId>> users_;
+  std::set<ValueId> outputs_;
 };
+
+bool begins(Kind kind) {
+  return kind == Kind::k_erf || kind == Kind::k_tanh || kind == Kind::k_sigmoid;
+}
 
 }  // namespace
 
 ir::Graph fuse_gelu(ir::Graph graph) {
-  std::vector<Matcher::Match> matches;
-  const Matcher matcher(graph);
-  for (const Op& op : graph.ops)
-    if (op.kind == Kind::k_erf)
-      if (const auto match = matcher.from(op)) matches.push_back(*match);
-  for (const Matcher::Match& match : matches) {
+  std::vector<Expressions::Match> matches;
+  const Expressions expressions(graph);
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (begins(graph.ops[op].kind))
+      if (const auto match = expressions.from(static_cast<OpId>(op))) matches.push_back(*match);
+  for (const Expressions::Match& match : matches) {
     Op& last = graph.ops[static_cast<size_t>(match.last)];
     last.kind = Kind::k_gelu;
     last.inputs = {match.x};
-    last.attrs = {{0}, {}};
+    last.attrs = {{match.approximate}, {}};
   }
   ir::drop_dead_ops(graph);
   return graph;

@@ -35,7 +35,8 @@ std::vector<std::byte> waves(int64_t count, double frequency) {
 std::vector<std::vector<float>> outputs(const Graph& graph) {
   ir::Feeds feeds;
   for (size_t id = 0; id < graph.values.size(); ++id)
-    if (graph.values[id].producer == ir::kNone && graph.values[id].role != ir::Role::kActivation)
+    if (graph.values[id].producer == ir::kNone && graph.values[id].role != ir::Role::kActivation &&
+        graph.values[id].data == nullptr)
       feeds[static_cast<ValueId>(id)] = waves(graph.values[id].type.elements(), 0.7 + 0.1 * static_cast<double>(id));
   const auto run = ir::evaluate(graph, *pt_portable_kernels(), feeds);
   EXPECT_TRUE(run.has_value()) << run.error().message;
@@ -119,6 +120,81 @@ TEST(FuseGelu, LeavesOtherFormulas) {
   Graph read = gelu_written(std::numbers::sqrt2 / 2, right);
   read.outputs.push_back(read.ops[1].outputs[0]);  // the erf itself is wanted
   EXPECT_EQ(ir::to_text(fuse_gelu(read)), ir::to_text(read));
+}
+
+// (a x) (b + c f(d x + e x^3)) k for every way of spreading the half and of writing the cube, each sum and product in
+// both orders, the constants rounded to float32, to float16 and to four digits.
+struct Spelling {
+  bool approximate, swapped, pow, inside;  // `inside`: x Phi(x), else (x/2) (1 + f), else x (1 + f) / 2
+  int half;                                // where it stands: 0 before, 1 between, 2 behind
+  double (*rounded)(double);
+};
+
+double to_float(double value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+double to_four_digits(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+double to_half_precision(double value) {
+  int exponent = 0;
+  const double fraction = std::frexp(value, &exponent);
+  return std::ldexp(std::round(fraction * 2048) / 2048, exponent);
+}
+
+Graph spelled(const Spelling& how) {
+  Graph graph;
+  ir::Builder b(graph);
+  const ValueId x = b.input("x", f32({40}));
+  const auto pair = [&](Kind kind, ValueId left, ValueId right) {
+    return b.op(kind, ir::name_of(kind), how.swapped ? std::vector{right, left} : std::vector{left, right});
+  };
+  ValueId argument = scale(b, x, how.rounded(std::numbers::sqrt2 / 2), 0);
+  if (how.approximate) {
+    const ValueId three = b.constant_f32("three", {}, {3.0F});
+    const ValueId cube = how.pow ? b.op(Kind::k_pow, "pow", {x, three}) : pair(Kind::k_mul, pair(Kind::k_mul, x, x), x);
+    const ValueId sum = pair(Kind::k_add, x, scale(b, cube, 0.044715, 0));
+    argument = scale(b, sum, how.rounded(std::sqrt(2 / std::numbers::pi)), 0);
+  }
+  const ValueId f = b.op(how.approximate ? Kind::k_tanh : Kind::k_erf, "f", {argument});
+  const ValueId one = b.constant_f32("one", {}, {1.0F});
+  ValueId gate = how.inside ? pair(Kind::k_add, f, one) : scale(b, f, 1, 1);
+  if (how.half == 1) gate = scale(b, gate, 0.5, 0);
+  ValueId y = pair(Kind::k_mul, how.half == 0 ? scale(b, x, 0.5, 0) : x, gate);
+  if (how.half == 2) y = scale(b, y, 0.5, 0);
+  graph.outputs = {y};
+  return graph;
+}
+
+TEST(FuseGelu, FindsEverySpelling) {
+  for (int bits = 0; bits < 16; ++bits) {
+    for (const int half : {0, 1, 2}) {
+      for (double (*rounded)(double) : {to_float, to_four_digits, to_half_precision}) {
+        const bool approximate = (bits & 1) != 0;
+        const Graph graph = spelled({approximate, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, half, rounded});
+        const Graph fused = fuse_gelu(graph);
+        ASSERT_TRUE(ir::validate(fused));
+        EXPECT_THAT(kinds(fused), testing::ElementsAre(Kind::k_gelu)) << bits << " " << half << "\n"
+                                                                      << ir::to_text(graph);
+        EXPECT_THAT(outputs(fused)[0], testing::Pointwise(testing::FloatNear(3e-4F), outputs(graph)[0]));
+        EXPECT_EQ(fused.ops[0].attrs.ints[0], approximate ? 1 : 0);
+      }
+    }
+  }
+}
+
+// x sigmoid(1.702 x) is another function, x (1 + erf x) / 2 too.
+TEST(FuseGelu, LeavesItsNeighbours) {
+  Graph quick;
+  ir::Builder b(quick);
+  const ValueId x = b.input("x", f32({4}));
+  quick.outputs = {mul(b, x, b.op(Kind::k_sigmoid, "gate", {scale(b, x, 1.702, 0)}))};
+  EXPECT_EQ(ir::to_text(fuse_gelu(quick)), ir::to_text(quick));
+  Graph swish;
+  ir::Builder c(swish);
+  const ValueId z = c.input("x", f32({4}));
+  swish.outputs = {mul(c, z, c.op(Kind::k_sigmoid, "gate", {z}))};
+  EXPECT_EQ(ir::to_text(fuse_gelu(swish)), ir::to_text(swish));
 }
 
 }  // namespace

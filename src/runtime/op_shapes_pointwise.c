@@ -48,6 +48,10 @@ static int random_numbers(const pt_op_view* view) {
   return view->ints[0] >= 0 && view->ints[0] <= UINT32_MAX && view->ints[1] >= 0 && view->ints[1] < PT_RANDOM_COUNT;
 }
 
+static int arcs(const pt_op_view* view) {
+  return pt_all_same(view) && view->ints[0] >= 0 && view->ints[0] < PT_ARC_COUNT;
+}
+
 static int dropout(const pt_op_view* view) {
   return pt_all_same(view) && view->reals[0] >= 0 && view->reals[0] < 1; /* false for a NaN */
 }
@@ -100,6 +104,9 @@ static const pt_op_rule rules[] = {
     {PT_OP_abs, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_sign, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_round, 1, 1, 1, 1, 1, 0, REAL, rounds},
+    {PT_OP_arc, 1, 1, 1, 1, 1, 0, REAL, arcs},
+    {PT_OP_arc_grad, 2, 2, 1, 1, 1, 0, REAL, arcs},
+    {PT_OP_round_to, 1, 1, 1, 1, 1, 0, REAL, pt_flagged_same},
     {PT_OP_sin, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_cos, 1, 1, 1, 1, 0, 0, REAL, pt_all_same},
     {PT_OP_elu, 1, 1, 1, 1, 0, 3, REAL, pt_all_same},

@@ -146,6 +146,18 @@ inline void append_elementwise_cases(std::vector<GradientCase>& cases) {
                      const ir::ValueId wide = c.op(Kind::k_scale, {c.parameter({3, 5})}, {{}, {4, 0}});
                      return c.op(Kind::k_hard_swish, {wide});
                    }});
+  for (int64_t function = 0; function < PT_ARC_COUNT; ++function) {
+    cases.push_back({"arc " + std::to_string(function), [=](CaseBuilder& c) {
+                       const double shift = function == PT_ARC_COSH ? 2.5 : 0, by = shift > 0 ? 1 : 0.6;
+                       const ir::ValueId within = c.op(Kind::k_scale, {c.parameter({3, 5})}, {{}, {by, shift}});
+                       return c.op(Kind::k_arc, {within}, {{function}, {}});
+                     }});
+  }
+  // Differences of a step say nothing of its slope: what is stepped here does not move.
+  cases.push_back({"round_to", [](CaseBuilder& c) {
+                     const ir::ValueId x = c.parameter({3, 5});
+                     return c.op(Kind::k_mul, {x, c.op(Kind::k_round_to, {c.op(Kind::k_sign, {x})}, {{0}, {}})});
+                   }});
   for (const Kind kind : {Kind::k_sign, Kind::k_round}) {
     cases.push_back({ir::name_of(kind), [=](CaseBuilder& c) {
                        const ir::ValueId x = c.parameter({3, 5});

@@ -125,6 +125,9 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_REAL_ROW(ROW, abs)                                                                                             \
   PT_REAL_ROW(ROW, sign)                                                                                            \
   PT_REAL_ROW(ROW, round)                                                                                           \
+  PT_REAL_ROW(ROW, arc)                                                                                             \
+  PT_REAL_ROW(ROW, arc_grad)                                                                                        \
+  PT_REAL_ROW(ROW, round_to)                                                                                        \
   PT_REAL_ROW(ROW, sin)                                                                                             \
   PT_REAL_ROW(ROW, cos)                                                                                             \
   PT_REAL_ROW(ROW, elu)                                                                                             \

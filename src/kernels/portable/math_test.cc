@@ -47,6 +47,61 @@ TEST(OwnMath, AgreesWithTheCLibrary) {
       1e-14);
 }
 
+// The largest distance from libm in units of the last place, at points of every order of magnitude that `low` to `high`
+// has, and of both signs.
+template <class Number>
+double worst_in_units(double (*ours)(double), double (*theirs)(double), double low, double high) {
+  double worst = 0;
+  for (double size = low; size <= high; size *= 1.0003) {
+    for (const double x : {double(Number(size)), -double(Number(size))}) {
+      const auto expected = Number(theirs(x)), found = Number(ours(x));
+      if (std::isnan(expected) && std::isnan(found)) continue;
+      const Number unit =
+          std::nextafter(std::abs(expected), std::numeric_limits<Number>::infinity()) - std::abs(expected);
+      worst = std::max(worst, std::abs(double(found) - double(expected)) / double(unit));
+      EXPECT_EQ(std::signbit(found), std::signbit(expected)) << x;
+    }
+  }
+  return worst;
+}
+
+TEST(OwnMath, InverseFunctionsAreWithinFourUnitsOfTheLastPlaceInDoubleAndOneInFloat) {
+  struct Function {
+    double (*ours)(double);
+    double (*theirs)(double);
+    double high;
+  };
+  for (const Function& function : {Function{pt_atan, std::atan, 1e30}, Function{pt_asin, std::asin, 1},
+                                   Function{pt_acos, std::acos, 1}, Function{pt_asinh, std::asinh, 1e30},
+                                   Function{pt_acosh, std::acosh, 1e30}, Function{pt_atanh, std::atanh, 1}}) {
+    EXPECT_LE(worst_in_units<double>(function.ours, function.theirs, 1e-12, function.high), 4);
+    EXPECT_LE(worst_in_units<float>(function.ours, function.theirs, 1e-12, function.high), 1);
+  }
+}
+
+TEST(OwnMath, InverseFunctionsEndAsPyTorchsDo) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  EXPECT_EQ(pt_atan(infinity), std::atan(infinity));
+  EXPECT_EQ(pt_atan(-infinity), -std::atan(infinity));
+  EXPECT_EQ(pt_asin(1), std::asin(1));
+  EXPECT_EQ(pt_asin(-1), std::asin(-1));
+  EXPECT_EQ(pt_acos(1), 0);
+  EXPECT_EQ(pt_acos(-1), std::acos(-1));
+  EXPECT_EQ(pt_asinh(-infinity), -infinity);
+  EXPECT_EQ(pt_acosh(1), 0);
+  EXPECT_EQ(pt_acosh(infinity), infinity);
+  EXPECT_EQ(pt_atanh(1), infinity);
+  EXPECT_EQ(pt_atanh(-1), -infinity);
+  for (const double outside : {1.5, -1.5, infinity, -infinity, nan})
+    EXPECT_TRUE(std::isnan(pt_asin(outside)) && std::isnan(pt_acos(outside)) && std::isnan(pt_atanh(outside)));
+  for (const double below : {0.5, 0.0, -2.0, -infinity, nan}) EXPECT_TRUE(std::isnan(pt_acosh(below)));
+  EXPECT_TRUE(std::isnan(pt_atan(nan)) && std::isnan(pt_asinh(nan)));
+  for (double (*odd)(double) : {pt_atan, pt_asin, pt_asinh, pt_atanh}) {
+    EXPECT_TRUE(std::signbit(odd(-0.0)));
+    EXPECT_EQ(odd(1e-300), 1e-300);
+  }
+}
+
 TEST(OwnMath, AgreesWithTheCLibraryNearZeroAndFarAway) {
   for (const double range : {1e-8, 1e-3, 1.0, 40.0}) {
     EXPECT_LT(worst(

@@ -166,6 +166,65 @@ static inline double pt_tanh(double x) {
   return x < 0 ? -t : x != x ? x : t;
 }
 
+/* x is brought to |t| <= 7/16 by atan(x) = atan(c) + atan((x - c) / (1 + c x)) with c = 1/2, 1, 3/2 or infinity, whose
+ * arc tangents stand in two parts; then an odd polynomial. Intervals and coefficients are those of Sun's fdlibm. */
+static inline double pt_atan(double x) {
+  const double a = x < 0 ? -x : x;
+  if (x != x) return x;
+  double high = 0, low = 0, t = a;
+  if (a >= 2.4375) {
+    high = 1.57079632679489655800, low = 6.12323399573676603587e-17, t = -1 / a;
+  } else if (a >= 1.1875) {
+    high = 9.82793723247329054082e-01, low = 1.39033110312309984516e-17, t = (a - 1.5) / (1 + 1.5 * a);
+  } else if (a >= 0.6875) {
+    high = 7.85398163397448278999e-01, low = 3.06161699786838301793e-17, t = (a - 1) / (a + 1);
+  } else if (a >= 0.4375) {
+    high = 4.63647609000806093515e-01, low = 2.26987774529616870924e-17, t = (2 * a - 1) / (2 + a);
+  }
+  const double z = t * t;
+  double p = 1.62858201153657823623e-02;
+  p = p * z - 3.65315727442169155270e-02;
+  p = p * z + 4.97687799461593236017e-02;
+  p = p * z - 5.83357013379057348645e-02;
+  p = p * z + 6.66107313738753120669e-02;
+  p = p * z - 7.69187620504482999495e-02;
+  p = p * z + 9.09088713343650656196e-02;
+  p = p * z - 1.11111104054623557880e-01;
+  p = p * z + 1.42857142725034663711e-01;
+  p = p * z - 1.99999999998764832476e-01;
+  p = p * z + 3.33333333333329318027e-01;
+  const double y = high - ((t * (z * p) - low) - t);
+  return x < 0 ? -y : x == 0 ? x : y;
+}
+/* Beyond 1 the root is of a negative number: NaN. At 1 it is 0, and the arc tangent that of infinity. */
+static inline double pt_asin(double x) {
+  return pt_atan(x / sqrt((1 - x) * (1 + x)));
+}
+static inline double pt_acos(double x) {
+  return 2 * pt_atan(sqrt((1 - x) / (1 + x)));
+}
+
+/* From 2^28 on the 1 under the root is lost, and the square may overflow. */
+static inline double pt_asinh(double x) {
+  const double a = x < 0 ? -x : x;
+  if (x != x || x == 0) return x;
+  const double y = a >= 268435456.0 ? pt_log(a) + 0.693147180559945309417 : pt_log1p(a + a * a / (1 + sqrt(a * a + 1)));
+  return x < 0 ? -y : y;
+}
+static inline double pt_acosh(double x) {
+  if (!(x >= 1)) return pt_from_bits(0x7ff8000000000000u);
+  const double above = x - 1;
+  return x >= 268435456.0 ? pt_log(x) + 0.693147180559945309417 : pt_log1p(above + sqrt(above * (above + 2)));
+}
+static inline double pt_atanh(double x) {
+  const double a = x < 0 ? -x : x;
+  if (!(a <= 1)) return pt_from_bits(0x7ff8000000000000u);
+  if (a == 1) return x * pt_from_bits(0x7ff0000000000000u);
+  if (x == 0) return x;
+  const double y = 0.5 * pt_log1p(2 * a / (1 - a));
+  return x < 0 ? -y : y;
+}
+
 /* Below 3: (2 / sqrt pi) e^(-x^2) times the sum of 2^n x^(2n+1) / (2n+1)!!, whose terms are all positive. From 3 on 1 -
  * erfc by its continued fraction. */
 static inline double pt_erf(double x) {

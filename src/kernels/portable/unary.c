@@ -143,3 +143,80 @@ pt_status PT_NAME(pt_gelu)(const pt_call* call) {
 pt_status PT_NAME(pt_gelu_grad)(const pt_call* call) {
   return call->ints[0] != 0 ? PT_NAME(pt_gelu_of_tanh_grad)(call) : PT_NAME(pt_gelu_of_erf_grad)(call);
 }
+
+PT_UNARY(arc_sin, 32, pt_asin((double)x))
+PT_UNARY(arc_cos, 32, pt_acos((double)x))
+PT_UNARY(arc_tan, 24, pt_atan((double)x))
+PT_UNARY(arc_sinh, 32, pt_asinh((double)x))
+PT_UNARY(arc_cosh, 32, pt_acosh((double)x))
+PT_UNARY(arc_tanh, 32, pt_atanh((double)x))
+
+PT_GRADIENT(arc_sin_grad, 4, dy*(1 / (pt_real)sqrt((double)(1 - x * x))))
+PT_GRADIENT(arc_cos_grad, 4, -(dy*(1 / (pt_real)sqrt((double)(1 - x * x)))))
+PT_GRADIENT(arc_tan_grad, 2, dy / (x * x + 1))
+PT_GRADIENT(arc_sinh_grad, 4, dy / (pt_real)sqrt((double)(x * x + 1)))
+PT_GRADIENT(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
+PT_GRADIENT(arc_tanh_grad, 2, dy*(1 / (1 - x * x)))
+
+pt_status PT_NAME(pt_arc)(const pt_call* call) {
+  switch (call->ints[0]) {
+    case PT_ARC_SIN:
+      return PT_NAME(pt_arc_sin)(call);
+    case PT_ARC_COS:
+      return PT_NAME(pt_arc_cos)(call);
+    case PT_ARC_TAN:
+      return PT_NAME(pt_arc_tan)(call);
+    case PT_ARC_SINH:
+      return PT_NAME(pt_arc_sinh)(call);
+    case PT_ARC_COSH:
+      return PT_NAME(pt_arc_cosh)(call);
+    default:
+      return PT_NAME(pt_arc_tanh)(call);
+  }
+}
+pt_status PT_NAME(pt_arc_grad)(const pt_call* call) {
+  switch (call->ints[0]) {
+    case PT_ARC_SIN:
+      return PT_NAME(pt_arc_sin_grad)(call);
+    case PT_ARC_COS:
+      return PT_NAME(pt_arc_cos_grad)(call);
+    case PT_ARC_TAN:
+      return PT_NAME(pt_arc_tan_grad)(call);
+    case PT_ARC_SINH:
+      return PT_NAME(pt_arc_sinh_grad)(call);
+    case PT_ARC_COSH:
+      return PT_NAME(pt_arc_cosh_grad)(call);
+    default:
+      return PT_NAME(pt_arc_tanh_grad)(call);
+  }
+}
+
+/* A float with the low `gone` bits of its fraction rounded away; a carry into the exponent is what rounding up means. */
+static float without_bits(float x, int gone) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits += ((UINT32_C(1) << (gone - 1)) - 1) + ((bits >> gone) & 1);
+  bits &= ~((UINT32_C(1) << gone) - 1);
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+/* Below 2^-14 its numbers are 2^-24 apart, as those of a float between 0.5 and 1 are; from 65520 on it is infinite. */
+static pt_real as_float16(pt_real wide) {
+  const float x = (float)wide, size = x < 0 ? -x : x;
+  if (!(size < 65520.0f)) return x - x == 0 ? (pt_real)(x < 0 ? -HUGE_VALF : HUGE_VALF) : (pt_real)x;
+  if (size >= 6.103515625e-05f) return (pt_real)without_bits(x, 13);
+  const volatile float held = size + 0.5f;
+  return (pt_real)(x < 0 ? -(held - 0.5f) : held - 0.5f);
+}
+static pt_real as_bfloat16(pt_real wide) {
+  const float x = (float)wide;
+  return (pt_real)(x - x == 0 ? without_bits(x, 16) : x);
+}
+
+PT_UNARY(round_to_float16, 4, as_float16(x))
+PT_UNARY(round_to_bfloat16, 4, as_bfloat16(x))
+
+pt_status PT_NAME(pt_round_to)(const pt_call* call) {
+  return call->ints[0] == PT_ROUND_TO_FLOAT16 ? PT_NAME(pt_round_to_float16)(call)
+                                              : PT_NAME(pt_round_to_bfloat16)(call);
+}

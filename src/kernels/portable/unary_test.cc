@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "pantoum/ops.h"
 #include "pantoum/pantoum.h"
 
 namespace {
@@ -12,7 +13,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN();
 const std::vector<float> kBends = {-3.0000002F, -3, -2.9999998F, 2.9999998F, 3, 3.0000002F, kNan, kInf, -kInf};
 
-std::vector<float> run(pt_op op, std::vector<std::vector<float>> operands, std::vector<double> reals) {
+std::vector<float> run(pt_op op, std::vector<std::vector<float>> operands, std::vector<double> reals,
+                       int64_t flag = 0) {
   std::vector<float> made(operands[0].size());
   std::vector<pt_tensor> inputs(operands.size());
   pt_tensor output{};
@@ -25,6 +27,7 @@ std::vector<float> run(pt_op op, std::vector<std::vector<float>> operands, std::
   pt_call call{};
   call.inputs = inputs.data(), call.input_count = static_cast<uint16_t>(inputs.size());
   call.outputs = &output, call.output_count = 1;
+  call.ints = &flag, call.int_count = 1;
   call.reals = reals.data(), call.real_count = static_cast<uint16_t>(reals.size());
   const pt_kernel* kernel = pt_kernel_find(pt_portable_kernels(), static_cast<uint16_t>(op), PT_F32, 0, 0);
   EXPECT_EQ(kernel->submit(&call), PT_OK);
@@ -56,6 +59,83 @@ TEST(HardSigmoid, HasPyTorchsSlopesAtItsBends) {
   EXPECT_TRUE(std::isnan(values[6]));
   expect_same(run(PT_OP_hard_sigmoid_grad, {std::vector<float>(9, 1), kBends}, {alpha, -0.5 / alpha, 0.5 / alpha}),
               {0, 0, 0.1666666716337204F, 0.1666666716337204F, 0, 0, 0, 0, 0});
+}
+
+// Of PyTorch's functions, at 0, at their ends and beyond them.
+TEST(Arc, HasPyTorchsSlopesAtItsEnds) {
+  const std::vector<float> x = {0, -0.0F, 1, -1, 2, kInf, -kInf, kNan, 0.5F};
+  const std::vector<std::vector<float>> slopes = {
+      {1, 1, kInf, kInf, kNan, kNan, kNan, kNan, 1.154700517654419F},
+      {-1, -1, -kInf, -kInf, kNan, kNan, kNan, kNan, -1.154700517654419F},
+      {1, 1, 0.5F, 0.5F, 0.2F, 0, 0, kNan, 0.8F},
+      {1, 1, 0.7071067690849304F, 0.7071067690849304F, 0.4472135901451111F, 0, 0, kNan, 0.8944271802902222F},
+      {kNan, kNan, kInf, kInf, 0.5773502588272095F, 0, 0, kNan, kNan},
+      {1, 1, kInf, kInf, -0.3333333432674408F, 0, 0, kNan, 1.3333333730697632F}};
+  for (int64_t function = 0; function < PT_ARC_COUNT; ++function) {
+    const std::vector<float> found = run(PT_OP_arc_grad, {std::vector<float>(9, 1), x}, {}, function);
+    for (size_t at = 0; at < x.size(); ++at) {
+      const float expected = slopes[static_cast<size_t>(function)][at];
+      EXPECT_TRUE(found[at] == expected || std::abs(found[at] - expected) < 2e-7F ||
+                  (std::isnan(found[at]) && std::isnan(expected)))
+          << function << " at " << x[at] << ": " << found[at] << ", PyTorch has " << expected;
+    }
+  }
+}
+
+// torch.Tensor.half and torch.Tensor.bfloat16.
+TEST(RoundTo, GivesWhatNarrowerTypesHold) {
+  const std::vector<float> x = {0,         1,           1.0F / 3, -65504,         65519.996F,     65520,
+                                -1e9F,     6.1035e-05F, 6.1e-05F, 5.9604645e-08F, 2.9802322e-08F, 2.98023259e-08F,
+                                -8.94e-8F, 2048.5F,     2049,     2051,           3.4e38F,        1e-45F,
+                                kInf,      kNan};
+  const std::vector<std::vector<float>> held = {{0,
+                                                 1,
+                                                 0.333251953125F,
+                                                 -65504,
+                                                 65504,
+                                                 kInf,
+                                                 -kInf,
+                                                 6.103515625e-05F,
+                                                 6.097555160522461e-05F,
+                                                 5.960464477539063e-08F,
+                                                 0,
+                                                 5.960464477539063e-08F,
+                                                 -5.960464477539063e-08F,
+                                                 2048,
+                                                 2048,
+                                                 2052,
+                                                 kInf,
+                                                 0,
+                                                 kInf,
+                                                 kNan},
+                                                {0,
+                                                 1,
+                                                 0.333984375F,
+                                                 -65536,
+                                                 65536,
+                                                 65536,
+                                                 -998244352,
+                                                 6.103515625e-05F,
+                                                 6.103515625e-05F,
+                                                 5.960464477539063e-08F,
+                                                 2.9802322387695312e-08F,
+                                                 2.9802322387695312e-08F,
+                                                 -8.940696716308594e-08F,
+                                                 2048,
+                                                 2048,
+                                                 2048,
+                                                 kInf,
+                                                 0,
+                                                 kInf,
+                                                 kNan}};
+  for (const int64_t type : {PT_ROUND_TO_FLOAT16, PT_ROUND_TO_BFLOAT16}) {
+    const std::vector<float> found = run(PT_OP_round_to, {x}, {}, type);
+    for (size_t at = 0; at < x.size(); ++at) {
+      const float expected = held[static_cast<size_t>(type)][at];
+      EXPECT_TRUE(found[at] == expected || (std::isnan(found[at]) && std::isnan(expected)))
+          << type << " at " << x[at] << ": " << found[at] << ", PyTorch has " << expected;
+    }
+  }
 }
 
 }  // namespace

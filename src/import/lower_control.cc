@@ -1,0 +1,288 @@
+// If, Loop and Scan whose course the model alone decides: the branch taken, the iterations one after the other.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "import/onnx_messages.h"
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::DType;
+using ir::Shape;
+using ir::ValueId;
+using Operands = std::vector<std::shared_ptr<Operand>>;
+
+constexpr int64_t kMostTrips = 4096;
+
+std::shared_ptr<Operand> known_operand(Tensor tensor) {
+  auto operand = std::make_shared<Operand>();
+  operand->known = std::make_shared<const Tensor>(std::move(tensor));
+  return operand;
+}
+
+// A condition that training cannot change: one bool.
+std::optional<bool> condition(const Operand& operand) {
+  if (operand.weight || !operand.known || operand.known->type.elements() != 1) return std::nullopt;
+  const auto told = to_ints(*operand.known);
+  if (!told) return std::nullopt;
+  return told->front() != 0;
+}
+
+// What the body is bound to is gone from the last time.
+void bind_inputs(Node& node, const onnx::GraphProto& body, const Operands& operands) {
+  for (size_t input = 0; input < operands.size(); ++input)
+    node.bind(body.input(static_cast<int>(input)).name(), operands[input]);
+}
+
+Result<Operands> outputs_of(Node& node, const onnx::GraphProto& body) {
+  Operands outputs;
+  for (const auto& output : body.output()) {
+    std::shared_ptr<Operand> operand = node.find(output.name());
+    if (operand == nullptr) return fail("E0211", fmt::format("'{}' of its subgraph is not there", output.name()));
+    outputs.push_back(std::move(operand));
+  }
+  return outputs;
+}
+
+Result<const onnx::GraphProto*> body_of(Node& node, const char* name, size_t inputs, size_t outputs) {
+  const onnx::GraphProto* body = node.attributes().graph(name);
+  if (body == nullptr) return fail("E0211", fmt::format("it has no {}", name));
+  if (static_cast<size_t>(body->input_size()) == inputs && static_cast<size_t>(body->output_size()) == outputs)
+    return body;
+  return fail("E0211", fmt::format("its {} has {} inputs and {} outputs instead of {} and {}", name, body->input_size(),
+                                   body->output_size(), inputs, outputs));
+}
+
+Result<void> lower_if(Node& node) {
+  if (!node.has(0)) return fail("E0211", "its condition is missing");
+  const std::optional<bool> taken = condition(*node.operand(0));
+  if (!taken && node.type(0).elements() != 1) return fail("E0211", "its condition is not one bool");
+  if (!taken)
+    return unsupported("its condition is computed from the data, and a plan has one course",
+                       "choose between both results with torch.where, or export the model with the branch that trains");
+  const char* name = *taken ? "then_branch" : "else_branch";
+  PANTOUM_ASSIGN(const onnx::GraphProto* branch, body_of(node, name, 0, node.output_count()));
+  PANTOUM_TRY(node.lower_body(*branch, name));
+  PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, *branch));
+  for (size_t output = 0; output < outputs.size(); ++output) node.set(output, outputs[output]);
+  return {};
+}
+
+// Known tensors of one type, one behind the other along a new first dimension.
+std::shared_ptr<Operand> stack_known(const Operands& parts) {
+  const Tensor& first = *parts[0]->known;
+  auto data = std::make_shared<std::vector<std::byte>>();
+  for (const auto& part : parts) data->insert(data->end(), part->known->data->begin(), part->known->data->end());
+  Shape shape = first.type.shape;
+  shape.insert(shape.begin(), static_cast<int64_t>(parts.size()));
+  return known_operand({{first.type.dtype, std::move(shape)}, std::move(data)});
+}
+
+// The values of all iterations along a new dimension.
+Result<std::shared_ptr<Operand>> stack(Node& node, const Operands& parts, int64_t axis) {
+  if (parts.empty()) return unsupported("it makes no iteration, and what it collects has no elements");
+  const auto is_known = [&](const std::shared_ptr<Operand>& part) {
+    return part->known && !part->weight && part->known->type == parts[0]->known->type;
+  };
+  if (axis == 0 && parts[0]->known && std::all_of(parts.begin(), parts.end(), is_known)) {
+    PANTOUM_TRY(node.spend(parts[0]->known->type.elements() * static_cast<int64_t>(parts.size())));
+    return stack_known(parts);
+  }
+  std::vector<ValueId> values;
+  for (const auto& part : parts) {
+    PANTOUM_ASSIGN(const ValueId value, node.value_of(*part));
+    Shape shape = node.builder().type(value).shape;
+    PANTOUM_ASSIGN(const int64_t at, normalize_axis(axis, shape.size() + 1));
+    shape.insert(shape.begin() + at, 1);
+    PANTOUM_ASSIGN(const ValueId row, node.reshape(value, std::move(shape)));
+    if (!values.empty() && node.builder().type(row) != node.builder().type(values[0]))
+      return fail("E0211", "what it collects changes its type or shape from iteration to iteration");
+    values.push_back(row);
+  }
+  const auto rank = node.builder().type(values[0]).shape.size();
+  PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, rank));
+  auto joined = std::make_shared<Operand>();
+  joined->id = node.builder().concat(node.label(), std::move(values), along);
+  return joined;
+}
+
+Failure too_many_trips() {
+  return unsupported(fmt::format("it makes more than {} iterations, each of which becomes ops of its own", kMostTrips),
+                     "train on shorter sequences, or compute with whole tensors instead of a loop");
+}
+
+// How often a Loop goes on where its condition stays true.
+Result<int64_t> most_trips(Node& node) {
+  if (!node.has(0)) return INT64_MAX;
+  const Tensor* told = node.setting(0);
+  const auto count = told != nullptr && told->type.elements() == 1 ? to_ints(*told) : std::nullopt;
+  if (!count)
+    return unsupported("how often it iterates is computed from the data, and a plan has one course",
+                       "export the model with a fixed number of iterations");
+  return count->front();
+}
+
+struct Looped {
+  Operands carried;
+  std::vector<Operands> collected;  // per scan output
+};
+
+Result<bool> goes_on(const Operand& operand) {
+  const std::optional<bool> told = condition(operand);
+  if (told) return *told;
+  return unsupported("whether it goes on is computed from the data, and a plan has one course",
+                     "iterate a fixed number of times, and choose between results with torch.where");
+}
+
+Result<Looped> iterate(Node& node, const onnx::GraphProto& body, Operands carried, size_t collects) {
+  PANTOUM_ASSIGN(const int64_t most, most_trips(node));
+  Looped looped{std::move(carried), std::vector<Operands>(collects)};
+  bool running = true;
+  if (node.has(1)) {
+    PANTOUM_ASSIGN(running, goes_on(*node.operand(1)));
+  }
+  for (int64_t trip = 0; trip < most && running; ++trip) {
+    if (trip == kMostTrips) return too_many_trips();
+    Operands inputs = {known_operand(make_tensor(DType::kI64, {}, std::vector{trip})),
+                       known_operand(make_tensor(DType::kBool, {}, std::vector<int64_t>{1}))};
+    inputs.insert(inputs.end(), looped.carried.begin(), looped.carried.end());
+    bind_inputs(node, body, inputs);
+    PANTOUM_TRY(node.lower_body(body, fmt::format("body, iteration {}", trip)));
+    PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, body));
+    PANTOUM_ASSIGN(running, goes_on(*outputs[0]));
+    const size_t states = looped.carried.size();
+    for (size_t state = 0; state < states; ++state) looped.carried[state] = outputs[1 + state];
+    for (size_t scan = 0; scan < collects; ++scan) looped.collected[scan].push_back(outputs[1 + states + scan]);
+  }
+  return looped;
+}
+
+Result<void> lower_loop(Node& node) {
+  const size_t states = std::max<size_t>(node.input_count(), 2) - 2;
+  if (node.output_count() < states) return fail("E0211", "it has fewer outputs than states");
+  const size_t collects = node.output_count() - states;
+  PANTOUM_ASSIGN(const onnx::GraphProto* body, body_of(node, "body", 2 + states, 1 + states + collects));
+  Operands carried;
+  for (size_t state = 0; state < states; ++state) {
+    if (!node.has(2 + state)) return fail("E0211", fmt::format("its input {} is missing", 2 + state));
+    carried.push_back(node.operand(2 + state));
+  }
+  PANTOUM_ASSIGN(const Looped looped, iterate(node, *body, std::move(carried), collects));
+  for (size_t state = 0; state < states; ++state) node.set(state, looped.carried[state]);
+  for (size_t scan = 0; scan < collects; ++scan) {
+    if (!node.wants(states + scan)) continue;
+    PANTOUM_ASSIGN(std::shared_ptr<Operand> whole, stack(node, looped.collected[scan], 0));
+    node.set(states + scan, std::move(whole));
+  }
+  return {};
+}
+
+// A list of an attribute with an entry for each of `count`; zeros where there is none.
+Result<std::vector<int64_t>> entries(Node& node, const char* name, size_t count) {
+  const auto told = node.attributes().integers(name);
+  if (!told) return std::vector<int64_t>(count, 0);
+  if (told->size() != count)
+    return fail("E0211", fmt::format("its {} has {} entries instead of {}", name, told->size(), count));
+  return *told;
+}
+
+// What one input of a Scan is in each iteration: its pieces along the axis, without it.
+Result<Operands> pieces_of(Node& node, size_t input, int64_t axis, bool backwards) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(input));
+  Shape shape = node.builder().type(x).shape;
+  PANTOUM_ASSIGN(const int64_t along, normalize_axis(axis, shape.size()));
+  const int64_t count = shape[static_cast<size_t>(along)];
+  if (count > kMostTrips) return too_many_trips();
+  const std::vector<int64_t> ones(static_cast<size_t>(count), 1);
+  const std::vector<ValueId> parts = count == 1 ? std::vector{x} : node.builder().split(node.label(), x, along, ones);
+  shape.erase(shape.begin() + along);
+  Operands pieces;
+  for (const ValueId part : parts) {
+    auto piece = std::make_shared<Operand>();
+    PANTOUM_ASSIGN(piece->id, node.reshape(part, shape));
+    pieces.push_back(std::move(piece));
+  }
+  if (backwards) std::reverse(pieces.begin(), pieces.end());
+  return pieces;
+}
+
+struct ScanForm {
+  size_t states, scans, collects;
+  std::vector<int64_t> input_axes, backwards, output_axes, collects_backwards;
+};
+
+Result<ScanForm> scan_form(Node& node) {
+  const int64_t scans = node.attributes().integer("num_scan_inputs", 0);
+  if (scans < 1 || static_cast<size_t>(scans) > node.input_count())
+    return fail("E0211", "its num_scan_inputs is wrong");
+  ScanForm form{};
+  form.scans = static_cast<size_t>(scans);
+  form.states = node.input_count() - form.scans;
+  if (node.output_count() < form.states) return fail("E0211", "it has fewer outputs than states");
+  form.collects = node.output_count() - form.states;
+  PANTOUM_ASSIGN(form.input_axes, entries(node, "scan_input_axes", form.scans));
+  PANTOUM_ASSIGN(form.backwards, entries(node, "scan_input_directions", form.scans));
+  PANTOUM_ASSIGN(form.output_axes, entries(node, "scan_output_axes", form.collects));
+  PANTOUM_ASSIGN(form.collects_backwards, entries(node, "scan_output_directions", form.collects));
+  return form;
+}
+
+Result<std::vector<Operands>> scanned_inputs(Node& node, const ScanForm& form) {
+  std::vector<Operands> scanned;
+  for (size_t scan = 0; scan < form.scans; ++scan) {
+    const size_t input = form.states + scan;
+    PANTOUM_ASSIGN(Operands pieces, pieces_of(node, input, form.input_axes[scan], form.backwards[scan] != 0));
+    scanned.push_back(std::move(pieces));
+    if (scanned[scan].size() != scanned[0].size()) return fail("E0211", "its scanned inputs differ in length");
+  }
+  return scanned;
+}
+
+Result<void> lower_scan(Node& node) {
+  PANTOUM_ASSIGN(const ScanForm form, scan_form(node));
+  PANTOUM_ASSIGN(const onnx::GraphProto* body,
+                 body_of(node, "body", form.states + form.scans, form.states + form.collects));
+  PANTOUM_ASSIGN(const std::vector<Operands> scanned, scanned_inputs(node, form));
+  Operands states;
+  for (size_t state = 0; state < form.states; ++state) {
+    if (!node.has(state)) return fail("E0211", fmt::format("its input {} is missing", state));
+    states.push_back(node.operand(state));
+  }
+  std::vector<Operands> collected(form.collects);
+  for (size_t trip = 0; trip < scanned[0].size(); ++trip) {
+    Operands inputs = states;
+    for (const Operands& pieces : scanned) inputs.push_back(pieces[trip]);
+    bind_inputs(node, *body, inputs);
+    PANTOUM_TRY(node.lower_body(*body, fmt::format("body, iteration {}", trip)));
+    PANTOUM_ASSIGN(const Operands outputs, outputs_of(node, *body));
+    for (size_t state = 0; state < form.states; ++state) states[state] = outputs[state];
+    for (size_t scan = 0; scan < form.collects; ++scan) collected[scan].push_back(outputs[form.states + scan]);
+  }
+  for (size_t state = 0; state < form.states; ++state) node.set(state, states[state]);
+  for (size_t scan = 0; scan < form.collects; ++scan) {
+    if (!node.wants(form.states + scan)) continue;
+    if (form.collects_backwards[scan] != 0) std::reverse(collected[scan].begin(), collected[scan].end());
+    PANTOUM_ASSIGN(std::shared_ptr<Operand> whole, stack(node, collected[scan], form.output_axes[scan]));
+    node.set(form.states + scan, std::move(whole));
+  }
+  return {};
+}
+
+constexpr const char* kUnrolled = "unrolled: up to 4096 iterations, their number known from the model and the batch";
+constexpr std::array kControlOperators = {
+    OperatorEntry{"If", lower_if, "", "becomes its branch; its condition known from the model and the batch"},
+    OperatorEntry{"Loop", lower_loop, "concat", kUnrolled},
+    OperatorEntry{"Scan", lower_scan, "split concat", kUnrolled}};
+
+}  // namespace
+
+std::span<const OperatorEntry> control_operators() {
+  return kControlOperators;
+}
+
+}  // namespace pantoum::import
