@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <limits>
 #include <string_view>
 
 #include "import/metadata.h"
@@ -10,6 +12,7 @@
 namespace pantoum::import {
 namespace {
 
+constexpr const char* kRule = "pkg.onnxscript.rewriter.rule_name";
 constexpr const char* kFxNode = "pkg.torch.onnx.fx_node";
 constexpr std::string_view kTarget = "target=torch.ops.aten.", kArgs = "(args = (";
 
@@ -53,7 +56,40 @@ constexpr std::array kCallOperands = {CallOperand{"linear.", "MatMul", 1, 1},
                                       CallOperand{"batch_norm.", "BatchNormalization", 1, 1},
                                       CallOperand{"batch_norm.", "BatchNormalization", 2, 2},
                                       CallOperand{"embedding.", "Gather", 0, 0},
-                                      CallOperand{"prelu.", "PRelu", 1, 1}};
+                                      CallOperand{"prelu.", "PRelu", 1, 1},
+                                      CallOperand{"matmul.", "MatMul", 0, 0},
+                                      CallOperand{"matmul.", "MatMul", 1, 1},
+                                      CallOperand{"mm.", "MatMul", 0, 0},
+                                      CallOperand{"mm.", "MatMul", 1, 1},
+                                      CallOperand{"mul.Tensor", "Mul", -1, 0},
+                                      CallOperand{"mul.Tensor", "Mul", -1, 1},
+                                      CallOperand{"div.Tensor", "Div", 1, 1},
+                                      CallOperand{"add.Tensor", "Add", -1, 0},
+                                      CallOperand{"add.Tensor", "Add", -1, 1},
+                                      CallOperand{"sub.Tensor", "Sub", 0, 0},
+                                      CallOperand{"sub.Tensor", "Sub", 1, 1}};
+
+constexpr std::string_view kAlpha = "alpha: ";
+
+// Every name behind a '%'.
+std::vector<std::string> references_in(std::string_view text) {
+  std::vector<std::string> found;
+  for (size_t at = text.find('%'); at != std::string_view::npos; at = text.find('%', at + 1)) {
+    const size_t end = text.find_first_of(",])} ", at);
+    found.emplace_back(text.substr(at + 1, end == std::string_view::npos ? end : end - at - 1));
+  }
+  return found;
+}
+
+// 1 where the call has none; NaN where it is no number.
+double alpha_in(std::string_view text) {
+  const size_t at = text.rfind(kAlpha);
+  if (at == std::string_view::npos) return 1;
+  const std::string number(text.substr(at + kAlpha.size(), 40));
+  char* end = nullptr;
+  const double alpha = std::strtod(number.c_str(), &end);
+  return end == number.c_str() ? std::numeric_limits<double>::quiet_NaN() : alpha;
+}
 
 }  // namespace
 
@@ -66,7 +102,24 @@ FxCall read_fx_call(const onnx::NodeProto& node) {
   const size_t args = text.find(kArgs);
   if (target == std::string_view::npos || end == std::string_view::npos || args == std::string_view::npos) return {};
   const size_t begin = target + kTarget.size();
-  return {std::string(text.substr(begin, end - begin)), split_arguments(text.substr(args + kArgs.size()))};
+  const std::string_view given = text.substr(args + kArgs.size());
+  return {std::string(text.substr(begin, end - begin)), split_arguments(given), references_in(given), alpha_in(given)};
+}
+
+std::string rewriter_rules(const onnx::NodeProto& node) {
+  const auto entries = read_metadata(node, MetadataField::kOfNode);
+  const auto rules = entries.find(kRule);
+  return rules == entries.end() ? "" : rules->second;
+}
+
+bool FxCall::mentions(const std::string& value) const {
+  return std::find(references.begin(), references.end(), value) != references.end();
+}
+
+std::string without_number(const std::string& value) {
+  const size_t digits = value.find_last_not_of("0123456789");
+  const bool numbered = digits != std::string::npos && digits > 0 && digits + 1 < value.size() && value[digits] == '_';
+  return numbered ? value.substr(0, digits) : value;
 }
 
 std::optional<std::string> expected_operand(const onnx::NodeProto& node, int input, const FxCall& call,
@@ -83,12 +136,9 @@ std::optional<std::string> expected_operand(const onnx::NodeProto& node, int inp
 
 std::vector<std::string> parameters_of(const FxCall& call, const ParameterMarks& marks) {
   std::vector<std::string> found;
-  for (const std::string& arg : call.args) {
-    for (size_t at = arg.find('%'); at != std::string::npos; at = arg.find('%', at + 1)) {
-      const size_t end = arg.find_first_of(",])", at);
-      const auto name = marks.names.find(arg.substr(at + 1, end == std::string::npos ? end : end - at - 1));
-      if (name != marks.names.end() && marks.parameters.contains(name->second)) found.push_back(name->second);
-    }
+  for (const std::string& reference : call.references) {
+    const auto name = marks.names.find(reference);
+    if (name != marks.names.end() && marks.parameters.contains(name->second)) found.push_back(name->second);
   }
   return found;
 }

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <optional>
 #include <set>
 
+#include "import/fold_path.h"
 #include "import/fx_node.h"
+#include "import/merged_values.h"
 #include "import/metadata.h"
 #include "import/onnx_messages.h"
 
@@ -17,22 +20,10 @@ namespace {
 using Initializers = std::map<std::string, Initializer>;
 using Kind = Restoration::Kind;
 
-constexpr const char* kRule = "pkg.onnxscript.rewriter.rule_name";
-
 using Reader = Restoration::Reader;
 
 bool is_real(const Initializer& initializer) {
   return initializer.problem.empty() && initializer.tensor.type.dtype == ir::DType::kF32;
-}
-
-Tensor transposed(const Tensor& from) {
-  const auto rows = static_cast<size_t>(from.type.shape[0]), columns = static_cast<size_t>(from.type.shape[1]);
-  auto data = std::make_shared<std::vector<std::byte>>(from.data->size());
-  for (size_t row = 0; row < rows; ++row)
-    for (size_t column = 0; column < columns; ++column)
-      std::memcpy(data->data() + (column * rows + row) * sizeof(float),
-                  from.data->data() + (row * columns + column) * sizeof(float), sizeof(float));
-  return {{from.type.dtype, {from.type.shape[1], from.type.shape[0]}}, std::move(data)};
 }
 
 // "features.bn" of "features.bn.weight".
@@ -55,6 +46,7 @@ class Finder {
     }
     for (int node = 0; node < graph_.node_size(); ++node) look_at(node);
     for (const auto& [name, readers] : readers_) look_at_folded(name, readers);
+    for (const auto& [name, readers] : readers_) undo_path(name, readers);
     note_missing();
     return std::move(found_);
   }
@@ -65,14 +57,19 @@ class Finder {
   const ParameterMarks marks_;
   std::vector<FxCall> calls_;
   std::map<std::string, std::vector<Reader>> readers_;
-  std::set<std::string> restored_, folded_;  // parameters
+  std::set<std::string> restored_, folded_;               // parameters
+  std::map<std::string, FoldPath> paths_;                 // of folded values that no call of a reader explains
+  std::map<std::string, std::set<std::string>> derived_;  // parameter -> those of them that were made of it
+  std::set<std::pair<int, int>> separated_;               // node, input
   Restorations found_;
 
   [[nodiscard]] std::optional<std::string> expected(const Reader& reader) const {
     return expected_operand(graph_.node(reader.node), reader.input, calls_[static_cast<size_t>(reader.node)], marks_);
   }
+  [[nodiscard]] const FxCall& call_of(const Reader& reader) const { return calls_[static_cast<size_t>(reader.node)]; }
   [[nodiscard]] bool is_missing(const std::string& parameter) const {
-    return marks_.parameters.contains(parameter) && !initializers_.contains(parameter);
+    return (marks_.parameters.contains(parameter) || marks_.buffers.contains(parameter)) &&
+           !initializers_.contains(parameter);
   }
   void add(Restoration restoration) {
     restored_.insert(restoration.parameter);
@@ -81,9 +78,7 @@ class Finder {
 
   void look_at(int position) {
     const onnx::NodeProto& node = graph_.node(position);
-    const auto entries = read_metadata(node, MetadataField::kOfNode);
-    const auto rule = entries.find(kRule);
-    const std::string rules = rule == entries.end() ? "" : rule->second;
+    const std::string rules = rewriter_rules(node);
     if (rules.find("FuseBatchNorm") != std::string::npos) return tell_batch_norm(position);
     if (rules.find("RemoveOptionalBias") != std::string::npos) add_bias(position);
     for (int input = 0; input < node.input_size(); ++input) separate({position, input});
@@ -99,13 +94,18 @@ class Finder {
                                           node.input_size() > 1 ? node.input(1) : ""));
   }
 
-  // Two parameters of equal contents became one initializer.
+  [[nodiscard]] bool is_marked(const std::string& value) const {
+    return marks_.of(value) == Mark::kParameter || marks_.of(value) == Mark::kBuffer;
+  }
+
+  // Two parameters or buffers of equal contents became one initializer.
   void separate(const Reader& reader) {
     const std::string& value = graph_.node(reader.node).input(reader.input);
     const auto initializer = initializers_.find(value);
     const std::optional<std::string> wanted = expected(reader);
     if (initializer == initializers_.end() || !is_real(initializer->second) || !wanted) return;
-    if (marks_.of(value) != Mark::kParameter || *wanted == value || !is_missing(*wanted)) return;
+    if (!is_marked(value) || *wanted == value || !is_missing(*wanted) || call_of(reader).alpha != 1) return;
+    separated_.insert({reader.node, reader.input});
     add({.kind = Kind::kSeparate,
          .parameter = *wanted,
          .value = value,
@@ -146,10 +146,39 @@ class Finder {
       if (marks_.parameters.contains(source)) parameters.push_back(source);
     if (parameters.empty()) return;
     folded_.insert(parameters.begin(), parameters.end());
+    for (const std::string& parameter : parameters) derived_[parameter].insert(name);
     if (are_gates(readers, parameters)) return;
-    if (parameters.size() == 1 && is_real(initializer) && move_back(name, initializer, readers, parameters[0])) return;
-    found_.problems.push_back(
-        fmt::format("'{}' was computed ahead of time from '{}'", name, fmt::join(parameters, "', '")));
+    if (parameters.size() == 1 && is_real(initializer)) {
+      if (is_operand(readers, parameters[0]) && move_back(name, initializer, readers, parameters[0])) return;
+      if (scale_back(name, initializer, readers, parameters[0])) return;
+    }
+    paths_.emplace(name, path_of(name, sources->second, readers));
+  }
+
+  // Does every reader's call say that it is given this parameter, or one that the file lacks?
+  [[nodiscard]] bool is_operand(const std::vector<Reader>& readers, const std::string& parameter) const {
+    return std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+      const std::optional<std::string> wanted = expected(reader);
+      return wanted && (*wanted == parameter || is_missing(*wanted)) && call_of(reader).alpha == 1;
+    });
+  }
+
+  // torch.add(x, p, alpha=2)
+  bool scale_back(const std::string& name, const Initializer& folded, const std::vector<Reader>& readers,
+                  const std::string& parameter) {
+    const double alpha = call_of(readers[0]).alpha;
+    const bool same = std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+      return expected(reader) == parameter && reader.input == 1 && call_of(reader).alpha == alpha;
+    });
+    if (!same || alpha == 1 || !is_missing(parameter) || restored_.contains(parameter)) return false;
+    if (!before_functions(folded.tensor, {}, alpha)) return false;
+    add({.kind = Kind::kComputed,
+         .parameter = parameter,
+         .value = name,
+         .readers = readers,
+         .shape = folded.tensor.type.shape,
+         .factor = alpha});
+    return true;
   }
 
   // The weights of a recurrent call in ONNX's order of gates: the parameters' own elements.
@@ -172,7 +201,9 @@ class Finder {
     const std::optional<Restoration> moved = movement(folded, readers);
     if (!moved) return false;
     if (const auto original = initializers_.find(parameter); original != initializers_.end()) {
-      if (!holds(original->second, folded, *moved)) return false;
+      const bool is_its = std::all_of(readers.begin(), readers.end(),
+                                      [&](const Reader& reader) { return expected(reader) == parameter; });
+      if (!is_its || !holds(original->second, folded, *moved)) return false;
       add_moved(*moved, name, parameter, readers, true);
       return true;
     }
@@ -222,6 +253,142 @@ class Finder {
     return *original.tensor.data == (turned ? *transposed(folded.tensor).data : *folded.tensor.data);
   }
 
+  // What stands between the parameters and a folded value, by the names of what it was made of.
+  [[nodiscard]] FoldPath path_of(const std::string& name, const std::vector<std::string>& sources,
+                                 const std::vector<Reader>& readers) const {
+    if (std::all_of(readers.begin(), readers.end(), [&](const Reader& each) { return call_of(each).mentions(name); }))
+      return read_fold_path(name, sources, marks_);
+    // A linear call transposes its weight by itself.
+    const FxCall& call = call_of(readers[0]);
+    const std::string weight = call.args.size() > 1 && call.args[1].starts_with('%') ? call.args[1].substr(1) : "";
+    const bool linear = std::all_of(readers.begin(), readers.end(), [&](const Reader& reader) {
+      return reader.input == 1 && graph_.node(reader.node).op_type() == "MatMul" &&
+             call_of(reader).target.starts_with("linear.") && call_of(reader).args.size() > 1 &&
+             call_of(reader).args[1] == "%" + weight;
+    });
+    if (!linear || std::find(sources.begin(), sources.end(), weight) == sources.end()) return {};
+    FoldPath path = read_fold_path(weight, sources, marks_);
+    path.turned = true;
+    return path;
+  }
+
+  void undo_path(const std::string& name, const std::vector<Reader>& readers) {
+    const auto found = paths_.find(name);
+    if (found == paths_.end()) return;
+    const FoldPath& path = found->second;
+    const Initializer& folded = initializers_.at(name);
+    const bool turns = !path.turned || folded.tensor.type.shape.size() == 2;
+    if (path.known && turns && is_real(folded) &&
+        (tie_back(name, path, readers) || compute_back(name, path, readers) || expand_back(name, path, readers) ||
+         leave(name, path, readers)))
+      return;
+    std::vector<std::string> parameters;
+    for (const std::string& source : marks_.sources.at(name))
+      if (marks_.parameters.contains(source)) parameters.push_back(source);
+    found_.problems.push_back(fmt::format("'{}' was computed ahead of time from '{}'{}", name,
+                                          fmt::join(parameters, "', '"),
+                                          path.calls.empty() ? "" : fmt::format(" (by {})", path.calls)));
+  }
+
+  [[nodiscard]] bool is_lone(const std::string& name, const FoldPath& path) const {
+    return path.parameters.size() == 1 && is_missing(path.parameters[0]) && !restored_.contains(path.parameters[0]) &&
+           derived_.at(path.parameters[0]) == std::set<std::string>{name};
+  }
+
+  // A matrix is the transpose of what the path leads to, or a reshape of it; none where the order is not known.
+  [[nodiscard]] std::optional<Restoration> moved_by(const FoldPath& path, const Initializer& folded) const {
+    const ir::Shape& shape = folded.tensor.type.shape;
+    if (!path.in_order && !(path.only_turns && shape.size() == 2)) return std::nullopt;
+    const bool odd = (path.turns + (path.turned ? 1 : 0)) % 2 != 0;
+    if (odd) return Restoration{.kind = Kind::kTransposed, .shape = {shape[1], shape[0]}};
+    return Restoration{.kind = Kind::kReshaped, .shape = shape};
+  }
+
+  // The file has the parameter, too, with the contents that the path starts from.
+  bool tie_back(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
+    const Initializer& folded = initializers_.at(name);
+    const auto original = path.parameters.size() == 1 ? initializers_.find(path.parameters[0]) : initializers_.end();
+    if (original == initializers_.end() || !is_real(original->second)) return false;
+    if (!path.functions.empty()) return tie_function(name, path, readers, original->second);
+    std::optional<Restoration> moved = moved_by(path, folded);
+    if (!moved) return false;
+    if (moved->kind == Kind::kReshaped) moved->shape = original->second.tensor.type.shape;
+    if (!holds(original->second, folded, *moved)) return false;
+    add_moved(*moved, name, path.parameters[0], readers, true);
+    return true;
+  }
+
+  bool tie_function(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers,
+                    const Initializer& original) {
+    std::optional<Restoration> computed = computed_by(name, path);
+    if (!computed || computed->shape != original.tensor.type.shape) return false;
+    const Tensor before = *before_functions(initializers_.at(name).tensor, path.functions, 1);
+    const auto found = to_reals(path.turned ? transposed(before) : before), held = to_reals(original.tensor);
+    for (size_t at = 0; at < held->size(); ++at)
+      if (!(std::fabs((*found)[at] - (*held)[at]) <= 4e-6 * std::max(1.0, std::fabs((*held)[at])))) return false;
+    add_moved(*computed, name, path.parameters[0], readers, true);
+    return true;
+  }
+
+  [[nodiscard]] std::optional<Restoration> computed_by(const std::string& name, const FoldPath& path) const {
+    const Tensor& folded = initializers_.at(name).tensor;
+    if (path.functions.empty() || !path.in_order || !before_functions(folded, path.functions, 1)) return std::nullopt;
+    ir::Shape shape = folded.type.shape;
+    if (path.turned) std::swap(shape[0], shape[1]);
+    return Restoration{.kind = Kind::kComputed, .shape = shape, .functions = path.functions, .turned = path.turned};
+  }
+
+  bool compute_back(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
+    const std::optional<Restoration> computed = computed_by(name, path);
+    if (!computed || !is_lone(name, path)) return false;
+    add_moved(*computed, name, path.parameters[0], readers, false);
+    return true;
+  }
+
+  bool expand_back(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
+    if (!path.expands || !path.functions.empty() || path.turned || !is_lone(name, path)) return false;
+    const Tensor& folded = initializers_.at(name).tensor;
+    const std::optional<size_t> axis = repeated_axis(folded);
+    if (!axis) return false;
+    Restoration expanded{.kind = Kind::kExpanded, .shape = folded.type.shape};
+    expanded.shape[*axis] = 1;
+    add_moved(expanded, name, path.parameters[0], readers, false);
+    found_.notes.push_back(fmt::format("'{}' is '{}' repeated along dimension {}", name, path.parameters[0], *axis));
+    return true;
+  }
+
+  // What holds elements of parameters, each once, trains as they do.
+  bool leave(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
+    if (!path.functions.empty() || !are_apart(name, path)) return false;
+    const std::optional<Restoration> moved = moved_by(path, initializers_.at(name));
+    if (moved && path.distinct && is_lone(name, path)) {
+      add_moved(*moved, name, path.parameters[0], readers, false);
+      return true;
+    }
+    found_.notes.push_back(
+        fmt::format("'{}' holds elements of '{}' in the exporter's order, and trains under this name", name,
+                    fmt::join(path.parameters, "', '")));
+    return true;
+  }
+
+  // Is no element of a parameter in the value twice, nor in another value?
+  [[nodiscard]] bool are_apart(const std::string& name, const FoldPath& path) const {
+    std::set<std::string> values;
+    for (const std::string& parameter : path.parameters) {
+      if (!is_missing(parameter) || restored_.contains(parameter)) return false;
+      values.insert(derived_.at(parameter).begin(), derived_.at(parameter).end());
+    }
+    if (values == std::set<std::string>{name} && path.distinct) return true;
+    std::vector<const Tensor*> tensors;
+    for (const std::string& value : values) {
+      const auto found = paths_.find(value);
+      const bool moved = found != paths_.end() && found->second.known && found->second.functions.empty();
+      if (!moved || !is_real(initializers_.at(value))) return false;
+      tensors.push_back(&initializers_.at(value).tensor);
+    }
+    return all_distinct(tensors);
+  }
+
   // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
   void note_missing() {
     std::set<std::string> given;
@@ -235,92 +402,13 @@ class Finder {
       else
         gone.push_back(fmt::format("'{}'", parameter));
     }
+    tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems);
     if (!gone.empty())
       found_.notes.push_back(fmt::format(
           "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",
           fmt::join(gone, ", ")));
   }
 };
-
-using Tensors = std::map<std::string, int>;  // name -> position
-
-Tensors positions_of(const onnx::GraphProto& graph) {
-  Tensors positions;
-  for (int at = 0; at < graph.initializer_size(); ++at) positions.emplace(graph.initializer(at).name(), at);
-  return positions;
-}
-
-onnx::TensorProto& add_tensor(onnx::GraphProto& graph, Tensors& tensors, const std::string& name) {
-  tensors.emplace(name, graph.initializer_size());
-  onnx::TensorProto& tensor = *graph.add_initializer();
-  tensor.set_name(name);
-  return tensor;
-}
-
-void set_dims(onnx::TensorProto& tensor, const ir::Shape& shape) {
-  tensor.clear_dims();
-  for (const int64_t extent : shape) tensor.add_dims(extent);
-}
-
-bool is_moved(const Restoration& each) {
-  return each.kind == Kind::kTransposed || each.kind == Kind::kReshaped;
-}
-
-std::string moved_name(const Restoration& each) {
-  return each.parameter + ".moved";
-}
-std::string shape_name(const Restoration& each) {
-  return each.parameter + ".moved_shape";
-}
-
-onnx::NodeProto moving_node(const Restoration& each) {
-  const bool turns = each.kind == Kind::kTransposed;
-  onnx::NodeProto node;
-  node.set_op_type(turns ? "Transpose" : "Reshape");
-  node.set_name(moved_name(each));
-  node.add_input(each.parameter);
-  if (!turns) node.add_input(shape_name(each));
-  node.add_output(moved_name(each));
-  return node;
-}
-
-// The parameter's own initializer, and the shape that it is given.
-void restore_tensor(onnx::GraphProto& graph, Tensors& tensors, const Restoration& each) {
-  if (each.kind == Kind::kReshaped) {
-    const onnx::TensorProto folded = graph.initializer(tensors.at(each.value));
-    onnx::TensorProto& shape = add_tensor(graph, tensors, shape_name(each));
-    shape.set_data_type(onnx::TensorProto::INT64);
-    shape.add_dims(folded.dims_size());
-    for (const int64_t extent : folded.dims()) shape.add_int64_data(extent);
-  }
-  if (tensors.contains(each.parameter)) return;
-  if (each.kind == Kind::kZeroBias) {
-    onnx::TensorProto& bias = add_tensor(graph, tensors, each.parameter);
-    bias.set_data_type(onnx::TensorProto::FLOAT);
-    for (int64_t at = 0; at < each.shape[0]; ++at) bias.add_float_data(0);
-  } else {
-    const onnx::TensorProto folded = graph.initializer(tensors.at(each.value));
-    onnx::TensorProto& parameter = add_tensor(graph, tensors, each.parameter);
-    parameter = folded;
-    parameter.set_name(each.parameter);
-  }
-  set_dims(graph.mutable_initializer()->at(tensors.at(each.parameter)), each.shape);
-}
-
-void restore_readers(onnx::GraphProto& graph, const Restoration& each) {
-  for (const Reader& reader : each.readers) {
-    onnx::NodeProto& node = *graph.mutable_node(reader.node);
-    while (node.input_size() <= reader.input) node.add_input("");
-    node.set_input(reader.input, is_moved(each) ? moved_name(each) : each.parameter);
-  }
-}
-
-std::set<std::string> replaced(const std::vector<Restoration>& list) {
-  std::set<std::string> names;
-  for (const Restoration& each : list)
-    if (is_moved(each)) names.insert(each.value);
-  return names;
-}
 
 }  // namespace
 
@@ -364,45 +452,6 @@ std::vector<std::string> find_copies(const Initializers& initializers) {
                       name, (*same)->first));
   }
   return found;
-}
-
-void restore_message(onnx::GraphProto& graph, const std::vector<Restoration>& list) {
-  if (list.empty()) return;
-  Tensors tensors = positions_of(graph);
-  for (const Restoration& each : list) {
-    restore_tensor(graph, tensors, each);
-    restore_readers(graph, each);
-  }
-  google::protobuf::RepeatedPtrField<onnx::NodeProto> nodes;
-  for (const Restoration& each : list)
-    if (is_moved(each)) *nodes.Add() = moving_node(each);
-  nodes.MergeFrom(graph.node());
-  graph.mutable_node()->Swap(&nodes);
-  google::protobuf::RepeatedPtrField<onnx::TensorProto> kept;
-  const std::set<std::string> gone = replaced(list);
-  for (auto& tensor : *graph.mutable_initializer())
-    if (!gone.contains(tensor.name())) kept.Add()->Swap(&tensor);
-  graph.mutable_initializer()->Swap(&kept);
-}
-
-void restore_contents(Initializers& initializers, const std::vector<Restoration>& list) {
-  for (const Restoration& each : list) {
-    if (each.kind == Kind::kReshaped) {
-      const ir::Shape shape = initializers.at(each.value).tensor.type.shape;
-      const auto rank = static_cast<int64_t>(shape.size());
-      initializers[shape_name(each)].tensor = make_tensor(ir::DType::kI64, {rank}, std::vector<int64_t>(shape));
-    }
-    if (initializers.contains(each.parameter)) continue;
-    Tensor tensor;
-    if (each.kind == Kind::kZeroBias)
-      tensor = make_tensor(ir::DType::kF32, each.shape, std::vector<double>(static_cast<size_t>(each.shape[0])));
-    else
-      tensor = initializers.at(each.value).tensor;
-    if (each.kind == Kind::kTransposed) tensor = transposed(tensor);
-    tensor.type.shape = each.shape;
-    initializers[each.parameter].tensor = std::move(tensor);
-  }
-  for (const std::string& name : replaced(list)) initializers.erase(name);
 }
 
 }  // namespace pantoum::import

@@ -115,10 +115,15 @@ class WhatTrains(House):
         net = os.path.join(EXPORTS, "folded.onnx")
         done = self.refuse(4, "E0406", "plan", net, "--ram", "8MiB", "--effort", 1, "--loss", "mse")
         self.assertIn("batch norm 'norm' was folded into 'conv.weight'", done.stderr)
-        self.assertIn("from 'log_scale'", done.stderr)
+        self.assertIn("from 'direction' (by linalg_vector_norm, div)", done.stderr)
         self.assertEqual(self.run_cli("inspect", net).returncode, 4)
         accepted = self.succeed("plan", net, "--ram", "8MiB", "--effort", 1, "--loss", "mse", "--accept-folded")
         self.assertIn("warning: accepted as folded", accepted.stderr)
+
+    def test_what_merging_hides_is_refused(self):
+        done = self.refuse(4, "E0406", "plan", os.path.join(EXPORTS, "lost.onnx"), "--ram", "8MiB", "--effort", 1, "--loss", "mse")
+        for lost in ("'%exp'", "'%mul'", "'factor'", "'log_width'"):
+            self.assertIn(lost, done.stderr)
 
 
 if __name__ == "__main__":

@@ -252,6 +252,87 @@ def tokens(draw, t, d):
     return draw.choice(choices)()
 
 
+def made(draw, shape, told, given):
+    """Code that makes a tensor of this shape of parameters alone, one to three functions deep; `given` gets the parameters."""
+    def fresh(*extents, begin=None):
+        name = f"p{len(given)}"
+        begin = begin or draw.choice(["random", "random", "random", "ones", "zeros"])
+        given[name] = nn.Parameter({"random": lambda: torch.randn(extents) * 0.4 + 0.3, "ones": lambda: torch.ones(extents), "zeros": lambda: torch.zeros(extents)}[begin]())
+        return lambda self: getattr(self, name)
+
+    def again(deep, *extents):
+        return fresh(*extents) if deep == 0 else function(deep - 1, *extents)
+
+    def function(deep, *extents):
+        rank, last = len(extents), extents[-1]
+        inner = lambda *other: again(deep, *(other or extents))
+        choices = {
+            "exp": lambda p: (lambda s: p(s).exp()), "sigmoid": lambda p: (lambda s: torch.sigmoid(p(s))), "tanh": lambda p: (lambda s: torch.tanh(p(s))),
+            "softplus": lambda p: (lambda s: F.softplus(p(s))), "softplus beta": lambda p: (lambda s: F.softplus(p(s), beta=2.0)), "neg": lambda p: (lambda s: -p(s)), "square": lambda p: (lambda s: p(s) ** 2),
+            "relu": lambda p: (lambda s: F.relu(p(s))), "abs": lambda p: (lambda s: p(s).abs()), "clamp": lambda p: (lambda s: p(s).clamp(-2, 2)), "times 2": lambda p: (lambda s: p(s) * 2), "plus 1": lambda p: (lambda s: 1 + p(s)),
+            "through double": lambda p: (lambda s: p(s).double().to(p(s).dtype)), "flip": lambda p: (lambda s: p(s).flip(-1)), "roll": lambda p: (lambda s: p(s).roll(1, -1)), "clone": lambda p: (lambda s: p(s).clone()), "softmax": lambda p: (lambda s: torch.softmax(p(s), -1)),
+        }
+        more = {
+            "times itself": lambda: (lambda p: lambda s: p(s) * p(s))(inner()), "product": lambda: (lambda p, q: lambda s: p(s) * q(s))(inner(), fresh(*extents)), "sum": lambda: (lambda p, q: lambda s: p(s) + q(s))(inner(), fresh(*extents)),
+            "sum alpha": lambda: (lambda p, q: lambda s: torch.add(p(s), q(s), alpha=2))(inner(), fresh(*extents)), "sliced": lambda: (lambda p: lambda s: p(s)[..., 1:last + 1])(inner(*extents[:-1], last + 2)), "strided": lambda: (lambda p: lambda s: p(s)[..., ::2])(inner(*extents[:-1], 2 * last)),
+            "selected": lambda: (lambda p: lambda s: p(s)[1])(inner(2, *extents)), "two of one": lambda: (lambda p: lambda s: p(s)[0] + p(s)[1])(inner(2, *extents)), "viewed": lambda: (lambda p: lambda s: p(s).reshape(extents))(inner(math.prod(extents))),
+            "expanded": lambda: (lambda p: lambda s: p(s).expand(*extents))(inner(1, *extents[1:]) if rank > 1 else inner(1)), "joined": lambda: (lambda p, q: lambda s: torch.cat([p(s), q(s)], -1))(inner(*extents[:-1], last // 2), fresh(*extents[:-1], last - last // 2)),
+            "joined with itself": lambda: (lambda p: lambda s: torch.cat([p(s), p(s)], -1))(inner(*extents[:-1], last // 2)) if last % 2 == 0 else inner(), "repeated": lambda: (lambda p: lambda s: p(s).repeat(*[1] * (rank - 1), 2))(inner(*extents[:-1], last // 2)) if last % 2 == 0 else inner(),
+            "padded": lambda: (lambda p: lambda s: F.pad(p(s), (1, 1)))(inner(*extents[:-1], last - 2)) if last > 2 else inner(), "looked up": lambda: (lambda p: lambda s: F.embedding(torch.arange(extents[0]), p(s)))(inner(extents[0] + 1, last)) if rank == 2 else inner(),
+            "indexed": lambda: (lambda p, at: lambda s: p(s)[..., at])(inner(), torch.randint(0, last, (last,)).tolist()), "transposed": lambda: (lambda p: lambda s: p(s).t())(inner(*extents[::-1])) if rank == 2 else inner(),
+            "low rank": lambda: (lambda p, a, b: lambda s: p(s) + a(s) @ b(s))(inner(), fresh(extents[0], 1, begin="random"), fresh(1, last)) if rank == 2 else inner(), "norm": lambda: (lambda p, g: lambda s: g(s) * p(s) / (p(s).norm(dim=-1, keepdim=True) + 0.1))(inner(), fresh(*extents[:-1], 1)),
+            "lower triangle": lambda: (lambda p: lambda s: torch.tril(p(s)))(inner()) if rank == 2 else inner(), "stacked": lambda: (lambda p, q: lambda s: torch.stack([p(s), q(s)], -1).flatten(-2))(inner(*extents[:-1], last // 2), fresh(*extents[:-1], last // 2)) if last % 2 == 0 else inner(),
+        }
+        name = draw.choice(sorted(choices) + sorted(more))
+        told.append(name)
+        return choices[name](inner()) if name in choices else more[name]()
+    return function(draw.randint(0, 2), *shape)
+
+
+def of_parameters(draw, d, rest=()):
+    """A piece that multiplies with, adds or applies functions of its parameters; one of them may be read as it is, too."""
+    told, given = [], {}
+    place = draw.choice(["factor", "term", "matrix", "linear", "both", "with the parameter", "twice", "scalar"])
+    if place in ("matrix", "linear"):
+        w = made(draw, (d, d), told, given)
+        run = (lambda s, x: x @ w(s)) if place == "matrix" else (lambda s, x: F.linear(x, w(s)))
+    elif place == "scalar":
+        w = made(draw, (1,), told, given)
+        run = lambda s, x: x * w(s)
+    elif place == "twice":
+        w, v = made(draw, (*rest, d), told, given), made(draw, (*rest, d), told, given)
+        run = lambda s, x: torch.tanh(x * w(s)) * v(s)
+    else:
+        w = made(draw, (*rest, d), told, given)
+        first = next(iter(given.values()))
+        other = nn.Parameter({True: torch.zeros, False: torch.ones}[draw.random() < 0.5](d))
+        if place == "with the parameter" and first.shape == (d,):
+            run = lambda s, x: x * w(s) + s.p0
+        elif place == "both":
+            given["other"] = other
+            run = lambda s, x: x * w(s) + s.other
+        else:
+            run = (lambda s, x: x * w(s)) if place == "factor" else (lambda s, x: x + w(s))
+    return Piece(f"{place} of " + " < ".join(told), run, **given)
+
+
+def of_parameters_alone(seed):
+    """(module, example input): layers whose parameters pass through functions of parameters before they meet data."""
+    draw = random.Random(seed)
+    torch.manual_seed(seed)
+    d, t = draw.choice([4, 6]), draw.choice([0, 3])
+    rest = (t,) if t and draw.random() < 0.5 else ()
+    pieces = [Piece("linear", lambda self, x: self.f(x), f=nn.Linear(d, d))]
+    for _ in range(draw.randint(1, 2)):
+        pieces.append(of_parameters(draw, d, rest))
+        if draw.random() < 0.4:
+            pieces.append(Piece("layer norm", lambda self, x: self.f(x), f=nn.LayerNorm(d)))
+    if t:
+        pieces.append(Piece("mean over time", lambda self, x: x.mean(1)))
+    pieces.append(Piece("head", lambda self, x: self.f(x), f=nn.Linear(d, TARGETS)))
+    return Program(pieces).train(), torch.randn(BATCH, t, d) if t else torch.randn(BATCH, d)
+
+
 def make(seed):
     """(module, example input): float32 values or int64 tokens below 11."""
     draw = random.Random(seed)
@@ -280,3 +361,6 @@ def make(seed):
         pieces += [anywhere(draw, d) for _ in range(draw.randint(1, 3))]
     pieces.append(Piece("head", lambda self, x: self.f(x), f=nn.Linear(d, TARGETS)))
     return Program(pieces).train(), x
+
+
+FAMILIES = {"all": make, "parameters": of_parameters_alone}

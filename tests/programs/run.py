@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains random PyTorch modules in Pantoum for two steps and compares the losses with PyTorch's: `make programs`.
 
-usage: run.py --pantoum PROGRAM [--seeds FIRST:END] [--jobs N] [--keep FOLDER]
+usage: run.py --pantoum PROGRAM [--seeds FIRST:END] [--jobs N] [--keep FOLDER] [--family all|parameters]
 Needs torch, onnx, onnxscript, numpy. Every module is exported by both exporters (the newer one with and without its optimizer). Two steps of SGD
 whose losses are within 1e-4 of PyTorch's in float64 are equal; an error with code 3 or 4 that names a place is a refusal; anything else is a
 fault, and the exit status is 1. A module whose losses in PyTorch's own float32 are further away than a fifth of the bound is left out.
@@ -98,14 +98,14 @@ def judge(pantoum, folder, expected, net, freeze):
     return "equal", ""
 
 
-def program(pantoum, seed, keep):
+def program(pantoum, seed, keep, family):
     import numpy
     import torch
 
     import programs
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
-    module, x = programs.make(seed)
+    module, x = programs.FAMILIES[family](seed)
     y = torch.randn(programs.BATCH, programs.TARGETS, generator=torch.Generator().manual_seed(seed))
     try:
         exact, rounded = (losses_of(torch, module, x, y, dtype) for dtype in (torch.float64, torch.float32))
@@ -145,12 +145,13 @@ def main():
     parser.add_argument("--seeds", default="1:2001")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep")
+    parser.add_argument("--family", default="all", choices=("all", "parameters"), help="parameters: functions of parameters alone, before they meet data")
     parser.add_argument("--told", action="store_true", help="a line for every refusal too")
     options = parser.parse_args()
     first, end = map(int, options.seeds.split(":"))
     counts, reasons = collections.Counter(), collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(options.jobs, initializer=quiet) as pool:
-        for seed, told, found in pool.map(program, [options.pantoum] * (end - first), range(first, end), [options.keep] * (end - first)):
+        for seed, told, found in pool.map(program, [options.pantoum] * (end - first), range(first, end), [options.keep] * (end - first), [options.family] * (end - first)):
             for exporter, verdict, why in found:
                 counts[verdict] += 1
                 if verdict == "refused":

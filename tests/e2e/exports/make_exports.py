@@ -55,15 +55,44 @@ class Recurrent(nn.Module):
         return self.head(torch.relu(self.gru(self.lstm(x)[0])[0]))[:, -1]
 
 
+class Functions(nn.Module):
+    """Functions of parameters alone: an expanded class token, looked up and joined positions, a gate, scales, a transpose that is tied."""
+    def __init__(self):
+        super().__init__()
+        self.token, self.positions = nn.Parameter(torch.randn(1, 1, 6) * 0.5), nn.Embedding(4, 6)
+        self.log_scale, self.gate, self.shift = nn.Parameter(torch.tensor(0.3)), nn.Parameter(torch.randn(6)), nn.Parameter(torch.randn(6))
+        self.left, self.right = nn.Parameter(torch.randn(6, 3)), nn.Parameter(torch.randn(6, 2))
+        self.mixed, self.last = nn.Parameter(torch.randn(6, 6) * 0.4), nn.Parameter(torch.randn(4, 5))
+        self.norm1, self.norm2 = nn.LayerNorm(6), nn.LayerNorm(6)
+        self.register_buffer("mean", torch.ones(6))
+
+    def forward(self, x):
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x - self.mean], 1) + self.positions(torch.arange(4))
+        x = self.norm2(torch.tanh(self.norm1(x) @ self.mixed) @ self.mixed.t())
+        x = torch.add(x * torch.sigmoid(self.gate), self.shift, alpha=2) * self.log_scale.exp()
+        return (x @ torch.cat([self.left, self.right], 1)).mean(1) @ self.last.t()
+
+
+class Lost(nn.Module):
+    """What merging and leaving out hide: a factor of 1, a function whose result begins like another parameter."""
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = nn.Linear(6, 6), nn.LayerNorm(6)
+        self.factor, self.log_width = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.zeros(6))
+
+    def forward(self, x):
+        return self.norm(self.layer(x) * self.factor) * self.log_width.exp() + 1.0
+
+
 class Folded(nn.Module):
     """What cannot be told from the file: batch norm in a convolution, arithmetic on parameters."""
     def __init__(self):
         super().__init__()
         self.conv, self.norm = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)
-        self.log_scale = nn.Parameter(torch.randn(6))
+        self.direction = nn.Parameter(torch.randn(6))
 
     def forward(self, x):
-        return self.norm(self.conv(x)) * self.log_scale.exp()
+        return self.norm(self.conv(x)) * (self.direction / self.direction.norm())
 
 
 def export(name, model, x):
@@ -95,7 +124,9 @@ def main():
     cases = {"tied": (Tied(), torch.randint(0, 20, (4, 5)), torch.randint(0, 20, (4, 5))),
              "norms": (Norms(), torch.randn(4, 3, 8, 8), torch.randint(0, 5, (4,))),
              "recurrent": (Recurrent(), torch.randn(4, 3, 6), torch.randint(0, 4, (4,))),
-             "folded": (Folded(), torch.randn(4, 3, 8, 8), None)}
+             "folded": (Folded(), torch.randn(4, 3, 8, 8), None),
+             "functions": (Functions(), torch.randn(4, 3, 6), torch.randint(0, 4, (4,))),
+             "lost": (Lost(), torch.randn(4, 6), None)}
     expected = {}
     for name, (model, x, y) in cases.items():
         export(name, model.eval(), x)

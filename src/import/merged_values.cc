@@ -1,0 +1,120 @@
+#include "import/merged_values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "import/onnx_messages.h"
+
+namespace pantoum::import {
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The exporter's optimizer merges initializers of up to so many elements.
+constexpr int64_t kMostMerged = 1024;
+// Calls whose result is their operand.
+constexpr std::array kSame = {"clone", "alias", "contiguous", "_to_copy", "dropout"};
+// Calls that the optimizer leaves out where a factor is 1 or a term 0.
+constexpr std::array kLeftOut = {"mul", "add", "sub", "div"};
+
+class Search {
+ public:
+  explicit Search(const MergeSearch& given) : given_(given) {
+    for (const auto& input : given.graph.input()) values_.insert(input.name());
+    for (const auto& node : given.graph.node()) values_.insert(node.output().begin(), node.output().end());
+    for (const auto& [name, initializer] : given.initializers) values_.insert(name);
+  }
+
+  void tell(Names& problems) const {
+    std::set<std::string> told;
+    for (int node = 0; node < given_.graph.node_size(); ++node) {
+      for (int input = 0; input < given_.graph.node(node).input_size(); ++input)
+        if (std::string problem = merged(node, input); !problem.empty() && told.insert(problem).second)
+          problems.push_back(std::move(problem));
+      if (std::string problem = left_out(node); !problem.empty() && told.insert(problem).second)
+        problems.push_back(std::move(problem));
+    }
+  }
+
+ private:
+  const MergeSearch& given_;
+  std::set<std::string> values_;
+
+  // Values of the program that the call is given and that the file lacks.
+  [[nodiscard]] Names lost_by(const FxCall& call) const {
+    Names lost;
+    for (const std::string& reference : call.references)
+      if (!values_.contains(reference) && !given_.marks.names.contains(reference)) lost.push_back(reference);
+    return lost;
+  }
+
+  [[nodiscard]] bool is_named(const FxCall& call, const std::string& initializer) const {
+    return std::any_of(call.references.begin(), call.references.end(), [&](const std::string& reference) {
+      const auto name = given_.marks.names.find(reference);
+      return name != given_.marks.names.end() && name->second == initializer;
+    });
+  }
+
+  [[nodiscard]] bool may_be_merged(const std::string& name) const {
+    const auto found = given_.initializers.find(name);
+    if (found == given_.initializers.end() || !found->second.problem.empty()) return false;
+    const ir::TensorType& type = found->second.tensor.type;
+    return ir::is_float(type.dtype) && type.elements() <= kMostMerged;
+  }
+
+  // A parameter or buffer that stands for another value, too; "" where nothing says so.
+  [[nodiscard]] std::string merged(int position, int input) const {
+    const onnx::NodeProto& node = given_.graph.node(position);
+    const std::string& name = node.input(input);
+    const FxCall& call = given_.calls[static_cast<size_t>(position)];
+    if (call.target.empty() || !may_be_merged(name) || given_.separate.contains({position, input})) return {};
+    const bool marked = given_.marks.parameters.contains(name) || given_.marks.buffers.contains(name);
+    if (is_named(call, name) || call.mentions(name)) return {};
+    if (!rewriter_rules(node).empty() && given_.gone.empty()) return {};
+    const Names lost = lost_by(call);
+    const bool same = std::all_of(lost.begin(), lost.end(), [](const std::string& each) {
+      return std::find(kSame.begin(), kSame.end(), without_number(each)) != kSame.end();
+    });
+    if (!lost.empty() && same && given_.gone.empty()) return {};
+    if (!marked && !stands_for_lost(node, name, call, lost)) return {};
+    const std::string what = lost.empty() ? "a constant" : fmt::format("'%{}'", fmt::join(lost, "', '%"));
+    return fmt::format(
+        "node '{}' ({}): '{}' stands for {} of the program as well, because their first contents are equal",
+        node.name(), node.op_type(), name, what);
+  }
+
+  // Of a constant: arithmetic that is given what the file lacks, while parameters are gone.
+  [[nodiscard]] bool stands_for_lost(const onnx::NodeProto& node, const std::string& name, const FxCall& call,
+                                     const Names& lost) const {
+    if (given_.gone.empty() || given_.marks.sources.contains(name)) return false;
+    const std::string kind = call.target.substr(0, call.target.find('.'));
+    const bool arithmetic = (kind == "mul" && node.op_type() == "Mul") || (kind == "add" && node.op_type() == "Add") ||
+                            (kind == "sub" && node.op_type() == "Sub") || (kind == "div" && node.op_type() == "Div");
+    const auto unnamed = std::count_if(node.input().begin(), node.input().end(), [&](const std::string& input) {
+      return !given_.initializers.contains(input) && !call.mentions(input);
+    });
+    return arithmetic && std::count_if(lost.begin(), lost.end(), [&](const std::string& each) {
+                           return without_number(each) != without_number(name);
+                         }) > unnamed;
+  }
+
+  // The call is given the result of arithmetic that the file lacks, while parameters are gone.
+  [[nodiscard]] std::string left_out(int position) const {
+    if (given_.gone.empty()) return {};
+    for (const std::string& each : lost_by(given_.calls[static_cast<size_t>(position)]))
+      if (std::find(kLeftOut.begin(), kLeftOut.end(), without_number(each)) != kLeftOut.end())
+        return fmt::format("the exporter left out '%{}', which may have read {}: a factor of 1 or a term of 0 at first",
+                           each, fmt::join(given_.gone, " or "));
+    return {};
+  }
+};
+
+}  // namespace
+
+void tell_merged(const MergeSearch& search, Names& problems) {
+  Search(search).tell(problems);
+}
+
+}  // namespace pantoum::import
