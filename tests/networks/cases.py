@@ -140,4 +140,11 @@ TABLES_AND_POINTS = {
     "gcn": near(points.GraphConvolution, [image(6, 8, 6), ids(2, 6, 8, 8)], ids(5, 6), 0.1),
 }
 
-NETWORKS = {**FIRST, **VISION, **GENERATIVE, **SOUND_AND_LANGUAGE, **TABLES_AND_POINTS}
+MORE_OPERATORS = {
+    "fasttext": near(language.FastText, [ids(120, 8, 10)], ids(4, 8), 0.3),
+    "experts": near(tabular.TopExperts, [ids(40, 4, 6)], ids(40, 4, 6), 0.1),
+    "message_passing": near(points.MessagePassing, [image(4, 8, 6), ids(8, 4, 14), ids(8, 4, 14)], ids(4, 4), 0.03),
+    "c3d": folded(points.C3d, [image(4, 2, 4, 8, 8)], ids(5, 4), 0.03),
+}
+
+NETWORKS = {**FIRST, **VISION, **GENERATIVE, **SOUND_AND_LANGUAGE, **TABLES_AND_POINTS, **MORE_OPERATORS}

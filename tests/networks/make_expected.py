@@ -56,14 +56,20 @@ def keep(properties, keys):
     properties.extend(kept)
 
 
+def strip_nodes(graph, whole):
+    for node in graph.node:
+        node.doc_string = ""
+        node.name = node.name if whole else ""
+        keep(node.metadata_props, KEPT if whole else ())
+        for attribute in node.attribute:
+            strip_nodes(attribute.g, whole)
+
+
 def strip(exported, path, offsets, whole=False):
     """Weights become external data in weights.bin at their offsets; what only people read is left out. `whole`: other contents may be large."""
     model = onnx.load(exported)
     del model.metadata_props[:]
-    for node in model.graph.node:
-        node.doc_string = ""
-        node.name = node.name if whole else ""
-        keep(node.metadata_props, KEPT if whole else ())
+    strip_nodes(model.graph, whole)
     keep(model.graph.metadata_props, KEPT if whole else ())
     contents = {tensor.name: tensor for tensor in model.graph.initializer}
     marked = [value for value in model.graph.value_info if value.name in contents]
