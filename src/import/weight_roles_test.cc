@@ -147,6 +147,58 @@ TEST(WeightRoles, AVectorAddedToAProductIsABias) {
   EXPECT_EQ(trains(scores)["b"], "ambiguous");
 }
 
+TEST(WeightRoles, APartOfAVectorAddedToAProductIsABias) {
+  const auto added = [](const std::vector<int64_t>& dims) {
+    Source source;
+    source.tensor("w", {6, 6})
+        .node("MatMul", {"x", "w"}, "y")
+        .tensor("b", dims)
+        .integers("begin", {0})
+        .integers("end", {6});
+    source.node("Slice", {"b", "begin", "end"}, "part").node("Add", {"y", "part"}, "z");
+    return trains(source)["b"];
+  };
+  EXPECT_EQ(added({18}), "yes");
+  EXPECT_EQ(added({9, 6}), "ambiguous");  // rows of a table
+  Source sliced;                          // of an activation
+  sliced.tensor("w", {6, 6}).node("MatMul", {"x", "w"}, "y").integers("begin", {0}).integers("end", {6});
+  sliced.node("Slice", {"x", "begin", "end"}, "part").node("Add", {"y", "part"}, "z");
+  EXPECT_EQ(trains(sliced)["w"], "yes");
+}
+
+TEST(WeightRoles, ScalesAndShiftsOfAGroupNormAreWeights) {
+  const auto affine = [] {
+    Source source;
+    source.integers("groups", {0, 2, -1}).integers("image", {2, 4, 6, 6}).tensor("ones", {2}).tensor("zeros", {2});
+    source.node("Reshape", {"x", "groups"}, "flat");
+    source.node("InstanceNormalization", {"flat", "ones", "zeros"}, "norm").node("Reshape", {"norm", "image"}, "back");
+    source.tensor("scale", {4, 1, 1}).node("Mul", {"back", "scale"}, "scaled");
+    source.tensor("shift", {4, 1, 1}).node("Add", {"shift", "scaled"}, "y");
+    const auto found = trains(source);
+    return found.contains("error") ? found.at("error") : found.at("scale") + ", " + found.at("shift");
+  };
+  EXPECT_EQ(affine(), "yes, yes");
+  Source other;  // the same product and sum behind another operator
+  other.node("Relu", {"x"}, "norm").tensor("scale", {4, 1, 1}).node("Mul", {"norm", "scale"}, "scaled");
+  other.tensor("shift", {4, 1, 1}).node("Add", {"scaled", "shift"}, "y");
+  EXPECT_EQ(trains(other)["scale"] + ", " + trains(other)["shift"], "ambiguous, ambiguous");
+}
+
+TEST(WeightRoles, AnEmbeddingTimesANumberIsAnEmbedding) {
+  const auto table = [](const char* factor) {
+    Source source;
+    source.tensor("table", {9, 6}).tensor("onnx::Mul_1", {}).tensor("w", {6, 6});
+    source.node("ReduceMean", {"x"}, "mean")
+        .node("ArgMax", {"x"}, "at")
+        .node("Gather", {"table", "at"}, "rows")
+        .node("Mul", {"rows", factor}, "scaled");
+    source.node("MatMul", {"scaled", "w"}, "y");
+    return trains(source)["table"];
+  };
+  EXPECT_EQ(table("onnx::Mul_1"), "yes");
+  EXPECT_EQ(table("mean"), "ambiguous");  // by an activation: it may be a schedule that is read at a timestep
+}
+
 TEST(WeightRoles, InfinitiesIntegersAndStatisticsNeverTrain) {
   Source source = convolution();
   source.tensor("mask", {6, 6}, -std::numeric_limits<float>::infinity()).node("Add", {"y", "mask"}, "a");

@@ -135,8 +135,17 @@ class UseFinder {
     if (alone || among(kMoving, op_type, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
     if (op_type == "Gather" && input == 0) return gathered(node, of_outputs);
     if (among(kWeighted, op_type, input)) return kAsWeight;
-    if (op_type == "Add" || op_type == "Sub" || op_type == "Sum") return is_bias(node, input) ? kAsWeight : kInSums;
-    return op_type == "Mul" || op_type == "Div" ? kInProducts : kAsOther;
+    if (op_type == "Add" || op_type == "Sub" || op_type == "Sum")
+      return is_bias(node, input) || is_group_norm_shift(node, input) ? kAsWeight : kInSums;
+    if (op_type != "Mul" && op_type != "Div") return kAsOther;
+    if (is_scaled(node, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
+    return is_group_norm_scale(node, input) ? kAsWeight : kInProducts;
+  }
+
+  // An activation times or over what is no activation: sqrt(width) * embedding(x) is read as embedding(x) is.
+  [[nodiscard]] bool is_scaled(const onnx::NodeProto& node, int input) const {
+    return node.input_size() == 2 && is_activation(node.input(input)) && !is_activation(node.input(1 - input)) &&
+           (node.op_type() == "Mul" || input == 0);
   }
 
   // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies.
@@ -145,12 +154,32 @@ class UseFinder {
     return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
   }
 
+  [[nodiscard]] const onnx::NodeProto* made_by(const std::string& name, std::string_view op_type) const {
+    const auto producer = producers_.find(name);
+    const bool fits = producer != producers_.end() && producer->second->op_type() == op_type;
+    return fits && producer->second->input_size() > 0 ? producer->second : nullptr;
+  }
+
+  // GroupNorm as PyTorch's older exporter writes it: Reshape, InstanceNormalization, Reshape, Mul by scales, Add of shifts.
+  [[nodiscard]] bool is_group_norm_scale(const onnx::NodeProto& node, int input) const {
+    if (node.op_type() != "Mul" || node.input_size() != 2) return false;
+    const onnx::NodeProto* back = made_by(node.input(1 - input), "Reshape");
+    const onnx::NodeProto* norm = back == nullptr ? nullptr : made_by(back->input(0), "InstanceNormalization");
+    return norm != nullptr && made_by(norm->input(0), "Reshape") != nullptr;
+  }
+  [[nodiscard]] bool is_group_norm_shift(const onnx::NodeProto& node, int input) const {
+    if (node.op_type() != "Add" || node.input_size() != 2) return false;
+    const onnx::NodeProto* scaled = made_by(node.input(1 - input), "Mul");
+    return scaled != nullptr && scaled->input_size() == 2 &&
+           (is_group_norm_scale(*scaled, 0) || is_group_norm_scale(*scaled, 1));
+  }
+
   // A vector that is added to the result of a product along its last axis, of a convolution along its channels.
   [[nodiscard]] bool is_bias(const onnx::NodeProto& node, int input) const {
     if (node.op_type() != "Add" || node.input_size() != 2) return false;
-    const auto vector = model_.initializers.find(node.input(input));
+    const std::optional<ir::Shape> vector = shape_of(sliced_from(node.input(input)));
     const auto producer = producers_.find(node.input(1 - input));
-    if (vector == model_.initializers.end() || producer == producers_.end()) return false;
+    if (!vector || producer == producers_.end()) return false;
     const onnx::NodeProto& product = *producer->second;
     if (product.input_size() < 2 || is_activation(product.input(1))) return false;
     const std::optional<ir::Shape> weight = shape_of(product.input(1));
@@ -158,7 +187,17 @@ class UseFinder {
     const bool conv = op_type == "Conv" || op_type == "ConvTranspose";
     if (!conv && op_type != "MatMul" && op_type != "Gemm") return false;
     if (conv && !weight) return false;
-    return is_vector(vector->second.tensor.type.shape, conv ? weight->size() - std::min<size_t>(2, weight->size()) : 0);
+    return is_vector(*vector, conv ? weight->size() - std::min<size_t>(2, weight->size()) : 0);
+  }
+
+  // Attention's bias is one vector of which parts are added: the tensor that the parts are of. Bounded: nodes are in order.
+  [[nodiscard]] std::string sliced_from(std::string name) const {
+    for (;;) {
+      const onnx::NodeProto* slice = made_by(name, "Slice");
+      const onnx::NodeProto* part = slice != nullptr ? slice : made_by(name, "Split");
+      if (part == nullptr) return name;
+      name = part->input(0);
+    }
   }
 
   // All dimensions are 1 but the one that `after` dimensions follow.
