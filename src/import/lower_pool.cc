@@ -17,22 +17,36 @@ Result<Shape> spatial_extents(Node& node) {
   return Shape(image.begin() + 2, image.end());
 }
 
+// Bytes are whole numbers that float32 holds: the greatest of them is the same.
+bool pools_bytes(Node& node) {
+  return node.op_type() == "MaxPool" && node.has(0) && node.type(0).dtype == ir::DType::kU8;
+}
+
+Result<ValueId> as_floats(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  return node.op(Kind::k_cast, {x}, {}, {{ir::DType::kF32, node.shape(0)}});
+}
+
 Result<void> pool(Node& node, Kind kind, const std::vector<Window>& windows, int64_t count_padding) {
   const Window h = height_of(windows), v = windows.back();
   const ir::Attrs attrs{{h.kernel, v.kernel, h.stride, v.stride, h.before, v.before, h.after, v.after, h.dilation,
                          v.dilation, count_padding},
                         {}};
   const size_t rank = node.shape(0).size();
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  const bool bytes = pools_bytes(node);
+  PANTOUM_ASSIGN(ValueId x, bytes ? as_floats(node) : node.real(0));
   PANTOUM_ASSIGN(x, as_image(node, x));
   PANTOUM_ASSIGN(ValueId y, node.op(kind, {x}, attrs));
   PANTOUM_ASSIGN(y, from_image(node, y, rank));
+  if (bytes) {
+    PANTOUM_ASSIGN(y, node.op(Kind::k_cast, {y}, {}, {{ir::DType::kU8, node.builder().type(y).shape}}));
+  }
   node.set(0, y);
   return {};
 }
 
 Result<std::vector<Window>> pool_windows(Node& node, bool ceil) {
-  PANTOUM_TRY(node.real(0));
+  if (!pools_bytes(node)) PANTOUM_TRY(node.real(0));
   PANTOUM_ASSIGN(const Shape spatial, spatial_extents(node));
   const auto kernel = node.attributes().integers("kernel_shape");
   if (!kernel) return fail("E0211", "it has no kernel_shape");
@@ -89,7 +103,8 @@ Result<void> lower_global_max(Node& node) {
 }
 
 constexpr std::array kPoolOperators = {
-    OperatorEntry{"MaxPool", lower_max_pool, "max_pool", "one or two dimensions of space; no indices"},
+    OperatorEntry{"MaxPool", lower_max_pool, "cast max_pool",
+                  "one or two dimensions of space; float32, uint8; no indices"},
     OperatorEntry{"AveragePool", lower_average_pool, "avg_pool", "one or two dimensions of space"},
     OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},
     OperatorEntry{"GlobalMaxPool", lower_global_max, "max_pool", "one or two dimensions of space"}};
