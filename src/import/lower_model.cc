@@ -7,6 +7,7 @@
 #include "import/fold.h"
 #include "import/onnx_messages.h"
 #include "import/operators.h"
+#include "import/refused_operators.h"
 #include "import/stand_ins.h"
 #include "pantoum/pantoum.h"
 
@@ -31,6 +32,11 @@ std::string show_dims(const onnx::TensorShapeProto& shape) {
 
 const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
   return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
+}
+
+Failure no_such_operator(const onnx::NodeProto& message) {
+  const RefusedOperator refused = refusal_of(message.domain(), message.op_type());
+  return unsupported(fmt::format("there is no such operator here: {}", refused.why), refused.help);
 }
 
 class Driver {
@@ -230,7 +236,7 @@ Result<void> Driver::lower(Node& node) {
     if (!folded && !computed_later) return tl::make_unexpected(folded.error());
     if (folded.value_or(false)) return {};
   }
-  if (entry == nullptr) return unsupported("there is no such operator here", advice_for(domain, node.op_type()));
+  if (entry == nullptr) return no_such_operator(node.message());
   PANTOUM_TRY(entry->lower(node));
   if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
   for (size_t output = 0; output < node.output_count(); ++output) {
@@ -276,8 +282,7 @@ bool begins_here(const Operand& failed) {
 
 // Why a node cannot be lowered one of whose inputs could not be made.
 Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
-  if (!is_known(message))
-    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+  if (!is_known(message)) return no_such_operator(message);
   return unsupported(failed.problem, "export the model in float32, with fixed shapes");
 }
 

@@ -19,8 +19,6 @@ struct OperatorEntry {
 
 // Null: Pantoum does not have the operator.
 [[nodiscard]] const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type);
-// What to do about an operator that Pantoum does not have.
-[[nodiscard]] std::string advice_for(const std::string& domain, const std::string& op_type);
 
 // All of them, family by family.
 [[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
