@@ -5,7 +5,7 @@
 namespace pantoum::import {
 
 std::vector<std::span<const FolderEntry>> all_folders() {
-  return {arithmetic_folders(), select_folders(), reduce_folders(), movement_folders()};
+  return {arithmetic_folders(), select_folders(), reduce_folders(), movement_folders(), signal_folders()};
 }
 
 const FolderEntry* find_folder(const std::string& op_type) {

@@ -35,6 +35,10 @@ const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
 }
 
 Failure no_such_operator(const onnx::NodeProto& message) {
+  const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
+  if (standard && find_folder(message.op_type()) != nullptr)
+    return unsupported("it is computed while importing, and an operand is not constant",
+                       "export with fixed shapes, so that the exporter can fold it");
   const RefusedOperator refused = refusal_of(message.domain(), message.op_type());
   return unsupported(fmt::format("there is no such operator here: {}", refused.why), refused.help);
 }
@@ -101,7 +105,7 @@ void Driver::add_inputs(const Batch& batch) {
     operand->name = input.name();
     const std::optional<Shape> shape = bound_shape(input, batch);
     const auto dtype = dtype_of(input.type().tensor_type().elem_type());
-    const bool sane = shape && shape->size() <= PT_MAX_RANK && count_elements(*shape).value_or(0) > 0 &&
+    const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
                       std::all_of(shape->begin(), shape->end(), [](int64_t extent) { return extent <= kMostBatch; });
     if (!shape) {
       open.push_back(fmt::format("input '{}' {}", input.name(),
@@ -110,6 +114,9 @@ void Driver::add_inputs(const Batch& batch) {
     } else if (!dtype) {
       operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
                                      onnx_type_name(input.type().tensor_type().elem_type()));
+    } else if (shape->size() > PT_MAX_RANK) {
+      operand->problem =
+          fmt::format("input '{}' has {} dimensions, more than {}", input.name(), shape->size(), int{PT_MAX_RANK});
     } else if (!sane) {
       operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
     } else {
@@ -169,7 +176,7 @@ const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
   for (const std::string& input : message.input()) {
     if (input.empty()) continue;
     const Operand& operand = *lowering_.operands.at(input);
-    const bool read_apart = message.op_type() == "SequenceAt" && !operand.parts.empty();
+    const bool read_apart = operand.sequence && reads_sequence(message.op_type());
     if (!operand.problem.empty() && !read_apart) return &operand;
   }
   return nullptr;

@@ -75,6 +75,7 @@ Result<void> lower_split_to_sequence(Node& node) {
   const std::vector<ValueId> parts = node.builder().split(node.label(), x, static_cast<int64_t>(along), extents);
   auto sequence = std::make_shared<Operand>();
   sequence->problem = "it is a sequence of tensors";
+  sequence->sequence = true;
   for (ValueId part : parts) {
     Shape shape = node.builder().type(part).shape;
     if (squeezes) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(along));
@@ -97,8 +98,8 @@ Result<void> lower_sequence_at(Node& node) {
 
 constexpr std::array kSplitOperators = {
     OperatorEntry{"Split", lower_split, "split", "constant parts"},
-    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts; read by SequenceAt alone"},
-    OperatorEntry{"SequenceAt", lower_sequence_at, "", "of SplitToSequence, at a constant position"}};
+    OperatorEntry{"SplitToSequence", lower_split_to_sequence, "split", "constant parts; the sequence vanishes"},
+    OperatorEntry{"SequenceAt", lower_sequence_at, "", "of a sequence of known length, at a constant position"}};
 
 }  // namespace
 

@@ -21,7 +21,8 @@ struct Operand {
   std::shared_ptr<const Tensor> known;  // contents, where they are known
   bool weight = false;             // `known` is trained: it may change, so it is neither folded nor read as a setting
   std::string problem;             // it could not be made; why
-  std::vector<ir::ValueId> parts;  // of a sequence, which nothing but SequenceAt reads (`problem` is set)
+  bool sequence = false;           // of tensors: only what reads_sequence takes it (`problem` is set)
+  std::vector<ir::ValueId> parts;  // of a sequence
   ir::ValueId untransposed = ir::kNone;  // the value whose last two dimensions it swaps
 };
 

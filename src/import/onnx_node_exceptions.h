@@ -18,6 +18,7 @@ struct RefusedForm {
 inline constexpr std::array kRefusedForms = {
     RefusedForm{"AveragePool", "spatial dimensions", "pooling knows one or two dimensions of space"},
     RefusedForm{"MaxPool", "spatial dimensions", "pooling knows one or two dimensions of space"},
+    RefusedForm{"LpPool", "spatial dimensions", "pooling knows one or two dimensions of space"},
     RefusedForm{"ConvTranspose", "spatial dimensions", "convolution knows one or two dimensions of space"},
     RefusedForm{"MaxPool", "its indices are used", "the kernel does not tell where a maximum was"},
     RefusedForm{"ConvTranspose", "output_shape is larger", "the output has columns that no window reaches"},
@@ -28,7 +29,6 @@ inline constexpr std::array kRefusedForms = {
     RefusedForm{"ScatterElements", "it reduces", "only the last of several updates is kept"},
     RefusedForm{"ScatterND", "it reduces", "only the last of several updates is kept"},
     RefusedForm{"OneHot", "its depth are not constant", "a depth in floating point is no size"},
-    RefusedForm{"GatherElements", "has the shape", "seven dimensions; the runtime has six"},
     RefusedForm{"GRU", "resets its state before the product", "its cell computes PyTorch's form alone"},
     RefusedForm{"LSTM", "it has peepholes", "its cell computes PyTorch's form alone"},
     RefusedForm{"LSTM", "its layout is 1", "PyTorch exports layout 0 with a Transpose"},

@@ -25,7 +25,13 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
           rearrange_operators(),
           index_operators(),
           einsum_operators(),
-          constant_operators()};
+          constant_operators(),
+          lp_pool_operators(),
+          loss_operators(),
+          row_operators(),
+          sequence_operators(),
+          fourier_operators(),
+          affine_grid_operators()};
 }
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {

@@ -47,5 +47,14 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> einsum_operators();
 [[nodiscard]] std::span<const OperatorEntry> recurrent_operators();
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
+[[nodiscard]] std::span<const OperatorEntry> lp_pool_operators();
+[[nodiscard]] std::span<const OperatorEntry> loss_operators();
+[[nodiscard]] std::span<const OperatorEntry> row_operators();
+[[nodiscard]] std::span<const OperatorEntry> sequence_operators();
+[[nodiscard]] std::span<const OperatorEntry> fourier_operators();
+[[nodiscard]] std::span<const OperatorEntry> affine_grid_operators();
+
+// Does an operator take a sequence of tensors (Operand::sequence)?
+[[nodiscard]] bool reads_sequence(const std::string& op_type);
 
 }  // namespace pantoum::import

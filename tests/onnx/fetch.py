@@ -17,7 +17,7 @@ RELEASE = "1.16.2"
 SHA256 = "7b98aa9733bd4b781eb931d33b4078ff2837e7d68062460726d6dd011f332bd4"
 DOWNLOAD = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--only-binary=:all:",
             "--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11"]
-CASES = "onnx/backend/test/data/node/"
+CASES = ("onnx/backend/test/data/node/", "onnx/backend/test/data/simple/")
 
 
 def download(folder):
@@ -37,8 +37,13 @@ def lay_out(wheel, target):
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if name.startswith(CASES) and not name.endswith("/")]
         archive.extractall(os.path.dirname(wheel), names)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    os.replace(os.path.join(os.path.dirname(wheel), CASES), target)
+    whole = os.path.join(os.path.dirname(wheel), "whole")
+    os.makedirs(whole)
+    for kind in CASES:
+        folder = os.path.join(os.path.dirname(wheel), kind)
+        for case in os.listdir(folder):
+            os.rename(os.path.join(folder, case), os.path.join(whole, case))
+    os.replace(whole, target)
 
 
 def main():
