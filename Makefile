@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -13,7 +13,7 @@ RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
-PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
+PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-pip protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev \
   coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
   util-linux dataset-fashion-mnist libdnnl-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
@@ -38,16 +38,20 @@ run: build
 
 test: unit e2e sanitize fuzz
 
-unit: build
+unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@$(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
+
+# The node tests of the Python package onnx, once; without network their test is skipped.
+onnx-node-tests: setup
+	@/usr/bin/python3 tests/onnx/fetch.py
 
 e2e: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
 # Every unit test with all of its random cases, where `make unit` asks a part.
-test-long: build
+test-long: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 

@@ -23,7 +23,7 @@ constexpr const char* kHead =
     "that of its parts.\n"
     "*Folded* operators are computed while importing where their operands are known, whatever their types; those "
     "without ops are supported in\n"
-    "that way alone.\n"
+    "that way alone. *Gradient*: an operator without one runs forward only, and nothing before it learns through it.\n"
     "int64, int32, uint8 and bool are computed in their own type, folded or at run time, and no gradient passes: sums "
     "and "
     "products wrap as in\n"
@@ -31,6 +31,12 @@ constexpr const char* kHead =
     "integer, and of a\n"
     "floating-point number the nearest integer towards zero that the type holds (0 of a NaN).\n\n"
     "| operator | gradient | becomes | folded | notes |\n| --- | --- | --- | --- | --- |\n";
+
+constexpr const char* kRefused =
+    "\n### Refused\n\n"
+    "With the rows above, every operator of opset 21. `inspect` and every verb that reads a model say the same of a "
+    "node.\n\n"
+    "| refused | why | what to do |\n| --- | --- | --- |\n";
 
 constexpr const char* kOwn =
     "\n## Ops of Pantoum\n\n"
@@ -57,6 +63,19 @@ std::string row_of(const import::CatalogEntry& entry) {
                      entry.lowered ? becomes : "", entry.folded ? "yes" : "", entry.note);
 }
 
+bool is_refused(const import::CatalogEntry& entry) {
+  return !entry.lowered && !entry.folded;
+}
+
+std::string rows_of_operators() {
+  std::string run, refused;
+  for (const import::CatalogEntry& entry : import::operator_catalog()) {
+    if (!is_refused(entry)) run += row_of(entry);
+    if (is_refused(entry)) refused += fmt::format("| {} | {} | {} |\n", entry.op_type, entry.note, entry.help);
+  }
+  return kHead + run + kRefused + refused;
+}
+
 std::string row_of(const ir::OpDef& def) {
   const ir::Signature& has = def.signature;
   return fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} | {} |\n", def.name, static_cast<int>(def.kind),
@@ -73,7 +92,9 @@ Json to_json() {
                     {"folded", entry.folded},
                     {"gradient", entry.gradient},
                     {"becomes", entry.made_of},
-                    {"notes", entry.note}});
+                    {"notes", entry.note},
+                    {"refused", is_refused(entry)},
+                    {"help", entry.help}});
   }
   for (const ir::OpDef& def : ir::all_op_defs()) {
     own.push_back({{"op", def.name}, {"id", static_cast<int>(def.kind)}, {"gradient", def.gradient != nullptr}});
@@ -88,9 +109,7 @@ void add_operators(CommandLine& line) {
   Verb verb = line.add_verb("operators", "the operators of ONNX that run and train here, and the ops they become");
   add_common(verb, *common);
   verb.does([common]() -> Result<int> {
-    std::string text = kHead;
-    for (const import::CatalogEntry& entry : import::operator_catalog()) text += row_of(entry);
-    text += kOwn;
+    std::string text = rows_of_operators() + kOwn;
     for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
     std::printf("%s", common->json() ? (to_json().dump(1) + "\n").c_str() : text.c_str());
     return 0;

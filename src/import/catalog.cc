@@ -5,6 +5,8 @@
 
 #include "import/fold.h"
 #include "import/operators.h"
+#include "import/opset_operators.h"
+#include "import/refused_operators.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::import {
@@ -30,13 +32,18 @@ std::vector<CatalogEntry> operator_catalog() {
     for (const OperatorEntry& entry : family) {
       const std::vector<std::string> made_of = words_of(entry.made_of);
       catalog.push_back(
-          {entry.op_type, true, find_folder(entry.op_type) != nullptr, has_gradient(made_of), made_of, entry.note});
+          {entry.op_type, true, find_folder(entry.op_type) != nullptr, has_gradient(made_of), made_of, entry.note, ""});
     }
   }
   for (const auto family : all_folders()) {
     for (const FolderEntry& entry : family) {
       if (find_operator("", entry.op_type) == nullptr) catalog.push_back({.op_type = entry.op_type, .folded = true});
     }
+  }
+  for (const OpsetOperator& known : kOpsetOperators) {
+    if (std::ranges::find(catalog, known.op_type, &CatalogEntry::op_type) != catalog.end()) continue;
+    const RefusedOperator refused = refusal_of("", known.op_type);
+    catalog.push_back({.op_type = known.op_type, .note = refused.why, .help = refused.help});
   }
   std::ranges::sort(catalog, {}, &CatalogEntry::op_type);
   return catalog;

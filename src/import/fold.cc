@@ -5,7 +5,8 @@
 namespace pantoum::import {
 
 std::vector<std::span<const FolderEntry>> all_folders() {
-  return {arithmetic_folders(), select_folders(), reduce_folders(), movement_folders(), index_folders()};
+  return {arithmetic_folders(), select_folders(), reduce_folders(),
+          movement_folders(),   index_folders(),  signal_folders()};
 }
 
 const FolderEntry* find_folder(const std::string& op_type) {

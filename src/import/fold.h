@@ -34,6 +34,7 @@ struct FolderEntry {
 [[nodiscard]] std::span<const FolderEntry> reduce_folders();
 [[nodiscard]] std::span<const FolderEntry> movement_folders();
 [[nodiscard]] std::span<const FolderEntry> index_folders();
+[[nodiscard]] std::span<const FolderEntry> signal_folders();
 // All of them.
 [[nodiscard]] std::vector<std::span<const FolderEntry>> all_folders();
 

@@ -96,9 +96,22 @@ Result<void> lower_log_softmax(Node& node) {
   return rows(node, Kind::k_log_softmax);
 }
 
+// What it keeps of ones: the stream is the same, so the mask is.
+Result<void> set_mask(Node& node, double ratio) {
+  const ir::TensorType image{ir::DType::kF32, node.shape(0)};
+  const ValueId one = node.builder().constant_f32(node.label() + ".one", {}, {1.0F});
+  const ValueId zero = node.builder().constant_f32(node.label() + ".zero", {}, {0.0F});
+  PANTOUM_ASSIGN(ValueId kept, node.op(Kind::k_expand, {one}, {{}, {1.0}}, {image}));
+  if (ratio > 0) {
+    PANTOUM_ASSIGN(kept, node.op(Kind::k_dropout, {kept}, {{node.position()}, {ratio}}));
+  }
+  PANTOUM_ASSIGN(const ValueId mask, node.op(Kind::k_compare, {kept, zero}, {{PT_COMPARE_GREATER}, {}}));
+  node.set(1, mask);
+  return {};
+}
+
 // The key of its random stream is the node's position in the file: the same file always draws the same masks.
 Result<void> lower_dropout(Node& node) {
-  if (node.wants(1)) return unsupported("its mask is used", "use the values alone");
   double ratio = node.attributes().real("ratio", 0.5);
   if (node.has(1)) {
     const std::optional<double> scalar = node.scalar(1);
@@ -107,8 +120,9 @@ Result<void> lower_dropout(Node& node) {
   }
   if (!(ratio >= 0 && ratio < 1)) return fail("E0211", "its ratio is not in [0, 1)");
   if (node.scalar(2).value_or(0) == 0) node.note("exported for inference; trained as dropout");
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  if (node.wants(1)) PANTOUM_TRY(set_mask(node, ratio));
   if (ratio == 0) {
-    PANTOUM_ASSIGN(const ValueId x, node.value(0));
     node.set(0, x);
     return {};
   }
@@ -130,8 +144,8 @@ constexpr std::array kActivationOperators = {
                   "float32, int64, int32, uint8; no gradient at constant bounds themselves"},
     OperatorEntry{"Softmax", lower_softmax, "softmax"},
     OperatorEntry{"LogSoftmax", lower_log_softmax, "log_softmax"},
-    OperatorEntry{"Dropout", lower_dropout, "dropout",
-                  "trains with the ratio, whatever the model's training_mode; its mask is no output"}};
+    OperatorEntry{"Dropout", lower_dropout, "expand compare dropout",
+                  "trains with the ratio, whatever the model's training_mode"}};
 
 }  // namespace
 

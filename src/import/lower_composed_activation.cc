@@ -1,8 +1,10 @@
 // Activations that are made of simpler ops, and the one-op rest.
 #include <array>
 #include <cmath>
+#include <numeric>
 
 #include "import/integers.h"
+#include "import/shapes.h"
 
 namespace pantoum::import {
 namespace {
@@ -101,6 +103,48 @@ Result<void> lower_thresholded_relu(Node& node) {
   return finish(node, node.op(Kind::k_where, {above, x, zero}));
 }
 
+// x + bias below -lambd, x - bias above lambd, 0 between.
+Result<void> lower_shrink(Node& node) {
+  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  const double bias = node.attributes().real("bias", 0), lambd = node.attributes().real("lambd", 0.5);
+  const auto number = [&](double value) {
+    return node.builder().constant_f32(node.label() + ".constant", {}, {static_cast<float>(value)});
+  };
+  PANTOUM_ASSIGN(const ValueId below, node.op(Kind::k_compare, {x, number(-lambd)}, {{PT_COMPARE_LESS}, {}}));
+  PANTOUM_ASSIGN(const ValueId above, node.op(Kind::k_compare, {x, number(lambd)}, {{PT_COMPARE_GREATER}, {}}));
+  PANTOUM_ASSIGN(const ValueId risen, node.scale(x, 1, bias));
+  PANTOUM_ASSIGN(const ValueId sunk, node.scale(x, 1, -bias));
+  PANTOUM_ASSIGN(const ValueId rest, node.op(Kind::k_where, {above, sunk, number(0)}));
+  return finish(node, node.op(Kind::k_where, {below, risen, rest}));
+}
+
+// 1 at the first maximum, else 0. Before opset 13 all dimensions from the axis on are one.
+Result<void> lower_hardmax(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  const ir::Shape shape = node.shape(0);
+  const bool older = node.opset() < 13;
+  PANTOUM_ASSIGN(int64_t axis, normalize_axis(node.attributes().integer("axis", older ? 1 : -1), shape.size()));
+  ir::Shape rows = shape;
+  if (older) {
+    rows = {1, 1};
+    for (size_t d = 0; d < shape.size(); ++d) rows[static_cast<int64_t>(d) < axis ? 0 : 1] *= shape[d];
+    axis = 1;
+  }
+  PANTOUM_ASSIGN(x, node.reshape(x, rows));
+  PANTOUM_ASSIGN(ValueId first, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
+  ir::Shape apart = rows, along(rows.size(), 1);
+  apart[static_cast<size_t>(axis)] = 1;
+  const int64_t extent = along[static_cast<size_t>(axis)] = rows[static_cast<size_t>(axis)];
+  PANTOUM_ASSIGN(first, node.reshape(first, apart));
+  PANTOUM_TRY(node.spend(extent));
+  std::vector<int64_t> positions(static_cast<size_t>(extent));
+  std::iota(positions.begin(), positions.end(), 0);
+  const ValueId all = whole_constant(node, ir::DType::kI64, along, positions);
+  PANTOUM_ASSIGN(x, node.op(Kind::k_compare, {first, all}, {{PT_COMPARE_EQUAL}, {}}));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_cast, {x}, {}, {{ir::DType::kF32, rows}}));
+  return finish(node, node.reshape(x, shape));
+}
+
 constexpr std::array kComposedActivationOperators = {
     OperatorEntry{"Abs", lower_abs, "sub maximum abs", "float32, int64, int32, uint8"},
     OperatorEntry{"Sign", lower_sign, "maximum minimum sign", "float32, int64, int32, uint8; its gradient is 0"},
@@ -118,7 +162,9 @@ constexpr std::array kComposedActivationOperators = {
     OperatorEntry{"Mish", lower_mish, "softplus tanh mul"},
     OperatorEntry{"PRelu", lower_prelu, "relu clip mul add"},
     OperatorEntry{"Softsign", lower_softsign, "abs scale div"},
-    OperatorEntry{"ThresholdedRelu", lower_thresholded_relu, "compare where"}};
+    OperatorEntry{"ThresholdedRelu", lower_thresholded_relu, "compare where"},
+    OperatorEntry{"Shrink", lower_shrink, "compare scale where"},
+    OperatorEntry{"Hardmax", lower_hardmax, "cast arg_max compare", "no gradient passes"}};
 
 }  // namespace
 

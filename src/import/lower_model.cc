@@ -8,6 +8,7 @@
 #include "import/fold.h"
 #include "import/onnx_messages.h"
 #include "import/operators.h"
+#include "import/refused_operators.h"
 #include "import/stand_ins.h"
 #include "pantoum/pantoum.h"
 
@@ -33,6 +34,15 @@ std::string show_dims(const onnx::TensorShapeProto& shape) {
 
 const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
   return input.type().tensor_type().has_shape() ? &input.type().tensor_type().shape() : nullptr;
+}
+
+Failure no_such_operator(const onnx::NodeProto& message) {
+  const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
+  if (standard && find_folder(message.op_type()) != nullptr)
+    return unsupported("it is computed while importing, and an operand is not constant",
+                       "export with fixed shapes, so that the exporter can fold it");
+  const RefusedOperator refused = refusal_of(message.domain(), message.op_type());
+  return unsupported(fmt::format("there is no such operator here: {}", refused.why), refused.help);
 }
 
 class Driver {
@@ -109,7 +119,7 @@ void Driver::add_inputs(const Batch& batch) {
     operand->name = input.name();
     const std::optional<Shape> shape = bound_shape(input, batch);
     const auto dtype = dtype_of(input.type().tensor_type().elem_type());
-    const bool sane = shape && shape->size() <= PT_MAX_RANK && count_elements(*shape).value_or(0) > 0 &&
+    const bool sane = shape && count_elements(*shape).value_or(0) > 0 &&
                       std::all_of(shape->begin(), shape->end(), [](int64_t extent) { return extent <= kMostBatch; });
     if (!shape) {
       open.push_back(fmt::format("input '{}' {}", input.name(),
@@ -118,6 +128,9 @@ void Driver::add_inputs(const Batch& batch) {
     } else if (!dtype) {
       operand->problem = fmt::format("input '{}' is {}, which is not supported", input.name(),
                                      onnx_type_name(input.type().tensor_type().elem_type()));
+    } else if (shape->size() > PT_MAX_RANK) {
+      operand->problem =
+          fmt::format("input '{}' has {} dimensions, more than {}", input.name(), shape->size(), int{PT_MAX_RANK});
     } else if (!sane) {
       operand->problem = fmt::format("input '{}' has the shape {}", input.name(), ir::to_text(*shape));
     } else {
@@ -248,7 +261,7 @@ Result<void> Driver::lower(Node& node) {
     if (!folded && !computed_later) return tl::make_unexpected(folded.error());
     if (folded.value_or(false)) return {};
   }
-  if (entry == nullptr) return unsupported("there is no such operator here", advice_for(domain, node.op_type()));
+  if (entry == nullptr) return no_such_operator(node.message());
   PANTOUM_TRY(entry->lower(node));
   if (!node.attributes().problem().empty()) return fail("E0211", node.attributes().problem());
   for (size_t output = 0; output < node.output_count(); ++output) {
@@ -278,8 +291,7 @@ bool begins_here(const Operand& failed) {
 
 // Why a node cannot be lowered one of whose inputs could not be made.
 Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
-  if (!is_known(message))
-    return unsupported("there is no such operator here", advice_for(message.domain(), message.op_type()));
+  if (!is_known(message)) return no_such_operator(message);
   return unsupported(failed.problem, "export the model in float32, with fixed shapes");
 }
 

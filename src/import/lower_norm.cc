@@ -17,8 +17,10 @@ using ir::ValueId;
 Result<ValueId> statistic(Node& node, size_t input) {
   const Operand& operand = *node.operand(input);
   if (!operand.known) return node.real(input);
-  if (operand.known->type.dtype != ir::DType::kF32) return unsupported("its statistics are not float32");
-  return node.builder().buffer(operand.name, operand.known->type, operand.known->data);
+  Tensor known = *operand.known;
+  if (known.type.dtype == ir::DType::kF64) known = make_tensor(ir::DType::kF32, known.type.shape, *to_reals(known));
+  if (known.type.dtype != ir::DType::kF32) return unsupported("its statistics are not floating-point numbers");
+  return node.builder().buffer(operand.name, known.type, known.data);
 }
 
 Result<void> update_statistics(Node& node, const std::vector<ValueId>& normalized) {
@@ -42,11 +44,42 @@ Result<void> update_statistics(Node& node, const std::vector<ValueId>& normalize
   return {};
 }
 
+// [C] against [N,C,..]
+Result<ValueId> by_channel(Node& node, size_t input) {
+  PANTOUM_ASSIGN(const ValueId id, node.real(input));
+  const Shape image = node.shape(0);
+  if (image.size() < 2 || node.shape(input) != Shape{image[1]})
+    return fail("E0211", fmt::format("its input {} does not have one element a channel", input));
+  Shape wide(image.size() - 1, 1);
+  wide[0] = image[1];
+  return node.reshape(id, wide);
+}
+
+// In inference form, with statistics that the model computes or is fed: there are none to keep, and gradients pass.
+Result<void> lower_computed_statistics(Node& node) {
+  PANTOUM_ASSIGN(ValueId y, node.real(0));
+  std::vector<ValueId> inputs(5);
+  for (size_t input = 1; input < 5; ++input) {
+    PANTOUM_ASSIGN(inputs[input], by_channel(node, input));
+  }
+  PANTOUM_ASSIGN(ValueId deviation, node.scale(inputs[4], 1, node.attributes().real("epsilon", 1e-5)));
+  PANTOUM_ASSIGN(deviation, node.op(Kind::k_sqrt, {deviation}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_sub, {y, inputs[3]}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_div, {y, deviation}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_mul, {y, inputs[1]}));
+  PANTOUM_ASSIGN(y, node.op(Kind::k_add, {y, inputs[2]}));
+  node.set(0, y);
+  node.note("normalized by the statistics that the model computes");
+  return {};
+}
+
 Result<void> lower_batch_norm(Node& node) {
   for (size_t input = 0; input < 5; ++input) {
     if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
   }
   if (node.wants(3) || node.wants(4)) return unsupported("its saved statistics are used");
+  const bool training = node.attributes().integer("training_mode", 0) != 0;
+  if (!training && !node.operand(3)->known && !node.operand(4)->known) return lower_computed_statistics(node);
   std::vector<ValueId> inputs(3);
   for (size_t input = 0; input < 3; ++input) {
     PANTOUM_ASSIGN(inputs[input], node.real(input));
@@ -55,7 +88,6 @@ Result<void> lower_batch_norm(Node& node) {
   PANTOUM_ASSIGN(const std::vector<ValueId> normalized, node.add(Kind::k_batch_norm, inputs, {{}, {epsilon}}));
   PANTOUM_TRY(update_statistics(node, normalized));
   node.set(0, normalized[0]);
-  const bool training = node.attributes().integer("training_mode", 0) != 0;
   node.note(training ? "trained with the statistics of the batch"
                      : "exported for inference; trained with the statistics of the batch");
   return {};
@@ -98,7 +130,7 @@ Result<void> lower_layer_norm(Node& node) {
 }
 
 constexpr std::array kNormOperators = {
-    OperatorEntry{"BatchNormalization", lower_batch_norm, "batch_norm_stats batch_norm",
+    OperatorEntry{"BatchNormalization", lower_batch_norm, "scale sqrt sub div mul add batch_norm_stats batch_norm",
                   "trains with the statistics of the batch; evaluated with the running ones"},
     OperatorEntry{"LayerNormalization", lower_layer_norm, "layer_norm", "scale and bias of the normalized shape"}};
 

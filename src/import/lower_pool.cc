@@ -17,6 +17,17 @@ Result<Shape> spatial_extents(Node& node) {
   return Shape(image.begin() + 2, image.end());
 }
 
+// Bytes are whole numbers that float32 holds: the greatest of them is the same.
+bool pools_bytes(Node& node) {
+  return node.op_type() == "MaxPool" && node.has(0) && node.type(0).dtype == ir::DType::kU8;
+}
+
+Result<ValueId> pooled_input(Node& node) {
+  if (!pools_bytes(node)) return node.real(0);
+  PANTOUM_ASSIGN(const ValueId x, node.value(0));
+  return node.op(Kind::k_cast, {x}, {}, {{ir::DType::kF32, node.shape(0)}});
+}
+
 struct Pooling {
   Kind kind;
   int64_t count_padding;
@@ -53,14 +64,17 @@ Result<ValueId> pool_plane(Node& node, ValueId x, const Pooling& how, const std:
 }
 
 Result<void> pool(Node& node, ValueId x, const Pooling& how, const std::vector<Window>& windows) {
-  PANTOUM_ASSIGN(const ValueId y,
+  PANTOUM_ASSIGN(ValueId y,
                  windows.size() == 3 ? pool_volume(node, x, how, windows) : pool_plane(node, x, how, windows));
+  if (pools_bytes(node)) {
+    PANTOUM_ASSIGN(y, node.op(Kind::k_cast, {y}, {}, {{ir::DType::kU8, node.builder().type(y).shape}}));
+  }
   node.set(0, y);
   return {};
 }
 
 Result<std::vector<Window>> pool_windows(Node& node, bool ceil) {
-  PANTOUM_TRY(node.real(0));
+  if (!pools_bytes(node)) PANTOUM_TRY(node.real(0));
   PANTOUM_ASSIGN(const Shape spatial, spatial_extents(node));
   const auto kernel = node.attributes().integers("kernel_shape");
   if (!kernel) return fail("E0211", "it has no kernel_shape");
@@ -95,12 +109,11 @@ void set_known_places(Node& node, const Places& places, Shape shape) {
   node.set_known(1, make_tensor(ir::DType::kI64, std::move(shape), all));
 }
 
-Result<void> set_indices(Node& node, const std::vector<Window>& windows) {
+Result<void> set_indices(Node& node, ValueId x, const std::vector<Window>& windows) {
   if (windows.size() > 2) return unsupported("its indices are used, and it pools three dimensions of space");
   const Window h = windows.size() == 2 ? windows[0] : Window{}, w = windows.back();
   if (h.kernel * w.kernel >= 256) return unsupported("its indices are used, and its window has 256 taps or more");
   const size_t rank = node.shape(0).size();
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
   PANTOUM_ASSIGN(x, as_image(node, x));
   const Shape image = node.builder().type(x).shape;
   const ir::Attrs attrs{
@@ -132,8 +145,8 @@ Result<void> set_indices(Node& node, const std::vector<Window>& windows) {
 
 Result<void> lower_max_pool(Node& node) {
   PANTOUM_ASSIGN(const auto windows, pool_windows(node, node.attributes().integer("ceil_mode", 0) != 0));
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
-  if (node.wants(1)) PANTOUM_TRY(set_indices(node, windows));
+  PANTOUM_ASSIGN(const ValueId x, pooled_input(node));
+  if (node.wants(1)) PANTOUM_TRY(set_indices(node, x, windows));
   return pool(node, x, {Kind::k_max_pool, 0}, windows);
 }
 
@@ -199,7 +212,7 @@ Result<void> lower_global_max(Node& node) {
 
 constexpr std::array kPoolOperators = {
     OperatorEntry{"MaxPool", lower_max_pool, "max_pool_taps cast gather add max_pool",
-                  "one to three dimensions of space; indices up to two, of windows of fewer than 256 taps"},
+                  "float32, uint8; one to three dimensions of space; indices up to two, of windows of fewer than 256 taps"},
     OperatorEntry{"AveragePool", lower_average_pool, "avg_pool slice_grad", "one to three dimensions of space"},
     OperatorEntry{"GlobalAveragePool", lower_global_average, "reduce_mean"},
     OperatorEntry{"GlobalMaxPool", lower_global_max, "max_pool", "one to three dimensions of space"}};

@@ -11,17 +11,34 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-// The last maximum would be counted from the other end.
+// The whole of x, from its other end along one axis.
+Result<ValueId> reversed(Node& node, ValueId x, int64_t axis) {
+  const ir::TensorType type = node.builder().type(x);
+  ir::Attrs attrs;
+  for (int64_t d = 0; d < static_cast<int64_t>(type.shape.size()); ++d)
+    attrs.ints.insert(attrs.ints.end(), {d == axis ? type.shape[static_cast<size_t>(d)] - 1 : 0, d == axis ? -1 : 1});
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {type});
+}
+
+// The first maximum, or the last: the first from the other end.
+Result<ValueId> position_of_maximum(Node& node, ValueId x, int64_t axis, bool last) {
+  if (!last) return node.op(Kind::k_arg_max, {x}, {{axis}, {}});
+  PANTOUM_ASSIGN(x, reversed(node, x, axis));
+  PANTOUM_ASSIGN(const ValueId behind, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
+  const int64_t extent = node.builder().type(x).shape[static_cast<size_t>(axis)];
+  return node.op(Kind::k_sub, {whole_constant(node, ir::DType::kI64, {}, {extent - 1}), behind});
+}
+
 Result<void> lower_arg(Node& node, bool minimum) {
   const bool whole = computes_integers(node);
   PANTOUM_ASSIGN(ValueId x, whole ? node.value(0) : node.real(0));
   Shape shape = node.shape(0);
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), shape.size()));
-  if (node.attributes().integer("select_last_index", 0) != 0) return unsupported("it wants the last of equal elements");
+  const bool last = node.attributes().integer("select_last_index", 0) != 0;
   if (minimum) {
     PANTOUM_ASSIGN(x, whole ? whole_not(node, x) : node.op(Kind::k_neg, {x}));
   }
-  PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
+  PANTOUM_ASSIGN(ValueId y, position_of_maximum(node, x, axis, last));
   if (node.attributes().integer("keepdims", 1) != 0) {
     shape[static_cast<size_t>(axis)] = 1;
     PANTOUM_ASSIGN(y, node.reshape(y, shape));
@@ -48,10 +65,10 @@ Result<void> lower_cumsum(Node& node) {
   return {};
 }
 
-constexpr const char* kPosition = "the first of equal elements; its result is an integer: no gradient passes";
+constexpr const char* kPosition = "its result is an integer: no gradient passes";
 constexpr std::array kScanOperators = {
-    OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
-    OperatorEntry{"ArgMin", lower_arg_min, "neg bitwise arg_max", kPosition},
+    OperatorEntry{"ArgMax", lower_arg_max, "slice sub arg_max", kPosition},
+    OperatorEntry{"ArgMin", lower_arg_min, "neg bitwise slice sub arg_max", kPosition},
     OperatorEntry{"CumSum", lower_cumsum, "cumsum", "float32, int64, int32, uint8; constant axis"}};
 
 }  // namespace

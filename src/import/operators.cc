@@ -1,36 +1,6 @@
 #include "import/operators.h"
 
-#include <array>
-#include <string_view>
-
 namespace pantoum::import {
-namespace {
-
-struct Advice {
-  std::string_view prefix;  // of the operator's name
-  const char* text;
-};
-
-constexpr std::array kAdvice = {
-    Advice{"Quantize", "export the float32 model, before quantization"},
-    Advice{"Dequantize", "export the float32 model, before quantization"},
-    Advice{"QLinear", "export the float32 model, before quantization"},
-    Advice{"Sequence", "export with optimize=True, which resolves sequences"},
-    Advice{"Attention", "export with opset 21 or lower, where attention is written out"},
-    Advice{"RMSNormalization", "export with opset 21 or lower, where it is written out"},
-    Advice{"STFT", "compute it before the model, as part of the data"},
-    Advice{"DFT", "compute it before the model, as part of the data"},
-    Advice{"NonZero", "export with fixed shapes: how much it finds depends on the data"},
-    Advice{"Unique", "export with fixed shapes: how much it finds depends on the data"},
-    Advice{"Compress", "export with fixed shapes: how much it keeps depends on the data"},
-    Advice{"RoiAlign", "leave it out of the exported model, or resize with Resize"},
-    Advice{"NonMaxSuppression", "leave it out of the exported model: training needs the scores before it"},
-    Advice{"SoftmaxCrossEntropyLoss", "export the model up to its scores: the loss is added by --loss"},
-    Advice{"NegativeLogLikelihoodLoss", "export the model up to its scores: the loss is added by --loss"},
-};
-
-}  // namespace
-
 std::vector<std::span<const OperatorEntry>> all_operators() {
   return {product_operators(),
           conv_operators(),
@@ -62,7 +32,11 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
           einsum_operators(),
           constant_operators(),
           control_operators(),
-          sequence_operators()};
+          sequence_operators(),
+          lp_pool_operators(),
+          loss_operators(),
+          row_operators(),
+          fourier_operators()};
 }
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {
@@ -73,16 +47,6 @@ const OperatorEntry* find_operator(const std::string& domain, const std::string&
     }
   }
   return nullptr;
-}
-
-std::string advice_for(const std::string& domain, const std::string& op_type) {
-  if (!domain.empty() && domain != "ai.onnx") {
-    return "export with the standard operators alone (domain ai.onnx), local functions inlined";
-  }
-  for (const Advice& advice : kAdvice) {
-    if (op_type.starts_with(advice.prefix)) return advice.text;
-  }
-  return "replace it in the model before exporting";
 }
 
 }  // namespace pantoum::import

@@ -19,8 +19,6 @@ struct OperatorEntry {
 
 // Null: Pantoum does not have the operator.
 [[nodiscard]] const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type);
-// What to do about an operator that Pantoum does not have.
-[[nodiscard]] std::string advice_for(const std::string& domain, const std::string& op_type);
 
 // All of them, family by family.
 [[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
@@ -56,5 +54,9 @@ struct OperatorEntry {
 [[nodiscard]] std::span<const OperatorEntry> constant_operators();
 [[nodiscard]] std::span<const OperatorEntry> control_operators();
 [[nodiscard]] std::span<const OperatorEntry> sequence_operators();
+[[nodiscard]] std::span<const OperatorEntry> lp_pool_operators();
+[[nodiscard]] std::span<const OperatorEntry> loss_operators();
+[[nodiscard]] std::span<const OperatorEntry> row_operators();
+[[nodiscard]] std::span<const OperatorEntry> fourier_operators();
 
 }  // namespace pantoum::import

@@ -32,16 +32,28 @@ constexpr std::array kWeighted = {Inputs{"Conv"},
                                   Inputs{"LSTM", 0, 3},
                                   Inputs{"GRU", 0, 3},
                                   Inputs{"RNN", 0, 3}};
-constexpr std::array kSettings = {Inputs{"Pow", 1},      Inputs{"Dropout", 1},  Inputs{"Clip", 1},
-                                  Inputs{"Range"},       Inputs{"Resize", 1},   Inputs{"Pad", 1},
-                                  Inputs{"OneHot", 1},   Inputs{"CastLike", 1}, Inputs{"Expand", 1},
-                                  Inputs{"Where", 0, 0}, Inputs{"Reshape", 1}};
+constexpr std::array kSettings = {Inputs{"Pow", 1},
+                                  Inputs{"Dropout", 1},
+                                  Inputs{"Clip", 1},
+                                  Inputs{"Range"},
+                                  Inputs{"Resize", 1},
+                                  Inputs{"Pad", 1},
+                                  Inputs{"OneHot", 1},
+                                  Inputs{"CastLike", 1},
+                                  Inputs{"Expand", 1},
+                                  Inputs{"Where", 0, 0},
+                                  Inputs{"Reshape", 1},
+                                  Inputs{"STFT", 1},
+                                  Inputs{"MelWeightMatrix"},
+                                  Inputs{"Compress", 1},
+                                  Inputs{"NegativeLogLikelihoodLoss", 1},
+                                  Inputs{"SoftmaxCrossEntropyLoss", 1}};
 // Their result holds the elements of their first input and no others.
-constexpr std::array kMoving = {Inputs{"Identity", 0, 0},  Inputs{"Reshape", 0, 0}, Inputs{"Unsqueeze", 0, 0},
-                                Inputs{"Squeeze", 0, 0},   Inputs{"Flatten", 0, 0}, Inputs{"Cast", 0, 0},
-                                Inputs{"CastLike", 0, 0},  Inputs{"Slice", 0, 0},   Inputs{"Expand", 0, 0},
-                                Inputs{"Transpose", 0, 0}, Inputs{"Split", 0, 0},   Inputs{"Tile", 0, 0},
-                                Inputs{"Dropout", 0, 0}};
+constexpr std::array kMoving = {Inputs{"Identity", 0, 0},  Inputs{"Reshape", 0, 0},  Inputs{"Unsqueeze", 0, 0},
+                                Inputs{"Squeeze", 0, 0},   Inputs{"Flatten", 0, 0},  Inputs{"Cast", 0, 0},
+                                Inputs{"CastLike", 0, 0},  Inputs{"Slice", 0, 0},    Inputs{"Expand", 0, 0},
+                                Inputs{"Transpose", 0, 0}, Inputs{"Split", 0, 0},    Inputs{"Tile", 0, 0},
+                                Inputs{"Dropout", 0, 0},   Inputs{"Compress", 0, 0}, Inputs{"ReverseSequence", 0, 0}};
 
 template <size_t count>
 bool among(const std::array<Inputs, count>& list, const std::string& op_type, int input) {

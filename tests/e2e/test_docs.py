@@ -38,6 +38,13 @@ class Documents(House):
         self.assertEqual(listed, sorted(re.findall(r'OperatorEntry\{\s*"(\w+)"', sources("import/*.cc"))))
         self.assertIn("[docs/operators.md](docs/operators.md)", read("README.md"))
 
+    def test_every_operator_of_the_opset_is_listed_once(self):
+        onnx = read("docs", "operators.md").split("## Ops of Pantoum")[0]
+        listed = re.findall(r"^\| ([A-Z]\w+) \|", onnx, re.MULTILINE)
+        known = re.findall(r'OpsetOperator\{"(\w+)"', read("src", "import", "opset_operators.h"))
+        self.assertGreater(len(known), 190)
+        self.assertEqual(sorted(listed), sorted(known))
+
     def test_every_switch_is_explained(self):
         refused = self.refuse(2, "E0115", "plan", MODEL, "--without", "in-out,gravity").stderr
         self.assertIn("'gravity'", refused)

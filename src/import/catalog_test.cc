@@ -1,0 +1,59 @@
+// The catalog names every operator of opset 21 once, and refusals say what it says.
+#include "import/catalog.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "import/fold.h"
+#include "import/operators.h"
+#include "import/opset_operators.h"
+#include "import/refused_operators.h"
+#include "testing/onnx_model.h"
+
+namespace pantoum::import {
+namespace {
+
+TEST(OperatorCatalog, HasEveryOperatorOfOpset21Once) {
+  std::multiset<std::string> listed, known;
+  for (const CatalogEntry& entry : operator_catalog()) listed.insert(entry.op_type);
+  for (const OpsetOperator& entry : kOpsetOperators) known.insert(entry.op_type);
+  EXPECT_EQ(listed, known);
+  EXPECT_GE(known.size(), 190U);
+}
+
+TEST(OperatorCatalog, GivesAReasonAndAdviceForWhatIsRefused) {
+  for (const CatalogEntry& entry : operator_catalog()) {
+    if (entry.lowered || entry.folded) continue;
+    EXPECT_FALSE(entry.note.empty()) << entry.op_type;
+    EXPECT_FALSE(entry.help.empty()) << entry.op_type;
+  }
+}
+
+TEST(OperatorCatalog, RefusesNothingThatRuns) {
+  for (const RefusedOperator& refused : refused_operators()) {
+    const bool runs = find_operator("", refused.op_type) != nullptr || find_folder(refused.op_type) != nullptr;
+    EXPECT_FALSE(runs) << refused.op_type << " runs by now: take its row out of refused_operators.cc";
+    EXPECT_NE(std::ranges::find(kOpsetOperators, std::string_view(refused.op_type), &OpsetOperator::op_type),
+              kOpsetOperators.end())
+        << refused.op_type << " is no operator of opset 21";
+  }
+}
+
+TEST(OperatorCatalog, IsWhatARefusalSays) {
+  for (const CatalogEntry& entry : operator_catalog()) {
+    if (entry.lowered || entry.folded) continue;
+    OnnxModel model;
+    model.input("x", {"2"}).node(entry.op_type, {"x"}, {"y"}).output("y");
+    const auto loaded = model.load();
+    ASSERT_FALSE(loaded.has_value()) << entry.op_type;
+    EXPECT_EQ(loaded.error().code, "E0401");
+    ASSERT_EQ(loaded.error().notes.size(), 1U) << entry.op_type;
+    EXPECT_TRUE(loaded.error().notes[0].ends_with("there is no such operator here: " + entry.note + "; " + entry.help))
+        << loaded.error().notes[0];
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::import

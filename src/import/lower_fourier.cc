@@ -1,0 +1,179 @@
+// Fourier transforms: products with a matrix of cosines and sines.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "import/operators.h"
+#include "import/shapes.h"
+
+namespace pantoum::import {
+namespace {
+
+using ir::Kind;
+using ir::Shape;
+using ir::ValueId;
+
+struct Transform {
+  int64_t extent = 0;      // of what is transformed
+  int64_t length = 0;      // of the transform: what is missing counts as 0, what is beyond is left out
+  int64_t bins = 0;        // of the result
+  int64_t components = 1;  // of an element: 1 real, 2 complex
+  bool inverse = false;
+};
+
+// [extent, components] -> [bins, 2]: real and imaginary parts of the sum over t of x[t] e^(-+ 2 pi i t k / length).
+Result<ValueId> fourier_matrix(Node& node, const Transform& transform) {
+  const int64_t rows = transform.extent * transform.components, columns = transform.bins * 2;
+  PANTOUM_TRY(node.spend(count_elements({rows, columns}).value_or(INT64_MAX)));
+  std::vector<float> matrix(static_cast<size_t>(rows * columns), 0.0F);
+  const double factor = transform.inverse ? 1.0 / static_cast<double>(transform.length) : 1.0;
+  const double sign = transform.inverse ? 1 : -1;
+  for (int64_t t = 0; t < std::min(transform.extent, transform.length); ++t) {
+    for (int64_t k = 0; k < transform.bins; ++k) {
+      const double turn = static_cast<double>(t * k % transform.length) / static_cast<double>(transform.length);
+      const double cosine = factor * std::cos(2 * std::numbers::pi * turn);
+      const double sine = factor * sign * std::sin(2 * std::numbers::pi * turn);
+      float* at = &matrix[static_cast<size_t>(t * transform.components * columns + 2 * k)];
+      at[0] = static_cast<float>(cosine);
+      at[1] = static_cast<float>(sine);
+      if (transform.components == 1) continue;
+      at[columns] = static_cast<float>(-sine);
+      at[columns + 1] = static_cast<float>(cosine);
+    }
+  }
+  return node.builder().constant_f32(node.label() + ".fourier", {rows, columns}, matrix);
+}
+
+Result<Transform> read_transform(int64_t extent, int64_t length, int64_t components, bool one_sided) {
+  if (components != 1 && components != 2) return fail("E0211", "its elements are neither real nor complex");
+  if (length < 1 || length > INT32_MAX) return fail("E0211", fmt::format("a length of {} is out of range", length));
+  Transform transform{extent, length, one_sided ? length / 2 + 1 : length, components, false};
+  if (one_sided && components == 2) return fail("E0211", "it is one-sided, and its elements are complex");
+  return transform;
+}
+
+// [.., extent, components] -> [.., bins, 2]
+Result<ValueId> transformed(Node& node, ValueId x, const Transform& transform) {
+  Shape shape = node.builder().type(x).shape;
+  PANTOUM_ASSIGN(const ValueId matrix, fourier_matrix(node, transform));
+  int64_t rows = 1;
+  for (size_t d = 0; d + 2 < shape.size(); ++d) rows *= shape[d];
+  PANTOUM_ASSIGN(x, node.reshape(x, {rows, transform.extent * transform.components}));
+  PANTOUM_ASSIGN(x, node.op(Kind::k_matmul, {x, matrix}, {{0, 0}, {}}));
+  shape[shape.size() - 2] = transform.bins;
+  shape.back() = 2;
+  return node.reshape(x, shape);
+}
+
+// The dimensions with `axis` and the one before the last exchanged.
+std::vector<int64_t> exchanged(size_t rank, size_t axis) {
+  std::vector<int64_t> perm(rank);
+  for (size_t d = 0; d < rank; ++d) perm[d] = static_cast<int64_t>(d);
+  std::swap(perm[axis], perm[rank - 2]);
+  return perm;
+}
+
+// An attribute until opset 19, an input from opset 20 on.
+Result<int64_t> dft_axis(Node& node) {
+  int64_t axis = node.attributes().integer("axis", node.opset() < 20 ? 1 : -2);
+  if (node.has(2)) {
+    PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(2, "axis"));
+    if (told.size() != 1) return fail("E0211", "its axis is not one number");
+    axis = told[0];
+  }
+  return normalize_axis(axis, node.shape(0).size());
+}
+
+Result<void> lower_dft(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  const Shape shape = node.shape(0);
+  PANTOUM_ASSIGN(const int64_t along, dft_axis(node));
+  const auto axis = static_cast<size_t>(along);
+  if (shape.size() < 2 || axis + 1 == shape.size()) return fail("E0211", "its axis is that of the components");
+  int64_t length = shape[axis];
+  if (node.has(1)) {
+    PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "length"));
+    if (told.size() != 1) return fail("E0211", "its length is not one number");
+    length = told[0];
+  }
+  const bool one_sided = node.attributes().integer("onesided", 0) != 0;
+  const bool inverse = node.attributes().integer("inverse", 0) != 0;
+  if (one_sided && inverse) return unsupported("it is one-sided and inverse", "give it all bins");
+  PANTOUM_ASSIGN(Transform transform, read_transform(shape[axis], length, shape.back(), one_sided));
+  transform.inverse = inverse;
+  const bool moves = axis + 2 != shape.size();
+  if (moves) {
+    PANTOUM_ASSIGN(x, node.transpose(x, exchanged(shape.size(), axis)));
+  }
+  PANTOUM_ASSIGN(x, transformed(node, x, transform));
+  if (moves) {
+    PANTOUM_ASSIGN(x, node.transpose(x, exchanged(shape.size(), axis)));
+  }
+  node.set(0, x);
+  return {};
+}
+
+Result<int64_t> one_number(Node& node, size_t input, const char* what) {
+  PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(input, what));
+  if (told.size() != 1 || told[0] < 1 || told[0] > INT32_MAX)
+    return fail("E0211", fmt::format("its {} is out of range", what));
+  return told[0];
+}
+
+// As long as it is told, or as the window.
+Result<int64_t> frame_length(Node& node) {
+  if (node.has(3)) return one_number(node, 3, "frame length");
+  if (!node.has(2) || node.shape(2).size() != 1) return fail("E0211", "it has neither a window nor a frame length");
+  return node.shape(2)[0];
+}
+
+// [N, time, components] -> [N, frames, length, components]
+Result<ValueId> framed(Node& node, ValueId x, int64_t step, int64_t length) {
+  const int64_t time = node.shape(0)[1];
+  if (length > time)
+    return fail("E0211", fmt::format("its frames of {} are longer than its signal of {}", length, time));
+  const int64_t frames = (time - length) / step + 1;
+  PANTOUM_TRY(node.spend(count_elements({frames, length}).value_or(INT64_MAX)));
+  std::vector<int64_t> read;
+  for (int64_t frame = 0; frame < frames; ++frame)
+    for (int64_t at = 0; at < length; ++at) read.push_back(frame * step + at);
+  const ValueId indices = node.builder().constant_i64(node.label() + ".frames", {frames, length}, read);
+  return node.op(Kind::k_gather, {x, indices}, {{1}, {}});
+}
+
+Result<void> lower_stft(Node& node) {
+  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  const Shape shape = node.shape(0);
+  if (shape.size() != 3) return fail("E0211", "its signal is not [batch, time, components]");
+  if (!node.has(1)) return fail("E0211", "it has no frame step");
+  PANTOUM_ASSIGN(const int64_t step, one_number(node, 1, "frame step"));
+  PANTOUM_ASSIGN(const int64_t length, frame_length(node));
+  const bool one_sided = node.attributes().integer("onesided", 1) != 0;
+  PANTOUM_ASSIGN(const Transform transform, read_transform(length, length, shape[2], one_sided));
+  PANTOUM_ASSIGN(x, framed(node, x, step, length));
+  if (node.has(2)) {
+    PANTOUM_ASSIGN(ValueId window, node.real(2));
+    if (node.shape(2) != Shape{length}) return fail("E0211", "its window is not as long as its frames");
+    PANTOUM_ASSIGN(window, node.reshape(window, {length, 1}));
+    PANTOUM_ASSIGN(x, node.op(Kind::k_mul, {x, window}));
+  }
+  PANTOUM_ASSIGN(x, transformed(node, x, transform));
+  node.set(0, x);
+  return {};
+}
+
+constexpr std::array kFourierOperators = {
+    OperatorEntry{"DFT", lower_dft, "transpose matmul", "constant length and axis; as a product with a matrix"},
+    OperatorEntry{"STFT", lower_stft, "gather mul matmul",
+                  "constant step and frame length; as a product with a matrix"}};
+
+}  // namespace
+
+std::span<const OperatorEntry> fourier_operators() {
+  return kFourierOperators;
+}
+
+}  // namespace pantoum::import
