@@ -25,6 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "values"))
 import indices  # noqa: E402
 import sequence  # noqa: E402
 import vision  # noqa: E402
+import volumes  # noqa: E402
 from make_reference import scale_of, uniform, words  # noqa: E402
 
 BOUND = 1e-3
@@ -59,6 +60,8 @@ NETWORKS = {
     "inceptionv3": case(vision.InceptionV3, [image(2, 3, 107, 107)], ids(10, 2), 0.000002, folds=True, bias=1.0),
     "densenet121": case(vision.DenseNet121, [image(2, 3, 64, 64)], ids(10, 2), 0.0000003, folds=True),
     "unet": case(vision.UNet, [image(2, 3, 36, 44)], ids(3, 2, 36, 44), 0.001, folds=True),
+    "unet3d": case(volumes.UNet3d, [image(2, 1, 6, 12, 16)], ids(3, 2, 6, 12, 16), 0.01, folds=True, bound=1e-5),
+    "r2plus1d": case(volumes.R2Plus1d, [image(4, 3, 6, 20, 20)], ids(5, 4), 0.0005, folds=True, bound=1e-5),
     "bert": case(sequence.Bert, [ids(120, 4, 16), ids(2, 4, 16), {"kind": "lengths", "shape": [4, 16]}], ids(4, 4), 0.0003, folds=True),
     "gpt2": case(sequence.Gpt2, [ids(96, 4, 16)], ids(96, 4, 16), 0.01, dynamo=18, folds=True),
     "gpt_fused": case(sequence.GptFused, [ids(96, 4, 16)], ids(96, 4, 16), 0.03, momentum=0, folds=True),
