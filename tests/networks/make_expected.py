@@ -22,6 +22,7 @@ from torch import nn
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "values"))
+import chosen  # noqa: E402
 import indices  # noqa: E402
 import sequence  # noqa: E402
 import vision  # noqa: E402
@@ -70,6 +71,8 @@ NETWORKS = {
                bound=1e-5),
     "dlrm": case(indices.Dlrm, [image(16, 6), ids(1000, 16, 4), ids(200, 16, 1)], {"kind": "uniform", "shape": [16, 1]}, 0.02, loss="mse",
                  bound=1e-5),
+    "experts": case(chosen.Experts, [image(16, 12)], ids(5, 16), 0.05, bound=1e-5),
+    "sampler": case(chosen.Sampler, [image(4, 3, 12, 12)], ids(10, 4), 0.006, bound=1e-4),
     "masked_mean": case(indices.MaskedMean, [ids(80, 6, 12), {"kind": "lengths", "shape": [6, 12]}], ids(4, 6), 0.05, bound=1e-5),
 }
 
