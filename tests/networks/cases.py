@@ -1,5 +1,6 @@
 """The cases of make_expected.py: each a network, its inputs, targets and steps."""
 import audio
+import chosen
 import dense_prediction
 import generative
 import indices
@@ -9,6 +10,7 @@ import points
 import sequence
 import tabular
 import vision
+import volumes
 
 BOUND = 1e-3
 
@@ -143,6 +145,10 @@ TABLES_AND_POINTS = {
 MORE_OPERATORS = {
     "fasttext": near(language.FastText, [ids(120, 8, 10)], ids(4, 8), 0.3),
     "experts": near(tabular.TopExperts, [ids(40, 4, 6)], ids(40, 4, 6), 0.1),
+    "gated_experts": near(chosen.Experts, [image(16, 12)], ids(5, 16), 0.05),
+    "sampler": near(chosen.Sampler, [image(4, 3, 12, 12)], ids(10, 4), 0.006),
+    "unet3d": folded(volumes.UNet3d, [image(2, 1, 6, 12, 16)], ids(3, 2, 6, 12, 16), 0.01),
+    "r2plus1d": folded(volumes.R2Plus1d, [image(4, 3, 6, 20, 20)], ids(5, 4), 0.0005),
     "message_passing": near(points.MessagePassing, [image(4, 8, 6), ids(8, 4, 14), ids(8, 4, 14)], ids(4, 4), 0.03),
     "c3d": folded(points.C3d, [image(4, 2, 4, 8, 8)], ids(5, 4), 0.03),
 }
