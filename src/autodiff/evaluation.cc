@@ -52,7 +52,9 @@ Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& optio
   skip_dropout(graph);
   const StatsOf stats_of = stats_of_means(graph);
   for (Op& op : graph.ops) {
-    if (op.kind == Kind::k_batch_norm) PANTOUM_TRY(use_running_statistics(graph, op, stats_of));
+    // One that keeps no statistics is evaluated with those of the batch, as PyTorch's without them is.
+    if (op.kind == Kind::k_batch_norm && stats_of.contains(op.outputs[1]))
+      PANTOUM_TRY(use_running_statistics(graph, op, stats_of));
   }
   for (ir::Value& value : graph.values) value.next = ir::kNone;
   ir::Builder builder(graph);

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
 
@@ -97,11 +99,17 @@ TEST(MakeEvaluation, UsesTheNamesAndLabelsOfTraining) {
   EXPECT_EQ(training->value(training->labels[0]).type, evaluation->value(evaluation->labels[0]).type);
 }
 
-TEST(MakeEvaluation, RefusesABatchNormWithoutStatistics) {
-  const Result<Graph> graph = make_evaluation(Network(false).graph, {});
-  ASSERT_FALSE(graph);
-  EXPECT_EQ(graph.error().code, "E0299");
-  EXPECT_EQ(graph.error().where, "bn");
+// As torch.nn.BatchNorm2d(track_running_stats=False) is.
+TEST(MakeEvaluation, UsesTheBatchWhereABatchNormKeepsNoStatistics) {
+  for (const bool keeps : {true, false}) {
+    const Result<Graph> graph = make_evaluation(Network(keeps).graph, {});
+    ASSERT_TRUE(graph);
+    const auto count = [&](ir::Kind kind) {
+      return std::count_if(graph->ops.begin(), graph->ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+    };
+    EXPECT_EQ(count(ir::Kind::k_batch_norm), keeps ? 0 : 1);
+    EXPECT_EQ(count(ir::Kind::k_batch_norm_eval), keeps ? 1 : 0);
+  }
 }
 
 }  // namespace

@@ -249,6 +249,23 @@ TEST(Subgraphs, NestNoDeeperThanTheFormatAllows) {
   EXPECT_THAT(refusal(model), HasSubstr("E0202"));
 }
 
+// The one that trains by the file, beside one that does not: its statistics stay, and nothing updates them.
+TEST(BatchNorm, KeepsItsStatisticsWhereAnotherTrains) {
+  OnnxModel model;
+  model.input("x", {"2", "3", "4", "4"});
+  for (const char* name : {"a", "b"})
+    for (const char* part : {"w", "c", "m", "v"}) model.weight(std::string(name) + part, {3}, 0.5F);
+  model.node("BatchNormalization", {"x", "aw", "ac", "am", "av"}, {"h"});
+  model.node("BatchNormalization", {"h", "bw", "bc", "bm", "bv"}, {"y", "m", "v"}).attribute("training_mode", 1);
+  const auto loaded = model.output("y").load();
+  ASSERT_TRUE(loaded) << to_text(loaded.error());
+  EXPECT_EQ(loaded->graph.ops[0].kind, ir::Kind::k_batch_norm_eval);
+  EXPECT_EQ(loaded->graph.ops[1].kind, ir::Kind::k_batch_norm);
+  int updated = 0;
+  for (const ir::Value& value : loaded->graph.values) updated += value.next != ir::kNone ? 1 : 0;
+  EXPECT_EQ(updated, 2);
+}
+
 // A list that a loop fills, joined along a new dimension.
 TEST(Sequences, GrowInALoop) {
   OnnxModel model;

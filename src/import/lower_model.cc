@@ -50,6 +50,9 @@ class Driver {
   Driver(const Model& model, const Batch& batch, LoweredModel& out)
       : model_(model), out_(out), lowering_(model, out.graph), stand_ins_(model, batch) {
     lowering_.batch_chosen = batch.chosen;
+    lowering_.batch_is_the_models = batch.name.empty() && batch.rebinds == 0;
+    const auto& nodes = model.proto->graph().node();
+    lowering_.some_norm_trains = std::any_of(nodes.begin(), nodes.end(), is_training_norm);
     lowering_.lower_body = [this](const onnx::GraphProto& body, const std::string& place) {
       return lower_body(body, place);
     };

@@ -73,21 +73,39 @@ Result<void> lower_computed_statistics(Node& node) {
   return {};
 }
 
+// Statistics that stay as they are, and train nothing.
+Result<void> lower_frozen(Node& node, std::vector<ValueId> inputs, double epsilon) {
+  for (const size_t input : {3u, 4u}) {
+    PANTOUM_ASSIGN(const ValueId id, statistic(node, input));
+    inputs.push_back(id);
+  }
+  PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_batch_norm_eval, std::move(inputs), {{}, {epsilon}}));
+  node.set(0, y);
+  node.note("uses its running statistics as they are, among others that train with those of the batch");
+  return {};
+}
+
 Result<void> lower_batch_norm(Node& node) {
   for (size_t input = 0; input < 5; ++input) {
     if (!node.has(input)) return fail("E0211", fmt::format("its input {} is missing", input));
   }
   if (node.wants(3) || node.wants(4)) return unsupported("its saved statistics are used");
-  const bool training = node.attributes().integer("training_mode", 0) != 0;
+  const bool training = is_training_norm(node.message());
   if (!training && !node.operand(3)->known && !node.operand(4)->known) return lower_computed_statistics(node);
   std::vector<ValueId> inputs(3);
   for (size_t input = 0; input < 3; ++input) {
     PANTOUM_ASSIGN(inputs[input], node.real(input));
   }
   const double epsilon = node.attributes().real("epsilon", 1e-5);
+  if (!training && node.some_norm_trains()) return lower_frozen(node, std::move(inputs), epsilon);
   PANTOUM_ASSIGN(const std::vector<ValueId> normalized, node.add(Kind::k_batch_norm, inputs, {{}, {epsilon}}));
-  PANTOUM_TRY(update_statistics(node, normalized));
   node.set(0, normalized[0]);
+  const bool keeps = node.operand(3)->known && node.operand(4)->known;
+  if (!keeps && !node.wants(1) && !node.wants(2)) {
+    node.note("keeps no statistics: trained and evaluated with those of the batch");
+    return {};
+  }
+  PANTOUM_TRY(update_statistics(node, normalized));
   node.note(training ? "trained with the statistics of the batch"
                      : "exported for inference; trained with the statistics of the batch");
   return {};

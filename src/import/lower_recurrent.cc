@@ -78,20 +78,33 @@ Result<Sizes> sizes_of(Node& node, int64_t gates) {
   return sizes;
 }
 
-// Are all sequences as long as the input?
-bool full_length(Node& node, int64_t steps) {
+// The same where the batch may be the one that was traced, and another is bound now.
+Result<void> want_shape_of_some_batch(Node& node, size_t input, Shape shape, size_t batch, const char* what) {
+  const Shape found = node.shape(input);
+  if (!node.batch_is_the_models() && found.size() == shape.size()) shape[batch] = found[batch];
+  return want_shape(node, input, shape, what);
+}
+
+// Are all sequences as long as the input? E0211 for a list that no input could have.
+Result<bool> full_length(Node& node, const Sizes& sizes) {
   if (!node.has(kLengths)) return true;
+  if (ir::is_float(node.type(kLengths).dtype)) return fail("E0211", "its sequence_lens are no integers");
+  PANTOUM_TRY(want_shape_of_some_batch(node, kLengths, {sizes.batch}, 0, "sequence_lens"));
   const Tensor* lengths = node.setting(kLengths);
-  if (lengths == nullptr || ir::is_float(lengths->type.dtype)) return false;
+  if (lengths == nullptr) return false;
   const std::vector<int64_t> values = *to_ints(*lengths);
-  return std::all_of(values.begin(), values.end(), [&](int64_t length) { return length == steps; });
+  const auto possible = [&](int64_t length) { return length >= 0 && length <= sizes.steps; };
+  if (!std::all_of(values.begin(), values.end(), possible))
+    return fail("E0211", fmt::format("its sequence_lens are not all between 0 and its {} time steps", sizes.steps));
+  return std::all_of(values.begin(), values.end(), [&](int64_t length) { return length == sizes.steps; });
 }
 
 Result<void> check_form(Node& node, const Sizes& sizes) {
   const std::string direction = node.attributes().text("direction", "forward");
   if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
     return fail("E0211", fmt::format("its direction '{}' is unknown", direction));
-  if (!full_length(node, sizes.steps))
+  PANTOUM_ASSIGN(const bool full, full_length(node, sizes));
+  if (!full)
     return unsupported("its sequences differ in length", "pad them to one length, without pack_padded_sequence");
   if (node.attributes().integer("layout", 0) != 0)
     return unsupported("its layout is 1", "export it with layout 0 (time first) and a Transpose");
@@ -132,6 +145,9 @@ Result<std::vector<ValueId>> initial(Node& node, size_t input, const Sizes& size
     PANTOUM_ASSIGN(const ValueId id, node.real(input));
     return by_direction(node, id, sizes.directions);
   }
+  if (node.has(input))
+    PANTOUM_TRY(
+        want_shape_of_some_batch(node, input, {sizes.directions, sizes.batch, sizes.hidden}, 1, "initial state"));
   if (zero == ir::kNone) {
     const auto count = static_cast<size_t>(sizes.batch * sizes.hidden);
     zero = node.builder().constant_f32(node.label() + ".zero", {sizes.batch, sizes.hidden},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "import/fx_node.h"
 #include "import/onnx_messages.h"
 #include "pantoum/pantoum.h"
 
@@ -12,6 +13,13 @@ using ir::ValueId;
 
 Failure unsupported(std::string why, std::string help) {
   return fail("E0401", std::move(why), {}, std::move(help));
+}
+
+bool is_training_norm(const onnx::NodeProto& node) {
+  if (node.op_type() != "BatchNormalization") return false;
+  if (Attributes(node).integer("training_mode", 0) != 0) return true;
+  const std::string target = read_fx_call(node).target;
+  return target.starts_with("_native_batch_norm_legit") && target.find("no_training") == std::string::npos;
 }
 
 Node::Node(Lowering& lowering, const onnx::NodeProto& message, int position)

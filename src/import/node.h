@@ -36,7 +36,9 @@ struct Lowering {
   std::map<std::string, std::shared_ptr<Operand>> operands;
   int64_t fold_budget = int64_t{1} << 22;                   // elements that folding may still make
   std::map<std::pair<int64_t, float>, ir::ValueId> filled;  // constant vectors, by length and element
-  bool batch_chosen = false;  // the caller chose the batch: problems that depend on it are errors
+  bool batch_chosen = false;         // the caller chose the batch: problems that depend on it are errors
+  bool some_norm_trains = false;     // is a batch normalization of the file in training form?
+  bool batch_is_the_models = false;  // static, and bound to nothing else: shapes of the file hold as they stand
   // Lowers the nodes of a subgraph; `place` names it in problems.
   std::function<Result<void>(const onnx::GraphProto& body, const std::string& place)> lower_body;
 };
@@ -52,6 +54,8 @@ class Node {
   [[nodiscard]] int position() const { return position_; }           // in the file
   [[nodiscard]] bool in_subgraph() const;                            // its position is then behind the file's nodes
   [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
+  [[nodiscard]] bool batch_is_the_models() const { return lowering_.batch_is_the_models; }
+  [[nodiscard]] bool some_norm_trains() const { return lowering_.some_norm_trains; }
   [[nodiscard]] bool batch_chosen() const { return lowering_.batch_chosen; }
   [[nodiscard]] Attributes& attributes() { return attributes_; }
 
@@ -118,6 +122,9 @@ class Node {
 // Puts a known operand into the graph, once: weights as parameters, the rest as constants. E0401 for element types that
 // no kernel computes on.
 [[nodiscard]] Result<ir::ValueId> materialize(Lowering& lowering, Operand& operand);
+
+// Is this a batch normalization in training form? The newer exporter drops that, and tells it in the call.
+[[nodiscard]] bool is_training_norm(const onnx::NodeProto& node);
 
 // E0401 with the node's own "what to do".
 [[nodiscard]] Failure unsupported(std::string why, std::string help = {});

@@ -4,11 +4,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 
 #include "import/onnx_messages.h"
@@ -300,6 +302,25 @@ TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
   empty.input("x", {"5", "2", "4"}).weight("w", {1, 0, 4}).weight("r", {1, 0, 0}).node("RNN", {"x", "w", "r"}, {"y"});
   EXPECT_EQ(code_of(empty.output("y").load()), "E0401");
   EXPECT_EQ(code_of(recurrent("RNN", 1, {"", "s"}).weight("s", {1, 3, 3}).output("h").load()), "E0211");
+}
+
+// Of shapes that the standard does not allow, zeros or not.
+TEST(Onnx, RefusesRecurrentOperandsOfOtherShapes) {
+  for (const char* kind : {"LSTM", "GRU", "RNN"}) {
+    const int64_t gates = kind[0] == 'L' ? 4 : kind[0] == 'G' ? 3 : 1;
+    const auto code = [&](const std::vector<std::string>& inputs, const std::function<void(OnnxModel&)>& add) {
+      OnnxModel model = recurrent(kind, gates, inputs);
+      add(model);
+      if (kind[0] == 'G') model.attribute("linear_before_reset", 1);
+      return code_of(model.output("h").load());
+    };
+    EXPECT_EQ(code({"", "s"}, [](OnnxModel& model) { model.weight("s", {1, 2, 3}, 0); }), "imported");
+    for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 3}, {1, 4, 3}, {1, 2, 4}, {2, 2, 3}})
+      EXPECT_EQ(code({"", "s"}, [&](OnnxModel& model) { model.weight("s", shape, 0); }), "E0211") << kind;
+    for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{5}, {5, 5, 5}, {5, 6}, {-1, 5}})
+      EXPECT_EQ(code({"n"}, [&](OnnxModel& model) { model.integers("n", lengths); }), "E0211") << kind;
+    EXPECT_EQ(code({"n"}, [](OnnxModel& model) { model.weight("n", {2}, 5); }), "E0211") << kind;
+  }
 }
 
 TEST(Onnx, TellsAllProblemsAtOnce) {

@@ -56,7 +56,9 @@ TEST(OpTraits, PointwiseOpsComputeEveryElementAlone) {
     Floats expected = run(*def, attrs, operands);
     for (Floats& operand : operands) std::ranges::reverse(operand);
     std::ranges::reverse(expected);
-    EXPECT_EQ(run(*def, attrs, operands), expected) << def->name;
+    const Floats found = run(*def, attrs, operands);  // compared by bits: outside its domain a function is NaN
+    ASSERT_EQ(found.size(), expected.size());
+    EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << def->name;
   }
 }
 
