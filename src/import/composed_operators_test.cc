@@ -124,6 +124,16 @@ TEST(ReverseSequence, RefusesALengthBeyondTheInputWhileItRuns) {
   EXPECT_FALSE(ir::evaluate(loaded->graph, *pt_portable_kernels(), feeds).has_value());
 }
 
+TEST(DeadNodes, MakeNoInput) {
+  OnnxModel model;
+  model.input("x", {"2", "3"}).node("Relu", {"x"}, {"y"}).node("Neg", {"x"}, {"dead"}).output("y");
+  *model.graph().add_value_info() = model.graph().input(0);  // its type is declared
+  model.graph().mutable_value_info(0)->set_name("dead");
+  const auto loaded = model.load();
+  ASSERT_TRUE(loaded.has_value());
+  EXPECT_EQ(loaded->graph.inputs.size(), 1U);
+}
+
 struct Hostile {
   const char* op;
   std::vector<int64_t> setting;  // its second input

@@ -87,7 +87,7 @@ class Driver {
   [[nodiscard]] bool captures_failed(int position) const;
   [[nodiscard]] Result<bool> try_fold(Node& node);
   [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
-  void fail_outputs(const onnx::NodeProto& message);
+  void fail_outputs(const onnx::NodeProto& message, bool read = true);
   void record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const;
   void record_ops(size_t first_op, NodeCoverage& coverage) const;
 
@@ -203,7 +203,8 @@ const Operand* Driver::failed_input(const onnx::NodeProto& message) const {
   return nullptr;
 }
 
-void Driver::fail_outputs(const onnx::NodeProto& message) {
+// `read`: nodes behind it are checked. A model that is not refused has no stand-in: it would be an input.
+void Driver::fail_outputs(const onnx::NodeProto& message, bool read) {
   for (const std::string& output : message.output()) {
     if (output.empty()) continue;
     std::shared_ptr<Operand>& operand = lowering_.operands[output];
@@ -211,7 +212,7 @@ void Driver::fail_outputs(const onnx::NodeProto& message) {
     operand = std::make_shared<Operand>();
     operand->name = output;
     operand->problem = "-";  // told at the node where it began
-    stand_in(*operand, message);
+    if (read) stand_in(*operand, message);
   }
 }
 
@@ -374,7 +375,7 @@ void Driver::lower_node(int position) {
   if (!model_.live[static_cast<size_t>(position)]) {
     coverage.forward = coverage.gradient = true;
     coverage.note = "no output depends on it: left out";
-    return;
+    return fail_outputs(message, false);
   }
   const size_t first_op = out_.graph.ops.size();
   const Operand* failed = failed_input(message);

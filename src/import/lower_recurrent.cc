@@ -27,6 +27,8 @@ struct Direction {
   RecurrentWeights weights;
   ValueId h = ir::kNone, c = ir::kNone;
   bool reverse = false;
+  ValueId candidate_r = ir::kNone, candidate_bias = ir::kNone;  // of a GRU that resets its state before the product
+  std::vector<ValueId> peepholes = {};                          // of an LSTM's gates i, o, f
 };
 
 struct Sequence {
@@ -66,7 +68,9 @@ Result<Sizes> sizes_of(Node& node, int64_t gates) {
   }
   const Shape x = node.shape(kX), r = node.shape(kR);
   const bool both = node.attributes().text("direction", "forward") == "bidirectional";
-  const Sizes sizes{gates, x[0], x[1], x[2], r[2], both ? 2 : 1};
+  const int64_t layout = node.attributes().integer("layout", 0);
+  if (layout != 0 && layout != 1) return fail("E0211", fmt::format("its layout is {}", layout));
+  const Sizes sizes{gates, x[layout == 0 ? 0 : 1], x[layout == 0 ? 1 : 0], x[2], r[2], both ? 2 : 1, layout == 1};
   PANTOUM_TRY(want_shape(node, kW, {sizes.directions, gates * sizes.hidden, sizes.inputs}, "W"));
   PANTOUM_TRY(want_shape(node, kR, {sizes.directions, gates * sizes.hidden, sizes.hidden}, "R"));
   if (node.has(kB)) PANTOUM_TRY(want_shape(node, kB, {sizes.directions, 2 * gates * sizes.hidden}, "B"));
@@ -106,8 +110,6 @@ Result<void> check_form(Node& node, const Sizes& sizes) {
   PANTOUM_ASSIGN(const bool full, full_length(node, sizes));
   if (!full)
     return unsupported("its sequences differ in length", "pad them to one length, without pack_padded_sequence");
-  if (node.attributes().integer("layout", 0) != 0)
-    return unsupported("its layout is 1", "export it with layout 0 (time first) and a Transpose");
   if (node.attributes().has("clip")) return unsupported("it clips its gates", "leave clip out");
   return {};
 }
@@ -141,8 +143,13 @@ bool is_zero(const Tensor* tensor) {
 // The initial states; absent or known to be zero (of whatever batch was traced): one constant for all.
 Result<std::vector<ValueId>> initial(Node& node, size_t input, const Sizes& sizes, ValueId& zero) {
   if (node.has(input) && !is_zero(node.setting(input))) {
-    PANTOUM_TRY(want_shape(node, input, {sizes.directions, sizes.batch, sizes.hidden}, "initial state"));
-    PANTOUM_ASSIGN(const ValueId id, node.real(input));
+    Shape state{sizes.directions, sizes.batch, sizes.hidden};
+    if (sizes.batch_first) std::swap(state[0], state[1]);
+    PANTOUM_TRY(want_shape(node, input, state, "initial state"));
+    PANTOUM_ASSIGN(ValueId id, node.real(input));
+    if (sizes.batch_first) {
+      PANTOUM_ASSIGN(id, node.transpose(id, {1, 0, 2}));
+    }
     return by_direction(node, id, sizes.directions);
   }
   if (node.has(input))
@@ -176,9 +183,86 @@ std::vector<ValueId> factors(ValueId a, ValueId b, ValueId bias) {
   return bias == ir::kNone ? std::vector{a, b} : std::vector{a, b, bias};
 }
 
+// What one gate adds up: its block of z and, where it has one, of p.
+ValueId gate_sum(Node& node, const std::string& name, const std::vector<ValueId>& z, const std::vector<ValueId>& p,
+                 int64_t block) {
+  const auto at = static_cast<size_t>(block);
+  return node.builder().op(Kind::k_add, name + ".sum", {z[at], p[at]});
+}
+
+std::vector<ValueId> blocks_of(Node& node, const std::string& name, ValueId x, int64_t axis, int64_t count) {
+  const int64_t each = node.builder().type(x).shape[static_cast<size_t>(axis)] / count;
+  return node.builder().split(name, x, axis, std::vector<int64_t>(static_cast<size_t>(count), each));
+}
+
+// h' = u h + (1 - u) tanh(z + (r h) R' + b): p holds the gates u and r alone.
+void gru_reset_first_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
+  ir::Builder& builder = node.builder();
+  const std::vector<int64_t>& order = state.weights.blocks;
+  const std::vector<ValueId> zs = blocks_of(node, name + ".z", z, 1, 3), ps = blocks_of(node, name + ".p", p, 1, 2);
+  const auto gate = [&](const char* what, int64_t block, size_t of_p) {
+    const ValueId sum = builder.op(Kind::k_add, name + what, {zs[static_cast<size_t>(block)], ps[of_p]});
+    return builder.op(Kind::k_sigmoid, name + what, {sum});
+  };
+  const ValueId update = gate(".update", order[0], 0), reset = gate(".reset", order[1], 1);
+  const ValueId left = builder.op(Kind::k_mul, name + ".left", {reset, state.h});
+  const ValueId product = builder.op(Kind::k_matmul, name + ".candidate",
+                                     factors(left, state.candidate_r, state.candidate_bias), {{0, 1}, {}});
+  const ValueId sum = builder.op(Kind::k_add, name + ".candidate", {zs[static_cast<size_t>(order[2])], product});
+  const ValueId candidate = builder.op(Kind::k_tanh, name + ".candidate", {sum});
+  const ValueId difference = builder.op(Kind::k_sub, name + ".difference", {state.h, candidate});
+  const ValueId kept = builder.op(Kind::k_mul, name + ".kept", {update, difference});
+  state.h = builder.op(Kind::k_add, name, {candidate, kept});
+}
+
+// Takes the candidate's rows out of R and its bias, once for all steps.
+void part_candidate(Node& node, Direction& direction) {
+  const std::vector<int64_t>& order = direction.weights.blocks;
+  const auto part = [&](ValueId& whole, ValueId& candidate) {
+    if (whole == ir::kNone) return;
+    const std::vector<ValueId> blocks = blocks_of(node, node.label() + ".gates", whole, 0, 3);
+    candidate = blocks[static_cast<size_t>(order[2])];
+    const std::vector<ValueId> gates{blocks[static_cast<size_t>(order[0])], blocks[static_cast<size_t>(order[1])]};
+    whole = node.builder().concat(node.label() + ".gates", gates, 0);
+  };
+  part(direction.weights.r, direction.candidate_r);
+  part(direction.weights.h_bias, direction.candidate_bias);
+}
+
+// As the cell, but the gates see the cell's state as well: i and f the one before, o the one after.
+void lstm_peephole_step(Node& node, const std::string& name, ValueId z, ValueId p, Direction& state) {
+  ir::Builder& builder = node.builder();
+  const std::vector<int64_t>& order = state.weights.blocks;  // i, o, f, c
+  const std::vector<ValueId> zs = blocks_of(node, name + ".z", z, 1, 4), ps = blocks_of(node, name + ".p", p, 1, 4);
+  const auto gate = [&](size_t which, ValueId c) {
+    const ValueId sum = gate_sum(node, name, zs, ps, order[which]);
+    const ValueId seen = builder.op(Kind::k_mul, name + ".peephole", {c, state.peepholes[which]});
+    return builder.op(Kind::k_sigmoid, name + ".gate", {builder.op(Kind::k_add, name + ".gate", {sum, seen})});
+  };
+  const ValueId candidate = builder.op(Kind::k_tanh, name + ".candidate", {gate_sum(node, name, zs, ps, order[3])});
+  const ValueId added = builder.op(Kind::k_mul, name + ".added", {gate(0, state.c), candidate});
+  const ValueId kept = builder.op(Kind::k_mul, name + ".kept", {gate(2, state.c), state.c});
+  state.c = builder.op(Kind::k_add, name + ".c", {added, kept});
+  state.h = builder.op(Kind::k_mul, name, {gate(1, state.c), builder.op(Kind::k_tanh, name + ".tanh", {state.c})});
+}
+
+// [D, 3H] -> i, o, f of every direction.
+Result<void> read_peepholes(Node& node, const Sizes& sizes, std::vector<Direction>& directions) {
+  if (!node.has(kPeepholes)) return {};
+  PANTOUM_TRY(want_shape(node, kPeepholes, {sizes.directions, 3 * sizes.hidden}, "P"));
+  PANTOUM_ASSIGN(const ValueId p, node.real(kPeepholes));
+  const std::vector<ValueId> each = by_direction(node, p, sizes.directions);
+  for (size_t d = 0; d < directions.size(); ++d)
+    directions[d].peepholes = blocks_of(node, node.label() + ".peepholes", each[d], 0, 3);
+  return {};
+}
+
 // The input of every time step, [N, I]: what it was concatenated from (the layer below), or a piece.
 Result<std::vector<ValueId>> inputs_of(Node& node, const Sizes& sizes) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(kX));
+  PANTOUM_ASSIGN(ValueId x, node.real(kX));
+  if (sizes.batch_first) {
+    PANTOUM_ASSIGN(x, node.transpose(x, {1, 0, 2}));
+  }
   std::vector<ValueId> steps;
   for (int64_t time = 0; time < sizes.steps; ++time) {
     const ValueId part = concat_part(node.builder(), x, 0, time);
@@ -227,14 +311,20 @@ void set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& se
     h.push_back(sequence.last_h);
     c.push_back(sequence.last_c);
   }
-  if (node.wants(0)) node.set(0, side_by_side(node, ".directions", y, whole, 1));
-  if (node.wants(1)) node.set(1, side_by_side(node, ".h", h, state, 0));
-  if (node.wants(2) && c[0] != ir::kNone) node.set(2, side_by_side(node, ".c", c, state, 0));
+  const auto set = [&](size_t output, ValueId made, std::vector<int64_t> batch_first) {
+    node.set(output, sizes.batch_first ? node.builder().transpose(node.label(), made, std::move(batch_first)) : made);
+  };
+  if (node.wants(0)) set(0, side_by_side(node, ".directions", y, whole, 1), {2, 0, 1, 3});
+  if (node.wants(1)) set(1, side_by_side(node, ".h", h, state, 0), {1, 0, 2});
+  if (node.wants(2) && c[0] != ir::kNone) set(2, side_by_side(node, ".c", c, state, 0), {1, 0, 2});
 }
 
 Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_cell_state, Cell cell) {
   PANTOUM_TRY(check_form(node, sizes));
-  PANTOUM_ASSIGN(const std::vector<Direction> directions, directions_of(node, sizes, biases_apart, has_cell_state));
+  PANTOUM_ASSIGN(std::vector<Direction> directions, directions_of(node, sizes, biases_apart, has_cell_state));
+  if (has_cell_state) PANTOUM_TRY(read_peepholes(node, sizes, directions));
+  if (cell == gru_reset_first_step)
+    for (Direction& direction : directions) part_candidate(node, direction);
   PANTOUM_ASSIGN(const std::vector<ValueId> inputs, inputs_of(node, sizes));
   std::vector<Sequence> sequences;
   for (const Direction& direction : directions) {
@@ -248,18 +338,16 @@ Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_c
 Result<void> lower_lstm(Node& node) {
   PANTOUM_ASSIGN(const Sizes sizes, sizes_of(node, 4));
   PANTOUM_TRY(want_activations(node, sizes, {"sigmoid", "tanh", "tanh"}));
-  if (node.has(kPeepholes)) return unsupported("it has peepholes", "use an LSTM without them");
   if (node.attributes().integer("input_forget", 0) != 0)
     return unsupported("it couples its input and forget gates", "use an LSTM with gates of their own");
-  return lower(node, sizes, false, true, lstm_step);
+  return lower(node, sizes, false, true, node.has(kPeepholes) ? lstm_peephole_step : lstm_step);
 }
 
 Result<void> lower_gru(Node& node) {
   PANTOUM_ASSIGN(const Sizes sizes, sizes_of(node, 3));
   PANTOUM_TRY(want_activations(node, sizes, {"sigmoid", "tanh"}));
-  if (node.attributes().integer("linear_before_reset", 0) == 0)
-    return unsupported("it resets its state before the product", "use linear_before_reset=1, as PyTorch's GRU does");
-  return lower(node, sizes, true, false, gru_step);
+  const bool product_first = node.attributes().integer("linear_before_reset", 0) != 0;  // as PyTorch's GRU
+  return lower(node, sizes, true, false, product_first ? gru_step : gru_reset_first_step);
 }
 
 Result<void> lower_rnn(Node& node) {
@@ -273,9 +361,9 @@ Result<void> lower_rnn(Node& node) {
 constexpr const char* kForms =
     "unrolled over time, with shared weights; a fixed length for the whole batch; both directions";
 constexpr std::array kRecurrentOperators = {
-    OperatorEntry{"LSTM", lower_lstm, "split add matmul lstm_cell concat", kForms},
-    OperatorEntry{"GRU", lower_gru, "split add matmul gru_cell concat", kForms},
-    OperatorEntry{"RNN", lower_rnn, "split matmul add tanh relu concat", kForms}};
+    OperatorEntry{"LSTM", lower_lstm, "split transpose add matmul lstm_cell sigmoid tanh mul concat", kForms},
+    OperatorEntry{"GRU", lower_gru, "split transpose add matmul gru_cell sigmoid tanh mul sub concat", kForms},
+    OperatorEntry{"RNN", lower_rnn, "split transpose matmul add tanh relu concat", kForms}};
 
 }  // namespace
 

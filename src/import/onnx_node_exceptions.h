@@ -29,10 +29,6 @@ inline constexpr std::array kRefusedForms = {
     RefusedForm{"ScatterElements", "it reduces", "only the last of several updates is kept"},
     RefusedForm{"ScatterND", "it reduces", "only the last of several updates is kept"},
     RefusedForm{"OneHot", "its depth are not constant", "a depth in floating point is no size"},
-    RefusedForm{"GRU", "resets its state before the product", "its cell computes PyTorch's form alone"},
-    RefusedForm{"LSTM", "it has peepholes", "its cell computes PyTorch's form alone"},
-    RefusedForm{"LSTM", "its layout is 1", "PyTorch exports layout 0 with a Transpose"},
-    RefusedForm{"RNN", "its layout is 1", "PyTorch exports layout 0 with a Transpose"},
 };
 
 inline const std::map<std::string, std::string> kOnnxNodeExceptions = {

@@ -9,6 +9,7 @@ namespace pantoum::import {
 
 struct RecurrentSizes {
   int64_t gates, steps, batch, inputs, hidden, directions;
+  bool batch_first = false;  // of X, Y and the states: layout 1
 };
 
 // Biases may be absent (kNone).
