@@ -149,6 +149,26 @@ TEST(MergedValues, AFunctionOfAParameterThatIsGoneIsTold) {
   EXPECT_THAT(problems(source), ElementsAre(HasSubstr("'p' stands for '%exp'")));
 }
 
+TEST(MergedValues, AConstantOfACallIsSeparateAgainAndFixed) {
+  Exported source({"p"});
+  source.tensor("p", {4}).node("Mul", {"x", "p"}, "h", "mul.Tensor](args = (%x, %p_p)");
+  source.node("LayerNormalization", {"h", "p"}, "y", "layer_norm.default](args = (%h, [4], None, None)");
+  const auto model = source.load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(parameters(model->graph), ElementsAre("pf32[4]"));
+  EXPECT_EQ(model->info.tensors.size(), 2U);
+  EXPECT_EQ(model->info.tensors[1].trains, "no");
+}
+
+TEST(MergedValues, ABufferThatTheForwardPassChangesIsTold) {
+  Exported source({"p"});
+  source.tensor("p", {4}).node("Mul", {"x", "p"}, "h", "mul.Tensor](args = (%x, %p_p)");
+  source.buffer("count", true)
+      .tensor("count", {4})
+      .node("Add", {"h", "count"}, "y", "add.Tensor](args = (%h, %b_count)");
+  EXPECT_THAT(source.load()->info.warnings, ElementsAre(HasSubstr("changes the buffer 'count'")));
+}
+
 TEST(MergedValues, ArithmeticThatWasLeftOutIsTold) {
   const auto source = [](const Names& program) {
     Exported made(program);

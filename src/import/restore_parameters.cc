@@ -48,6 +48,7 @@ class Finder {
     for (const auto& [name, readers] : readers_) look_at_folded(name, readers);
     for (const auto& [name, readers] : readers_) undo_path(name, readers);
     note_missing();
+    warn_of_updates();
     return std::move(found_);
   }
 
@@ -389,6 +390,30 @@ class Finder {
     return all_distinct(tensors);
   }
 
+  void separate_constants(const std::map<std::string, std::vector<Reader>>& constants) {
+    for (const auto& [name, readers] : constants)
+      found_.list.push_back({.kind = Kind::kSeparate,
+                             .parameter = name + ".constant",
+                             .value = name,
+                             .readers = readers,
+                             .shape = initializers_.at(name).tensor.type.shape});
+  }
+
+  // Buffers of the program's own making that change in every step there, and not here.
+  void warn_of_updates() {
+    std::vector<std::string> changing;
+    for (const std::string& buffer : marks_.updated) {
+      const auto found = initializers_.find(buffer);
+      const bool of_norm = buffer.ends_with("running_mean") || buffer.ends_with("running_var");
+      if (found == initializers_.end() || of_norm || buffer.ends_with("num_batches_tracked")) continue;
+      if (readers_.contains(buffer)) changing.push_back(fmt::format("'{}'", buffer));
+    }
+    if (!changing.empty())
+      found_.warnings.push_back(fmt::format(
+          "the program changes the buffer{} {} in its forward pass; here a step reads the contents of the file",
+          changing.size() == 1 ? "" : "s", fmt::join(changing, ", ")));
+  }
+
   // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
   void note_missing() {
     std::set<std::string> given;
@@ -402,7 +427,7 @@ class Finder {
       else
         gone.push_back(fmt::format("'{}'", parameter));
     }
-    tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems);
+    separate_constants(tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems));
     if (!gone.empty())
       found_.notes.push_back(fmt::format(
           "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",

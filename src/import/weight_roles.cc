@@ -146,6 +146,21 @@ Result<void> check_both(const Model& model, const OnnxOptions& options) {
               std::move(both));
 }
 
+// What is fixed already may be frozen, too.
+Result<void> check_freeze_globs(const Model& model, const OnnxOptions& options) {
+  Globs unmatched;
+  for (const std::string& glob : options.freeze) {
+    const bool found = std::any_of(model.initializers.begin(), model.initializers.end(),
+                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
+    const bool table = std::any_of(model.tables.begin(), model.tables.end(),
+                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
+    if (!found && !table) unmatched.push_back(fmt::format("'{}'", glob));
+  }
+  if (unmatched.empty()) return {};
+  return fail("E0104", "--freeze names no tensor", model.proto->graph().name(), "see the names with: pantoum inspect",
+              std::move(unmatched));
+}
+
 Result<void> check_train_globs(const Model& model, const OnnxOptions& options, std::vector<std::string> refused) {
   Globs unmatched;
   for (const std::string& glob : options.train) {
@@ -187,6 +202,10 @@ Result<void> assign_weight_roles(Model& model, const OnnxOptions& options) {
     std::string problem = apply_options(name, initializer, use, options);
     if (!problem.empty()) refused.push_back(std::move(problem));
   }
+  for (const auto& [name, type] : model.tables)
+    if (matches(name, options.train))
+      refused.push_back(fmt::format("'{}' cannot be trained: its elements are {}", name, ir::name_of(type.dtype)));
+  PANTOUM_TRY(check_freeze_globs(model, options));
   PANTOUM_TRY(check_train_globs(model, options, std::move(refused)));
   return check_both(model, options);
 }

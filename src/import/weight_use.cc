@@ -107,10 +107,10 @@ class UseFinder {
     return op_type == "Mul" || op_type == "Div" ? kInProducts : kAsOther;
   }
 
-  // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies.
+  // Rows at constant positions are a part of the table; at others it is an embedding.
   uint8_t gathered(const onnx::NodeProto& node, uint8_t of_outputs) const {
     const bool fixed = node.input_size() < 2 || !is_activation(node.input(1));
-    return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
+    return fixed ? of_outputs : uint8_t{kAsWeight};
   }
 
   // A vector that is added to the result of a product along its last axis, of a convolution along its channels.
