@@ -54,7 +54,7 @@ TEST(FoldPath, WhatContentsDoNotTellIsRefused) {
   EXPECT_THAT(problems(factor("mul", "['p', 'q']", {4}, {1})), ElementsAre(HasSubstr("from 'p', 'q' (by mul)")));
   EXPECT_THAT(problems(factor("mul", "['p', 'q', 'linalg_vector_norm', 'div']", {4}, {1, 2, 3, 4})),
               ElementsAre(HasSubstr("linalg_vector_norm")));
-  EXPECT_THAT(problems(factor("exp_1", "['exp', 'neg', 'p']", {4}, {0.5F})), ElementsAre(HasSubstr("exp, neg, exp")));
+  EXPECT_THAT(problems(factor("exp_1", "['exp', 'neg', 'p']", {4}, {0.5F})), ElementsAre(HasSubstr("(by exp, neg)")));
   EXPECT_THAT(problems(factor("pad", "['p', 'val_0']", {4}, {1, 2, 3, 4})), ElementsAre(HasSubstr("(by pad)")));
 }
 
