@@ -77,7 +77,8 @@ TEST(FoldPath, AnExpandedParameterIsOneAgain) {
   EXPECT_THAT(parameters(model->graph), ElementsAre("pf32[1,4]"));
   EXPECT_THAT(contents(model->graph, "p"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(model->info.notes, Contains("'expand' is 'p' repeated along dimension 0"));
-  EXPECT_THAT(problems(factor("expand", "['p', 'val_1']", {2, 4}, {0})), ElementsAre(HasSubstr("(by expand)")));
+  EXPECT_THAT(problems(factor("expand", "['p', 'val_1']", {2, 4}, {0})),
+              ElementsAre(HasSubstr("(by expand); first contents that are not all equal")));
 }
 
 TEST(FoldPath, ElementsOfParametersTrainWhereTheyAre) {
@@ -89,7 +90,7 @@ TEST(FoldPath, ElementsOfParametersTrainWhereTheyAre) {
   EXPECT_THAT(trained(factor("slice_2", "['p', 'val_1']", {4}, {0})), ElementsAre("slice_2f32[4]"));
   EXPECT_THAT(trained(factor("cat", "['p', 'q']", {4}, {1, 2, 3, 4})), ElementsAre("catf32[4]"));
   EXPECT_THAT(trained(factor("embedding", "['p', 'arange']", {4}, {1, 2, 3, 4})), ElementsAre("embeddingf32[4]"));
-  EXPECT_THAT(problems(factor("cat", "['p', 'q']", {4}, {1, 2})), ElementsAre(HasSubstr("(by cat)")));
+  EXPECT_THAT(problems(factor("cat", "['p', 'q']", {4}, {1, 2})), ElementsAre(HasSubstr("(by cat); first contents")));
   EXPECT_THAT(problems(factor("embedding", "['p', 'arange']", {4}, {1, 2})), ElementsAre(HasSubstr("embedding")));
   EXPECT_THAT(problems(factor("cat", "['p', 'q', 'arange']", {4}, {1, 2, 3, 4})), ElementsAre(HasSubstr("arange")));
 }

@@ -31,6 +31,13 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
+// What may help, beside another export.
+std::string hint_of(const FoldPath& path) {
+  if (!path.known || !path.functions.empty()) return {};
+  if (path.expands) return "; first contents that are not all equal would tell along which dimension";
+  return "; first contents that all differ would tell its elements apart";
+}
+
 class Finder {
  public:
   Finder(const onnx::GraphProto& graph, const Initializers& initializers)
@@ -286,9 +293,9 @@ class Finder {
     std::vector<std::string> parameters;
     for (const std::string& source : marks_.sources.at(name))
       if (marks_.parameters.contains(source)) parameters.push_back(source);
-    found_.problems.push_back(fmt::format("'{}' was computed ahead of time from '{}'{}", name,
-                                          fmt::join(parameters, "', '"),
-                                          path.calls.empty() ? "" : fmt::format(" (by {})", path.calls)));
+    found_.problems.push_back(
+        fmt::format("'{}' was computed ahead of time from '{}'{}", name, fmt::join(parameters, "', '"),
+                    path.calls.empty() ? "" : fmt::format(" (by {}){}", path.calls, hint_of(path))));
   }
 
   [[nodiscard]] bool is_lone(const std::string& name, const FoldPath& path) const {
