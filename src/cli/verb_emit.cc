@@ -73,7 +73,7 @@ Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
 
 Result<int> emit_project(const EmitOptions& options) {
   PANTOUM_ASSIGN(const pipeline::FirmwareRequest request, firmware_request(options));
-  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note));
+  PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note, print_warning));
   std::printf("%s",
               options.common.json() ? (to_json(sizes).dump() + "\n").c_str() : to_text(sizes, request.folder).c_str());
   return 0;

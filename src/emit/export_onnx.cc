@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/owned_file.h"
 #include "emit/inference_form.h"
+#include "import/constant_tables.h"
 #include "import/onnx.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
@@ -65,6 +66,12 @@ void add_trained_by_name(const onnx::GraphProto& graph, const weights::Safetenso
     const bool fits = std::equal(entry->shape.begin(), entry->shape.end(), tensor.dims().begin(), tensor.dims().end());
     if (fits) entries.emplace(tensor.name(), entry);
   }
+}
+
+// Tables of Constant nodes that --train named have a place among the initializers.
+void lift_trained_tables(onnx::GraphProto& graph, const weights::SafetensorFile& weights) {
+  const auto is_trained = [&](const std::string& name) { return weights.find(name) != nullptr; };
+  import::lift_tables(graph, is_trained);
 }
 
 // Where the contents of initializers go: into the message, or to a file beside it.
@@ -195,6 +202,7 @@ Result<Exported> export_onnx(const ExportOptions& options) {
   PANTOUM_ASSIGN(onnx::ModelProto model, read_message(options.model));
   PANTOUM_TRY(import::settle_subgraphs(*model.mutable_graph()));  // as load_onnx did: weights may lie in subgraphs
   import::restore_message(*model.mutable_graph(), imported.restorations);
+  lift_trained_tables(*model.mutable_graph(), weights);
   add_trained_by_name(model.graph(), weights, entries);
   PANTOUM_TRY(check_places(model.graph(), entries, options.model));
   PANTOUM_TRY(make_inference_form(*model.mutable_graph()));

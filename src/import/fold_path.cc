@@ -125,7 +125,7 @@ FoldPath read_fold_path(const std::string& value, const Names& sources, const Pa
   int casts = 0;
   const auto add = [&](const std::string& name) {
     const std::string call = without_number(name);
-    calls.push_back(call);
+    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
     axes = axes && (among(kKeepsAxes, call) || among(kTurns, call) || call == "expand");
     path.expands = path.expands || call == "expand";
     joins = joins || among(kJoins, call);

@@ -54,7 +54,7 @@ TEST(FoldPath, WhatContentsDoNotTellIsRefused) {
   EXPECT_THAT(problems(factor("mul", "['p', 'q']", {4}, {1})), ElementsAre(HasSubstr("from 'p', 'q' (by mul)")));
   EXPECT_THAT(problems(factor("mul", "['p', 'q', 'linalg_vector_norm', 'div']", {4}, {1, 2, 3, 4})),
               ElementsAre(HasSubstr("linalg_vector_norm")));
-  EXPECT_THAT(problems(factor("exp_1", "['exp', 'neg', 'p']", {4}, {0.5F})), ElementsAre(HasSubstr("exp, neg, exp")));
+  EXPECT_THAT(problems(factor("exp_1", "['exp', 'neg', 'p']", {4}, {0.5F})), ElementsAre(HasSubstr("(by exp, neg)")));
   EXPECT_THAT(problems(factor("pad", "['p', 'val_0']", {4}, {1, 2, 3, 4})), ElementsAre(HasSubstr("(by pad)")));
 }
 
@@ -77,7 +77,8 @@ TEST(FoldPath, AnExpandedParameterIsOneAgain) {
   EXPECT_THAT(parameters(model->graph), ElementsAre("pf32[1,4]"));
   EXPECT_THAT(contents(model->graph, "p"), ElementsAre(1, 2, 3, 4));
   EXPECT_THAT(model->info.notes, Contains("'expand' is 'p' repeated along dimension 0"));
-  EXPECT_THAT(problems(factor("expand", "['p', 'val_1']", {2, 4}, {0})), ElementsAre(HasSubstr("(by expand)")));
+  EXPECT_THAT(problems(factor("expand", "['p', 'val_1']", {2, 4}, {0})),
+              ElementsAre(HasSubstr("(by expand); first contents that are not all equal")));
 }
 
 TEST(FoldPath, ElementsOfParametersTrainWhereTheyAre) {
@@ -89,7 +90,7 @@ TEST(FoldPath, ElementsOfParametersTrainWhereTheyAre) {
   EXPECT_THAT(trained(factor("slice_2", "['p', 'val_1']", {4}, {0})), ElementsAre("slice_2f32[4]"));
   EXPECT_THAT(trained(factor("cat", "['p', 'q']", {4}, {1, 2, 3, 4})), ElementsAre("catf32[4]"));
   EXPECT_THAT(trained(factor("embedding", "['p', 'arange']", {4}, {1, 2, 3, 4})), ElementsAre("embeddingf32[4]"));
-  EXPECT_THAT(problems(factor("cat", "['p', 'q']", {4}, {1, 2})), ElementsAre(HasSubstr("(by cat)")));
+  EXPECT_THAT(problems(factor("cat", "['p', 'q']", {4}, {1, 2})), ElementsAre(HasSubstr("(by cat); first contents")));
   EXPECT_THAT(problems(factor("embedding", "['p', 'arange']", {4}, {1, 2})), ElementsAre(HasSubstr("embedding")));
   EXPECT_THAT(problems(factor("cat", "['p', 'q', 'arange']", {4}, {1, 2, 3, 4})), ElementsAre(HasSubstr("arange")));
 }
@@ -147,6 +148,26 @@ TEST(MergedValues, AFunctionOfAParameterThatIsGoneIsTold) {
   source.tensor("p", {4}).node("Mul", {"x", "p"}, "h", "mul.Tensor](args = (%x, %p_p)");
   source.node("Mul", {"h", "p"}, "y", "mul.Tensor](args = (%h, %exp)");
   EXPECT_THAT(problems(source), ElementsAre(HasSubstr("'p' stands for '%exp'")));
+}
+
+TEST(MergedValues, AConstantOfACallIsSeparateAgainAndFixed) {
+  Exported source({"p"});
+  source.tensor("p", {4}).node("Mul", {"x", "p"}, "h", "mul.Tensor](args = (%x, %p_p)");
+  source.node("LayerNormalization", {"h", "p"}, "y", "layer_norm.default](args = (%h, [4], None, None)");
+  const auto model = source.load();
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_THAT(parameters(model->graph), ElementsAre("pf32[4]"));
+  EXPECT_EQ(model->info.tensors.size(), 2U);
+  EXPECT_EQ(model->info.tensors[1].trains, "no");
+}
+
+TEST(MergedValues, ABufferThatTheForwardPassChangesIsTold) {
+  Exported source({"p"});
+  source.tensor("p", {4}).node("Mul", {"x", "p"}, "h", "mul.Tensor](args = (%x, %p_p)");
+  source.buffer("count", true)
+      .tensor("count", {4})
+      .node("Add", {"h", "count"}, "y", "add.Tensor](args = (%h, %b_count)");
+  EXPECT_THAT(source.load()->info.warnings, ElementsAre(HasSubstr("changes the buffer 'count'")));
 }
 
 TEST(MergedValues, ArithmeticThatWasLeftOutIsTold) {

@@ -11,6 +11,7 @@ namespace pantoum::import {
 namespace {
 
 using Names = std::vector<std::string>;
+using Constants = std::map<std::string, std::vector<Restoration::Reader>>;
 
 // The exporter's optimizer merges initializers of up to so many elements.
 constexpr int64_t kMostMerged = 1024;
@@ -27,15 +28,19 @@ class Search {
     for (const auto& [name, initializer] : given.initializers) values_.insert(name);
   }
 
-  void tell(Names& problems) const {
+  Constants tell(Names& problems) const {
     std::set<std::string> told;
+    Constants constants;
     for (int node = 0; node < given_.graph.node_size(); ++node) {
       for (int input = 0; input < given_.graph.node(node).input_size(); ++input)
-        if (std::string problem = merged(node, input); !problem.empty() && told.insert(problem).second)
+        if (is_constant(node, input))
+          constants[given_.graph.node(node).input(input)].push_back({node, input});
+        else if (std::string problem = merged(node, input); !problem.empty() && told.insert(problem).second)
           problems.push_back(std::move(problem));
       if (std::string problem = left_out(node); !problem.empty() && told.insert(problem).second)
         problems.push_back(std::move(problem));
     }
+    return constants;
   }
 
  private:
@@ -64,6 +69,23 @@ class Search {
     return ir::is_float(type.dtype) && type.elements() <= kMostMerged;
   }
 
+  // A parameter is read where the call, all of whose operands the file has, is given none: for a constant of the call's
+  // own that begins with equal contents.
+  [[nodiscard]] bool is_constant(int position, int input) const {
+    const onnx::NodeProto& node = given_.graph.node(position);
+    const FxCall& call = given_.calls[static_cast<size_t>(position)];
+    const std::string& name = node.input(input);
+    if (call.target.empty() || !may_be_merged(name) || given_.separate.contains({position, input})) return false;
+    if (!given_.marks.parameters.contains(name) || !rewriter_rules(node).empty()) return false;
+    return std::all_of(call.references.begin(), call.references.end(), [&](const std::string& reference) {
+      const auto placeholder = given_.marks.names.find(reference);
+      return reference != name &&
+             (placeholder == given_.marks.names.end()
+                  ? values_.contains(reference)
+                  : placeholder->second != name && given_.initializers.contains(placeholder->second));
+    });
+  }
+
   // A parameter or buffer that stands for another value, too; "" where nothing says so.
   [[nodiscard]] std::string merged(int position, int input) const {
     const onnx::NodeProto& node = given_.graph.node(position);
@@ -79,7 +101,7 @@ class Search {
     });
     if (!lost.empty() && same && given_.gone.empty()) return {};
     if (!marked && !stands_for_lost(node, name, call, lost)) return {};
-    const std::string what = lost.empty() ? "a constant" : fmt::format("'%{}'", fmt::join(lost, "', '%"));
+    const std::string what = lost.empty() ? "another value" : fmt::format("'%{}'", fmt::join(lost, "', '%"));
     return fmt::format(
         "node '{}' ({}): '{}' stands for {} of the program as well, because their first contents are equal",
         node.name(), node.op_type(), name, what);
@@ -113,8 +135,8 @@ class Search {
 
 }  // namespace
 
-void tell_merged(const MergeSearch& search, Names& problems) {
-  Search(search).tell(problems);
+Constants tell_merged(const MergeSearch& search, Names& problems) {
+  return Search(search).tell(problems);
 }
 
 }  // namespace pantoum::import

@@ -1,17 +1,24 @@
 #include "import/model.h"
 
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <climits>
 #include <queue>
 #include <unordered_map>
 
+#include "import/constant_tables.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
 namespace pantoum::import {
 namespace {
+
+bool matches_any(const std::string& name, const std::vector<std::string>& globs) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+}
 
 constexpr int64_t kFirstIr = 4, kLastIr = 10, kFirstOpset = 11, kLastOpset = 21;
 constexpr const char* kExportAgain = "export the model again, with opset_version=17";
@@ -72,6 +79,7 @@ void restore_parameters(Model& model) {
   for (std::string& kernel : find_computed_kernels(graph, model.initializers))
     model.folded.push_back(std::move(kernel));
   model.export_notes = std::move(found.notes);
+  model.export_warnings = std::move(found.warnings);
 }
 
 using Producers = std::unordered_map<std::string, int>;  // name -> the node that makes it; -1: the graph itself
@@ -170,7 +178,8 @@ void mark_live(Model& model, const Producers& producers) {
 
 }  // namespace
 
-Result<Model> read_model(const void* bytes, size_t size, ExternalData& external) {
+Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
+                         const std::vector<std::string>& train) {
   Model model{.proto = std::make_shared<onnx::ModelProto>()};
   if (size > INT_MAX) return fail("E0202", "the file is larger than 2 GiB", "", "save the weights as external data");
   if (size == 0) return fail("E0202", "the file is empty");
@@ -180,9 +189,11 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external)
   PANTOUM_TRY(check_versions(model));
   PANTOUM_TRY(check_values(model.proto->graph()));
   PANTOUM_TRY(settle_subgraphs(*model.proto->mutable_graph()));
+  lift_tables(*model.proto->mutable_graph(), [&](const std::string& name) { return matches_any(name, train); });
   PANTOUM_TRY(read_initializers(model, external));
   restore_parameters(model);
   PANTOUM_ASSIGN(model.captures, settle_subgraphs(*model.proto->mutable_graph()));  // of the nodes that there are now
+  model.tables = find_tables(model.proto->graph());
   PANTOUM_ASSIGN(const Producers producers, find_producers(model));
   PANTOUM_TRY(check_reads(model, producers));
   PANTOUM_TRY(sort_nodes(model, producers));

@@ -33,16 +33,19 @@ struct Model {
   std::map<std::string, Initializer> initializers;
   std::vector<Restoration> restorations;  // done; the message has them
   std::vector<std::string> folded;        // what the exporter folded and nothing restores: a sentence each
-  std::vector<std::string> export_notes;
-  std::vector<int> order;      // nodes in topological order: the file's own where that is one
-  std::vector<char> live;      // per node of the file: does an output of the model depend on it?
-  std::set<std::string> read;  // every name that a node reads or that is an output of the model
-  Captures captures;           // what subgraphs read; the subgraphs are settled
+  std::vector<std::string> export_notes, export_warnings;
+  std::map<std::string, ir::TensorType> tables;  // in Constant nodes, of two elements or more
+  std::vector<int> order;                        // nodes in topological order: the file's own where that is one
+  std::vector<char> live;                        // per node of the file: does an output of the model depend on it?
+  std::set<std::string> read;                    // every name that a node reads or that is an output of the model
+  Captures captures;                             // what subgraphs read; the subgraphs are settled
 };
 
 // Parses and checks. E0202 not ONNX, truncated; E0203 IR version; E0204 opset; E0205 a damaged tensor; E0206 external
 // data; E0207 names defined twice or never, cycles; E0208 no graph, inputs or outputs without a type.
 // Memory and time are linear in the size of the file (and of external files).
-[[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external);
+//   train  globs: a table of floating-point numbers in a Constant node that one of them names becomes an initializer
+[[nodiscard]] Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
+                                       const std::vector<std::string>& train = {});
 
 }  // namespace pantoum::import

@@ -84,6 +84,14 @@ std::vector<TensorInfo> describe_tensors(const Model& model) {
   std::vector<TensorInfo> tensors;
   for (const auto& message : model.proto->graph().initializer())
     tensors.push_back(describe_tensor(message.name(), model.initializers.at(message.name())));
+  for (const auto& node : model.proto->graph().node()) {
+    const auto table = node.output_size() == 1 ? model.tables.find(node.output(0)) : model.tables.end();
+    if (table == model.tables.end()) continue;
+    const bool is_float = ir::is_float(table->second.dtype);
+    tensors.push_back({table->first, ir::to_text(table->second), "no",
+                       is_float ? "a table in a Constant node"
+                                : fmt::format("its elements are {}", ir::name_of(table->second.dtype))});
+  }
   return tensors;
 }
 

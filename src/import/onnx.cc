@@ -19,6 +19,7 @@ struct Read {
 
 void tell_folded(const Model& model, const OnnxOptions& options, ModelInfo& info) {
   info.notes.insert(info.notes.end(), model.export_notes.begin(), model.export_notes.end());
+  info.warnings.insert(info.warnings.end(), model.export_warnings.begin(), model.export_warnings.end());
   if (!options.accept_folded)
     info.folded = model.folded;
   else if (!model.folded.empty())
@@ -63,7 +64,7 @@ Result<void> check_problems(const LoweredModel& lowered) {
 }
 
 Result<Read> read(const void* bytes, size_t size, ExternalData external, const OnnxOptions& options) {
-  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external));
+  PANTOUM_ASSIGN(Model model, read_model(bytes, size, external, options.train));
   PANTOUM_TRY(assign_weight_roles(model, options));
   PANTOUM_ASSIGN(const Batch batch, bind_batch(model, options));
   Read result{model.restorations, lower_model(model, batch), {}};

@@ -21,7 +21,7 @@ Mark mark_named(const std::string& kind) {
 }
 
 // Every text in quotes: "['gn.weight', 'val_29']".
-std::vector<std::string> quoted(const std::string& list) {
+std::vector<std::string> texts_in_quotes(const std::string& list) {
   std::vector<std::string> texts;
   for (size_t begin = list.find('\''); begin != std::string::npos;) {
     const size_t end = list.find('\'', begin + 1);
@@ -33,7 +33,7 @@ std::vector<std::string> quoted(const std::string& list) {
 }
 
 void add_mark(ParameterMarks& marks, const std::string& name, const Entries& entries) {
-  if (const auto from = entries.find(kFoldedFrom); from != entries.end()) marks.sources[name] = quoted(from->second);
+  if (const auto from = entries.find(kFoldedFrom); from != entries.end()) marks.sources[name] = texts_in_quotes(from->second);
   const auto kind = entries.find(kKind);
   const Mark mark = kind == entries.end() ? Mark::kNone : mark_named(kind->second);
   if (mark == Mark::kNone) return;
@@ -45,16 +45,20 @@ void add_mark(ParameterMarks& marks, const std::string& name, const Entries& ent
 // A line of the signature: "p_fc_weight: PARAMETER target='fc.weight'", under "# inputs".
 void read_signature(ParameterMarks& marks, const std::string& text) {
   std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line) && line != "# outputs";) {
+  std::string line;
+  while (std::getline(lines, line) && line != "# outputs") {
     const size_t colon = line.find(": ");
     const size_t end = colon == std::string::npos ? colon : line.find(' ', colon + 2);
     if (end == std::string::npos) continue;
     const Mark mark = mark_named(line.substr(colon + 2, end - colon - 2));
-    const std::vector<std::string> target = quoted(line.substr(end));
+    const std::vector<std::string> target = texts_in_quotes(line.substr(end));
     if (mark == Mark::kNone || target.empty()) continue;
     (mark == Mark::kParameter ? marks.parameters : marks.buffers).insert(target[0]);
     marks.names.emplace(line.substr(0, colon), target[0]);
   }
+  while (std::getline(lines, line))
+    if (line.find(": BUFFER_MUTATION ") != std::string::npos)
+      for (std::string& target : texts_in_quotes(line)) marks.updated.insert(std::move(target));
 }
 
 }  // namespace

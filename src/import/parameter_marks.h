@@ -19,6 +19,7 @@ struct ParameterMarks {
   std::map<std::string, Mark> marks;                        // by initializer
   std::set<std::string> parameters;                         // the program's, by name; the file may lack some
   std::set<std::string> buffers;                            // the same
+  std::set<std::string> updated;                            // buffers that the program's forward pass changes
   std::map<std::string, std::string> names;                 // "p_fc_weight", as fx nodes call it -> "fc.weight"
   std::map<std::string, std::vector<std::string>> sources;  // of a folded value: what it was folded from
 

@@ -31,6 +31,13 @@ std::string module_of(const std::string& parameter) {
   return parameter.substr(0, parameter.rfind('.'));
 }
 
+// What may help, beside another export.
+std::string hint_of(const FoldPath& path) {
+  if (!path.known || !path.functions.empty()) return {};
+  if (path.expands) return "; first contents that are not all equal would tell along which dimension";
+  return "; first contents that all differ would tell its elements apart";
+}
+
 class Finder {
  public:
   Finder(const onnx::GraphProto& graph, const Initializers& initializers)
@@ -48,6 +55,7 @@ class Finder {
     for (const auto& [name, readers] : readers_) look_at_folded(name, readers);
     for (const auto& [name, readers] : readers_) undo_path(name, readers);
     note_missing();
+    warn_of_updates();
     return std::move(found_);
   }
 
@@ -285,9 +293,9 @@ class Finder {
     std::vector<std::string> parameters;
     for (const std::string& source : marks_.sources.at(name))
       if (marks_.parameters.contains(source)) parameters.push_back(source);
-    found_.problems.push_back(fmt::format("'{}' was computed ahead of time from '{}'{}", name,
-                                          fmt::join(parameters, "', '"),
-                                          path.calls.empty() ? "" : fmt::format(" (by {})", path.calls)));
+    found_.problems.push_back(
+        fmt::format("'{}' was computed ahead of time from '{}'{}", name, fmt::join(parameters, "', '"),
+                    path.calls.empty() ? "" : fmt::format(" (by {}){}", path.calls, hint_of(path))));
   }
 
   [[nodiscard]] bool is_lone(const std::string& name, const FoldPath& path) const {
@@ -389,6 +397,30 @@ class Finder {
     return all_distinct(tensors);
   }
 
+  void separate_constants(const std::map<std::string, std::vector<Reader>>& constants) {
+    for (const auto& [name, readers] : constants)
+      found_.list.push_back({.kind = Kind::kSeparate,
+                             .parameter = name + ".constant",
+                             .value = name,
+                             .readers = readers,
+                             .shape = initializers_.at(name).tensor.type.shape});
+  }
+
+  // Buffers of the program's own making that change in every step there, and not here.
+  void warn_of_updates() {
+    std::vector<std::string> changing;
+    for (const std::string& buffer : marks_.updated) {
+      const auto found = initializers_.find(buffer);
+      const bool of_norm = buffer.ends_with("running_mean") || buffer.ends_with("running_var");
+      if (found == initializers_.end() || of_norm || buffer.ends_with("num_batches_tracked")) continue;
+      if (readers_.contains(buffer)) changing.push_back(fmt::format("'{}'", buffer));
+    }
+    if (!changing.empty())
+      found_.warnings.push_back(fmt::format(
+          "the program changes the buffer{} {} in its forward pass; here a step reads the contents of the file",
+          changing.size() == 1 ? "" : "s", fmt::join(changing, ", ")));
+  }
+
   // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
   void note_missing() {
     std::set<std::string> given;
@@ -402,7 +434,7 @@ class Finder {
       else
         gone.push_back(fmt::format("'{}'", parameter));
     }
-    tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems);
+    separate_constants(tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems));
     if (!gone.empty())
       found_.notes.push_back(fmt::format(
           "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",

@@ -24,7 +24,7 @@ namespace pantoum::import {
 struct Restorations {
   std::vector<Restoration> list;
   std::vector<std::string> problems;  // what training cannot undo: a sentence each
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, warnings;
 };
 
 // Needs names, shapes, metadata and, to be sure of ties, contents.

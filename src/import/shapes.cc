@@ -73,7 +73,8 @@ Result<ir::Shape> resolve_reshape(const ir::Shape& from, const std::vector<int64
   if (count && others && open && *others > 0 && *count % *others == 0) shape[*open] = *count / *others;
   if (!count || !others || count_elements(shape) != count) {
     return refuse(fmt::format("{} does not reshape to {}", ir::to_text(from), ir::to_text(wanted)),
-                  "a batch baked into the model, perhaps: export with dynamic_axes for the batch, or use the model's "
+                  "a batch baked into the model, perhaps: export with dynamic_axes (dynamo=True: dynamic_shapes) for "
+                  "the batch, or use the model's "
                   "own --batch");
   }
   return shape;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "import/nearest_name.h"
 #include "import/onnx_messages.h"
 #include "import/parameter_marks.h"
 #include "import/weight_use.h"
@@ -146,13 +147,37 @@ Result<void> check_both(const Model& model, const OnnxOptions& options) {
               std::move(both));
 }
 
+std::string tell_unmatched(const std::string& glob, const Model& model) {
+  std::vector<std::string> names;
+  for (const auto& [name, initializer] : model.initializers) names.push_back(name);
+  for (const auto& [name, type] : model.tables) names.push_back(name);
+  const std::string meant = nearest_name(glob, names);
+  const bool exists = meant == glob || meant.empty();
+  return exists ? fmt::format("'{}'", glob) : fmt::format("'{}'; did you mean '{}'?", glob, meant);
+}
+
+// What is fixed already may be frozen, too.
+Result<void> check_freeze_globs(const Model& model, const OnnxOptions& options) {
+  Globs unmatched;
+  for (const std::string& glob : options.freeze) {
+    const bool found = std::any_of(model.initializers.begin(), model.initializers.end(),
+                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
+    const bool table = std::any_of(model.tables.begin(), model.tables.end(),
+                                   [&](const auto& entry) { return matches(entry.first, {glob}); });
+    if (!found && !table) unmatched.push_back(tell_unmatched(glob, model));
+  }
+  if (unmatched.empty()) return {};
+  return fail("E0104", "--freeze names no tensor", model.proto->graph().name(), "see the names with: pantoum inspect",
+              std::move(unmatched));
+}
+
 Result<void> check_train_globs(const Model& model, const OnnxOptions& options, std::vector<std::string> refused) {
   Globs unmatched;
   for (const std::string& glob : options.train) {
     const bool found = std::any_of(model.initializers.begin(), model.initializers.end(), [&](const auto& entry) {
       return entry.second.is_parameter() && matches(entry.first, {glob});
     });
-    if (!found) unmatched.push_back(fmt::format("'{}'", glob));
+    if (!found) unmatched.push_back(tell_unmatched(glob, model));
   }
   if (unmatched.empty()) return {};
   unmatched.insert(unmatched.end(), refused.begin(), refused.end());
@@ -187,6 +212,10 @@ Result<void> assign_weight_roles(Model& model, const OnnxOptions& options) {
     std::string problem = apply_options(name, initializer, use, options);
     if (!problem.empty()) refused.push_back(std::move(problem));
   }
+  for (const auto& [name, type] : model.tables)
+    if (matches(name, options.train))
+      refused.push_back(fmt::format("'{}' cannot be trained: its elements are {}", name, ir::name_of(type.dtype)));
+  PANTOUM_TRY(check_freeze_globs(model, options));
   PANTOUM_TRY(check_train_globs(model, options, std::move(refused)));
   return check_both(model, options);
 }

@@ -7,7 +7,7 @@
 namespace pantoum::import {
 
 // Fills `trains` and `why` of every initializer; README.md has the rule. E0104: a glob of --train that names no tensor
-// which can be trained; E0117: --train and --freeze both name a tensor.
+// which can be trained, of --freeze that names none; E0117: --train and --freeze both name a tensor.
 [[nodiscard]] Result<void> assign_weight_roles(Model& model, const OnnxOptions& options);
 
 // One line that names every ambiguous tensor that no option settles; "" when there is none.

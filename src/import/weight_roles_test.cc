@@ -283,6 +283,59 @@ TEST(WeightRoles, TrainIsTheOppositeOfFreeze) {
   EXPECT_THAT(nothing.error().notes, testing::ElementsAre("'nothing'"));
 }
 
+TEST(WeightRoles, WhatIsFixedMayBeFrozenAndWhatTrainsTrained) {
+  Source source = marked();
+  EXPECT_EQ(trains(source, {.freeze = {"mean"}})["mean"], "no");
+  EXPECT_EQ(trains(source, {.train = {"scale"}})["scale"], "yes");
+  const auto nothing = source.load({.freeze = {"mean", "nothing"}});
+  ASSERT_FALSE(nothing);
+  EXPECT_EQ(nothing.error().code, "E0104");
+  EXPECT_THAT(nothing.error().notes, testing::ElementsAre("'nothing'"));
+  const auto both = source.load({.train = {"mean"}, .freeze = {"mean"}});
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error().code, "E0117");
+}
+
+TEST(WeightRoles, ATableInAConstantNodeTrainsIfItIsNamed) {
+  const auto with_table = [](int32_t type) {
+    Source source = convolution();
+    onnx::NodeProto& made = *source.graph().add_node();
+    made.set_op_type("Constant");
+    made.add_output("table");
+    onnx::AttributeProto& value = *made.add_attribute();
+    value.set_name("value");
+    value.set_type(onnx::AttributeProto::TENSOR);
+    value.mutable_t()->set_data_type(type);
+    for (const int64_t extent : {3, 1, 1}) value.mutable_t()->add_dims(extent);
+    for (int at = 0; at < 3; ++at)
+      type == onnx::TensorProto::FLOAT ? value.mutable_t()->add_float_data(2) : value.mutable_t()->add_int64_data(2);
+    if (type != onnx::TensorProto::FLOAT) source.node("Identity", {"table"}, "z");
+    return type == onnx::TensorProto::FLOAT ? source.node("Mul", {"y", "table"}, "z") : source;
+  };
+  Source reals = with_table(onnx::TensorProto::FLOAT), integers = with_table(onnx::TensorProto::INT64);
+  EXPECT_EQ(trains(reals)["table"], "no");
+  EXPECT_EQ(reals.load()->info.parameter_count, 12);
+  EXPECT_EQ(trains(reals, {.train = {"table"}})["table"], "yes");
+  EXPECT_EQ(reals.load({.train = {"t*"}})->info.parameter_count, 15);
+  EXPECT_EQ(trains(reals, {.freeze = {"table"}})["table"], "no");
+  const auto refused = integers.load({.train = {"table"}});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().notes, testing::Contains(HasSubstr("its elements are i64")));
+}
+
+TEST(WeightRoles, AnEmbeddingThatOnlyMultipliesIsOne) {
+  Source source = convolution();
+  source.tensor("gates", {5, 6}).node("Cast", {"y"}, "rows");
+  onnx::AttributeProto& to = *source.graph().mutable_node(1)->add_attribute();
+  to.set_name("to");
+  to.set_type(onnx::AttributeProto::INT);
+  to.set_i(onnx::TensorProto::INT64);
+  source.node("Gather", {"gates", "rows"}, "gate").tensor("rotary", {1, 6});
+  source.node("Mul", {"gate", "rotary"}, "z");
+  EXPECT_EQ(trains(source)["gates"], "yes");
+  EXPECT_EQ(trains(source)["rotary"], "ambiguous");
+}
+
 TEST(WeightRoles, OptionsSettleWhatIsAmbiguous) {
   Source source = convolution();
   source.tensor("a*[b]", {3, 1, 1}).node("Mul", {"y", "a*[b]"}, "z");

@@ -160,10 +160,10 @@ class UseFinder {
            (node.op_type() == "Mul" || input == 0);
   }
 
-  // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies.
+  // Rows at constant positions are a part of the table; at others it is an embedding.
   uint8_t gathered(const onnx::NodeProto& node, uint8_t of_outputs) const {
     const bool fixed = node.input_size() < 2 || !is_activation(node.input(1));
-    return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
+    return fixed ? of_outputs : uint8_t{kAsWeight};
   }
 
   [[nodiscard]] const onnx::NodeProto* made_by(const std::string& name, std::string_view op_type) const {

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fnmatch.h>
 
 #include <algorithm>
 #include <memory>
@@ -74,12 +75,22 @@ import::OnnxOptions import_options(const ModelOptions& model){return {
     .batch = model.batch, .train = model.train, .freeze = model.training.freeze, .accept_folded = model.accept_folded};
 }  // namespace
 
+// Those that name a parameter; the others name what is fixed already, as the import has checked.
+std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector<std::string> globs) {
+  std::erase_if(globs, [&](const std::string& glob) {
+    return std::none_of(graph.values.begin(), graph.values.end(), [&](const ir::Value& value) {
+      return value.role == ir::Role::kParameter && fnmatch(glob.c_str(), value.name.c_str(), 0) == 0;
+    });
+  });
+  return globs;
+}
+
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, import_options(model)));
   dump("import", ir::to_text(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
-  PANTOUM_TRY(autodiff::freeze(imported.graph, model.training.freeze));
+  PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.training.freeze)));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
   return imported;
 }

@@ -138,9 +138,11 @@ void set_run(const FirmwareRequest& request, const Asked& asked, emit::Firmware&
 }  // namespace
 
 Result<emit::FirmwareSizes> prepare_firmware(const FirmwareRequest& request,
-                                             const std::function<void(const std::string&)>& note) {
+                                             const std::function<void(const std::string&)>& note,
+                                             const std::function<void(const std::string&)>& warning) {
   PANTOUM_ASSIGN(const Asked asked, read_asked(request));
   PANTOUM_ASSIGN(const Compiled compiled, compile_as_planned(asked, request.plan_path));
+  for (const std::string& each : compiled.warnings) warning(each);
   PANTOUM_ASSIGN(const std::vector<std::byte> binary, encode_programs(compiled.programs));
   PANTOUM_ASSIGN(const std::string contents, contents_path(request.folder));
   PANTOUM_ASSIGN(const auto notes, write_initial_weights(compiled.training().graph, compiled.model.weights, contents));

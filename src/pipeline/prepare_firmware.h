@@ -34,6 +34,7 @@ struct FirmwareRequest {
 //           E0291 it is of another step, of micro-batches, or of kernels that firmware does not have; E0289 the samples'
 //           features are more than the plan allows; those of emit_firmware
 [[nodiscard]] Result<emit::FirmwareSizes> prepare_firmware(const FirmwareRequest& request,
-                                                           const std::function<void(const std::string&)>& note);
+                                                           const std::function<void(const std::string&)>& note,
+                                                           const std::function<void(const std::string&)>& warning);
 
 }  // namespace pantoum::pipeline

@@ -66,7 +66,8 @@ class Exported {
     return *this;
   }
   // Named in the signature and marked: after tensor(), which takes it for a parameter.
-  Exported& buffer(const std::string& name) {
+  Exported& buffer(const std::string& name, bool changes = false) {
+    if (changes) outputs_ += "add: BUFFER_MUTATION target='" + name + "'\n";
     signature_ += "b_" + name + ": BUFFER target='" + name + "' persistent=True\n";
     sign();
     return *this;
@@ -78,12 +79,12 @@ class Exported {
 
  private:
   onnx::ModelProto proto_;
-  std::string signature_ = "\n# inputs\n";
+  std::string signature_ = "\n# inputs\n", outputs_ = "y: USER_OUTPUT\n";
 
   void sign() {
     graph().GetReflection()->MutableUnknownFields(&graph())->Clear();
     annotate(graph(), MetadataField::kOfGraph, "pkg.torch.export.ExportedProgram.graph_signature",
-             signature_ + "x: USER_INPUT\n\n# outputs\ny: USER_OUTPUT\n");
+             signature_ + "x: USER_INPUT\n\n# outputs\n" + outputs_);
   }
 };
 

@@ -59,6 +59,33 @@ class WhatTrains(House):
         self.refuse(2, "E0117", "inspect", self.path("net.onnx"), "--train", "scale", "--freeze", "s*")
         self.refuse(2, "E0104", "inspect", self.path("net.onnx"), "--train", "nothing")
 
+    def test_a_table_in_a_constant_node_trains_if_it_is_named(self):
+        tensor = onnx_tensor("", [3], SCALE)
+        value = field(1, b"value") + field(5, tensor) + field(20, 4)
+        constant = field(2, b"table") + field(4, b"Constant") + field(5, value)
+        nodes = [onnx_node("MatMul", ["x", "w"], ["a"]), constant, onnx_node("Mul", ["a", "table"], ["y"])]
+        with open(self.path("table.onnx"), "wb") as file:
+            file.write(onnx_model(nodes, ["N", 2], [onnx_tensor("w", [2, 3], [0.1 * i for i in range(6)])]))
+        self.assertEqual(self.inspect(net="table.onnx"), ({"w": "yes", "table": "no"}, []))
+        self.assertEqual(self.inspect("--train", "table", net="table.onnx"), ({"w": "yes", "table": "yes"}, []))
+        weights, out = self.path("table.safetensors"), self.path("table.trained.onnx")
+        with open(weights, "wb") as file:
+            file.write(safetensors({"w": ([2, 3], [1.5] * 6), "table": ([3], [7.25] * 3)}))
+        self.succeed("export", self.path("table.onnx"), "--weights", weights, "-o", out)
+        with open(out, "rb") as file:
+            self.assertIn(struct.pack("<3f", *[7.25] * 3), file.read())
+
+    def test_freeze_may_name_what_is_fixed(self):
+        self.assertEqual(self.inspect("--freeze", "scale", net="marked.onnx"), ({"w": "yes", "scale": "no"}, []))
+        self.succeed("plan", self.path("marked.onnx"), *WORDS, "--freeze", "scale")
+        self.refuse(2, "E0104", "inspect", self.path("marked.onnx"), "--freeze", "nothing")
+
+    def test_emit_repeats_the_warnings_of_plan(self):
+        plan = self.path("emitted.plan.json")
+        self.succeed("plan", self.path("net.onnx"), *WORDS, "-o", plan)
+        done = self.succeed("emit", plan, "--target", "cortex-m4f", "-o", self.path("emitted"))
+        self.assertEqual(done.stderr.count("warning: 1 tensor may be"), 1)
+
     def test_marks_decide(self):
         self.assertEqual(self.inspect(net="marked.onnx"), ({"w": "yes", "scale": "no"}, []))
         self.assertEqual(self.inspect("--train", "scale", net="marked.onnx"), ({"w": "yes", "scale": "yes"}, []))

@@ -252,6 +252,10 @@ def tokens(draw, t, d):
     return draw.choice(choices)()
 
 
+# What the exporter's folding leaves enough of to undo it, unless contents are equal.
+INVERTIBLE = ["exp", "sigmoid", "tanh", "neg", "through double", "flip", "roll", "clone", "sliced", "strided", "selected", "viewed", "expanded", "joined", "looked up", "transposed"]
+
+
 def made(draw, shape, told, given):
     """Code that makes a tensor of this shape of parameters alone, one to three functions deep; `given` gets the parameters."""
     def fresh(*extents, begin=None):
@@ -283,9 +287,10 @@ def made(draw, shape, told, given):
             "low rank": lambda: (lambda p, a, b: lambda s: p(s) + a(s) @ b(s))(inner(), fresh(extents[0], 1, begin="random"), fresh(1, last)) if rank == 2 else inner(), "norm": lambda: (lambda p, g: lambda s: g(s) * p(s) / (p(s).norm(dim=-1, keepdim=True) + 0.1))(inner(), fresh(*extents[:-1], 1)),
             "lower triangle": lambda: (lambda p: lambda s: torch.tril(p(s)))(inner()) if rank == 2 else inner(), "stacked": lambda: (lambda p, q: lambda s: torch.stack([p(s), q(s)], -1).flatten(-2))(inner(*extents[:-1], last // 2), fresh(*extents[:-1], last // 2)) if last % 2 == 0 else inner(),
         }
-        name = draw.choice(sorted(choices) + sorted(more))
+        name = draw.choice(sorted(choices) + sorted(more) if anything else INVERTIBLE)
         told.append(name)
         return choices[name](inner()) if name in choices else more[name]()
+    anything = draw.random() < 0.5
     return function(draw.randint(0, 2), *shape)
 
 

@@ -1,0 +1,54 @@
+#include "import/constant_tables.h"
+
+#include <optional>
+
+#include "import/onnx_messages.h"
+#include "import/tensor.h"
+
+namespace pantoum::import {
+namespace {
+
+// The tensor that a Constant node holds as such.
+const onnx::TensorProto* tensor_of(const onnx::NodeProto& node) {
+  if (node.op_type() != "Constant" || !(node.domain().empty() || node.domain() == "ai.onnx") || node.output_size() != 1)
+    return nullptr;
+  for (const auto& attribute : node.attribute())
+    if (attribute.name() == "value" && attribute.has_t()) return &attribute.t();
+  return nullptr;
+}
+
+// Its type, where it is a table.
+std::optional<ir::TensorType> type_of_table(const onnx::NodeProto& node) {
+  const onnx::TensorProto* tensor = tensor_of(node);
+  const auto dtype = tensor == nullptr ? std::nullopt : dtype_of(tensor->data_type());
+  if (!dtype) return std::nullopt;
+  const ir::Shape shape(tensor->dims().begin(), tensor->dims().end());
+  if (count_elements(shape).value_or(0) < 2) return std::nullopt;
+  return ir::TensorType{*dtype, shape};
+}
+
+}  // namespace
+
+std::map<std::string, ir::TensorType> find_tables(const onnx::GraphProto& graph) {
+  std::map<std::string, ir::TensorType> tables;
+  for (const auto& node : graph.node())
+    if (auto type = type_of_table(node)) tables.emplace(node.output(0), *std::move(type));
+  return tables;
+}
+
+void lift_tables(onnx::GraphProto& graph, const std::function<bool(const std::string&)>& wanted) {
+  google::protobuf::RepeatedPtrField<onnx::NodeProto> kept;
+  for (auto& node : *graph.mutable_node()) {
+    const auto type = type_of_table(node);
+    if (!type || !ir::is_float(type->dtype) || !wanted(node.output(0))) {
+      kept.Add()->Swap(&node);
+      continue;
+    }
+    onnx::TensorProto& tensor = *graph.add_initializer();
+    tensor = *tensor_of(node);
+    tensor.set_name(node.output(0));
+  }
+  graph.mutable_node()->Swap(&kept);
+}
+
+}  // namespace pantoum::import
