@@ -97,6 +97,25 @@ TEST(RestoreParameters, AParameterThatANodeStillNamesIsNotLostSilently) {
   EXPECT_THAT(unused.load()->info.notes, testing::Contains(HasSubstr("the file lacks")));
 }
 
+// Cross attention adds parts of a bias. One of zeros is merged with others, and the node that splits it names none.
+TEST(RestoreParameters, AParameterThatMayStandForALostOneIsRefused) {
+  const auto model = [](const Names& parameters, const char* second) {
+    Exported source(parameters);
+    source.tensor("w", {4, 4}).tensor("b", {4});
+    source.node("Gemm", {"x", "w", "b"}, "h", "linear.default](args = (%x, %p_w, %p_b)");
+    source.node("Split", {"b"}, "part", second).node("Add", {"h", "part"}, "y", "");
+    return source;
+  };
+  const auto refused = model({"w", "b", "other"}, "").load();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "E0406");
+  EXPECT_THAT(refused.error().notes,
+              ElementsAre("at node 'part' 'b' may stand for a parameter that the file lacks: 'other'"));
+  EXPECT_TRUE(model({"w", "b", "other"}, "").load(true));
+  EXPECT_TRUE(model({"w", "b"}, "").load());  // none is lost
+  EXPECT_TRUE(model({"w", "b", "other"}, "split.Tensor](args = (%p_b, 4)").load());
+}
+
 TEST(RestoreParameters, HostileMetadataIsNoProof) {
   for (const char* call : {"", "](args = (", "linear.default](args = (((((%p_w", "linear.default](args = (%x, %p_w",
                            "linear.default](args = (%x, %", "linear.default](args = (%x, p_w)", "linear.default]"}) {

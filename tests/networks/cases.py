@@ -118,7 +118,7 @@ GENERATIVE = {
 SOUND_AND_LANGUAGE = {
     "wavenet": folded(audio.WaveNet, [ids(32, 3, 24)], ids(32, 3, 24), 0.3, quiet="original0"),
     "tcn": near(audio.Tcn, [image(6, 4, 20)], ids(5, 6), 0.01),
-    "conformer": near(audio.Conformer, [image(4, 16, 8)], ids(6, 4, 8), 0.03),
+    "conformer": folded(audio.Conformer, [image(4, 16, 8)], ids(6, 4, 8), 0.03),
     "llama": near(language.Llama, [ids(48, 3, 12)], ids(48, 3, 12), 0.01),
     "translator": near(language.Translator, [ids(40, 3, 10), lengths(3, 10), ids(40, 3, 8)], ids(40, 3, 8), 0.1),
     "bidirectional": near(language.BidirectionalTagger, [ids(60, 4, 8)], ids(6, 4, 8), 0.3),
