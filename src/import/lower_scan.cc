@@ -11,17 +11,33 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-// The last maximum would be counted from the other end.
+// The elements along the axis in the other order.
+Result<ValueId> reversed(Node& node, ValueId x, size_t axis) {
+  const ir::TensorType type = node.builder().type(x);
+  ir::Attrs attrs;
+  for (size_t d = 0; d < type.shape.size(); ++d)
+    attrs.ints.insert(attrs.ints.end(), {d == axis ? type.shape[d] - 1 : 0, d == axis ? -1 : 1});
+  return node.op(Kind::k_slice, {x}, std::move(attrs), {type});
+}
+
+// The last maximum is the first from the other end.
 Result<void> lower_arg(Node& node, bool minimum) {
   const bool whole = computes_integers(node);
   PANTOUM_ASSIGN(ValueId x, whole ? node.value(0) : node.real(0));
   Shape shape = node.shape(0);
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), shape.size()));
-  if (node.attributes().integer("select_last_index", 0) != 0) return unsupported("it wants the last of equal elements");
+  const bool last = node.attributes().integer("select_last_index", 0) != 0;
   if (minimum) {
     PANTOUM_ASSIGN(x, whole ? whole_not(node, x) : node.op(Kind::k_neg, {x}));
   }
+  if (last) {
+    PANTOUM_ASSIGN(x, reversed(node, x, static_cast<size_t>(axis)));
+  }
   PANTOUM_ASSIGN(ValueId y, node.op(Kind::k_arg_max, {x}, {{axis}, {}}));
+  if (last) {
+    const ValueId end = whole_constant(node, ir::DType::kI64, {}, {shape[static_cast<size_t>(axis)] - 1});
+    PANTOUM_ASSIGN(y, node.op(Kind::k_sub, {end, y}));
+  }
   if (node.attributes().integer("keepdims", 1) != 0) {
     shape[static_cast<size_t>(axis)] = 1;
     PANTOUM_ASSIGN(y, node.reshape(y, shape));
@@ -48,10 +64,10 @@ Result<void> lower_cumsum(Node& node) {
   return {};
 }
 
-constexpr const char* kPosition = "the first of equal elements; its result is an integer: no gradient passes";
+constexpr const char* kPosition = "its result is an integer: no gradient passes";
 constexpr std::array kScanOperators = {
-    OperatorEntry{"ArgMax", lower_arg_max, "arg_max", kPosition},
-    OperatorEntry{"ArgMin", lower_arg_min, "neg bitwise arg_max", kPosition},
+    OperatorEntry{"ArgMax", lower_arg_max, "slice sub arg_max", kPosition},
+    OperatorEntry{"ArgMin", lower_arg_min, "neg bitwise slice sub arg_max", kPosition},
     OperatorEntry{"CumSum", lower_cumsum, "cumsum", "float32, int64, int32, uint8; constant axis"}};
 
 }  // namespace
