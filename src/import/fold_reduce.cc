@@ -130,19 +130,22 @@ Result<Numbers> fold_cumsum(const FoldCall& call) {
   return sums;
 }
 
-// Where the first of the best elements along the axis is; a NaN is the best.
+// Where the first of the best elements along the axis is, or the last; a NaN is the best.
 template <bool kMaximum>
 Result<Numbers> fold_arg(const FoldCall& call) {
   const Numbers& data = *call.inputs[0];
   Attributes attributes(call.node);
-  if (attributes.integer("select_last_index", 0) != 0) return fail("E0401", "it wants the last of equal elements");
+  const bool last = attributes.integer("select_last_index", 0) != 0;
   PANTOUM_ASSIGN(const int64_t axis, normalize_axis(attributes.integer("axis", 0), data.shape.size()));
   if (data.size() == 0) return fail("E0211", "nothing has no extreme");
   const Line line = line_along(data.shape, static_cast<size_t>(axis));
   Numbers found{DType::kI64, data.shape, {}, {}};
   found.shape[static_cast<size_t>(axis)] = 1;
   if (attributes.integer("keepdims", 1) == 0) found.shape.erase(found.shape.begin() + axis);
-  const auto beats = [](auto a, auto b) { return (kMaximum ? a > b : a < b) || (a != a && b == b); };
+  const auto beats = [last](auto a, auto b) {
+    if (last && (a == b || (a != a && b != b))) return true;
+    return (kMaximum ? a > b : a < b) || (a != a && b == b);
+  };
   for (size_t row = 0; row < data.size() / line.extent; ++row) {
     size_t best = 0;
     for (size_t at = 1; at < line.extent; ++at) {

@@ -100,10 +100,26 @@ Result<void> lower_reduce_min(Node& node) {
   return finish(node, node.op(Kind::k_neg, {x}), reduction);
 }
 
+// A function of floating-point numbers; of integers what is behind the point is cut off.
+Result<ValueId> by_real(Node& node, Kind kind, ValueId x) {
+  const ir::TensorType type = node.builder().type(x);
+  if (ir::is_float(type.dtype)) return node.op(kind, {x});
+  PANTOUM_ASSIGN(x, node.op(Kind::k_cast, {x}, {}, {{ir::DType::kF32, type.shape}}));
+  PANTOUM_ASSIGN(x, node.op(kind, {x}));
+  return node.op(Kind::k_cast, {x}, {}, {type});
+}
+
+Result<ValueId> magnitude(Node& node, ValueId x) {
+  if (!computes_integers(node)) return node.op(Kind::k_abs, {x});
+  if (node.type(0).dtype == ir::DType::kU8) return x;
+  PANTOUM_ASSIGN(const ValueId negative, whole_neg(node, x));
+  return node.op(Kind::k_maximum, {x, negative});
+}
+
 Result<void> lower_reduce_l1(Node& node) {
-  PANTOUM_ASSIGN(ValueId x, node.real(0));
+  PANTOUM_ASSIGN(ValueId x, number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
-  PANTOUM_ASSIGN(x, node.op(Kind::k_abs, {x}));
+  PANTOUM_ASSIGN(x, magnitude(node, x));
   return finish(node, reduced(node, Kind::k_reduce_sum, x, reduction), reduction);
 }
 
@@ -120,17 +136,17 @@ Result<void> lower_reduce_sum_square(Node& node) {
 }
 
 Result<void> lower_reduce_l2(Node& node) {
-  PANTOUM_TRY(node.real(0));
+  PANTOUM_TRY(number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   PANTOUM_ASSIGN(const ValueId sum, sum_of_squares(node, reduction));
-  return finish(node, node.op(Kind::k_sqrt, {sum}), reduction);
+  return finish(node, by_real(node, Kind::k_sqrt, sum), reduction);
 }
 
 Result<void> lower_reduce_log_sum(Node& node) {
-  PANTOUM_ASSIGN(const ValueId x, node.real(0));
+  PANTOUM_ASSIGN(const ValueId x, number(node));
   PANTOUM_ASSIGN(const Reduction reduction, read_reduction(node));
   PANTOUM_ASSIGN(const ValueId sum, reduced(node, Kind::k_reduce_sum, x, reduction));
-  return finish(node, node.op(Kind::k_log, {sum}), reduction);
+  return finish(node, by_real(node, Kind::k_log, sum), reduction);
 }
 
 // max + log(sum(e^(x - max))): no power overflows.
@@ -208,10 +224,10 @@ constexpr std::array kReduceOperators = {
                   "float32, int64, int32, uint8, bool; constant axes; equal maxima share the gradient evenly"},
     OperatorEntry{"ReduceMin", lower_reduce_min, "bitwise reduce_max neg",
                   "float32, int64, int32, uint8, bool; constant axes; equal minima share the gradient evenly"},
-    OperatorEntry{"ReduceL1", lower_reduce_l1, "abs reduce_sum", kConstant},
-    OperatorEntry{"ReduceL2", lower_reduce_l2, "mul reduce_sum sqrt", kConstant},
+    OperatorEntry{"ReduceL1", lower_reduce_l1, "sub maximum abs reduce_sum", kNumbers},
+    OperatorEntry{"ReduceL2", lower_reduce_l2, "mul reduce_sum cast sqrt", kNumbers},
     OperatorEntry{"ReduceSumSquare", lower_reduce_sum_square, "mul reduce_sum", kNumbers},
-    OperatorEntry{"ReduceLogSum", lower_reduce_log_sum, "reduce_sum log", kConstant},
+    OperatorEntry{"ReduceLogSum", lower_reduce_log_sum, "reduce_sum cast log", kNumbers},
     OperatorEntry{"ReduceLogSumExp", lower_reduce_log_sum_exp, "reduce_max sub exp reduce_sum log add", kConstant},
     OperatorEntry{"ReduceProd", lower_reduce_prod, "slice mul concat", kNumbers},
     OperatorEntry{"Expand", lower_expand, "expand", "the shape must be known while importing"}};

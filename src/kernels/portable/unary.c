@@ -159,36 +159,16 @@ PT_GRADIENT(arc_cosh_grad, 4, dy*(1 / (pt_real)sqrt((double)(x * x - 1))))
 PT_GRADIENT(arc_tanh_grad, 2, dy*(1 / (1 - x * x)))
 
 pt_status PT_NAME(pt_arc)(const pt_call* call) {
-  switch (call->ints[0]) {
-    case PT_ARC_SIN:
-      return PT_NAME(pt_arc_sin)(call);
-    case PT_ARC_COS:
-      return PT_NAME(pt_arc_cos)(call);
-    case PT_ARC_TAN:
-      return PT_NAME(pt_arc_tan)(call);
-    case PT_ARC_SINH:
-      return PT_NAME(pt_arc_sinh)(call);
-    case PT_ARC_COSH:
-      return PT_NAME(pt_arc_cosh)(call);
-    default:
-      return PT_NAME(pt_arc_tanh)(call);
-  }
+  static pt_status (*const functions[PT_ARC_COUNT])(const pt_call*) = {PT_NAME(pt_arc_sin),  PT_NAME(pt_arc_cos),
+                                                                       PT_NAME(pt_arc_tan),  PT_NAME(pt_arc_sinh),
+                                                                       PT_NAME(pt_arc_cosh), PT_NAME(pt_arc_tanh)};
+  return functions[call->ints[0]](call);
 }
 pt_status PT_NAME(pt_arc_grad)(const pt_call* call) {
-  switch (call->ints[0]) {
-    case PT_ARC_SIN:
-      return PT_NAME(pt_arc_sin_grad)(call);
-    case PT_ARC_COS:
-      return PT_NAME(pt_arc_cos_grad)(call);
-    case PT_ARC_TAN:
-      return PT_NAME(pt_arc_tan_grad)(call);
-    case PT_ARC_SINH:
-      return PT_NAME(pt_arc_sinh_grad)(call);
-    case PT_ARC_COSH:
-      return PT_NAME(pt_arc_cosh_grad)(call);
-    default:
-      return PT_NAME(pt_arc_tanh_grad)(call);
-  }
+  static pt_status (*const slopes[PT_ARC_COUNT])(const pt_call*) = {
+      PT_NAME(pt_arc_sin_grad),  PT_NAME(pt_arc_cos_grad),  PT_NAME(pt_arc_tan_grad),
+      PT_NAME(pt_arc_sinh_grad), PT_NAME(pt_arc_cosh_grad), PT_NAME(pt_arc_tanh_grad)};
+  return slopes[call->ints[0]](call);
 }
 
 /* A float with the low `gone` bits of its fraction rounded away; a carry into the exponent is what rounding up means. */
