@@ -39,7 +39,7 @@ const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
 Failure no_such_operator(const onnx::NodeProto& message) {
   const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
   if (standard && find_folder(message.op_type()) != nullptr)
-    return unsupported("it is computed while importing, and an operand is not constant",
+    return unsupported("it is computed while importing, and an operand depends on the data",
                        "export with fixed shapes, so that the exporter can fold it");
   const RefusedOperator refused = refusal_of(message.domain(), message.op_type());
   return unsupported(fmt::format("there is no such operator here: {}", refused.why), refused.help);

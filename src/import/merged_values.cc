@@ -26,6 +26,8 @@ class Search {
     for (const auto& input : given.graph.input()) values_.insert(input.name());
     for (const auto& node : given.graph.node()) values_.insert(node.output().begin(), node.output().end());
     for (const auto& [name, initializer] : given.initializers) values_.insert(name);
+    for (const auto& node : given.graph.node())
+      for (const std::string& input : node.input()) ++readers_[input];
   }
 
   Constants tell(Names& problems) const {
@@ -35,8 +37,9 @@ class Search {
       for (int input = 0; input < given_.graph.node(node).input_size(); ++input)
         if (is_constant(node, input))
           constants[given_.graph.node(node).input(input)].push_back({node, input});
-        else if (std::string problem = merged(node, input); !problem.empty() && told.insert(problem).second)
-          problems.push_back(std::move(problem));
+        else
+          for (std::string problem : {merged(node, input), part_of_merged(node, input)})
+            if (!problem.empty() && told.insert(problem).second) problems.push_back(std::move(problem));
       if (std::string problem = left_out(node); !problem.empty() && told.insert(problem).second)
         problems.push_back(std::move(problem));
     }
@@ -46,6 +49,7 @@ class Search {
  private:
   const MergeSearch& given_;
   std::set<std::string> values_;
+  std::map<std::string, int> readers_;
 
   // Values of the program that the call is given and that the file lacks.
   [[nodiscard]] Names lost_by(const FxCall& call) const {
@@ -105,6 +109,19 @@ class Search {
     return fmt::format(
         "node '{}' ({}): '{}' stands for {} of the program as well, because their first contents are equal",
         node.name(), node.op_type(), name, what);
+  }
+
+  // A parameter that others read too is cut here, and the node does not say whose parts these are (of a cross
+  // attention's bias they are added), while parameters are gone.
+  [[nodiscard]] std::string part_of_merged(int position, int input) const {
+    const onnx::NodeProto& node = given_.graph.node(position);
+    const std::string& name = node.input(input);
+    const bool cuts = node.op_type() == "Split" || node.op_type() == "Slice";
+    if (!cuts || given_.gone.empty() || readers_.at(name) < 2 || !given_.marks.parameters.contains(name)) return {};
+    const FxCall& call = given_.calls[static_cast<size_t>(position)];
+    if (!call.target.empty() || given_.separate.contains({position, input})) return {};
+    return fmt::format("at node '{}' '{}' may stand for a parameter that the file lacks: {}", node.name(), name,
+                       fmt::join(given_.gone, ", "));
   }
 
   // Of a constant: arithmetic that is given what the file lacks, while parameters are gone.

@@ -423,24 +423,7 @@ class Finder {
 
   // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
 
-  // A parameter that several nodes read, one of which takes parts of it and does not say whose: the exporter merges
-  // parameters of equal contents, so that it may stand for another there.
-  [[nodiscard]] std::string find_unproved() const {
-    for (const auto& [name, readers] : readers_) {
-      if (readers.size() < 2 || marks_.of(name) != Mark::kParameter) continue;
-      for (const Reader& reader : readers) {
-        const std::string& op_type = graph_.node(reader.node).op_type();
-        if (op_type != "Split" && op_type != "Slice") continue;
-        const std::vector<std::string> given = parameters_of(calls_[static_cast<size_t>(reader.node)], marks_);
-        if (std::find(given.begin(), given.end(), name) == given.end() && !expected(reader))
-          return fmt::format("at node '{}' '{}' may stand for", graph_.node(reader.node).name(), name);
-      }
-    }
-    return "";
-  }
-
-  // Parameters that the file lacks. Where a node still says that it is given one, training would leave it out; where
-  // another may stand for it (a cross attention's bias, whose parts are added), training would tie them.
+  // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
   void note_missing() {
     std::set<std::string> given;
     for (const FxCall& call : calls_)
@@ -454,13 +437,10 @@ class Finder {
         gone.push_back(fmt::format("'{}'", parameter));
     }
     separate_constants(tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems));
-    if (gone.empty()) return;
-    if (const std::string unproved = find_unproved(); !unproved.empty())
-      return found_.problems.push_back(
-          fmt::format("{} a parameter that the file lacks: {}", unproved, fmt::join(gone, ", ")));
-    found_.notes.push_back(fmt::format(
-        "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",
-        fmt::join(gone, ", ")));
+    if (!gone.empty())
+      found_.notes.push_back(fmt::format(
+          "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",
+          fmt::join(gone, ", ")));
   }
 };
 

@@ -199,6 +199,16 @@ TEST(WeightRoles, AnEmbeddingTimesANumberIsAnEmbedding) {
   EXPECT_EQ(table("mean"), "ambiguous");  // by an activation: it may be a schedule that is read at a timestep
 }
 
+TEST(WeightRoles, RowsThatMultiplyRowsAreEmbeddings) {
+  Source source;
+  source.tensor("users", {9, 6}).tensor("items", {7, 6}).tensor("angles", {7, 6});
+  source.node("ArgMax", {"x"}, "at").node("Gather", {"users", "at"}, "user").node("Gather", {"items", "at"}, "item");
+  source.node("Identity", {"item"}, "same").node("Mul", {"user", "same"}, "scores");
+  source.node("Gather", {"angles", "at"}, "turn").node("Mul", {"scores", "turn"}, "z").node("Relu", {"z"}, "y");
+  auto found = trains(source);
+  EXPECT_EQ(found["users"] + ", " + found["items"] + ", " + found["angles"], "yes, yes, ambiguous");
+}
+
 TEST(WeightRoles, InfinitiesIntegersAndStatisticsNeverTrain) {
   Source source = convolution();
   source.tensor("mask", {6, 6}, -std::numeric_limits<float>::infinity()).node("Add", {"y", "mask"}, "a");

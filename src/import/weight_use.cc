@@ -151,7 +151,8 @@ class UseFinder {
       return is_bias(node, input) || is_group_norm_shift(node, input) ? kAsWeight : kInSums;
     if (op_type != "Mul" && op_type != "Div") return kAsOther;
     if (is_scaled(node, input)) return of_outputs == kUnused ? uint8_t{kAsOther} : of_outputs;
-    return is_group_norm_scale(node, input) ? kAsWeight : kInProducts;
+    if (is_group_norm_scale(node, input) || joins_embeddings(node)) return kAsWeight;
+    return kInProducts;
   }
 
   // An activation times or over what is no activation: sqrt(width) * embedding(x) is read as embedding(x) is.
@@ -160,10 +161,27 @@ class UseFinder {
            (node.op_type() == "Mul" || input == 0);
   }
 
-  // Rows at constant positions are a part of the table; at others it is an embedding.
+  // Rows at constant positions are a part of the table; at others it is an embedding, unless it only multiplies
+  // activations: a table of rotations or of noise levels does that.
   uint8_t gathered(const onnx::NodeProto& node, uint8_t of_outputs) const {
     const bool fixed = node.input_size() < 2 || !is_activation(node.input(1));
-    return fixed ? of_outputs : uint8_t{kAsWeight};
+    return fixed || of_outputs == kInProducts ? of_outputs : uint8_t{kAsWeight};
+  }
+
+  // Rows of two tables, multiplied: of users and of items.
+  [[nodiscard]] bool joins_embeddings(const onnx::NodeProto& node) const {
+    return node.op_type() == "Mul" && node.input_size() == 2 && is_row(node.input(0)) && is_row(node.input(1));
+  }
+  [[nodiscard]] bool is_row(std::string name) const {
+    for (auto maker = producers_.find(name); maker != producers_.end(); maker = producers_.find(name)) {
+      const onnx::NodeProto& node = *maker->second;
+      if (node.input_size() == 0) return false;
+      if (node.op_type() == "Gather")
+        return node.input_size() > 1 && is_activation(node.input(1)) && !is_activation(node.input(0));
+      if (!among(kMoving, node.op_type(), 0) || node.input(0) == name) return false;
+      name = node.input(0);
+    }
+    return false;
   }
 
   [[nodiscard]] const onnx::NodeProto* made_by(const std::string& name, std::string_view op_type) const {
