@@ -50,6 +50,10 @@ Result<Numbers> fold_abs(const FoldCall& call) {
       call, [](int64_t value) { return value < 0 ? pt_whole_sub(0, value) : value; },
       [](double value) { return std::fabs(value); });
 }
+Result<Numbers> fold_relu(const FoldCall& call) {
+  const auto positive = [](auto value) { return value < 0 ? decltype(value)(0) : value; };
+  return fold_each(call, positive, positive);
+}
 Result<Numbers> fold_sign(const FoldCall& call) {
   const auto sign = [](auto value) { return value > 0 ? decltype(value)(1) : value < 0 ? decltype(value)(-1) : value; };
   return fold_each(call, sign, sign);
@@ -135,25 +139,16 @@ Result<Numbers> fold_cast(const FoldCall& call) {
 
 // why: one row per operator, and nothing that two tables could share.
 constexpr std::array kArithmeticFolders = {
-    FolderEntry{"Add", 2, fold_add},
-    FolderEntry{"Sub", 2, fold_sub},
-    FolderEntry{"Mul", 2, fold_mul},
-    FolderEntry{"Div", 2, fold_div},
-    FolderEntry{"Mod", 2, fold_mod},
-    FolderEntry{"Neg", 1, fold_neg},
-    FolderEntry{"Pow", 2, fold_pow},
-    FolderEntry{"Exp", 1, fold_exp},
-    FolderEntry{"Log", 1, fold_log},
-    FolderEntry{"Sin", 1, fold_sin},
-    FolderEntry{"Cos", 1, fold_cos},
-    FolderEntry{"Round", 1, fold_round},
-    FolderEntry{"Abs", 1, fold_abs},
-    FolderEntry{"Sign", 1, fold_sign},
-    FolderEntry{"Reciprocal", 1, fold_reciprocal},
-    FolderEntry{"Sqrt", 1, fold_sqrt},
-    FolderEntry{"Floor", 1, fold_floor},
-    FolderEntry{"Ceil", 1, fold_ceil},
-    FolderEntry{"Cast", 1, fold_cast},
+    FolderEntry{"Add", 2, fold_add},           FolderEntry{"Sub", 2, fold_sub},
+    FolderEntry{"Mul", 2, fold_mul},           FolderEntry{"Div", 2, fold_div},
+    FolderEntry{"Mod", 2, fold_mod},           FolderEntry{"Neg", 1, fold_neg},
+    FolderEntry{"Pow", 2, fold_pow},           FolderEntry{"Exp", 1, fold_exp},
+    FolderEntry{"Log", 1, fold_log},           FolderEntry{"Sin", 1, fold_sin},
+    FolderEntry{"Cos", 1, fold_cos},           FolderEntry{"Round", 1, fold_round},
+    FolderEntry{"Abs", 1, fold_abs},           FolderEntry{"Relu", 1, fold_relu},
+    FolderEntry{"Sign", 1, fold_sign},         FolderEntry{"Reciprocal", 1, fold_reciprocal},
+    FolderEntry{"Sqrt", 1, fold_sqrt},         FolderEntry{"Floor", 1, fold_floor},
+    FolderEntry{"Ceil", 1, fold_ceil},         FolderEntry{"Cast", 1, fold_cast},
     FolderEntry{"Identity", 1, fold_identity},
 };
 

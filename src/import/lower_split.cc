@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "import/numbers.h"
 #include "import/operators.h"
 #include "import/shapes.h"
 
@@ -50,7 +51,21 @@ Result<size_t> axis_of(Node& node) {
   return static_cast<size_t>(axis);
 }
 
+// The extents of a shape, one by one: they stay known.
+void split_known(Node& node, const std::vector<int64_t>& whole, const std::vector<int64_t>& extents) {
+  auto begin = whole.begin();
+  for (size_t part = 0; part < extents.size(); ++part, begin += extents[part - 1])
+    node.set_known(part, make_tensor(ir::DType::kI64, {extents[part]}, std::vector(begin, begin + extents[part])));
+}
+
 Result<void> lower_split(Node& node) {
+  const Tensor* known = node.setting(0);
+  if (known != nullptr && known->type.dtype == ir::DType::kI64 && known->type.shape.size() == 1) {
+    PANTOUM_TRY(normalize_axis(node.attributes().integer("axis", 0), 1));
+    PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, known->type.shape[0]));
+    split_known(node, to_numbers(*known).ints, extents);
+    return {};
+  }
   PANTOUM_ASSIGN(const size_t along, axis_of(node));
   PANTOUM_ASSIGN(const std::vector<int64_t> extents, split_extents(node, node.shape(0)[along]));
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
