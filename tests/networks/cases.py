@@ -127,17 +127,17 @@ SOUND_AND_LANGUAGE = {
     "seq2seq": near(language.Seq2Seq, [ids(40, 4, 8), ids(40, 4, 7)], ids(40, 4, 7), 0.3),
     "layernorm_lstm": folded(language.LayerNormLstm, [ids(60, 4, 6)], ids(4, 4), 0.001),
     "highway": near(language.CharHighway, [ids(40, 6, 14)], ids(5, 6), 0.03),
-    "mamba": folded(language.Mamba, [ids(40, 3, 10)], ids(40, 3, 10), 0.001),
+    "mamba": near(language.Mamba, [ids(40, 3, 10)], ids(40, 3, 10), 0.001),
     "transformer_xl": folded(language.TransformerXl, [ids(40, 3, 8), image(3, 4, 16)], ids(40, 3, 8), 0.03),
 }
 
 TABLES_AND_POINTS = {
     "deepfm": folded(tabular.DeepFm, [ids(20, 16, 5)], flags(16, 1), 0.03, loss="bce_with_logits"),
-    "ft_transformer": folded(tabular.FtTransformer, [image(8, 6), ids(10, 8, 3)], image(8, 1), 0.0001, loss="mse"),
+    "ft_transformer": near(tabular.FtTransformer, [image(8, 6), ids(10, 8, 3)], image(8, 1), 0.0001, loss="mse"),
     "wide_deep": near(tabular.WideDeep, [image(16, 6), ids(12, 16, 3)], flags(16, 1), 0.03, loss="bce_with_logits"),
     "mmoe": near(tabular.Mmoe, [image(16, 8)], None, 0.03, terms=[term("cross_entropy", ids(4, 16)), term("mse", image(16, 1), 0.1)]),
     "kan": near(tabular.Kan, [image(16, 4)], image(16, 1), 0.03, loss="mse"),
-    "perceiver": folded(tabular.Perceiver, [image(4, 20, 6)], ids(6, 4), 0.003),
+    "perceiver": near(tabular.Perceiver, [image(4, 20, 6)], ids(6, 4), 0.003),
     "pointnet": folded(points.PointNet, [image(8, 3, 24)], ids(6, 8), 0.001),
     "gcn": near(points.GraphConvolution, [image(6, 8, 6), ids(2, 6, 8, 8)], ids(5, 6), 0.1),
 }
@@ -146,7 +146,7 @@ MORE_OPERATORS = {
     "fasttext": near(language.FastText, [ids(120, 8, 10)], ids(4, 8), 0.3),
     "experts": near(tabular.TopExperts, [ids(40, 4, 6)], ids(40, 4, 6), 0.1),
     "gated_experts": near(chosen.Experts, [image(16, 12)], ids(5, 16), 0.05),
-    "sampler": near(chosen.Sampler, [image(4, 3, 12, 12)], ids(10, 4), 0.006),
+    "sampler": near(chosen.Sampler, [image(4, 3, 12, 12)], ids(10, 4), 0.001),
     "unet3d": folded(volumes.UNet3d, [image(2, 1, 6, 12, 16)], ids(3, 2, 6, 12, 16), 0.01),
     "r2plus1d": folded(volumes.R2Plus1d, [image(4, 3, 6, 20, 20)], ids(5, 4), 0.0005),
     "message_passing": near(points.MessagePassing, [image(4, 8, 6), ids(8, 4, 14), ids(8, 4, 14)], ids(4, 4), 0.03),
