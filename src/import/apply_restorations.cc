@@ -8,7 +8,7 @@ namespace pantoum::import {
 namespace {
 
 using Initializers = std::map<std::string, Initializer>;
-using Kind = Restoration::Kind;
+using RestorationKind = Restoration::Kind;
 using Reader = Restoration::Reader;
 
 using Tensors = std::map<std::string, int>;  // name -> position
@@ -33,13 +33,13 @@ void set_dims(onnx::TensorProto& tensor, const ir::Shape& shape) {
 
 // Does a node stand between the parameter and its readers?
 bool is_moved(const Restoration& each) {
-  return each.kind != Kind::kSeparate && each.kind != Kind::kZeroBias;
+  return each.kind != RestorationKind::kSeparate && each.kind != RestorationKind::kZeroBias;
 }
 bool has_shape(const Restoration& each) {
-  return each.kind == Kind::kReshaped || each.kind == Kind::kExpanded;
+  return each.kind == RestorationKind::kReshaped || each.kind == RestorationKind::kExpanded;
 }
 bool is_scaled(const Restoration& each) {
-  return each.kind == Kind::kComputed && each.factor != 1;
+  return each.kind == RestorationKind::kComputed && each.factor != 1;
 }
 
 // One parameter may be moved in several ways, where the file has it too.
@@ -55,9 +55,9 @@ std::string factor_name(const Restoration& each) {
 
 // Operators and their second inputs, "" where they have one.
 std::vector<std::pair<std::string, std::string>> steps_of(const Restoration& each) {
-  if (each.kind == Kind::kTransposed) return {{"Transpose", ""}};
-  if (each.kind == Kind::kReshaped) return {{"Reshape", shape_name(each)}};
-  if (each.kind == Kind::kExpanded) return {{"Expand", shape_name(each)}};
+  if (each.kind == RestorationKind::kTransposed) return {{"Transpose", ""}};
+  if (each.kind == RestorationKind::kReshaped) return {{"Reshape", shape_name(each)}};
+  if (each.kind == RestorationKind::kExpanded) return {{"Expand", shape_name(each)}};
   std::vector<std::pair<std::string, std::string>> steps;
   for (const std::string& function : each.functions) steps.emplace_back(function, "");
   if (is_scaled(each)) steps.emplace_back("Mul", factor_name(each));
@@ -99,7 +99,7 @@ void add_settings(onnx::GraphProto& graph, Tensors& tensors, const Restoration& 
 void restore_tensor(onnx::GraphProto& graph, Tensors& tensors, const Restoration& each) {
   add_settings(graph, tensors, each);
   if (tensors.contains(each.parameter)) return;
-  if (each.kind == Kind::kZeroBias) {
+  if (each.kind == RestorationKind::kZeroBias) {
     onnx::TensorProto& bias = add_tensor(graph, tensors, each.parameter);
     bias.set_data_type(onnx::TensorProto::FLOAT);
     for (int64_t at = 0; at < each.shape[0]; ++at) bias.add_float_data(0);
@@ -138,10 +138,10 @@ void restore_settings(Initializers& initializers, const Restoration& each) {
 }
 
 Tensor original(const Tensor& folded, const Restoration& each) {
-  if (each.kind == Kind::kTransposed) return transposed(folded);
-  if (each.kind == Kind::kExpanded)
+  if (each.kind == RestorationKind::kTransposed) return transposed(folded);
+  if (each.kind == RestorationKind::kExpanded)
     if (const auto axis = repeated_axis(folded)) return first_along(folded, *axis);
-  if (each.kind != Kind::kComputed) return folded;
+  if (each.kind != RestorationKind::kComputed) return folded;
   // That there are some was checked when this was found.
   const Tensor arguments = before_functions(folded, each.functions, each.factor).value_or(folded);
   return each.turned ? transposed(arguments) : arguments;
@@ -173,7 +173,7 @@ void restore_contents(Initializers& initializers, const std::vector<Restoration>
     restore_settings(initializers, each);
     if (initializers.contains(each.parameter)) continue;
     Tensor tensor;
-    if (each.kind == Kind::kZeroBias)
+    if (each.kind == RestorationKind::kZeroBias)
       tensor = make_tensor(ir::DType::kF32, each.shape, std::vector<double>(static_cast<size_t>(each.shape[0])));
     else
       tensor = original(initializers.at(each.value).tensor, each);

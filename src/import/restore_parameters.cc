@@ -18,7 +18,7 @@ namespace pantoum::import {
 namespace {
 
 using Initializers = std::map<std::string, Initializer>;
-using Kind = Restoration::Kind;
+using RestorationKind = Restoration::Kind;
 
 using Reader = Restoration::Reader;
 
@@ -114,7 +114,7 @@ class Finder {
     if (initializer == initializers_.end() || !is_real(initializer->second) || !wanted) return;
     if (!is_marked(value) || *wanted == value || !is_missing(*wanted) || call_of(reader).alpha != 1) return;
     separated_.insert({reader.node, reader.input});
-    add({.kind = Kind::kSeparate,
+    add({.kind = RestorationKind::kSeparate,
          .parameter = *wanted,
          .value = value,
          .readers = {reader},
@@ -140,7 +140,7 @@ class Finder {
                           : node.op_type() == "ConvTranspose" ? shape[1] * groups
                                                               : shape[0];
     if (count < 1 || count > elements) return;
-    add({.kind = Kind::kZeroBias, .parameter = *bias, .readers = {{position, 2}}, .shape = {count}});
+    add({.kind = RestorationKind::kZeroBias, .parameter = *bias, .readers = {{position, 2}}, .shape = {count}});
   }
 
   // An initializer without a mark that was made of parameters.
@@ -180,7 +180,7 @@ class Finder {
     });
     if (!same || alpha == 1 || !is_missing(parameter) || restored_.contains(parameter)) return false;
     if (!before_functions(folded.tensor, {}, alpha)) return false;
-    add({.kind = Kind::kComputed,
+    add({.kind = RestorationKind::kComputed,
          .parameter = parameter,
          .value = name,
          .readers = readers,
@@ -243,13 +243,13 @@ class Finder {
       const std::string& op_type = graph_.node(reader.node).op_type();
       return reader.input == 1 && (op_type == "MatMul" || op_type == "Gemm");
     });
-    Restoration moved{.kind = Kind::kTransposed};
+    Restoration moved{.kind = RestorationKind::kTransposed};
     if (shape.size() == 2 && factor) {
       moved.shape = {shape[1], shape[0]};
       return moved;
     }
     if (std::count_if(shape.begin(), shape.end(), [](int64_t extent) { return extent != 1; }) > 1) return std::nullopt;
-    moved.kind = Kind::kReshaped;
+    moved.kind = RestorationKind::kReshaped;
     moved.shape = {folded.tensor.type.elements()};
     return moved;
   }
@@ -257,7 +257,7 @@ class Finder {
   // Does the file's own copy of the parameter have these contents?
   static bool holds(const Initializer& original, const Initializer& folded, const Restoration& restoration) {
     if (!is_real(original) || original.tensor.type.shape != restoration.shape) return false;
-    const bool turned = restoration.kind == Kind::kTransposed;
+    const bool turned = restoration.kind == RestorationKind::kTransposed;
     return *original.tensor.data == (turned ? *transposed(folded.tensor).data : *folded.tensor.data);
   }
 
@@ -308,8 +308,8 @@ class Finder {
     const ir::Shape& shape = folded.tensor.type.shape;
     if (!path.in_order && !(path.only_turns && shape.size() == 2)) return std::nullopt;
     const bool odd = (path.turns + (path.turned ? 1 : 0)) % 2 != 0;
-    if (odd) return Restoration{.kind = Kind::kTransposed, .shape = {shape[1], shape[0]}};
-    return Restoration{.kind = Kind::kReshaped, .shape = shape};
+    if (odd) return Restoration{.kind = RestorationKind::kTransposed, .shape = {shape[1], shape[0]}};
+    return Restoration{.kind = RestorationKind::kReshaped, .shape = shape};
   }
 
   // The file has the parameter, too, with the contents that the path starts from.
@@ -320,7 +320,7 @@ class Finder {
     if (!path.functions.empty()) return tie_function(name, path, readers, original->second);
     std::optional<Restoration> moved = moved_by(path, folded);
     if (!moved) return false;
-    if (moved->kind == Kind::kReshaped) moved->shape = original->second.tensor.type.shape;
+    if (moved->kind == RestorationKind::kReshaped) moved->shape = original->second.tensor.type.shape;
     if (!holds(original->second, folded, *moved)) return false;
     add_moved(*moved, name, path.parameters[0], readers, true);
     return true;
@@ -343,7 +343,8 @@ class Finder {
     if (path.functions.empty() || !path.in_order || !before_functions(folded, path.functions, 1)) return std::nullopt;
     ir::Shape shape = folded.type.shape;
     if (path.turned) std::swap(shape[0], shape[1]);
-    return Restoration{.kind = Kind::kComputed, .shape = shape, .functions = path.functions, .turned = path.turned};
+    return Restoration{
+        .kind = RestorationKind::kComputed, .shape = shape, .functions = path.functions, .turned = path.turned};
   }
 
   bool compute_back(const std::string& name, const FoldPath& path, const std::vector<Reader>& readers) {
@@ -358,7 +359,7 @@ class Finder {
     const Tensor& folded = initializers_.at(name).tensor;
     const std::optional<size_t> axis = repeated_axis(folded);
     if (!axis) return false;
-    Restoration expanded{.kind = Kind::kExpanded, .shape = folded.type.shape};
+    Restoration expanded{.kind = RestorationKind::kExpanded, .shape = folded.type.shape};
     expanded.shape[*axis] = 1;
     add_moved(expanded, name, path.parameters[0], readers, false);
     found_.notes.push_back(fmt::format("'{}' is '{}' repeated along dimension {}", name, path.parameters[0], *axis));
@@ -399,7 +400,7 @@ class Finder {
 
   void separate_constants(const std::map<std::string, std::vector<Reader>>& constants) {
     for (const auto& [name, readers] : constants)
-      found_.list.push_back({.kind = Kind::kSeparate,
+      found_.list.push_back({.kind = RestorationKind::kSeparate,
                              .parameter = name + ".constant",
                              .value = name,
                              .readers = readers,
