@@ -42,6 +42,9 @@ Result<void> freeze_statistics(Graph& forward, const std::vector<std::string>& g
   const StatsOf stats_of = stats_of_means(forward);
   std::vector<char> matched(globs.size(), 0);
   for (Op& op : forward.ops) {
+    if (op.kind == Kind::k_batch_norm_eval)  // already
+      for (size_t glob = 0; glob < globs.size(); ++glob)
+        if (names(globs[glob], forward, op.inputs[3]) || names(globs[glob], forward, op.inputs[4])) matched[glob] = 1;
     if (op.kind != Kind::k_batch_norm) continue;
     const auto found = stats_of.find(op.outputs[1]);
     if (found == stats_of.end()) continue;

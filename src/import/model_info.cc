@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "import/attributes.h"
+#include "import/node.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 #include "import/weight_roles.h"
@@ -170,6 +171,16 @@ std::vector<std::string> warn_of_folding(const Model& model) {
   return warnings;
 }
 
+// Nothing tells whether these are to train: a file with norms in both forms does.
+int64_t count_inference_norms(const Model& model) {
+  const auto& nodes = model.proto->graph().node();
+  if (std::any_of(nodes.begin(), nodes.end(), is_training_norm)) return 0;
+  return std::count_if(nodes.begin(), nodes.end(), [&](const onnx::NodeProto& node) {
+    return node.op_type() == "BatchNormalization" && node.input_size() > 3 &&
+           model.initializers.contains(node.input(3));
+  });
+}
+
 ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredModel& lowered,
                          const LoweredModel* wider) {
   ModelInfo info;
@@ -191,6 +202,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
       info.nodes.back().output_shapes.push_back(shape ? show_shape(*shape, larger, batch) : "?");
     }
   }
+  info.inference_norms = count_inference_norms(model);
   info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
   for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));

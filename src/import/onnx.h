@@ -49,6 +49,7 @@ struct ModelInfo {
   std::vector<std::string> warnings;  // folded batch norm or dropout, dynamic shapes, ...
   std::vector<std::string> notes;     // what import decided, and what it cannot know
   int64_t parameter_count = 0;        // elements of trained parameters
+  int64_t inference_norms = 0;        // batch norms in inference form, in a file that has no others
 };
 
 struct Imported {

@@ -365,6 +365,7 @@ TEST(Onnx, TellsNotesOfOneKindInOneLine) {
   const auto model = source.load(2);
   ASSERT_TRUE(model) << to_text(model.error());
   EXPECT_THAT(model->graph.notes, ElementsAre(HasSubstr("2 nodes (BatchNormalization, ...): exported for inference")));
+  EXPECT_EQ(model->info.inference_norms, 2);
 }
 
 TEST(Onnx, RefusesWhatIsWrong) {

@@ -166,6 +166,11 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   Compiled compiled{.model = model};
   PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request, tell));
   compiled.warnings = std::move(imported.info.warnings);
+  if (model.freeze_stats.empty() && imported.info.inference_norms > 0)
+    compiled.warnings.push_back(
+        fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "
+                    "model.train(); to keep the running ones, add --freeze-stats '*'",
+                    imported.info.inference_norms, imported.info.inference_norms == 1 ? " was" : "s were"));
   PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(imported.graph), model));
   tell("autodiff", ir::to_text(compiled.training().graph));
 

@@ -72,6 +72,14 @@ def fixed(pantoum, module, net):
     return [word for name, _ in module.named_buffers() if name in trained for word in ("--freeze", name)]
 
 
+def kept_statistics(torch, module):
+    """--freeze-stats for batch norms that the program evaluates: a file with no others does not tell whether they are to train."""
+    if any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in module.modules()):
+        return []
+    names = {id(piece): name for name, piece in module.named_modules()}
+    return [word for piece in module.pieces if piece.told == "frozen batch norm" for word in ("--freeze-stats", f"{names[id(piece)]}.m")]
+
+
 def train(pantoum, folder, net, freeze):
     """(losses or None, exit status, what was told)."""
     out = os.path.join(folder, "out")
@@ -127,7 +135,8 @@ def program(pantoum, seed, keep, family):
             found.append((exporter, "left out: not exported", str(error).splitlines()[0][:100] if str(error) else type(error).__name__))
             shutil.rmtree(folder)
             continue
-        found.append((exporter, *judge(pantoum, folder, exact, net, fixed(pantoum, module, net) if exporter == "script" else [])))
+        told = kept_statistics(torch, module) + (fixed(pantoum, module, net) if exporter == "script" else [])
+        found.append((exporter, *judge(pantoum, folder, exact, net, told)))
         if keep and found[-1][1] not in ("equal", "refused"):
             shutil.copytree(folder, os.path.join(keep, f"{seed}-{exporter}"), dirs_exist_ok=True)
         shutil.rmtree(folder)
