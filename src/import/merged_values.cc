@@ -26,6 +26,7 @@ class Search {
  public:
   explicit Search(const MergeSearch& given) : given_(given) {
     for (const auto& input : given.graph.input()) values_.insert(input.name());
+    for (const auto& output : given.graph.output()) outputs_.insert(output.name());
     for (int node = 0; node < given.graph.node_size(); ++node) {
       for (const std::string& output : given.graph.node(node).output()) {
         values_.insert(output);
@@ -44,7 +45,7 @@ class Search {
           constants[given_.graph.node(node).input(input)].push_back({node, input});
         else if (std::string problem = merged(node, input); !problem.empty() && told.insert(problem).second)
           problems.push_back(std::move(problem));
-      for (std::string problem : {left_out(node), joined(node)})
+      for (std::string problem : {left_out(node), joined(node), joined_outputs(node)})
         if (!problem.empty() && told.insert(problem).second) problems.push_back(std::move(problem));
     }
     return constants;
@@ -52,7 +53,7 @@ class Search {
 
  private:
   const MergeSearch& given_;
-  std::set<std::string> values_;
+  std::set<std::string> values_, outputs_;
   std::map<std::string, int> producers_;
 
   // Values of the program that the call is given and that the file lacks.
@@ -155,6 +156,19 @@ class Search {
               input, each, fmt::join(given_.gone, " or "));
     }
     return {};
+  }
+
+  // The same where the branches end: one output of the model is another's copy, and of no call.
+  [[nodiscard]] std::string joined_outputs(int position) const {
+    const onnx::NodeProto& node = given_.graph.node(position);
+    const bool copies = node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1 &&
+                        given_.calls[static_cast<size_t>(position)].target.empty();
+    if (given_.gone.empty() || !copies || !outputs_.contains(node.output(0)) || !producers_.contains(node.input(0)))
+      return {};
+    if (!outputs_.contains(node.input(0)) || !came_of_parameter(node.input(0))) return {};
+    return fmt::format(
+        "the outputs '{}' and '{}' are one, and the program's may have read {}: their first contents are equal",
+        node.input(0), node.output(0), fmt::join(given_.gone, " or "));
   }
 
   // Up through nodes that read one value alone: functions, movements.

@@ -137,6 +137,24 @@ TEST(RestoreParameters, BranchesThatBecameOneAreRefused) {
   EXPECT_TRUE(model({"a.w", "a.b", "w"}, "add.Tensor](args = (%relu_1, %h)"));  // no parameter is gone
 }
 
+TEST(RestoreParameters, OutputsThatBecameOneAreRefused) {
+  const auto model = [](const Names& parameters) {
+    Exported source(parameters);
+    source.tensor("w", {4, 4}).node("MatMul", {"x", "w"}, "y", "linear.default](args = (%x, %p_w)");
+    onnx::NodeProto& copy = *source.graph().add_node();
+    copy.set_op_type("Identity");
+    copy.add_input("y");
+    copy.add_output("z");
+    source.graph().add_output()->set_name("z");
+    return source.load();
+  };
+  const auto refused = model({"w", "v"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().notes,
+              ElementsAre(HasSubstr("the outputs 'y' and 'z' are one, and the program's may have read 'v'")));
+  EXPECT_TRUE(model({"w"}));
+}
+
 TEST(RestoreParameters, BranchesOfACycleAreNoEndlessSearch) {
   Exported source({"w", "gone"});
   source.tensor("w", {4, 4}).node("Relu", {"b"}, "a", "relu.default](args = (%b_1)");
