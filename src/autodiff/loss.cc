@@ -175,8 +175,13 @@ Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) 
     PANTOUM_ASSIGN(LossSite site, add_loss(builder, term, terms.size() == 1));
     losses.sites.push_back(std::move(site));
   }
-  for (const LossSite& site : losses.sites)
-    losses.sum = losses.sum == ir::kNone ? site.weighted : builder.op(Kind::k_add, "loss", {losses.sum, site.weighted});
+  // Only the last of the sums is the loss: a name is given once.
+  for (const LossSite& site : losses.sites) {
+    const bool last = &site == &losses.sites.back();
+    losses.sum = losses.sum == ir::kNone
+                     ? site.weighted
+                     : builder.op(Kind::k_add, last ? "loss" : "loss.sum", {losses.sum, site.weighted});
+  }
   builder.rename(losses.sum, "loss");
   if (builder.error()) return Failure(*builder.error());
   return losses;

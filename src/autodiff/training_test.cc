@@ -251,6 +251,16 @@ TEST(MakeTraining, AddsUpTheLossesOfSeveralOutputs) {
   EXPECT_EQ(scaled.attrs.reals, (std::vector<double>{0.25, 0})) << "its part of the gradient";
 }
 
+TEST(MakeTraining, NamesTheSumOfManyLosses) {
+  TwoHeads net;
+  net.graph.outputs.push_back(net.y1);
+  net.graph.output_names.push_back("before");
+  net.losses.push_back({.loss = Loss::kMse, .output = "before"});
+  const Graph graph = trained(net.graph, {.losses = net.losses});
+  ASSERT_EQ(graph.results.size(), 1u);
+  EXPECT_EQ(graph.value(graph.results[0]).name, "loss") << "the trainer finds it by name";
+}
+
 TEST(MakeTraining, TakesTheLossOnTheOutputThatIsNamed) {
   const TwoHeads net;
   const Graph graph = trained(net.graph, {.losses = {{.loss = Loss::kMse, .output = "numbers"}}});

@@ -33,7 +33,8 @@ void set_dims(onnx::TensorProto& tensor, const ir::Shape& shape) {
 
 // Does a node stand between the parameter and its readers?
 bool is_moved(const Restoration& each) {
-  return each.kind != RestorationKind::kSeparate && each.kind != RestorationKind::kZeroBias;
+  return each.kind != RestorationKind::kSeparate && each.kind != RestorationKind::kZeroBias &&
+         each.kind != RestorationKind::kCopied;
 }
 bool has_shape(const Restoration& each) {
   return each.kind == RestorationKind::kReshaped || each.kind == RestorationKind::kExpanded;
@@ -113,6 +114,9 @@ void restore_tensor(onnx::GraphProto& graph, Tensors& tensors, const Restoration
 }
 
 void restore_readers(onnx::GraphProto& graph, const Restoration& each) {
+  // The name is the parameter's from now on; nothing reads the copy.
+  if (each.kind == RestorationKind::kCopied)
+    return graph.mutable_node(each.readers[0].node)->set_output(0, each.parameter + ".merged");
   for (const Reader& reader : each.readers) {
     onnx::NodeProto& node = *graph.mutable_node(reader.node);
     while (node.input_size() <= reader.input) node.add_input("");

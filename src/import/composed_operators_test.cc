@@ -134,6 +134,48 @@ TEST(DeadNodes, MakeNoInput) {
   EXPECT_EQ(loaded->graph.inputs.size(), 1U);
 }
 
+// numpy.fft.irfft([1+2j, 3+4j, 5+6j, 7+8j], n)
+TEST(Fourier, TurnsHalfASpectrumIntoARealSignal) {
+  const std::vector<std::pair<int64_t, Floats>> expected = {
+      {6, {4, -4.2200847F, 0.5773503F, -0.3333333F, -0.5773503F, 1.553418F}},
+      {3, {7.0F / 3, -2.9760679F, 1.6427346F}},
+      {1, {1}}};
+  for (const auto& [length, signal] : expected) {
+    OnnxModel model;
+    model.input("x", {"4", "2"}).integers("length", {length}).node("Squeeze", {"length"}, {"n"});
+    model.node("DFT", {"x", "n"}, {"y"})
+        .attribute("onesided", 1)
+        .attribute("inverse", 1)
+        .attribute("axis", 0)
+        .output("y");
+    const Floats found = outputs_of(model)[0];
+    ASSERT_EQ(found.size(), signal.size());
+    for (size_t at = 0; at < signal.size(); ++at) EXPECT_NEAR(found[at], signal[at], 1e-5) << length << " " << at;
+  }
+  OnnxModel whole;  // its length is that of an even signal
+  whole.input("x", {"4", "2"}).node("DFT", {"x"}, {"y"}).attribute("onesided", 1).attribute("inverse", 1);
+  whole.attribute("axis", 0).output("y");
+  EXPECT_EQ(outputs_of(whole)[0].size(), 6U);
+}
+
+// torch.roll by 0: x[3:], x[:3].
+TEST(Concat, LeavesOutPartsWithoutElements) {
+  OnnxModel model;
+  model.input("x", {"3", "2"}).integers("zero", {0}).integers("end", {3}).integers("far", {99});
+  model.node("Slice", {"x", "end", "far", "zero"}, {"none"}).node("Slice", {"x", "zero", "end", "zero"}, {"all"});
+  model.node("Concat", {"none", "all"}, {"y"}).attribute("axis", 0).output("y");
+  EXPECT_EQ(outputs_of(model)[0], (Floats{1, 2, 3, 4, 5, 6}));
+  OnnxModel alone;
+  alone.input("x", {"3", "2"}).integers("end", {3}).integers("far", {99}).integers("zero", {0});
+  alone.node("Slice", {"x", "end", "far", "zero"}, {"none"}).node("Relu", {"none"}, {"y"}).output("y");
+  EXPECT_NE(refusal_text(alone).find("has no elements"), std::string::npos) << refusal_text(alone);
+  OnnxModel apart;  // [0,2] and [3,2] do not fit along axis 1
+  apart.input("x", {"3", "2"}).integers("end", {3}).integers("far", {99}).integers("zero", {0});
+  apart.node("Slice", {"x", "end", "far", "zero"}, {"none"}).node("Concat", {"none", "x"}, {"y"});
+  apart.attribute("axis", 1).output("y");
+  EXPECT_NE(refusal_text(apart), "");
+}
+
 struct Hostile {
   const char* op;
   std::vector<int64_t> setting;  // its second input
@@ -155,7 +197,7 @@ TEST(ComposedOperators, RefuseWhatDoesNotFit) {
       {"DFT", {0}, {}, "a length of 0"},
       {"DFT", {INT32_MAX}, {}, "too large"},
       {"DFT", {2}, {{"axis", 2}}, "that of the components"},
-      {"DFT", {2}, {{"onesided", 1}, {"inverse", 1}}, "one-sided and inverse"},
+      {"DFT", {2}, {{"onesided", 1}, {"inverse", 1}}, "one-sided and inverse, and its elements are real"},
       {"STFT", {0}, {}, "frame step"},
       {"STFT", {1}, {}, "neither a window nor a frame length"},
       {"AffineGrid", {2, 2}, {}, "do not fit"},

@@ -22,7 +22,27 @@ struct Transform {
   int64_t bins = 0;        // of the result
   int64_t components = 1;  // of an element: 1 real, 2 complex
   bool inverse = false;
+  int64_t parts = 2;  // of an element of the result: 1 real, of the half of a spectrum that is its own mirror
 };
+
+// [extent, 2] -> [bins, 1]: the real signal whose spectrum begins with these bins. The rest mirrors them, so that each counts
+// twice but for the first and, of an even length, the middle one, whose imaginary parts count nothing.
+Result<ValueId> mirrored_matrix(Node& node, const Transform& transform) {
+  const int64_t length = transform.length, rows = transform.extent * 2;
+  PANTOUM_TRY(node.spend(count_elements({rows, length}).value_or(INT64_MAX)));
+  std::vector<float> matrix(static_cast<size_t>(rows * length), 0.0F);
+  for (int64_t k = 0; k < std::min(transform.extent, length / 2 + 1); ++k) {
+    const bool alone = k == 0 || 2 * k == length;
+    const double factor = (alone ? 1.0 : 2.0) / static_cast<double>(length);
+    for (int64_t t = 0; t < length; ++t) {
+      const double turn = 2 * std::numbers::pi * static_cast<double>(t * k % length) / static_cast<double>(length);
+      matrix[static_cast<size_t>(2 * k * length + t)] = static_cast<float>(factor * std::cos(turn));
+      matrix[static_cast<size_t>((2 * k + 1) * length + t)] =
+          alone ? 0.0F : static_cast<float>(-factor * std::sin(turn));
+    }
+  }
+  return node.builder().constant_f32(node.label() + ".fourier", {rows, length}, matrix);
+}
 
 // [extent, components] -> [bins, 2]: real and imaginary parts of the sum over t of x[t] e^(-+ 2 pi i t k / length).
 Result<ValueId> fourier_matrix(Node& node, const Transform& transform) {
@@ -47,24 +67,30 @@ Result<ValueId> fourier_matrix(Node& node, const Transform& transform) {
   return node.builder().constant_f32(node.label() + ".fourier", {rows, columns}, matrix);
 }
 
-Result<Transform> read_transform(int64_t extent, int64_t length, int64_t components, bool one_sided) {
+Result<Transform> read_transform(int64_t extent, int64_t length, int64_t components, bool one_sided,
+                                 bool inverse = false) {
   if (components != 1 && components != 2) return fail("E0211", "its elements are neither real nor complex");
   if (length < 1 || length > INT32_MAX) return fail("E0211", fmt::format("a length of {} is out of range", length));
-  Transform transform{extent, length, one_sided ? length / 2 + 1 : length, components, false};
+  if (one_sided && inverse) {
+    if (components != 2) return fail("E0211", "it is one-sided and inverse, and its elements are real");
+    return Transform{extent, length, length, components, true, 1};
+  }
+  const Transform transform{extent, length, one_sided ? length / 2 + 1 : length, components, inverse};
   if (one_sided && components == 2) return fail("E0211", "it is one-sided, and its elements are complex");
   return transform;
 }
 
-// [.., extent, components] -> [.., bins, 2]
+// [.., extent, components] -> [.., bins, parts]
 Result<ValueId> transformed(Node& node, ValueId x, const Transform& transform) {
   Shape shape = node.builder().type(x).shape;
-  PANTOUM_ASSIGN(const ValueId matrix, fourier_matrix(node, transform));
+  PANTOUM_ASSIGN(const ValueId matrix,
+                 transform.parts == 1 ? mirrored_matrix(node, transform) : fourier_matrix(node, transform));
   int64_t rows = 1;
   for (size_t d = 0; d + 2 < shape.size(); ++d) rows *= shape[d];
   PANTOUM_ASSIGN(x, node.reshape(x, {rows, transform.extent * transform.components}));
   PANTOUM_ASSIGN(x, node.op(Kind::k_matmul, {x, matrix}, {{0, 0}, {}}));
   shape[shape.size() - 2] = transform.bins;
-  shape.back() = 2;
+  shape.back() = transform.parts;
   return node.reshape(x, shape);
 }
 
@@ -93,17 +119,15 @@ Result<void> lower_dft(Node& node) {
   PANTOUM_ASSIGN(const int64_t along, dft_axis(node));
   const auto axis = static_cast<size_t>(along);
   if (shape.size() < 2 || axis + 1 == shape.size()) return fail("E0211", "its axis is that of the components");
-  int64_t length = shape[axis];
+  const bool one_sided = node.attributes().integer("onesided", 0) != 0;
+  const bool inverse = node.attributes().integer("inverse", 0) != 0;
+  int64_t length = one_sided && inverse ? 2 * (shape[axis] - 1) : shape[axis];
   if (node.has(1)) {
     PANTOUM_ASSIGN(const std::vector<int64_t> told, node.integers(1, "length"));
     if (told.size() != 1) return fail("E0211", "its length is not one number");
     length = told[0];
   }
-  const bool one_sided = node.attributes().integer("onesided", 0) != 0;
-  const bool inverse = node.attributes().integer("inverse", 0) != 0;
-  if (one_sided && inverse) return unsupported("it is one-sided and inverse", "give it all bins");
-  PANTOUM_ASSIGN(Transform transform, read_transform(shape[axis], length, shape.back(), one_sided));
-  transform.inverse = inverse;
+  PANTOUM_ASSIGN(const Transform transform, read_transform(shape[axis], length, shape.back(), one_sided, inverse));
   const bool moves = axis + 2 != shape.size();
   if (moves) {
     PANTOUM_ASSIGN(x, node.transpose(x, exchanged(shape.size(), axis)));

@@ -38,14 +38,30 @@ Result<void> lower_transpose(Node& node) {
   return {};
 }
 
+// Such a part adds nothing: its extent along the axis is 0, the others are those of the rest.
+bool is_empty_part(const Node& node, size_t input, int64_t axis) {
+  if (!node.has(input) || node.type(input).elements() != 0) return false;
+  Shape rest = node.shape(input);
+  for (size_t other = 0; other < node.input_count(); ++other) {
+    if (!node.has(other) || node.type(other).elements() == 0) continue;
+    const auto along = static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rest.size()) : axis);
+    if (along >= rest.size() || rest[along] != 0 || rest.size() != node.shape(other).size()) return false;
+    rest[along] = node.shape(other)[along];
+    return rest == node.shape(other) && node.type(input).dtype == node.type(other).dtype;
+  }
+  return false;
+}
+
 Result<void> lower_concat(Node& node) {
   std::vector<ValueId> parts;
   for (size_t input = 0; input < node.input_count(); ++input) {
+    if (is_empty_part(node, input, node.attributes().integer("axis", 0))) continue;
     PANTOUM_ASSIGN(const ValueId part, node.value(input));
     parts.push_back(part);
   }
   if (parts.empty() || !node.attributes().has("axis")) return fail("E0211", "it has no inputs or no axis");
-  PANTOUM_ASSIGN(const int64_t axis, normalize_axis(node.attributes().integer("axis", 0), node.shape(0).size()));
+  PANTOUM_ASSIGN(const int64_t axis,
+                 normalize_axis(node.attributes().integer("axis", 0), node.builder().type(parts[0]).shape.size()));
   ir::TensorType whole = node.builder().type(parts[0]);
   for (size_t part = 1; part < parts.size(); ++part) {
     const std::vector<ir::TensorType> pair = {whole, node.builder().type(parts[part])};
@@ -69,6 +85,15 @@ ValueId known_part(Node& node, ValueId x, const std::vector<SlicePiece>& pieces)
   return axis == pieces.size() ? ir::kNone : concat_part(node.builder(), x, axis, pieces[axis].start);
 }
 
+// torch.roll by 0 is what it takes nothing of, and the rest.
+Tensor nothing_of(const Node& node, const std::vector<SlicePiece>& pieces) {
+  Tensor nothing;
+  nothing.type.dtype = node.type(0).dtype;
+  for (const SlicePiece& piece : pieces) nothing.type.shape.push_back(piece.count);
+  nothing.data = std::make_shared<const std::vector<std::byte>>();
+  return nothing;
+}
+
 Result<void> lower_slice(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
   const char* const names[] = {"starts", "ends", "axes", "steps"};
@@ -80,7 +105,10 @@ Result<void> lower_slice(Node& node) {
   PANTOUM_ASSIGN(const auto pieces, slice_pieces(node.shape(0), lists[0], lists[1], lists[2], lists[3]));
   const bool empty =
       std::any_of(pieces.begin(), pieces.end(), [](const SlicePiece& piece) { return piece.count == 0; });
-  if (empty) return fail("E0211", "it takes nothing of its input");
+  if (empty) {
+    node.set_known(0, nothing_of(node, pieces));
+    return {};
+  }
   PANTOUM_ASSIGN(const ValueId y, sliced(node, x, pieces));
   node.set(0, y);
   return {};

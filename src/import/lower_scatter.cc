@@ -124,6 +124,13 @@ Result<Rows> named_elements(Node& node, const Shape& data, const Shape& extents,
   return rows;
 }
 
+// Computed updates of zeros at computed places.
+bool may_have_added(const Node& node, int64_t reduction) {
+  const Tensor* data = node.setting(0);
+  return reduction == PT_SCATTER_LAST && data != nullptr && node.setting(1) == nullptr && node.setting(2) == nullptr &&
+         ir::is_float(data->type.dtype) && is_filled_with(*data, 0);
+}
+
 Result<void> lower_scatter_elements(Node& node) {
   PANTOUM_TRY(check_scatter(node));
   PANTOUM_ASSIGN(const int64_t reduction, read_reduction(node));
@@ -138,6 +145,10 @@ Result<void> lower_scatter_elements(Node& node) {
   PANTOUM_ASSIGN(const ValueId x, node.value(0));
   PANTOUM_ASSIGN(const ValueId indices, node.value(1));
   PANTOUM_ASSIGN(const ValueId updates, node.value(2));
+  if (may_have_added(node, reduction))
+    node.note(
+        "where an index occurs twice it keeps the last update; PyTorch's older exporter writes index_add so, which "
+        "adds them");
   PANTOUM_ASSIGN(const ValueId y, node.op(Kind::k_scatter_elements, {x, indices, updates}, {{axis, reduction}, {}}));
   node.set(0, y);
   return {};

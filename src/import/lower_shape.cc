@@ -54,36 +54,16 @@ Result<void> lower_unsqueeze(Node& node) {
   return alias(node, std::move(shape));
 }
 
-bool is_uniform(const Tensor& tensor) {
-  const std::vector<std::byte>& data = *tensor.data;
-  const auto element = static_cast<size_t>(ir::size_of(tensor.type.dtype));
-  return std::equal(data.begin() + static_cast<std::ptrdiff_t>(element), data.end(), data.begin());
-}
-
-// PyTorch merges initializers of equal contents and reaches the others through Identity. Weights whose elements are all
-// equal are equal by chance of their initialization: they get their own copy. Others are taken to be tied.
 Result<void> lower_identity(Node& node) {
   if (!node.has(0)) return fail("E0211", "its input 0 is missing");
-  const std::shared_ptr<Operand> from = node.operand(0);
-  const bool copies = !node.in_subgraph() && from->known && from->weight && from->known->type.elements() > 0 &&
-                      is_uniform(*from->known) && !is_invented_name(node.output_name(0));
-  if (!copies) {
-    node.set(0, from);
-    return {};
-  }
-  auto copy = std::make_shared<Operand>();
-  copy->known = from->known;
-  copy->weight = true;
-  node.note("a weight of its own, which the exporter merged with '" + from->name + "'");
-  node.set(0, std::move(copy));
+  node.set(0, node.operand(0));
   return {};
 }
 
 constexpr std::array kShapeOperators = {
     OperatorEntry{"Reshape", lower_reshape, "", "the new shape must be known while importing"},
     OperatorEntry{"Flatten", lower_flatten}, OperatorEntry{"Squeeze", lower_squeeze},
-    OperatorEntry{"Unsqueeze", lower_unsqueeze},
-    OperatorEntry{"Identity", lower_identity, "", "copies a weight that the exporter merged with another by chance"}};
+    OperatorEntry{"Unsqueeze", lower_unsqueeze}, OperatorEntry{"Identity", lower_identity}};
 
 }  // namespace
 

@@ -15,6 +15,8 @@ using Constants = std::map<std::string, std::vector<Restoration::Reader>>;
 
 // The exporter's optimizer merges initializers of up to so many elements.
 constexpr int64_t kMostMerged = 1024;
+// How many nodes may stand between a parameter and the value that two branches became.
+constexpr int kMostSteps = 32;
 // Calls whose result is their operand.
 constexpr std::array kSame = {"clone", "alias", "contiguous", "_to_copy", "dropout"};
 // Calls that the optimizer leaves out where a factor is 1 or a term 0.
@@ -24,7 +26,13 @@ class Search {
  public:
   explicit Search(const MergeSearch& given) : given_(given) {
     for (const auto& input : given.graph.input()) values_.insert(input.name());
-    for (const auto& node : given.graph.node()) values_.insert(node.output().begin(), node.output().end());
+    for (const auto& output : given.graph.output()) outputs_.insert(output.name());
+    for (int node = 0; node < given.graph.node_size(); ++node) {
+      for (const std::string& output : given.graph.node(node).output()) {
+        values_.insert(output);
+        producers_.emplace(output, node);
+      }
+    }
     for (const auto& [name, initializer] : given.initializers) values_.insert(name);
     for (const auto& node : given.graph.node())
       for (const std::string& input : node.input()) ++readers_[input];
@@ -40,16 +48,16 @@ class Search {
         else
           for (std::string problem : {merged(node, input), part_of_merged(node, input)})
             if (!problem.empty() && told.insert(problem).second) problems.push_back(std::move(problem));
-      if (std::string problem = left_out(node); !problem.empty() && told.insert(problem).second)
-        problems.push_back(std::move(problem));
+      for (std::string problem : {left_out(node), joined(node), joined_outputs(node)})
+        if (!problem.empty() && told.insert(problem).second) problems.push_back(std::move(problem));
     }
     return constants;
   }
 
  private:
   const MergeSearch& given_;
-  std::set<std::string> values_;
-  std::map<std::string, int> readers_;
+  std::set<std::string> values_, outputs_;
+  std::map<std::string, int> producers_, readers_;
 
   // Values of the program that the call is given and that the file lacks.
   [[nodiscard]] Names lost_by(const FxCall& call) const {
@@ -147,6 +155,51 @@ class Search {
         return fmt::format("the exporter left out '%{}', which may have read {}: a factor of 1 or a term of 0 at first",
                            each, fmt::join(given_.gone, " or "));
     return {};
+  }
+
+  // Two branches of the program became one: while parameters are gone, the node reads a value that came of a parameter,
+  // and its call names another of that kind, which the file lacks.
+  [[nodiscard]] std::string joined(int position) const {
+    if (given_.gone.empty()) return {};
+    const FxCall& call = given_.calls[static_cast<size_t>(position)];
+    const Names lost = lost_by(call);
+    for (const std::string& input : given_.graph.node(position).input()) {
+      if (call.mentions(input) || !producers_.contains(input)) continue;
+      for (const std::string& each : lost)
+        if (without_number(each) == without_number(input) && came_of_parameter(input))
+          return fmt::format(
+              "'{}' stands for '%{}' of the program as well, which may have read {}: their first contents are equal",
+              input, each, fmt::join(given_.gone, " or "));
+    }
+    return {};
+  }
+
+  // The same where the branches end: one output of the model is another's copy, and of no call.
+  [[nodiscard]] std::string joined_outputs(int position) const {
+    const onnx::NodeProto& node = given_.graph.node(position);
+    const bool copies = node.op_type() == "Identity" && node.input_size() == 1 && node.output_size() == 1 &&
+                        given_.calls[static_cast<size_t>(position)].target.empty();
+    if (given_.gone.empty() || !copies || !outputs_.contains(node.output(0)) || !producers_.contains(node.input(0)))
+      return {};
+    if (!outputs_.contains(node.input(0)) || !came_of_parameter(node.input(0))) return {};
+    return fmt::format(
+        "the outputs '{}' and '{}' are one, and the program's may have read {}: their first contents are equal",
+        node.input(0), node.output(0), fmt::join(given_.gone, " or "));
+  }
+
+  // Up through nodes that read one value alone: functions, movements.
+  [[nodiscard]] bool came_of_parameter(std::string value) const {
+    for (int step = 0; step < kMostSteps; ++step) {
+      const onnx::NodeProto& node = given_.graph.node(producers_.at(value));
+      Names made;
+      for (const std::string& input : node.input()) {
+        if (may_be_merged(input) && given_.marks.parameters.contains(input)) return true;
+        if (producers_.contains(input)) made.push_back(input);
+      }
+      if (made.size() != 1) return false;
+      value = made[0];
+    }
+    return false;
   }
 };
 

@@ -6,9 +6,9 @@
 #include <cctype>
 
 #include "import/attributes.h"
+#include "import/merged_identities.h"
 #include "import/node.h"
 #include "import/onnx_messages.h"
-#include "import/restore_parameters.h"
 #include "import/weight_roles.h"
 
 namespace pantoum::import {

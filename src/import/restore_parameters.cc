@@ -10,6 +10,7 @@
 
 #include "import/fold_path.h"
 #include "import/fx_node.h"
+#include "import/merged_identities.h"
 #include "import/merged_values.h"
 #include "import/metadata.h"
 #include "import/onnx_messages.h"
@@ -44,7 +45,7 @@ class Finder {
       : graph_(graph), initializers_(initializers), marks_(read_parameter_marks(graph)) {}
 
   Restorations find() {
-    if (!marks_.any) return std::move(found_);
+    if (!marks_.any) return find_merged_identities(graph_, initializers_);
     for (int node = 0; node < graph_.node_size(); ++node) {
       calls_.push_back(read_fx_call(graph_.node(node)));
       for (int input = 0; input < graph_.node(node).input_size(); ++input)
@@ -460,31 +461,6 @@ std::vector<std::string> find_computed_kernels(const onnx::GraphProto& graph, co
       found.push_back(
           fmt::format("node '{}' ({}): the exporter computed its weight '{}', as it does when it folds batch norm",
                       node.name(), node.op_type(), node.input(1)));
-  }
-  return found;
-}
-
-std::vector<std::string> find_copies(const Initializers& initializers) {
-  std::map<ir::Shape, std::vector<Initializers::const_iterator>> named;
-  const auto is_matrix = [](const Initializer& initializer) {
-    return initializer.is_parameter() && is_real(initializer) && initializer.tensor.type.shape.size() == 2;
-  };
-  for (auto each = initializers.begin(); each != initializers.end(); ++each)
-    if (is_matrix(each->second) && !each->first.starts_with("onnx::"))
-      named[each->second.tensor.type.shape].push_back(each);
-  std::vector<std::string> found;
-  for (const auto& [name, initializer] : initializers) {
-    if (!name.starts_with("onnx::") || !is_matrix(initializer)) continue;
-    const Tensor turned = transposed(initializer.tensor);
-    if (is_filled_with(turned, to_reals(turned)->front())) continue;  // equal by chance
-    const auto& candidates = named[turned.type.shape];
-    const auto same = std::find_if(candidates.begin(), candidates.end(),
-                                   [&](const auto& each) { return *each->second.tensor.data == *turned.data; });
-    if (same != candidates.end())
-      found.push_back(
-          fmt::format("'{}' holds the transpose of '{}': if the program ties them, they train apart here; export "
-                      "with do_constant_folding=False",
-                      name, (*same)->first));
   }
   return found;
 }

@@ -31,10 +31,6 @@ struct Restorations {
 [[nodiscard]] Restorations find_restorations(const onnx::GraphProto& graph,
                                              const std::map<std::string, Initializer>& initializers);
 
-// Weights of PyTorch's older exporter that hold the transpose of a named one: they may have been tied, and nothing in the
-// file proves it. A sentence each.
-[[nodiscard]] std::vector<std::string> find_copies(const std::map<std::string, Initializer>& initializers);
-
 // To the message: names, dimensions, nodes. Contents of initializers are left as they are.
 void restore_message(onnx::GraphProto& graph, const std::vector<Restoration>& list);
 // To the contents.

@@ -116,6 +116,52 @@ TEST(RestoreParameters, AParameterThatMayStandForALostOneIsRefused) {
   EXPECT_TRUE(model({"w", "b", "other"}, "split.Tensor](args = (%p_b, 4)").load());
 }
 
+// Two norms of one input that begin alike are one node in the file.
+TEST(RestoreParameters, BranchesThatBecameOneAreRefused) {
+  const auto model = [](const Names& parameters, const char* second) {
+    Exported source(parameters);
+    source.tensor("a.w", {4}).tensor("a.b", {4}).tensor("w", {4, 4});
+    source.node("LayerNormalization", {"x", "a.w", "a.b"}, "layer_norm",
+                "layer_norm.default](args = (%x, [4], %p_a.w, %p_a.b, 1)");
+    source.node("Relu", {"layer_norm"}, "relu", "relu.default](args = (%layer_norm)");
+    source.node("MatMul", {"relu", "w"}, "h", "linear.default](args = (%relu, %p_w)");
+    source.node("Add", {"relu", "h"}, "y", second);
+    return source.load();
+  };
+  const Names all = {"a.w", "a.b", "w", "b.w", "b.b"};
+  const auto refused = model(all, "add.Tensor](args = (%relu_1, %h)");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "E0406");
+  EXPECT_THAT(refused.error().notes, ElementsAre(HasSubstr("'relu' stands for '%relu_1' of the program as well")));
+  EXPECT_TRUE(model(all, "add.Tensor](args = (%relu, %h)"));
+  EXPECT_TRUE(model({"a.w", "a.b", "w"}, "add.Tensor](args = (%relu_1, %h)"));  // no parameter is gone
+}
+
+TEST(RestoreParameters, OutputsThatBecameOneAreRefused) {
+  const auto model = [](const Names& parameters) {
+    Exported source(parameters);
+    source.tensor("w", {4, 4}).node("MatMul", {"x", "w"}, "y", "linear.default](args = (%x, %p_w)");
+    onnx::NodeProto& copy = *source.graph().add_node();
+    copy.set_op_type("Identity");
+    copy.add_input("y");
+    copy.add_output("z");
+    source.graph().add_output()->set_name("z");
+    return source.load();
+  };
+  const auto refused = model({"w", "v"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().notes,
+              ElementsAre(HasSubstr("the outputs 'y' and 'z' are one, and the program's may have read 'v'")));
+  EXPECT_TRUE(model({"w"}));
+}
+
+TEST(RestoreParameters, BranchesOfACycleAreNoEndlessSearch) {
+  Exported source({"w", "gone"});
+  source.tensor("w", {4, 4}).node("Relu", {"b"}, "a", "relu.default](args = (%b_1)");
+  source.node("Relu", {"a"}, "b", "relu.default](args = (%a_1)").node("MatMul", {"a", "w"}, "y", "");
+  EXPECT_FALSE(source.load());
+}
+
 TEST(RestoreParameters, HostileMetadataIsNoProof) {
   for (const char* call : {"", "](args = (", "linear.default](args = (((((%p_w", "linear.default](args = (%x, %p_w",
                            "linear.default](args = (%x, %", "linear.default](args = (%x, p_w)", "linear.default]"}) {

@@ -86,6 +86,9 @@ Role by_use(const std::string& name, const Initializer& initializer, uint8_t use
   }
   if (invented && initializer.tensor.type.elements() == 1) return {Trains::kNo, "a number under an exporter's name"};
   constexpr uint8_t kArithmetic = kInSums | kInProducts;
+  // A mask embedding takes the place of activations.
+  if ((uses & ~kAsSetting) == kAsChoice && !invented && initializer.tensor.type.elements() > 1)
+    return {Trains::kAmbiguous, "an operator chooses between it and others"};
   if ((uses & ~kAsSetting & ~kAsChoice) == 0) return {Trains::kNo, "operators choose it or are set by it"};
   if ((uses & kAsOther) == 0 && (uses & kArithmetic) != 0) return {Trains::kAmbiguous, arithmetic_use(uses)};
   return invented ? Role{Trains::kNo, "its name is an exporter's, its use no weight's"}
@@ -229,9 +232,14 @@ std::string warn_of_ambiguous(const Model& model) {
   }
   if (names.empty()) return {};
   const bool one = names.size() == 1;
-  return fmt::format("{} tensor{} may be {} or fixed, the file does not say which, and {} trained: {}; to fix {}: {}",
+  const bool computed = std::any_of(globs.begin(), globs.end(),
+                                    [](const std::string& glob) { return glob.find("'onnx::") != std::string::npos; });
+  return fmt::format("{} tensor{} may be {} or fixed, the file does not say which, and {} trained: {}; to fix {}: {}{}",
                      names.size(), one ? "" : "s", one ? "a parameter" : "parameters", one ? "it is" : "they are",
-                     fmt::join(names, ", "), one ? "it" : "them", fmt::join(globs, " "));
+                     fmt::join(names, ", "), one ? "it" : "them", fmt::join(globs, " "),
+                     computed ? "; what is called onnx::.. was computed ahead of time, perhaps from parameters: "
+                                "do_constant_folding=False keeps those"
+                              : "");
 }
 
 }  // namespace pantoum::import

@@ -227,6 +227,17 @@ TEST(WeightRoles, InfinitiesIntegersAndStatisticsNeverTrain) {
   }
 }
 
+// A mask embedding takes the place of activations; what fills a masked score is one number.
+TEST(WeightRoles, AVectorThatWhereChoosesMayBeAParameter) {
+  Source source = convolution();
+  source.tensor("mask_token", {6}).tensor("filler", {}).tensor("val_7", {6}).node("Less", {"y", "y"}, "c");
+  source.node("Where", {"c", "mask_token", "y"}, "a").node("Where", {"c", "a", "filler"}, "b");
+  source.node("Where", {"c", "val_7", "b"}, "z");
+  EXPECT_EQ(trains(source)["mask_token"], "ambiguous");
+  EXPECT_EQ(trains(source)["filler"], "no");
+  EXPECT_EQ(trains(source)["val_7"], "no");
+}
+
 TEST(WeightRoles, AWeightThatAlsoStandsForAStatisticTrains) {
   Source source = convolution();
   source.tensor("s", {3}).tensor("o", {3}).node("Identity", {"s"}, "v").node("Identity", {"o"}, "m");
