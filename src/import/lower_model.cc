@@ -81,6 +81,7 @@ class Driver {
   [[nodiscard]] Result<void> check_rules(const onnx::NodeProto& message) const;
   [[nodiscard]] Result<void> lower_body(const onnx::GraphProto& body, const std::string& place);
   [[nodiscard]] Result<void> lower_inner(const onnx::NodeProto& message);
+  [[nodiscard]] Result<void> spend_inner_work(int64_t work);
   [[nodiscard]] bool captures_failed(int position) const;
   [[nodiscard]] Result<bool> try_fold(Node& node);
   [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
@@ -326,13 +327,18 @@ Result<void> Driver::lower_inner(const onnx::NodeProto& message) {
     coverage.op_type = message.op_type();
     tell(node.note(), coverage);
   }
-  inner_work_ += 1 + static_cast<int64_t>(out_.graph.ops.size() - first_op);
+  return spend_inner_work(1 + static_cast<int64_t>(out_.graph.ops.size() - first_op));
+}
+
+Result<void> Driver::spend_inner_work(int64_t work) {
+  inner_work_ += work;
   if (inner_work_ <= kMostInnerWork) return {};
   return unsupported(fmt::format("its subgraphs become more than {} nodes and ops", kMostInnerWork),
                      "train on shorter sequences, or compute with whole tensors instead of a loop");
 }
 
 Result<void> Driver::lower_body(const onnx::GraphProto& body, const std::string& place) {
+  PANTOUM_TRY(spend_inner_work(1));  // iterations of empty bodies count, too
   const auto [nodes, fresh] = needed_.try_emplace(&body);
   if (fresh) nodes->second = needed_nodes(body);
   for (const int at : nodes->second) {
