@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/printable.h"
+
 namespace pantoum {
 
 int exit_code(const Error& error) {
@@ -27,7 +29,7 @@ std::string to_text(const Error& error) {
   if (!error.where.empty()) text += "  --> " + error.where + "\n";
   for (const std::string& note : error.notes) text += "   = " + note + "\n";
   if (!error.help.empty()) text += "  help: " + error.help + "\n";
-  return text;
+  return base::printable(text);
 }
 
 void check_failed(const char* condition, const char* file, int line) {

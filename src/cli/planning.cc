@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/printable.h"
 #include "cli/interrupt.h"
 #include "cli/plan_summary.h"
 #include "plan/planner.h"
@@ -38,11 +39,11 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
 }
 
 void print_note(const std::string& note) {
-  std::fprintf(stderr, "note: %s\n", note.c_str());
+  std::fprintf(stderr, "note: %s\n", base::printable(note).c_str());
 }
 
 void print_warning(const std::string& warning) {
-  std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  std::fprintf(stderr, "warning: %s\n", base::printable(warning).c_str());
 }
 
 Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autodiff/autodiff.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/model_options.h"
@@ -53,6 +54,23 @@ Json to_json(const import::ModelInfo& info) {
           {"tensors", tensors},
           {"nodes", nodes}};
 }
+
+// What a terminal is shown of it: names are the file's, and may hold anything.
+import::ModelInfo printable(import::ModelInfo info){
+    for (std::string* text: {&info.graph_name, &info.producer, &info.batch_name}) * text = base::printable(*text);
+for (auto* texts : {&info.inputs, &info.outputs, &info.folded, &info.warnings, &info.notes})
+  *texts = base::printable(std::move(*texts));
+for (import::TensorInfo& tensor : info.tensors) tensor.name = base::printable(tensor.name);
+for (import::NodeCoverage& node : info.nodes)
+  for (std::string* text : {&node.name, &node.op_type, &node.domain, &node.problem, &node.note})
+    *text = base::printable(*text);
+if (info.refusal) {
+  info.refusal->message = base::printable(info.refusal->message);
+  info.refusal->notes = base::printable(std::move(info.refusal->notes));
+  info.refusal->help = base::printable(info.refusal->help);
+}
+return info;
+}  // namespace
 
 void print_tensors(const std::vector<import::TensorInfo>& tensors) {
   for (const import::TensorInfo& tensor : tensors) {
@@ -178,20 +196,21 @@ Result<int> inspect(const InspectOptions& options) {
                                                             .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();
-  if (text) print_summary(info);
+  const import::ModelInfo shown = text ? printable(info) : import::ModelInfo();
+  if (text) print_summary(shown);
   const int exit = tell_step(options, info, json);
   const bool chosen = options.model.loss.losses != LossWords().losses;
   const std::vector<std::string> hints = chosen ? std::vector<std::string>() : hints_of(info);
   json["hints"] = hints;
   json["exit"] = exit;
   if (!text) return std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str()), exit;
-  print_problems(info);
-  for (const std::string& hint : hints) std::printf("hint: %s\n", hint.c_str());
-  print_details(info, options.nodes);
+  print_problems(shown);
+  for (const std::string& hint : hints) std::printf("hint: %s\n", base::printable(hint).c_str());
+  print_details(shown, options.nodes);
   return exit;
 }
 
-}  // namespace
+}  // namespace pantoum::cli
 
 void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();

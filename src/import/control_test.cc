@@ -285,5 +285,42 @@ TEST(Sequences, GrowInALoop) {
   EXPECT_EQ(outcome(model, {1, 3}), (std::vector<float>{2, 4, 8, 6, 12, 24}));
 }
 
+// A loop of 4096 empty iterations, `depth` of them in one another: nothing is computed, and time would pass all the same.
+TEST(Loop, EmptyBodiesInOneAnotherAreRefusedBeforeTheyTakeTime) {
+  const auto value = [](onnx::ValueInfoProto& info, const char* name, onnx::TensorProto::DataType type) {
+    info.set_name(name);
+    info.mutable_type()->mutable_tensor_type()->set_elem_type(type);
+  };
+  onnx::GraphProto body;
+  for (int depth = 0; depth < 4; ++depth) {
+    onnx::GraphProto outer;
+    outer.set_name("body");
+    value(*outer.add_input(), "i", onnx::TensorProto::INT64);
+    value(*outer.add_input(), "c", onnx::TensorProto::BOOL);
+    value(*outer.add_input(), "s", onnx::TensorProto::FLOAT);
+    value(*outer.add_output(), "c", onnx::TensorProto::BOOL);
+    value(*outer.add_output(), depth == 0 ? "s" : "made", onnx::TensorProto::FLOAT);
+    if (depth > 0) {
+      onnx::NodeProto& loop = *outer.add_node();
+      loop.set_op_type("Loop");
+      for (const char* name : {"trips", "", "s"}) loop.add_input(name);
+      loop.add_output("made");
+      onnx::AttributeProto& attribute = *loop.add_attribute();
+      attribute.set_name("body");
+      attribute.set_type(onnx::AttributeProto::GRAPH);
+      *attribute.mutable_g() = body;
+    }
+    body = outer;
+  }
+  OnnxModel model;
+  model.input("x", {"2"}).weight("w", {2}).integers("trips", {4096}).node("Loop", {"trips", "", "x"}, {"h"});
+  onnx::AttributeProto& attribute = *model.graph().mutable_node(0)->add_attribute();
+  attribute.set_name("body");
+  attribute.set_type(onnx::AttributeProto::GRAPH);
+  *attribute.mutable_g() = body;
+  model.node("Mul", {"h", "w"}, {"y"}).output("y");
+  EXPECT_THAT(refusal(model), HasSubstr("its subgraphs become more than"));
+}
+
 }  // namespace
 }  // namespace pantoum::import

@@ -72,6 +72,9 @@ Result<std::vector<Upward>> read_upward(Node& node, const Shape& image, const Sh
   const size_t rank = image.size() - 2;
   PANTOUM_TRY(want_space(rank));
   PANTOUM_ASSIGN(const Lists lists, read_lists(node, rank));
+  const auto told = node.attributes().integers("kernel_shape");
+  if (told && *told != Shape(weight.begin() + 2, weight.end()))
+    return fail("E0211", "its kernel_shape is not the weight's");
   std::vector<Upward> all;
   for (size_t d = 0; d < rank; ++d) {
     PANTOUM_ASSIGN(const Upward up, upward(lists, d, image[d + 2], weight[d + 2]));

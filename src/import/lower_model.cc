@@ -7,6 +7,7 @@
 
 #include "import/fold.h"
 #include "import/onnx_messages.h"
+#include "import/operator_forms.h"
 #include "import/operators.h"
 #include "import/refused_operators.h"
 #include "import/stand_ins.h"
@@ -20,16 +21,9 @@ using ir::Shape;
 constexpr int64_t kMostBatch = INT32_MAX;
 constexpr int64_t kMostInnerWork = int64_t{1} << 17;
 
-std::string show_dims(const onnx::TensorShapeProto& shape) {
-  std::vector<std::string> dims;
-  for (const auto& dim : shape.dim()) {
-    if (dim.has_dim_value()) {
-      dims.push_back(std::to_string(dim.dim_value()));
-    } else {
-      dims.push_back(dim.dim_param().empty() ? "?" : dim.dim_param());
-    }
-  }
-  return fmt::format("[{}]", fmt::join(dims, ","));
+// Some converters write -1 for an open dimension.
+bool is_open(const onnx::TensorShapeProto_Dimension& dim) {
+  return !dim.has_dim_value() || dim.dim_value() < 0;
 }
 
 const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
@@ -38,6 +32,8 @@ const onnx::TensorShapeProto* shape_of(const onnx::ValueInfoProto& input) {
 
 Failure no_such_operator(const onnx::NodeProto& message) {
   const bool standard = message.domain().empty() || message.domain() == "ai.onnx";
+  if (standard && message.op_type() == "NonZero")
+    return unsupported("how much it finds depends on the data", "choose by Where, or by a constant mask");
   if (standard && find_folder(message.op_type()) != nullptr)
     return unsupported("it is computed while importing, and an operand depends on the data",
                        "export with fixed shapes, so that the exporter can fold it");
@@ -82,13 +78,15 @@ class Driver {
   [[nodiscard]] std::optional<Shape> shape_of_input(const onnx::NodeProto& message, int input) const;
   void lower_node(int position);
   [[nodiscard]] Result<void> lower(Node& node);
+  [[nodiscard]] Result<void> check_rules(const onnx::NodeProto& message) const;
   [[nodiscard]] Result<void> lower_body(const onnx::GraphProto& body, const std::string& place);
   [[nodiscard]] Result<void> lower_inner(const onnx::NodeProto& message);
+  [[nodiscard]] Result<void> spend_inner_work(int64_t work);
   [[nodiscard]] bool captures_failed(int position) const;
   [[nodiscard]] Result<bool> try_fold(Node& node);
   [[nodiscard]] const Operand* failed_input(const onnx::NodeProto& message) const;
   void fail_outputs(const onnx::NodeProto& message, bool read = true);
-  void record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const;
+  void record_types(const onnx::NodeProto& message, NodeOutcome& outcome) const;
   void record_ops(size_t first_op, NodeCoverage& coverage) const;
 
   const Model& model_;
@@ -285,7 +283,7 @@ bool stops_learning(const ir::Graph& graph, size_t at) {
 
 bool is_known(const onnx::NodeProto& message) {
   return find_operator(message.domain(), message.op_type()) != nullptr ||
-         (message.domain().empty() && find_folder(message.op_type()) != nullptr);
+         ((message.domain().empty() || message.domain() == "ai.onnx") && find_folder(message.op_type()) != nullptr);
 }
 
 // False where a node before this one could not be made: it has been told there.
@@ -299,10 +297,28 @@ Failure without_input(const onnx::NodeProto& message, const Operand& failed) {
   return unsupported(failed.problem, "export the model in float32, with fixed shapes");
 }
 
+// What ONNX says of every node, before the operator's own rules. Operators that are refused anyway are not judged.
+Result<void> Driver::check_rules(const onnx::NodeProto& message) const {
+  if (!is_known(message)) return {};
+  PANTOUM_TRY(check_form(message, model_.opset));
+  std::vector<std::optional<GivenType>> given;
+  for (const std::string& input : message.input()) {
+    given.emplace_back();
+    if (input.empty()) continue;
+    const Operand& operand = *lowering_.operands.at(input);
+    if (operand.sequence)
+      given.back() = GivenType{.sequence = true};
+    else if (operand.problem.empty())
+      given.back() = GivenType{operand.known ? operand.known->type.dtype : out_.graph.value(operand.id).type.dtype};
+  }
+  return check_types(message, model_.opset, given);
+}
+
 Result<void> Driver::lower_inner(const onnx::NodeProto& message) {
   const size_t first_op = out_.graph.ops.size();
   for (const std::string& output : message.output()) lowering_.operands.erase(output);  // of an iteration before
   Node node(lowering_, message, inner_position_++);
+  PANTOUM_TRY(check_rules(message));
   if (const Operand* failed = failed_input(message)) return without_input(message, *failed);
   PANTOUM_TRY(lower(node));
   if (!node.note().empty()) {
@@ -311,13 +327,18 @@ Result<void> Driver::lower_inner(const onnx::NodeProto& message) {
     coverage.op_type = message.op_type();
     tell(node.note(), coverage);
   }
-  inner_work_ += 1 + static_cast<int64_t>(out_.graph.ops.size() - first_op);
+  return spend_inner_work(1 + static_cast<int64_t>(out_.graph.ops.size() - first_op));
+}
+
+Result<void> Driver::spend_inner_work(int64_t work) {
+  inner_work_ += work;
   if (inner_work_ <= kMostInnerWork) return {};
   return unsupported(fmt::format("its subgraphs become more than {} nodes and ops", kMostInnerWork),
                      "train on shorter sequences, or compute with whole tensors instead of a loop");
 }
 
 Result<void> Driver::lower_body(const onnx::GraphProto& body, const std::string& place) {
+  PANTOUM_TRY(spend_inner_work(1));  // iterations of empty bodies count, too
   const auto [nodes, fresh] = needed_.try_emplace(&body);
   if (fresh) nodes->second = needed_nodes(body);
   for (const int at : nodes->second) {
@@ -352,15 +373,15 @@ void Driver::record_ops(size_t first_op, NodeCoverage& coverage) const {
   }
 }
 
-void Driver::record_shapes(const onnx::NodeProto& message, NodeOutcome& outcome) const {
+void Driver::record_types(const onnx::NodeProto& message, NodeOutcome& outcome) const {
   for (const std::string& output : message.output()) {
     const auto entry = lowering_.operands.find(output);
     if (output.empty() || entry == lowering_.operands.end() || !entry->second->problem.empty()) {
-      outcome.shapes.emplace_back();
+      outcome.types.emplace_back();
       continue;
     }
     const Operand& operand = *entry->second;
-    outcome.shapes.emplace_back(operand.known ? operand.known->type.shape : out_.graph.value(operand.id).type.shape);
+    outcome.types.emplace_back(operand.known ? operand.known->type : out_.graph.value(operand.id).type);
   }
 }
 
@@ -383,7 +404,8 @@ void Driver::lower_node(int position) {
     coverage.note = "not checked: an input could not be made";
     return fail_outputs(message);
   }
-  const Result<void> lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
+  Result<void> lowered = check_rules(message);
+  if (lowered) lowered = failed != nullptr ? without_input(message, *failed) : lower(node);
   coverage.note = node.note();
   if (!lowered) {
     outcome.code = lowered.error().code;
@@ -393,7 +415,7 @@ void Driver::lower_node(int position) {
   }
   coverage.forward = true;
   record_ops(first_op, coverage);
-  record_shapes(message, outcome);
+  record_types(message, outcome);
   if (!coverage.note.empty()) tell(coverage.note, coverage);
 }
 
@@ -403,6 +425,18 @@ void Driver::tell(const std::string& note, const NodeCoverage& coverage) {
 }
 
 }  // namespace
+
+std::string show_dims(const onnx::TensorShapeProto& shape) {
+  std::vector<std::string> dims;
+  for (const auto& dim : shape.dim()) {
+    if (dim.has_dim_value()) {
+      dims.push_back(std::to_string(dim.dim_value()));
+    } else {
+      dims.push_back(dim.dim_param().empty() ? "?" : dim.dim_param());
+    }
+  }
+  return fmt::format("[{}]", fmt::join(dims, ","));
+}
 
 Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
   if (options.batch < 0 || options.batch > kMostBatch) {
@@ -416,7 +450,7 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
     const onnx::TensorShapeProto* shape = shape_of(input);
     if (model.initializers.contains(input.name()) || shape == nullptr || shape->dim_size() == 0) continue;
     const auto& first = shape->dim(0);
-    if (!first.has_dim_value()) {
+    if (is_open(first)) {
       batch.name = first.dim_param().empty() ? "N" : first.dim_param();
       return batch;
     }
@@ -433,7 +467,7 @@ std::optional<Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch&
   Shape shape;
   for (int d = 0; d < declared->dim_size(); ++d) {
     const auto& dim = declared->dim(d);
-    if (dim.has_dim_value()) {
+    if (!is_open(dim)) {
       const bool rebound = d == 0 && batch.rebinds != 0 && dim.dim_value() == batch.rebinds;
       shape.push_back(rebound ? batch.size : dim.dim_value());
     } else if (d == 0 && (dim.dim_param().empty() || dim.dim_param() == batch.name)) {

@@ -21,13 +21,16 @@ struct Batch {
 // The batch by the options, the model's own extent, or 1. E0210 for a batch out of range.
 [[nodiscard]] Result<Batch> bind_batch(const Model& model, const OnnxOptions& options);
 
+// "[N,3,?]", as the file declares it.
+[[nodiscard]] std::string show_dims(const onnx::TensorShapeProto& shape);
+
 // The declared shape with the batch bound; none when a dimension stays open, or there is none.
 [[nodiscard]] std::optional<ir::Shape> bound_shape(const onnx::ValueInfoProto& value, const Batch& batch);
 
 struct NodeOutcome {
-  NodeCoverage coverage;                         // without output_shapes
-  std::string code;                              // of the problem: "E0401", "E0211"; empty: fine
-  std::vector<std::optional<ir::Shape>> shapes;  // per output, where known
+  NodeCoverage coverage;                             // without output_shapes
+  std::string code;                                  // of the problem: "E0401", "E0211"; empty: fine
+  std::vector<std::optional<ir::TensorType>> types;  // per output, where known
 };
 
 struct LoweredModel {

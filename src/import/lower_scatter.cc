@@ -106,7 +106,7 @@ Result<void> lower_scatter_nd(Node& node) {
 
 // The element that each constant index names.
 Result<Rows> named_elements(Node& node, const Shape& data, const Shape& extents, size_t axis) {
-  PANTOUM_ASSIGN(const std::vector<int64_t> indices, node.integers(1, "indices"));
+  const std::vector<int64_t> indices = to_ints(*node.setting(1)).value_or(std::vector<int64_t>());
   Rows rows;
   for (const int64_t extent : data) rows.count *= extent;
   for (size_t element = 0; element < indices.size(); ++element) {

@@ -47,6 +47,7 @@ Result<void> check_values(const onnx::GraphProto& graph) {
   for (const auto& input : graph.input()) {
     if (input.name().empty()) return fail("E0208", "an input has no name");
     if (!input.type().has_tensor_type()) return fail("E0208", "an input is not a tensor", input.name());
+    if (input.type().tensor_type().elem_type() <= 0) return fail("E0208", "an input has no element type", input.name());
   }
   return {};
 }
@@ -65,6 +66,31 @@ Result<void> read_initializers(Model& model, ExternalData& external) {
     } else {
       return tl::make_unexpected(std::move(tensor).error());
     }
+  }
+  return {};
+}
+
+// An initializer that stands among the inputs, too, is what it is declared to be there.
+Result<void> check_declared_initializers(const Model& model) {
+  for (const auto& input : model.proto->graph().input()) {
+    const auto found = model.initializers.find(input.name());
+    if (found == model.initializers.end() || !found->second.problem.empty()) continue;
+    const auto& declared = input.type().tensor_type();
+    const ir::TensorType& type = found->second.tensor.type;
+    bool same =
+        dtype_of(declared.elem_type()) && runtime_dtype(*dtype_of(declared.elem_type())) == runtime_dtype(type.dtype);
+    if (declared.has_shape()) {
+      same = same && declared.shape().dim_size() == static_cast<int>(type.shape.size());
+      for (int d = 0; same && d < declared.shape().dim_size(); ++d) {
+        const auto& dim = declared.shape().dim(d);
+        same = !dim.has_dim_value() || dim.dim_value() == type.shape[static_cast<size_t>(d)];
+      }
+    }
+    if (same) continue;
+    return fail(
+        "E0205",
+        fmt::format("it is {}, and the file declares another type for the input of its name", ir::to_text(type)),
+        fmt::format("initializer '{}'", input.name()), "export the model again");
   }
   return {};
 }
@@ -191,6 +217,7 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
   PANTOUM_TRY(settle_subgraphs(*model.proto->mutable_graph()));
   lift_tables(*model.proto->mutable_graph(), [&](const std::string& name) { return matches_any(name, train); });
   PANTOUM_TRY(read_initializers(model, external));
+  PANTOUM_TRY(check_declared_initializers(model));
   restore_parameters(model);
   PANTOUM_ASSIGN(model.captures, settle_subgraphs(*model.proto->mutable_graph()));  // of the nodes that there are now
   model.tables = find_tables(model.proto->graph());

@@ -194,12 +194,12 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   for (size_t node = 0; node < lowered.nodes.size(); ++node) {
     const NodeOutcome& outcome = lowered.nodes[node];
     info.nodes.push_back(outcome.coverage);
-    for (size_t output = 0; output < outcome.shapes.size(); ++output) {
-      const std::optional<ir::Shape>& shape = outcome.shapes[output];
-      const bool both = wider != nullptr && output < wider->nodes[node].shapes.size();
-      const std::optional<ir::Shape>* other = both ? &wider->nodes[node].shapes[output] : nullptr;
-      const ir::Shape* larger = other != nullptr && *other ? &**other : nullptr;
-      info.nodes.back().output_shapes.push_back(shape ? show_shape(*shape, larger, batch) : "?");
+    for (size_t output = 0; output < outcome.types.size(); ++output) {
+      const std::optional<ir::TensorType>& type = outcome.types[output];
+      const bool both = wider != nullptr && output < wider->nodes[node].types.size();
+      const std::optional<ir::TensorType>* other = both ? &wider->nodes[node].types[output] : nullptr;
+      const ir::Shape* larger = other != nullptr && *other ? &(*other)->shape : nullptr;
+      info.nodes.back().output_shapes.push_back(type ? show_shape(type->shape, larger, batch) : "?");
     }
   }
   info.inference_norms = count_inference_norms(model);

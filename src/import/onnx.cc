@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "import/declared_types.h"
 #include "import/model_info.h"
 #include "import/weight_roles.h"
 
@@ -74,8 +75,10 @@ Result<Read> read(const void* bytes, size_t size, ExternalData external, const O
     ++next.size;
     wider = lower_model(model, next);
   }
+  const std::string declared = check_declared(model, batch, result.lowered, wider ? &*wider : nullptr);
   result.info = describe_model(model, batch, result.lowered, wider ? &*wider : nullptr);
   tell_folded(model, options, result.info);
+  if (!declared.empty()) result.info.warnings.push_back(declared);
   Result<void> fits = check_problems(result.lowered);
   if (fits) fits = check_folded(result.info);
   if (!fits) result.info.refusal = fits.error();

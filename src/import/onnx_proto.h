@@ -7,6 +7,7 @@ class AttributeProto;
 class GraphProto;
 class ModelProto;
 class NodeProto;
+class TensorShapeProto;
 class TensorProto;
 class ValueInfoProto;
 

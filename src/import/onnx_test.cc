@@ -294,8 +294,12 @@ TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
   EXPECT_EQ(code_of(recurrent("GRU", 3).output("h").load()), "imported");
   EXPECT_EQ(code_of(recurrent("LSTM", 4).attribute("input_forget", 1).output("h").load()), "E0401");
   EXPECT_EQ(code_of(recurrent("LSTM", 4).attribute("layout", 2).output("h").load()), "E0211");
-  EXPECT_EQ(code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 4}).output("h").load()), "E0401");
-  EXPECT_EQ(code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 5}).output("h").load()), "imported");
+  EXPECT_EQ(
+      code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 4}).as_type(onnx::TensorProto::INT32).output("h").load()),
+      "E0401");
+  EXPECT_EQ(
+      code_of(recurrent("LSTM", 4, {"n"}).integers("n", {5, 5}).as_type(onnx::TensorProto::INT32).output("h").load()),
+      "imported");
   EXPECT_EQ(code_of(recurrent("LSTM", 4, {"", "", "", "p"}).weight("p", {1, 9}).output("h").load()), "imported");
   EXPECT_EQ(code_of(recurrent("LSTM", 4, {"", "", "", "p"}).weight("p", {1, 8}).output("h").load()), "E0211");
   EXPECT_EQ(code_of(recurrent("LSTM", 3).output("h").load()), "E0211");

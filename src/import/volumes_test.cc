@@ -185,7 +185,7 @@ TEST(Volumes, FourDimensionsOfSpaceAreRefused) {
   for (const char* op : {"MaxPool", "AveragePool", "GlobalMaxPool"}) {
     OnnxModel model = of_shape({1, 1, 3, 3, 3, 3});
     model.node(op, {"x"}, {"y"}).output("y");
-    with(model, "kernel_shape", {2, 2, 2, 2});
+    if (op != std::string("GlobalMaxPool")) with(model, "kernel_shape", {2, 2, 2, 2});
     EXPECT_THAT(refusal(model), HasSubstr("one to three are supported")) << op;
   }
 }

@@ -36,7 +36,8 @@ Result<std::vector<int64_t>> window_list(Node& node, const char* name, size_t co
   std::vector<int64_t> values = node.attributes().integers(name).value_or(std::vector<int64_t>(count, otherwise));
   if (values.size() != count) return fail("E0211", fmt::format("its {} have {} entries", name, values.size()));
   for (const int64_t value : values) {
-    if (value < least || value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));
+    if (value < least) return fail("E0211", fmt::format("its {} contain {}, less than {}", name, value, least));
+    if (value > kMost) return unsupported(fmt::format("its {} contain {}", name, value));
   }
   return values;
 }

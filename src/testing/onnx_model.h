@@ -53,6 +53,15 @@ class OnnxModel {
     for (int64_t value : values) tensor.add_int64_data(value);
     return *this;
   }
+  // The initializer added last, in another type of integers.
+  OnnxModel& as_type(onnx::TensorProto::DataType type) {
+    auto& tensor = *graph().mutable_initializer(graph().initializer_size() - 1);
+    const std::vector<int64_t> values(tensor.int64_data().begin(), tensor.int64_data().end());
+    tensor.clear_int64_data();
+    tensor.set_data_type(type);
+    for (const int64_t value : values) tensor.add_int32_data(static_cast<int32_t>(value));
+    return *this;
+  }
   OnnxModel& node(const std::string& op, const std::vector<std::string>& inputs,
                   const std::vector<std::string>& outputs) {
     auto& node = *graph().add_node();

@@ -37,6 +37,25 @@ class Inspect(House):
             self.assertEqual((found.returncode, json.loads(found.stdout)["exit"]), (code, code), model)
             self.assertEqual(self.run_cli("plan", model, "--ram", "1MiB", "--effort", 1).returncode, code, model)
 
+    def test_files_that_onnx_forbids_exit_with_3_for_every_verb(self):
+        """Forms of nodes that ONNX does not have, wherever they stand: told with the node, and valid JSON."""
+        weight = [onnx_tensor("w", [4, 4], [0.5] * 16), onnx_tensor("i", [4], [0, 1, 2, 3], 7)]
+        forms = {"few": ("MatMul", ["x"], {}), "many": ("Relu", ["x", "w"], {}), "gap": ("MatMul", ["", "w"], {}), "list": ("Concat", ["x", ""], {"axis": 0}),
+                 "types": ("Add", ["x", "i"], {}), "dtype": ("MatMul", ["x", "i"], {}) , "unknown": ("Relu", ["x"], {"surprise": 1}),
+                 "lists": ("Softmax", ["x"], {"axis": [1]}), "needed": ("Concat", ["x", "w"], {}), "later": ("Gelu", ["x"], {}), "type": ("Cast", ["x"], {"to": 0}),
+                 "\x1b[2J\"": ("Relu", ["x", "w"], {})}
+        for name, (op, inputs, ints) in forms.items():
+            nodes = [onnx_node("MatMul", ["x", "w"], ["h"]), onnx_node(op, inputs, ["z"], name=name, **ints), onnx_node("Add", ["h", "z"], ["y"])]
+            model = self.file("form.onnx", onnx_model(nodes, [4, 4], weight))
+            text, found = self.run_cli("inspect", model), self.run_cli("inspect", model, "--format", "json")
+            self.assertEqual((text.returncode, found.returncode), (3, 3), name)
+            self.assertNotIn("\x1b", text.stdout)
+            told = json.loads(found.stdout)
+            self.assertEqual((told["refusal"], told["exit"]), ("E0211", 3), name)
+            self.assertEqual([node["name"] for node in told["nodes"] if node["problem"]], [name])
+            done = self.refuse(3, "E0211", "plan", model, "--ram", "1MiB", "--effort", 1)
+            self.assertNotIn("\x1b", done.stderr)
+
     def test_names_that_are_no_text(self):
         odd = self.file("bytes.onnx", onnx_model([onnx_node("MatMul", ["x", "w"], ["y"])], [2, 4], [onnx_tensor("w", [4, 2], [0.5] * 8)]).replace(b"w", b"\xb7"))
         found = self.succeed("inspect", odd, "--format", "json").stdout
