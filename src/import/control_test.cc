@@ -119,7 +119,7 @@ TEST(If, TellsThePlaceOfAConditionOnDataAndOfAProblemInABranch) {
   truth(inside, "c", true).node("If", {"c"}, {"y"}).output("y");
   Body(inside, "then_branch").node("NonZero", {"x"}, {"a"}).output("a");
   Body(inside, "else_branch").node("Abs", {"x"}, {"a"}).output("a");
-  EXPECT_THAT(refusal(inside), HasSubstr("in its then_branch, node 'NonZero_a' (NonZero): it is computed while importing"));
+  EXPECT_THAT(refusal(inside), HasSubstr("in its then_branch, node 'NonZero_a' (NonZero): how much it finds"));
 }
 
 // state' = 2 state + trip; every state is collected.

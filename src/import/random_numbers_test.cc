@@ -107,7 +107,7 @@ TEST(Ranking, RefusesToCountWhatTheDataHold) {
       .node("Mul", {"x", "w"}, {"h"})
       .node("NonZero", {"h"}, {"y"})
       .output("y");
-  EXPECT_THAT(refusal_of(model), HasSubstr("an operand depends on the data"));
+  EXPECT_THAT(refusal_of(model), HasSubstr("how much it finds depends on the data"));
 }
 
 }  // namespace
