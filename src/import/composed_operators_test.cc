@@ -183,6 +183,13 @@ struct Hostile {
   const char* refusal;
 };
 
+TEST(ComposedOperators, PadNamesADimensionOnce) {
+  OnnxModel model(18);
+  model.input("x", {"2", "3"}).integers("pads", {1, 1, 2, 2}).integers("axes", {1, -1});
+  model.node("Pad", {"x", "pads", "", "axes"}, {"y"}).output("y");
+  EXPECT_EQ(refusal_text(model).substr(0, 5), "E0211");
+}
+
 TEST(ComposedOperators, RefuseWhatDoesNotFit) {
   const std::vector<Hostile> cases = {
       {"CenterCropPad", {1, 2, 0}, {}, "an extent of 0"},

@@ -26,6 +26,7 @@ Result<Margins> read_margins(Node& node, size_t rank) {
     PANTOUM_ASSIGN(axes, node.integers(3, "axes"));
   }
   if (pads.size() != 2 * axes.size()) return fail("E0211", "its pads do not name both ends of every dimension");
+  PANTOUM_TRY(normalize_axes(axes, rank));  // each once
   Margins margins{std::vector<int64_t>(rank, 0), std::vector<int64_t>(rank, 0)};
   for (size_t entry = 0; entry < axes.size(); ++entry) {
     PANTOUM_ASSIGN(const int64_t axis, normalize_axis(axes[entry], rank));
