@@ -117,6 +117,11 @@ Result<std::vector<int64_t>> Node::integers(size_t input, const char* what) cons
   const Tensor* tensor = setting(input);
   if (tensor != nullptr && tensor->type.shape.size() > 1)
     return fail("E0211", fmt::format("its {} are no list, but {}", what, ir::to_text(tensor->type)));
+  return integer_elements(input, what);
+}
+
+Result<std::vector<int64_t>> Node::integer_elements(size_t input, const char* what) const {
+  const Tensor* tensor = setting(input);
   std::optional<std::vector<int64_t>> values;
   if (tensor != nullptr) values = to_ints(*tensor);
   if (values) return *values;

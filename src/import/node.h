@@ -69,8 +69,9 @@ class Node {
   [[nodiscard]] Result<ir::ValueId> real(size_t input);            // the same; must be float32
   [[nodiscard]] const Tensor* setting(size_t input) const;         // contents that training does not change, or null
   [[nodiscard]] std::optional<double> scalar(size_t input) const;  // of a setting with one element
-  // The integers of an input that must be constant; `what` names it in the refusal.
+  // The integers of an input that must be constant: a list, or a tensor's; `what` names it in the refusal.
   [[nodiscard]] Result<std::vector<int64_t>> integers(size_t input, const char* what) const;
+  [[nodiscard]] Result<std::vector<int64_t>> integer_elements(size_t input, const char* what) const;
   // A list that is an input in newer models and an attribute in older ones; none when absent.
   [[nodiscard]] Result<std::optional<std::vector<int64_t>>> integers_or_attribute(size_t input, const char* name);
 

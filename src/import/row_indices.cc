@@ -32,7 +32,7 @@ Result<ValueId> rows_of_samples(Node& node, const Shape& data, size_t batch, int
 }  // namespace
 
 Result<Rows> named_rows(Node& node, const Shape& data, size_t depth) {
-  PANTOUM_ASSIGN(const std::vector<int64_t> indices, node.integers(1, "indices"));
+  PANTOUM_ASSIGN(const std::vector<int64_t> indices, node.integer_elements(1, "indices"));
   Rows rows;
   for (size_t d = 0; d < data.size(); ++d) (d < depth ? rows.count : rows.inner) *= data[d];
   for (size_t tuple = 0; tuple + depth <= indices.size(); tuple += depth) {
