@@ -65,9 +65,10 @@ int create_beside(const std::string& path, std::string& name) {
 bool is_special_file(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) return false;
-  // why: /dev/stdout and /dev/fd/63 are links, which the system makes; no other link is followed.
+  // why: /dev/stdout and /proc/self/fd/63 are links, which the system makes; no other link is followed.
   const bool is_link = S_ISLNK(status.st_mode);
-  if (is_link && (!path.starts_with("/dev/") || ::stat(path.c_str(), &status) != 0)) return false;
+  const bool by_the_system = path.starts_with("/dev/") || path.starts_with("/proc/self/fd/");
+  if (is_link && (!by_the_system || ::stat(path.c_str(), &status) != 0)) return false;
   return !S_ISDIR(status.st_mode) && (is_link || !S_ISREG(status.st_mode));
 }
 

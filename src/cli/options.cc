@@ -38,12 +38,18 @@ Option& Option::required() {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  const auto refusal = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) > 0 ? "" : fmt::format("Value {} not in range: it is above 0", text);
+  };
+  option_->check(refusal, "", "POSITIVE");
   return *this;
 }
 
 Option& Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  const auto refusal = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) >= 0 ? "" : fmt::format("Value {} not in range: it is 0 or above", text);
+  };
+  option_->check(refusal, "", "NONNEGATIVE");
   return *this;
 }
 

@@ -87,26 +87,25 @@ std::string readable(const std::string& text) {
   return nlohmann::json::parse(quoted(text)).get<std::string>();
 }
 
-// The file as a reader finds it, with sums that are not known yet.
-SafetensorFile described(const std::vector<Placed>& tensors, const std::map<std::string, std::string>& metadata) {
-  SafetensorFile file;
-  for (const auto& [key, value] : metadata) file.metadata[readable(key)] = readable(value);
-  file.metadata[kHeaderSum] = base::checksum_text(0);
-  for (const Placed& tensor : tensors) {
-    const SafetensorSource& source = *tensor.source;
-    file.tensors.push_back({readable(source.name), source.dtype, source.shape, tensor.begin, tensor.bytes});
-    file.metadata[kTensorSum + file.tensors.back().name] = base::checksum_text(0);
-  }
-  std::stable_sort(file.tensors.begin(), file.tensors.end(), [](const SafetensorEntry& a, const SafetensorEntry& b) {
-    return std::pair(a.at, a.bytes) < std::pair(b.at, b.bytes);
-  });
-  return file;
+using Metadata = std::map<std::string, std::string>;
+
+// With sums that are not known yet.
+Metadata as_found(const std::vector<Placed>& tensors, const Metadata& metadata) {
+  Metadata found;
+  for (const auto& [key, value] : metadata) found[readable(key)] = readable(value);
+  found[kHeaderSum] = base::checksum_text(0);
+  found[kTensorSums] = std::string(tensors.size() * kSumDigits, '0');
+  return found;
 }
 
 // The header with the length before it, and its own sum in it.
-std::string summed_header(const std::vector<Placed>& tensors, SafetensorFile& file) {
-  file.metadata[kHeaderSum] = base::checksum_text(header_sum(file, 0));
-  std::string text = header_text(tensors, file.metadata);
+std::string summed_header(const std::vector<Placed>& tensors, Metadata& metadata) {
+  const auto tensor = [&](size_t number) {
+    const Placed& placed = tensors[number];
+    return HeaderEntry{readable(placed.source->name), placed.source->dtype, placed.source->shape, placed.begin};
+  };
+  metadata[kHeaderSum] = base::checksum_text(header_sum(tensors.size(), tensor, metadata));
+  std::string text = header_text(tensors, metadata);
   std::string length(8, '\0');
   for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<char>(text.size() >> (8 * byte));
   return text.insert(0, length);
@@ -119,16 +118,20 @@ Result<void> write_safetensors(const std::string& path, const std::vector<Safete
                                size_t piece_bytes) {
   PANTOUM_TRY(check_names(tensors, path));
   const std::vector<Placed> placed = lay_out(tensors);
-  SafetensorFile found = described(placed, metadata);
+  Metadata found = as_found(placed, metadata);
   std::string header = summed_header(placed, found);
   if (header.size() > kSafetensorsHeaderLimit + 8)
     return fail("E0240", "the header would be over 100 MB, which safetensors does not allow", path);
   PANTOUM_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path, 0644));
   std::vector<std::byte> piece(std::max<size_t>(piece_bytes, 1));
   const auto pass_all = [&](base::AtomicFile* to) -> Result<void> {
+    std::string sums;
     for (const Placed& tensor : placed) {
-      PANTOUM_ASSIGN(found.metadata[kTensorSum + readable(tensor.source->name)], pass(to, tensor, piece));
+      PANTOUM_ASSIGN(const std::string sum, pass(to, tensor, piece));
+      sums += sum;
     }
+    found[kTensorSums] = std::move(sums);
+    header.clear(), header.shrink_to_fit();
     header = summed_header(placed, found);
     return {};
   };
