@@ -64,7 +64,24 @@ int create_beside(const std::string& path, std::string& name) {
 
 bool is_special_file(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+  if (::lstat(path.c_str(), &status) != 0) return false;
+  // why: /dev/stdout and /proc/self/fd/63 are links, which the system makes; no other link is followed.
+  const bool is_link = S_ISLNK(status.st_mode);
+  const bool by_the_system = path.starts_with("/dev/") || path.starts_with("/proc/self/fd/");
+  if (is_link && (!by_the_system || ::stat(path.c_str(), &status) != 0)) return false;
+  return !S_ISDIR(status.st_mode) && (is_link || !S_ISREG(status.st_mode));
+}
+
+Result<void> flush_folder_of(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const std::string name = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  const int folder = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return {};  // it may be written and not read: how long the rename takes is the system's matter
+  const bool flushed = ::fsync(folder) == 0 || errno == EINVAL;  // EINVAL: the file system has no such thing
+  const std::string why = flushed ? "" : system_reason();
+  ::close(folder);
+  if (!flushed) return write_failure(path, why);
+  return {};
 }
 
 Result<std::string> read_file(const std::string& path) {
@@ -101,8 +118,11 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
   Result<void> written = write_and_flush(file, contents, path);
   if (::close(file) != 0 && written) written = write_failure(path, system_reason());
   if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = write_failure(path, system_reason());
-  if (!written) ::unlink(temporary.c_str());
-  return written;
+  if (!written) {
+    ::unlink(temporary.c_str());
+    return written;
+  }
+  return flush_folder_of(path);
 }
 
 }  // namespace pantoum::base

@@ -20,10 +20,14 @@ namespace pantoum::base {
 // E0201 cannot be opened or read (with the system's reason).
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
-// A device, a pipe or a socket stands there: to be written to, never to be replaced.
+// A device, a pipe or a socket stands there: to be written to, never to be replaced. So is what a link in /dev leads to
+// (/dev/stdout); any other link is a name that a new file takes.
 [[nodiscard]] bool is_special_file(const std::string& path);
 
-// Writes a temporary file beside `path`, flushes it to the device, renames it over `path`. E0901 with the system's
+// Flushes the folder of `path` to the device: a file that was made or renamed there keeps its name. E0901.
+[[nodiscard]] Result<void> flush_folder_of(const std::string& path);
+
+// Writes a temporary file beside `path`, flushes it to the device, renames it over `path`, flushes the folder. E0901 with the system's
 // reason; the old file is left alone on failure. A special file (/dev/null, /dev/stdout, a pipe) is written to.
 [[nodiscard]] Result<void> write_file_atomically(const std::string& path, std::string_view contents);
 

@@ -16,20 +16,27 @@ namespace {
 
 constexpr size_t kMaxTransfer = size_t{1} << 30;  // Linux moves at most 2 GiB at a time
 
-std::string folder_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-bool same_file(int descriptor, const std::string& path) {
-  struct stat open {
-  }, named{};
-  return ::fstat(descriptor, &open) == 0 && ::stat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
-         open.st_dev == named.st_dev;
+// Gives `path` its second name `kept`, in place of the file that had it. Where a file system has no hard links the file
+// is moved there, and `path` is missing until the new one takes its place.
+Result<void> keep_under(const std::string& path, const std::string& kept) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};  // there is nothing to keep
+  const std::string part = kept + ".part";
+  ::unlink(part.c_str());
+  const bool linked = ::link(path.c_str(), part.c_str()) == 0;
+  if (::rename(linked ? part.c_str() : path.c_str(), kept.c_str()) != 0) return write_failure(kept, system_reason());
+  if (linked) ::unlink(part.c_str());  // both names were one file's already: then rename() leaves them
+  return {};
 }
 
 }  // namespace
+
+bool is_file_at(int descriptor, const std::string& path) {
+  struct stat open {
+  }, named{};
+  return ::fstat(descriptor, &open) == 0 && ::lstat(path.c_str(), &named) == 0 && open.st_ino == named.st_ino &&
+         open.st_dev == named.st_dev;
+}
 
 OwnedFile::OwnedFile(OwnedFile&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)), size_(other.size_) {}
@@ -89,7 +96,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
     OwnedFile file(descriptor, part, 0);
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return write_failure(path, "another process is writing it");
     // Between open and lock another writer may have renamed this very file into place; then it must not be touched.
-    if (!same_file(descriptor, part)) continue;
+    if (!is_file_at(descriptor, part)) continue;
     if (::ftruncate(descriptor, 0) != 0 || ::fchmod(descriptor, mode) != 0) return write_failure(path, system_reason());
     return AtomicFile(std::move(file), path);
   }
@@ -112,20 +119,25 @@ Result<void> AtomicFile::append(std::span<const std::byte> data) {
   return {};
 }
 
-Result<void> AtomicFile::commit() {
+Result<void> AtomicFile::rewrite(uint64_t at, std::span<const std::byte> data) {
+  size_t done = 0;
+  while (done < data.size()) {
+    const ssize_t wrote =
+        ::pwrite(file_.descriptor(), data.data() + done, data.size() - done, static_cast<off_t>(at + done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return write_failure(path_, system_reason());
+    done += static_cast<size_t>(wrote);
+  }
+  return {};
+}
+
+Result<void> AtomicFile::commit(const std::string& kept) {
   if (is_direct()) return {};
   if (::fsync(file_.descriptor()) != 0) return write_failure(path_, system_reason());
+  if (!kept.empty()) PANTOUM_TRY(keep_under(path_, kept));
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, system_reason());
   committed_ = true;
-  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0)
-    return {};  // a folder that may be written and not read: the rename stands, its moment of durability is the
-                // system's
-  const bool flushed = ::fsync(folder) == 0 || errno == EINVAL;  // EINVAL: the file system has no such thing
-  const std::string why = flushed ? "" : system_reason();
-  ::close(folder);
-  if (!flushed) return write_failure(path_, why);
-  return {};
+  return flush_folder_of(path_);
 }
 
 }  // namespace pantoum::base

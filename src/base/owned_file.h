@@ -36,6 +36,9 @@ class OwnedFile {
   uint64_t size_ = 0;
 };
 
+// The open file is what stands under this name (a link is not followed).
+[[nodiscard]] bool is_file_at(int descriptor, const std::string& path);
+
 // Becomes `path` at commit(): written beside it as `path`.part, flushed to the device, renamed over it, and the folder
 // flushed. Dropped without commit, or killed, it leaves `path` as it was. Two writers of one path: the second gets
 // E0901. A special file (/dev/null, a pipe) is written to as it is.
@@ -47,11 +50,16 @@ class AtomicFile {
   ~AtomicFile();
 
   [[nodiscard]] Result<void> append(std::span<const std::byte> data);  // E0901
-  [[nodiscard]] Result<void> commit();                                 // E0901
+  // Bytes that were appended become others. Not where is_direct(). E0901.
+  [[nodiscard]] Result<void> rewrite(uint64_t at, std::span<const std::byte> data);
+  // `kept`: the name that what stands at `path` has from now on; "": it is gone. Where this fails one of the two is
+  // there, and whole. E0901.
+  [[nodiscard]] Result<void> commit(const std::string& kept = "");
+  // A special file: what was appended is gone.
+  [[nodiscard]] bool is_direct() const { return file_.path() == path_; }
 
  private:
   AtomicFile(OwnedFile file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
-  [[nodiscard]] bool is_direct() const { return file_.path() == path_; }
 
   OwnedFile file_;  // of path_ + ".part"
   std::string path_;

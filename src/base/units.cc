@@ -23,6 +23,13 @@ constexpr std::array<Unit, 6> kTimeUnits{
 
 constexpr std::array<Unit, 5> kEnergyUnits{{{"uJ", 1e-6}, {"mJ", 1e-3}, {"J", 1}, {"kJ", 1e3}, {"Wh", 3600}}};
 
+struct Limit {
+  double most;
+  const char* words;
+};
+constexpr Limit kMostBytes{4611686018427387904.0, "2^62 bytes"}, kMostSeconds{876600.0 * 3600, "a century, 876600h"},
+    kMostJoules{1e15, "10^15 J"};
+
 struct Quantity {
   double number = 0;
   std::string_view unit;
@@ -48,36 +55,42 @@ std::string names(const std::array<Unit, N>& units) {
 
 template <size_t N>
 Result<double> parse(std::string_view text, const std::array<Unit, N>& units, const std::string& what,
-                     const std::string& code, const std::string& readings) {
+                     const std::string& code, const std::string& readings, Limit limit) {
   const std::optional<Quantity> quantity = split(text);
   if (!quantity)
     return fail(code, fmt::format("'{}' is no quantity", text), what, "write a number and a unit: " + names(units));
   if (quantity->unit.empty())
     return fail(code, fmt::format("'{}' has no unit", text), what,
                 fmt::format(fmt::runtime(readings), quantity->number));
-  for (const Unit& unit : units)
-    if (unit.name == quantity->unit) return quantity->number * unit.factor;
+  for (const Unit& unit : units) {
+    if (unit.name != quantity->unit) continue;
+    const double value = quantity->number * unit.factor;
+    if (value <= limit.most) return value;
+    return fail(code, fmt::format("'{}' is too large", text), what, fmt::format("give {} at most", limit.words));
+  }
   return fail(code, fmt::format("'{}' is no unit", quantity->unit), what, "use one of " + names(units));
 }
 
 }  // namespace
 
 Result<int64_t> parse_bytes(std::string_view text, const std::string& what) {
-  PANTOUM_ASSIGN(const double bytes, parse(text, kByteUnits, what, "E0110", "did you mean {0}KiB, {0}MiB or {0}B?"));
-  if (bytes > 4611686018427387904.0) return fail("E0110", fmt::format("'{}' is too large", text), what);
+  PANTOUM_ASSIGN(const double bytes,
+                 parse(text, kByteUnits, what, "E0110", "did you mean {0}KiB, {0}MiB or {0}B?", kMostBytes));
   return static_cast<int64_t>(std::floor(bytes));
 }
 
 Result<double> parse_seconds(std::string_view text, const std::string& what) {
-  return parse(text, kTimeUnits, what, "E0111", "did you mean {0}s, {0}ms or {0}min?");
+  return parse(text, kTimeUnits, what, "E0111", "did you mean {0}s, {0}ms or {0}min?", kMostSeconds);
 }
 
 Result<double> parse_joules(std::string_view text, const std::string& what) {
-  return parse(text, kEnergyUnits, what, "E0121", "did you mean {0}J, {0}mJ or {0}Wh?");
+  return parse(text, kEnergyUnits, what, "E0121", "did you mean {0}J, {0}mJ or {0}Wh?", kMostJoules);
 }
 
 Result<double> parse_fraction(std::string_view text, const std::string& what) {
   const std::optional<Quantity> quantity = split(text);
+  if (quantity && quantity->unit == "%" && quantity->number > 100)
+    return fail("E0112", fmt::format("'{}' is more than the whole", text), what, "give 100% at most");
   if (quantity && quantity->unit == "%") return quantity->number / 100;
   return fail("E0112", fmt::format("'{}' is no percentage", text), what, "write it with its unit, as in 1% or 0.01%");
 }

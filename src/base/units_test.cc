@@ -48,5 +48,17 @@ TEST(ParseFraction, WantsItsPercentSign) {
   EXPECT_FALSE(parse_fraction("0.01", "--gap"));
 }
 
+TEST(Units, HaveAMostThatIsToldWithTheirCode) {
+  EXPECT_EQ(parse_seconds("876600h", "--deadline").value(), 876600.0 * 3600);
+  for (const char* text : {"876601h", "1e300h", "1e308h", "1e18s"})
+    EXPECT_EQ(parse_seconds(text, "--deadline").error().code, "E0111") << text;
+  for (const char* text : {"1e308kJ", "1e13kJ"})
+    EXPECT_EQ(parse_joules(text, "--at-most").error().code, "E0121") << text;
+  for (const char* text : {"1e30GiB", "1e308GiB", "5e18B"})
+    EXPECT_EQ(parse_bytes(text, "--ram").error().code, "E0110") << text;
+  EXPECT_EQ(parse_fraction("100%", "--gap").value(), 1);
+  EXPECT_EQ(parse_fraction("1e300%", "--gap").error().code, "E0112");
+}
+
 }  // namespace
 }  // namespace pantoum::base

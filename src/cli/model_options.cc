@@ -95,7 +95,7 @@ void set_freedoms(const PlanWords& words, pipeline::PlanRequest& request) {
 }  // namespace
 
 void add_model_options(Verb& verb, ModelWords& words) {
-  verb.add_option("--batch", words.batch, "samples per step").positive();
+  verb.add_option("--batch", words.batch, "samples per step").within(1, INT32_MAX);
   add_loss_options(verb, words.loss);
   add_optimizer_options(verb, words.optimizer);
   verb.add_option("--seed", words.seed, "shuffling and dropout");
@@ -124,7 +124,7 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
   verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")
-      .positive();
+      .within(1, 1'000'000'000);
   verb.add_flag("--no-paging", words.no_paging, "recompute only");
   verb.add_flag("--no-remat", words.no_remat, "page only");
   verb.add_flag("--no-inplace", words.no_inplace, "no output takes over an input's bytes, updates excepted");
@@ -132,7 +132,7 @@ void add_plan_options(Verb& verb, PlanWords& words) {
                 "signs and window taps in place of activations: less RAM, but plans are proved less near to the least");
   verb.add_flag("--small-saves", words.compact_activations).hidden();
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
-  verb.add_option("--threads", words.threads, "for kernels; all cores without it").positive();
+  verb.add_option("--threads", words.threads, "for kernels; all cores without it").within(1, 4096);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
       .one_of({"auto", "onednn", "portable"});
   verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
@@ -156,7 +156,7 @@ Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   training.clip_norm = words.optimizer.clip_norm;
   training.accumulate = words.optimizer.accumulate;
   options.lr = words.optimizer.lr;
-  options.seed = words.seed;
+  options.seed = words.seed.value_or(0);
   options.weights = {words.weights, words.keep_init};
   options.freeze_stats = words.freeze_stats;
   PANTOUM_TRY(set_bytes(words.feature_cache, "--feature-cache", options.feature_cache));

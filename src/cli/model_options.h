@@ -1,6 +1,7 @@
 // The options that plan and train share: the model, how it is trained, and what the planner may do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,14 +19,14 @@ struct ModelWords {
   LossWords loss;
   OptimizerWords optimizer;
   int64_t batch = 0;
-  uint64_t seed = 0;
+  std::optional<uint64_t> seed;  // 0 without it
   bool accept_folded = false;
   std::vector<std::string> freeze, train, freeze_stats, keep_init;
 };
 
 struct PlanWords {
   std::string device = "host", ram, reserve, rom, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
-              profile_store, kernels = "auto";
+              profile_store, kernels;  // kernels: "" where they are not named: auto
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores

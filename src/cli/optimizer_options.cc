@@ -94,7 +94,7 @@ void add_optimizer_options(Verb& verb, OptimizerWords& words) {
   verb.add_option("--clip-value", words.clip_value, "gradients: every element between -this and this").positive();
   verb.add_option("--clip-norm", words.clip_norm, "gradients: scaled down where the norm of all together is above this")
       .positive();
-  verb.add_option("--accumulate", words.accumulate, "batches whose mean gradient makes one step").positive();
+  verb.add_option("--accumulate", words.accumulate, "batches whose mean gradient makes one step").within(1, 1'000'000);
   verb.add_option("--lr-decay", words.lr_decay, "adagrad: the learning rate falls as 1 / (1 + steps * this)");
 }
 

@@ -1,8 +1,36 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
 
 namespace pantoum::cli {
+namespace {
+
+// What is wrong with the text of a number; "" where nothing is. The parser itself wraps and cuts what it cannot hold.
+template <class Whole>
+std::string check_whole(const std::string& text) {
+  Whole number{};
+  const char* const end = text.data() + text.size();
+  const char* const begin = text.data() + (text.starts_with('+') ? 1 : 0);
+  const auto [rest, error] = std::from_chars(begin, end, number);
+  if (error == std::errc{} && rest == end) return "";
+  return fmt::format("'{}' is not a whole number from {} to {}", text, std::numeric_limits<Whole>::min(),
+                     std::numeric_limits<Whole>::max());
+}
+
+std::string check_finite(const std::string& text) {
+  char* rest = nullptr;
+  const double number = std::strtod(text.c_str(), &rest);
+  if (!text.empty() && *rest == '\0' && std::isfinite(number)) return "";
+  return fmt::format("'{}' is not a finite number", text);
+}
+
+}  // namespace
 
 Option& Option::required() {
   option_->required();
@@ -10,18 +38,28 @@ Option& Option::required() {
 }
 
 Option& Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  const auto refusal = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) > 0 ? "" : fmt::format("Value {} not in range: it is above 0", text);
+  };
+  option_->check(refusal, "", "POSITIVE");
   return *this;
 }
 
 Option& Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  const auto refusal = [](const std::string& text) {
+    return std::strtod(text.c_str(), nullptr) >= 0 ? "" : fmt::format("Value {} not in range: it is 0 or above", text);
+  };
+  option_->check(refusal, "", "NONNEGATIVE");
   return *this;
 }
 
-Option& Option::within(int least, int most) {
+Option& Option::within(int64_t least, int64_t most) {
   option_->check(CLI::Range(least, most));
   return *this;
+}
+
+Option& Option::steps() {
+  return within(1, 1'000'000'000'000'000);
 }
 
 Option& Option::one_of(const std::vector<std::string>& names) {
@@ -58,27 +96,27 @@ Option Verb::add_option(const std::string& name, std::vector<std::string>& value
 }
 
 Option Verb::add_option(const std::string& name, int& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_whole<int>));
 }
 
 Option Verb::add_option(const std::string& name, int64_t& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_whole<int64_t>));
 }
 
 Option Verb::add_option(const std::string& name, uint64_t& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_whole<uint64_t>));
 }
 
 Option Verb::add_option(const std::string& name, double& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_finite));
 }
 
 Option Verb::add_option(const std::string& name, std::optional<uint64_t>& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_whole<uint64_t>));
 }
 
 Option Verb::add_option(const std::string& name, std::optional<double>& value, const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  return Option(app_->add_option(name, value, help)->check(check_finite));
 }
 
 Option Verb::add_flag(const std::string& name, bool& value, const std::string& help) {

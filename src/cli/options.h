@@ -25,9 +25,10 @@ class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
   Option& required();
-  Option& positive();                   // > 0
-  Option& not_negative();               // >= 0
-  Option& within(int least, int most);  // least <= value <= most
+  Option& positive();                           // > 0
+  Option& not_negative();                       // >= 0
+  Option& within(int64_t least, int64_t most);  // least <= value <= most
+  Option& steps();                              // a number of steps, epochs or samples: from 1 to 10^15
   Option& one_of(const std::vector<std::string>& names);
   Option& separated_by(char separator);        // one word gives several values
   Option& one_value_each();                    // --name A --name B, not --name A B
@@ -39,7 +40,7 @@ class Option {
 };
 
 // A verb and its options. A handle, as Option. A name without dashes is a positional. What an option is given is put
-// into `value`, which outlives the parsing.
+// into `value`, which outlives the parsing. A number that its type cannot hold is refused, and so are NaN and infinity.
 class Verb {
  public:
   explicit Verb(CLI::App* app, Action* chosen) : app_(app), chosen_(chosen) {}

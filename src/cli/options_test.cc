@@ -56,6 +56,49 @@ TEST(Options, AreRefusedByTheirNames) {
   EXPECT_EQ(Program().refusal({"make", "it", "--count", "0"}).substr(0, 32), "E0100: --count: Value 0 not in r");
 }
 
+// A program with a number of each type.
+std::string refusal_of(const char* option, const std::string& text) {
+  CommandLine line{"tool", "a tool", "1.0"};
+  Verb verb = line.add_verb("make", "makes it");
+  int small = 0;
+  int64_t whole = 0;
+  uint64_t seed = 0;
+  double real = 0;
+  std::optional<uint64_t> maybe_seed;
+  std::optional<double> maybe_real;
+  verb.add_option("--small", small);
+  verb.add_option("--whole", whole);
+  verb.add_option("--seed", seed);
+  verb.add_option("--real", real);
+  verb.add_option("--maybe-seed", maybe_seed);
+  verb.add_option("--maybe-real", maybe_real);
+  const std::string word = std::string(option) + "=" + text;
+  const char* words[] = {"tool", "make", word.c_str()};
+  const auto parsed = line.parse(3, words);
+  return parsed ? "" : parsed.error().code;
+}
+
+TEST(Options, TakeEveryNumberOfTheirTypeAndNoOther) {
+  for (const char* text : {"0", "-1", "7", "+7", "-2147483648", "2147483647"})
+    EXPECT_EQ(refusal_of("--small", text), "");
+  for (const char* text : {"2147483648", "-2147483649", "1.5", "1e3", "", "x", "7x", "nan"})
+    EXPECT_EQ(refusal_of("--small", text), "E0100") << text;
+  for (const char* text : {"-9223372036854775808", "9223372036854775807"}) EXPECT_EQ(refusal_of("--whole", text), "");
+  for (const char* text : {"9223372036854775808", "-9223372036854775809", "99999999999999999999999999"})
+    EXPECT_EQ(refusal_of("--whole", text), "E0100") << text;
+  for (const char* option : {"--seed", "--maybe-seed"}) {
+    for (const char* text : {"0", "18446744073709551615"}) EXPECT_EQ(refusal_of(option, text), "");
+    for (const char* text : {"-1", "18446744073709551616", "-18446744073709551615", "1e3"})
+      EXPECT_EQ(refusal_of(option, text), "E0100") << text;
+  }
+  for (const char* option : {"--real", "--maybe-real"}) {
+    for (const char* text : {"0", "-1.5", "1e300", ".5", "+2", "1e-320"})
+      EXPECT_EQ(refusal_of(option, text), "") << text;
+    for (const char* text : {"nan", "-nan", "NAN(1)", "inf", "-inf", "infinity", "1e400", "-1e400", "", "x", "1.5x"})
+      EXPECT_EQ(refusal_of(option, text), "E0100") << text;
+  }
+}
+
 TEST(Options, OfOldSpellingsAreReadAndNotShown) {
   Program program;
   ASSERT_TRUE(program.parse({"make", "it", "--rehearse"}).has_value());

@@ -10,20 +10,27 @@
 
 namespace pantoum::cli {
 
+// Lines are kept until begin(): a run that its inputs stop touches no log.
 class RunLog {
  public:
-  // Replaces an older log. E0901.
-  [[nodiscard]] static Result<RunLog> create(const std::string& path);
-  // One line, flushed. E0901 a full disk.
+  // `append`: the run goes on with the log that is there; else it begins one in its place.
+  RunLog(std::string path, bool append) : path_(std::move(path)), append_(append) {}
+
+  // Opens the log and writes what was kept. A new one is written beside the old one and renamed over it. No link is
+  // followed; a last line that was cut short goes when a log is continued. E0901.
+  [[nodiscard]] Result<void> begin();
+  // One line, flushed; before begin() it is kept. E0901 a full disk.
   [[nodiscard]] Result<void> write(const nlohmann::ordered_json& event);
 
  private:
   struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
-  RunLog(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {}
   std::unique_ptr<std::FILE, Close> file_;
-  std::string path_;
+  std::string path_, kept_;
+  bool append_;
+
+  [[nodiscard]] Result<void> put(const std::string& text);
 };
 
 // A path whose file is removed when this ends.

@@ -13,7 +13,7 @@ void add_schedule_options(Verb& verb, ScheduleWords& words) {
 
 void add_run_options(Verb& verb, RunWords& words) {
   add_schedule_options(verb, words.rate);
-  verb.add_option("--early-stop", words.early_stop, "end after so many epochs without a better evaluation").positive();
+  verb.add_option("--early-stop", words.early_stop, "end after so many epochs without a better evaluation").steps();
   verb.add_option("--keep-best", words.keep_best, "keep a checkpoint of the best evaluation so far here");
   verb.add_option("--judge", words.judge, "what is better: a lower loss or a higher accuracy")
       .one_of({"loss", "accuracy"});

@@ -11,6 +11,8 @@
 namespace pantoum::cli {
 namespace {
 
+constexpr double kMostTimes = 1e9;  // of a step's time: later deadlines are none
+
 void set_earlier(std::optional<double>& limit, double value) {
   limit = std::min(limit.value_or(value), value);
 }
@@ -20,8 +22,10 @@ Result<void> set_deadline(const std::string& text, const char* option, pipeline:
   if (!text.empty() && text.back() == 'x') {
     double factor = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, factor);
-    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0)
-      return fail("E0111", fmt::format("'{}' is no factor", text), option, "write 1.3x, or a time as in 450ms");
+    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0 ||
+        factor > kMostTimes)
+      return fail("E0111", fmt::format("'{}' is no factor from 0 to {}", text, kMostTimes), option,
+                  "write 1.3x, or a time as in 450ms");
     set_earlier(deadline.relative, factor);
     return {};
   }
@@ -54,10 +58,9 @@ void add_limit_options(Verb& verb, LimitWords& words) {
 
 void add_length_options(Verb& verb, pipeline::TrainingLength& length) {
   verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within and for `pantoum emit`")
-      .positive();
-  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch").positive();
-  verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs")
-      .positive();
+      .steps();
+  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch").steps();
+  verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs").steps();
 }
 
 Result<void> set_limits(const LimitWords& words, pipeline::PlanRequest& request) {

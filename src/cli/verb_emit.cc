@@ -65,6 +65,8 @@ Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
   PANTOUM_ASSIGN(request.schedule, schedule_of(options.rate));
   PANTOUM_ASSIGN(request.stack_bytes, base::parse_bytes(options.stack, "--stack"));
   PANTOUM_ASSIGN(request.endurance_bytes, base::parse_bytes(options.endurance, "--endurance"));
+  if (request.lr && *request.lr < 0)
+    return fail("E0116", fmt::format("{} is below 0", *request.lr), "--lr", "give a rate of 0 or more");
   if (!options.ram.empty()) {
     PANTOUM_ASSIGN(request.ram_bytes, base::parse_bytes(options.ram, "--ram"));
   }
@@ -105,13 +107,13 @@ void add_emit(CommandLine& line) {
   add_schedule_options(verb, options->rate);
   verb.add_option("--steps", options->firmware.steps,
                   "steps of the whole training (main.c's STEPS); the plan's --steps without it, or else 100")
-      .positive();
+      .steps();
   verb.add_option("--samples", options->firmware.samples,
                   "how many of --data's samples the project holds, the first ones; all of them without it")
-      .positive();
+      .steps();
   verb.add_option("--test-samples", options->firmware.test_samples,
                   "how many of the test set's samples it holds, for an evaluation at the end; none without it")
-      .positive();
+      .steps();
   verb.add_option("--data", options->data.data, "the samples to train on, as `pantoum train` reads them");
   verb.add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
   verb.add_option("--label-column", options->data.label_columns, "CSV: the label's column");

@@ -47,7 +47,7 @@ void add_explain(CommandLine& line) {
   auto options = std::make_shared<ExplainOptions>();
   Verb verb = line.add_verb("explain", "what binds in a plan, what waits, and what more RAM would buy");
   verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
-  verb.add_option("--effort", options->effort, "search spent on each question about more RAM").positive();
+  verb.add_option("--effort", options->effort, "search spent on each question about more RAM").within(1, 1'000'000'000);
   verb.add_flag("--no-paging", options->no_paging, "the plan was made without paging: ask so again");
   verb.add_flag("--no-remat", options->no_remat, "the same for recomputing");
   verb.add_flag("--no-inplace", options->no_inplace, "the same for outputs in place");

@@ -71,7 +71,8 @@ void add_run_firmware(CommandLine& line) {
   Verb verb = line.add_verb("run-firmware", "builds and runs an emitted project, and compares it with the host");
   verb.add_option("DIR", options->request.folder, "the project").required();
   verb.add_option("--steps", options->request.steps,
-                  "steps of the whole training; as many as it was emitted for without it");
+                  "steps of the whole training; as many as it was emitted for without it")
+      .steps();
   verb.add_flag("--fresh", options->request.fresh, "from the beginning: an empty storage");
   verb.add_flag("--count", options->request.count,
                 "instructions of a step, by kernel, by a plugin of QEMU that cc builds");

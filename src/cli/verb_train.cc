@@ -14,8 +14,11 @@
 #include "cli/model_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
+#include "cli/resume.h"
 #include "cli/run_options.h"
+#include "cli/run_outputs.h"
 #include "cli/run_reporter.h"
+#include "data/fingerprint.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "report/report.h"
@@ -42,13 +45,15 @@ struct Asked {
   train::Schedule schedule;
 };
 
+using Resumed = std::optional<train::ResumePoint>;
+
 std::string beside(const std::string& output, const char* name) {
   return (std::filesystem::path(output).parent_path() / name).string();
 }
 
 void fill_in(TrainOptions& options) {
   if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
-  if (options.log.empty()) options.log = beside(options.output, "run.jsonl");
+  if (options.log.empty()) options.log = options.output + ".jsonl";
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
 }
 
@@ -83,14 +88,17 @@ Result<void> report_plan(const pipeline::Compiled& compiled, const data::TrainTe
                     {"classes", data.train.classes}});
 }
 
-Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const Asked& asked, RunLog& log) {
+Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const Asked& asked, const Resumed& resumed,
+                                           RunLog& log) {
   pipeline::TrainingRequest request = asked.training;
   std::optional<problem::Plan> warm_start, reuse;
   PANTOUM_TRY(attach_warm_start(request.plan, options.plan.warm_start, warm_start));
   if (!options.plan_input.empty()) {
     PANTOUM_ASSIGN(reuse, problem::read_plan(options.plan_input));
     request.reuse = &*reuse;
+    PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
+  if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
   ProgressLine line(options.common.json());
   attach(request.plan.options, line);
   const pipeline::Listener listener{.dump = asked.dump,
@@ -101,8 +109,10 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
                                     }};
   plan::Infeasible infeasible;
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);
-  if (!prepared) PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, ""));
-  return prepared;
+  if (prepared) return prepared;
+  PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, ""));
+  return tl::make_unexpected(
+      with_origin_of_kernels(prepared.error(), options.plan.kernels, resumed ? resumed->path : options.plan_input));
 }
 
 Result<void> write_report(const TrainOptions& options) {
@@ -114,9 +124,11 @@ Result<void> write_report(const TrainOptions& options) {
   return base::write_file_atomically(options.report, page);
 }
 
-Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const Asked& asked,
+Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const Asked& asked, const Resumed& resumed,
                                               const pipeline::PreparedTraining& prepared) {
   const pipeline::ModelOptions& model = asked.training.model;
+  if (resumed) note_other_bits(*resumed, prepared.kernels->name(), asked.training.plan.kernel_threads);
+  PANTOUM_ASSIGN(const std::string fingerprint, data::fingerprint_of(prepared.data.train));
   const train::TrainerOptions settings{.page_file = options.page_file,
                                        .threads = asked.training.plan.kernel_threads,
                                        .seed = model.seed,
@@ -125,6 +137,10 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
                                        .micro_batches = model.training.accumulate,
                                        .plan_hash = prepared.structure_hash,
                                        .kernels = prepared.kernels->table(),
+                                       .kernel_name = prepared.kernels->name(),
+                                       .other_kernels = !options.plan.kernels.empty(),
+                                       .data = fingerprint,
+                                       .samples = prepared.data.train.count(),
                                        .pool = prepared.kernels->pool(),
                                        .inputs = prepared.inputs,
                                        .features = prepared.features,
@@ -132,7 +148,7 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
                                        .preparation = asked.training.data.preparation};
   PANTOUM_ASSIGN(std::unique_ptr<train::Trainer> trainer,
                  train::Trainer::create(prepared.binary, asked.training.weights_path, settings));
-  if (!options.resume.empty()) PANTOUM_TRY(trainer->resume(options.resume));
+  if (resumed) PANTOUM_TRY(trainer->resume(resumed->path));
   return trainer;
 }
 
@@ -164,11 +180,13 @@ std::string end_text(const Json& end, const ReportedRun& run, const train::RunSu
 
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
 Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, const data::TrainTest& data,
-                       std::span<uint32_t> indices, const ReportedRun& reported, RunLog& log) {
+                       std::span<uint32_t> indices, const ReportedRun& reported, train::OldCheckpoint old_checkpoint,
+                       RunLog& log) {
   RunReporter reporter(reported, log, options.log_every, options.common.json());
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
                         .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
                         .checkpoint = options.checkpoint,
+                        .old_checkpoint = old_checkpoint,
                         .judge = judge_of(options.run),
                         .stop = interrupted(),
                         .indices = indices};
@@ -190,23 +208,52 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
   return 0;
 }
 
+// What a run writes while it runs, and at its end.
+std::vector<NamedOutput> written_while_running(const TrainOptions& options) {
+  return {{"--output", options.output},
+          {"--checkpoint", options.checkpoint},
+          {"--log", options.log},
+          {"--keep-best", options.run.keep_best}};
+}
+
+Result<void> check_outputs(const TrainOptions& options) {
+  std::vector<NamedOutput> outputs = written_while_running(options);
+  outputs.push_back({"--plan-out", options.plan_output});
+  outputs.push_back({"--report", options.report});
+  return check_distinct(outputs);
+}
+
+Result<void> log_resume(const Resumed& resumed, RunLog& log) {
+  if (!resumed) return {};
+  Json event{{"event", "resume"}, {"from", resumed->path}, {"step", resumed->progress.step}};
+  if (resumed->damaged) event["damaged"] = resumed->damaged->message;
+  return log.write(event);
+}
+
 Result<int> train_model(TrainOptions options) {
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
-  PANTOUM_ASSIGN(RunLog log, RunLog::create(options.log));
+  PANTOUM_TRY(check_outputs(options));
+  PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
+  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.model.seed));
+  RunLog log(options.log, resumed.has_value());
+  PANTOUM_TRY(log_resume(resumed, log));
 
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(asked.training.weights_path);
-  PANTOUM_ASSIGN(pipeline::PreparedTraining prepared, prepare(options, asked, log));
+  PANTOUM_ASSIGN(pipeline::PreparedTraining prepared, prepare(options, asked, resumed, log));
   if (interrupted().stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);
-  PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, asked, prepared));
+  PANTOUM_ASSIGN(const std::unique_ptr<train::Trainer> trainer, start(options, asked, resumed, prepared));
+  PANTOUM_TRY(train::check_length(*trainer, prepared.data.train.count(), static_cast<uint64_t>(options.epochs)));
+  PANTOUM_TRY(log.begin());
   PANTOUM_ASSIGN(const data::TrainTest data, data_of_run(options, prepared, *trainer, log));
   const ReportedRun reported{
       prepared, *trainer, {asked.training.model.training.losses, options.model.loss.perplexity()}};
-  return run_to_end(options, *trainer, data, indices, reported, log);
+  return run_to_end(options, *trainer, data, indices, reported,
+                    old_checkpoint_of(resumed, options.resume, options.checkpoint), log);
 }
 
 }  // namespace
@@ -216,18 +263,21 @@ void add_train(CommandLine& line) {
   Verb verb = line.add_verb("train", "trains a model inside a RAM budget");
   verb.add_option("MODEL", options->model.model, "an ONNX model").required();
   verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required();
-  verb.add_option("--epochs", options->epochs, "passes over the training set").positive();
+  verb.add_option("--epochs", options->epochs, "passes over the training set").steps();
   verb.add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb.add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");
-  verb.add_option("--log", options->log, "the run log, JSON lines (beside the weights without it)");
-  verb.add_option("--log-every", options->log_every, "steps between lines of the run log").positive();
+  verb.add_option("--log", options->log, "the run log, JSON lines (OUTPUT.jsonl without it); continued with --resume");
+  verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();
   verb.add_option("--report", options->report, "an HTML page about plan and run");
   verb.add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
-  verb.add_option("--resume", options->resume, "a checkpoint to go on from");
-  verb.add_option("--checkpoint", options->checkpoint, "where checkpoints are written (OUTPUT.checkpoint without it)");
+  verb.add_option("--resume", options->resume,
+                  "a checkpoint to go on from; where it is damaged, from the one before it");
+  verb.add_option(
+      "--checkpoint", options->checkpoint,
+      "where checkpoints are written (OUTPUT.checkpoint without it); the one before has .previous behind its name");
   verb.add_option("--checkpoint-every", options->checkpoint_every,
                   "steps between checkpoints; 0: only when interrupted")
-      .not_negative();
+      .within(0, 1'000'000'000'000'000);
   verb.add_option("--warm-start", options->plan.warm_start, "a plan to start planning from");
   add_run_options(verb, options->run);
   add_data_options(verb, options->data, options->model.feature_cache);

@@ -214,6 +214,14 @@ int64_t batch_of(const Compiled& compiled) {
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
+// A plan names the kernels that it was made for: "auto" may be others where it is run.
+PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kernels) {
+  using Choice = host::KernelSet::Choice;
+  if (request.device == "host" && request.kernels == Choice::kAuto)
+    request.kernels = kernels.back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable;
+  return request;
+}
+
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   Program& training = compiled.training();
@@ -226,7 +234,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   PANTOUM_TRY(find_plans({compiled, request.planner, options}, reuse, infeasible));
   if (dump) dump("plan", problem::to_json(training.plan).dump(1));
   training.plan.model = model_json(compiled.model);
-  training.plan.request = request_json(request);
+  training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program.found, checked(program.cost.graph, program.plan, program.kind.words));
   }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
+#include "train/feature_cache.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -20,6 +21,12 @@ std::vector<std::string> names_of(const ir::Graph& graph, const std::vector<ir::
 
 void tell(const Listener& listener, const std::string& note) {
   if (listener.note) listener.note(note);
+}
+
+// Of the file that keeps them on the host: a sum is beside each.
+int64_t feature_cache_bytes(const ir::Graph& training, int64_t samples) {
+  return feature_bytes(training, samples) +
+         samples * static_cast<int64_t>(training.inputs.size() * train::FeatureCache::kSumBytes);
 }
 
 struct CompiledWithData {
@@ -38,7 +45,7 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
   PANTOUM_ASSIGN(made.compiled, compile_model(model, request.plan, listener.dump));
   PANTOUM_ASSIGN(made.data, open_training_data(request.data, made.compiled.evaluation().graph));
   if (!model.feature_cache) return made;
-  const int64_t bytes = feature_bytes(made.compiled.training().graph, made.data.train.count());
+  const int64_t bytes = feature_cache_bytes(made.compiled.training().graph, made.data.train.count());
   if (bytes <= *model.feature_cache) return made;
   tell(listener,
        fmt::format("the features take {}, more than --feature-cache: none are kept", base::show_bytes(bytes)));
@@ -62,7 +69,7 @@ Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data
   made.inputs = names_of(model, model.inputs);
   if (compiled.has_features()) {
     made.features = names_of(training.graph, training.graph.inputs);
-    made.feature_bytes = feature_bytes(training.graph, made.data.train.count());
+    made.feature_bytes = feature_cache_bytes(training.graph, made.data.train.count());
   }
   made.structure_hash = fmt::format("{:016x}", problem::structure_hash(training.cost.graph));
   made.energy_j = step_energy(compiled);

@@ -75,7 +75,7 @@ Result<SweepFolder> SweepFolder::open(const std::string& path, const report::Swe
   std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
   if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");
   const std::string name = (std::filesystem::path(path) / "sweep.jsonl").string();
-  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file < 0) return cannot_write(name);
   SweepFolder folder(path, std::make_shared<Log>(file, name));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0)

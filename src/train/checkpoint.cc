@@ -57,10 +57,69 @@ bool parse(const weights::SafetensorFile& file, const std::string& key, Number& 
   return error == std::errc{} && end == text.data() + text.size();
 }
 
+Failure damaged(const weights::SafetensorFile& file, const std::string& what) {
+  return fail("E0243", "the resume point contradicts itself: " + what, file.path,
+              "resume from an older one, or begin with these weights: --weights");
+}
+
 Result<Schedule> read_schedule(const std::string& text, const std::string& path) {
   Result<Schedule> schedule = parse_schedule(text, path);
   if (!schedule) return fail("E0243", "the resume point's schedule is damaged: " + schedule.error().message, path);
   return schedule;
+}
+
+std::string text_of(const weights::SafetensorFile& file, const std::string& key) {
+  const auto found = file.metadata.find(key);
+  return found == file.metadata.end() ? "" : found->second;
+}
+
+Result<void> read_numbers(const weights::SafetensorFile& file, Progress& progress) {
+  BestSoFar& best = progress.best_so_far;
+  const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) &&
+                     parse(file, "lr", progress.lr) && parse(file, "batch", progress.batch) &&
+                     parse(file, "micro_batches", progress.micro_batches) && parse(file, "samples", progress.samples) &&
+                     parse(file, "threads", progress.threads) && parse(file, "best", best.best) &&
+                     parse(file, "best_step", best.best_step) && parse(file, "judged_step", best.judged_step) &&
+                     parse(file, "stale", best.stale);
+  if (whole && file.metadata.contains("plan_hash")) return {};
+  return fail("E0243",
+              "the file is no resume point: its metadata lack one of step, seed, lr, batch, micro_batches, samples, "
+              "threads, best, best_step, judged_step, stale and plan_hash, or it is no number",
+              file.path, "to begin with these weights, use --weights");
+}
+
+Result<void> read_words(const weights::SafetensorFile& file, Progress& progress) {
+  progress.plan_hash = text_of(file, "plan_hash");
+  progress.data = text_of(file, "data");
+  progress.kernels = text_of(file, "kernels");
+  const std::string shuffle = text_of(file, "shuffle");
+  if (shuffle != "on" && shuffle != "off") return damaged(file, fmt::format("shuffle is '{}'", shuffle));
+  progress.shuffle = shuffle == "on";
+  PANTOUM_ASSIGN(progress.schedule, read_schedule(text_of(file, "schedule"), file.path));
+  return {};
+}
+
+// What no run writes, though the sums are right.
+Result<void> check_progress(const weights::SafetensorFile& file, const Progress& progress) {
+  const BestSoFar& best = progress.best_so_far;
+  if (progress.step > kMostSteps) return damaged(file, fmt::format("{} steps", progress.step));
+  if (!std::isfinite(progress.lr) || progress.lr < 0)
+    return damaged(file, fmt::format("a learning rate of {}", progress.lr));
+  if (progress.batch < 1 || progress.micro_batches < 1)
+    return damaged(file, fmt::format("{} micro-batches of {} samples", progress.micro_batches, progress.batch));
+  if (progress.samples < 0 || progress.threads < 0)
+    return damaged(file, fmt::format("{} samples, {} threads", progress.samples, progress.threads));
+  if (!std::isfinite(best.best) || best.best_step > best.judged_step || best.judged_step > progress.step)
+    return damaged(file, fmt::format("the best of {} at step {}, judged at {}, of {} steps", best.best, best.best_step,
+                                     best.judged_step, progress.step));
+  EpochPlace told;
+  const EpochPlace place = place_of(progress);
+  if (!parse(file, "epoch", told.epoch) || !parse(file, "position", told.position) || told.epoch != place.epoch ||
+      told.position != place.position)
+    return damaged(file, fmt::format("{} steps on {} samples end at step {} of epoch {}, and it says {} of {}",
+                                     progress.step, progress.samples, place.position, place.epoch,
+                                     text_of(file, "position"), text_of(file, "epoch")));
+  return {};
 }
 
 }  // namespace
@@ -98,15 +157,21 @@ Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::spa
   return {};
 }
 
+EpochPlace place_of(const Progress& progress) {
+  const auto samples = static_cast<uint64_t>(std::max<int64_t>(progress.samples, 0));
+  const uint64_t per_epoch =
+      samples / static_cast<uint64_t>(progress.batch) / static_cast<uint64_t>(progress.micro_batches);
+  if (per_epoch == 0) return {};
+  return {progress.step / per_epoch, progress.step % per_epoch};
+}
+
 Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
-                             const Progress& progress) {
+                             const Progress& progress, const std::string& kept) {
   std::vector<weights::SafetensorSource> sources;
   sources.reserve(table.weights.size() + table.states.size());
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
-  const int64_t per_step = progress.batch * progress.micro_batches;
-  const int64_t per_epoch = per_step > 0 ? progress.samples / per_step : 0;
-  const uint64_t steps_per_epoch = static_cast<uint64_t>(std::max<int64_t>(per_epoch, 1));
+  const EpochPlace place = place_of(progress);
   return weights::write_safetensors(
       path, sources,
       {{"step", std::to_string(progress.step)},
@@ -122,31 +187,27 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
        {"micro_batches", std::to_string(progress.micro_batches)},
        {"shuffle", progress.shuffle ? "on" : "off"},
        {"samples", std::to_string(progress.samples)},
-       {"epoch", std::to_string(per_epoch > 0 ? progress.step / steps_per_epoch : 0)},
-       {"position", std::to_string(per_epoch > 0 ? progress.step % steps_per_epoch : 0)}});
+       {"data", progress.data},
+       {"kernels", progress.kernels},
+       {"threads", std::to_string(progress.threads)},
+       {"thread_independent", is_thread_independent(progress.kernels) ? "yes" : "no"},
+       {"epoch", std::to_string(place.epoch)},
+       {"position", std::to_string(place.position)}},
+      kept);
+}
+
+bool is_thread_independent(const std::string& kernels) {
+  return kernels == "portable";
 }
 
 Result<Progress> read_progress(const weights::SafetensorFile& file) {
+  if (!file.has_sums())
+    return fail("E0243", "the file has no checksums, so it is no resume point of this release", file.path,
+                "to begin with these weights, use --weights");
   Progress progress;
-  const bool whole = parse(file, "step", progress.step) && parse(file, "seed", progress.seed) &&
-                     parse(file, "lr", progress.lr) && parse(file, "batch", progress.batch) &&
-                     parse(file, "samples", progress.samples) && progress.samples >= 0;
-  const auto hash = file.metadata.find("plan_hash");
-  if (!whole || !std::isfinite(progress.lr) || hash == file.metadata.end())
-    return fail("E0243", "the file is no resume point: its metadata lack step, seed, lr, batch, samples or plan_hash",
-                file.path, "to begin with these weights, use --weights");
-  progress.plan_hash = hash->second;
-  if (file.metadata.contains("micro_batches") && !parse(file, "micro_batches", progress.micro_batches))
-    return fail("E0243", "the resume point's number of micro-batches is damaged", file.path);
-  const auto shuffle = file.metadata.find("shuffle");  // older points lack it
-  progress.shuffle = shuffle == file.metadata.end() || shuffle->second != "off";
-  if (const auto schedule = file.metadata.find("schedule"); schedule != file.metadata.end()) {
-    PANTOUM_ASSIGN(progress.schedule, read_schedule(schedule->second, file.path));
-  }
-  BestSoFar best_so_far;  // of a run that judges nothing, or an older one's: none
-  if (parse(file, "best", best_so_far.best) && parse(file, "best_step", best_so_far.best_step) &&
-      parse(file, "judged_step", best_so_far.judged_step) && parse(file, "stale", best_so_far.stale))
-    progress.best_so_far = best_so_far;
+  PANTOUM_TRY(read_numbers(file, progress));
+  PANTOUM_TRY(read_words(file, progress));
+  PANTOUM_TRY(check_progress(file, progress));
   return progress;
 }
 

@@ -14,6 +14,9 @@
 
 namespace pantoum::train {
 
+// No run has more: a microsecond each, these take three decades.
+inline constexpr uint64_t kMostSteps = 1'000'000'000'000'000;
+
 // What a resume point holds beside tensors.
 struct Progress {
   uint64_t step = 0, seed = 0;
@@ -23,9 +26,20 @@ struct Progress {
   std::string plan_hash;
   int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
   bool shuffle = true;
-  int64_t samples =
-      0;  // of the data set that was trained on; 0: none yet. For people: the position follows from step and batch.
+  int64_t samples = 0;  // of an epoch's data set; 0: none yet
+  std::string data;     // the data set's fingerprint; "": not known
+  std::string kernels;  // of the run, as KernelSet names them; "": not known
+  int threads = 0;      // that computed; 0: not known
 };
+
+// These kernels give the same bits with any number of threads.
+[[nodiscard]] bool is_thread_independent(const std::string& kernels);
+
+// Epochs of a run's steps.
+struct EpochPlace {
+  uint64_t epoch = 0, position = 0;  // steps done in it
+};
+[[nodiscard]] EpochPlace place_of(const Progress& progress);
 
 // `code` with all that is missing or of another shape or type, unless every weight (and, with `states_too`, every
 // state) is in the file; states that are there must fit in any case.
@@ -40,11 +54,11 @@ struct Progress {
 // Makes the sums of gradients zero. E0903.
 [[nodiscard]] Result<void> clear_sums(const TensorTable& table, host::Engine& engine, std::span<std::byte> piece);
 
-// Atomic. E0901, E0903.
+// Atomic. `kept`: the new name of the file that stands at `path`; "": it goes. E0901, E0903.
 [[nodiscard]] Result<void> save_checkpoint(const std::string& path, const TensorTable& table, host::Engine& engine,
-                                           const Progress& progress);
+                                           const Progress& progress, const std::string& kept = "");
 
-// E0243 where the metadata are missing or damaged.
+// E0243 where the file has no sums, or its metadata are missing, contradict each other or say what no run can have.
 [[nodiscard]] Result<Progress> read_progress(const weights::SafetensorFile& file);
 
 }  // namespace pantoum::train

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/checksum.h"
+
 namespace pantoum::train {
 namespace {
 
@@ -50,8 +52,13 @@ class FeatureSamples final : public data::SampleFile {
       return fail("E0260", fmt::format("there are no features of sample {} in {} bytes", index, out.size()));
     const int fd = cache_->file_.buffered.get();
     const auto read = [fd](void* data, size_t bytes, off_t at) { return ::pread(fd, data, bytes, at); };
-    if (move_all(out, static_cast<uint64_t>(index) * cache_->stride_ + field().at, read)) return {};
-    return fail("E0260", "the features of a sample cannot be read: " + std::generic_category().message(errno));
+    const uint64_t at = cache_->place_of(index, field_);
+    uint64_t sum = 0;
+    if (!move_all(out, at, read) || !move_all(std::as_writable_bytes(std::span(&sum, 1)), at + out.size(), read))
+      return fail("E0260", "the features of a sample cannot be read: " + std::generic_category().message(errno));
+    if (sum == cache_->sum_of(index, field_, out)) return {};
+    return fail("E0903", fmt::format("the kept features of sample {} are damaged", index), {},
+                "the storage gives back other bytes than were written; name another folder with --page-file");
   }
 
  private:
@@ -68,7 +75,7 @@ Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& fo
                               .shape = {tensor.shape.begin() + 1, tensor.shape.end()},
                               .at = cache->stride_,
                               .bytes = tensor.row_bytes()});
-    cache->stride_ += tensor.row_bytes();
+    cache->stride_ += tensor.row_bytes() + kSumBytes;
   }
   cache->count_ = count;
   PANTOUM_ASSIGN(cache->file_, host::make_page_file(folder, static_cast<uint64_t>(count) * cache->stride_, false));
@@ -78,9 +85,17 @@ Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& fo
 Result<void> FeatureCache::put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row) const {
   const int fd = file_.buffered.get();
   const auto write = [fd](void* data, size_t bytes, off_t at) { return ::pwrite(fd, data, bytes, at); };
-  if (move_all(tensor.row(row), static_cast<uint64_t>(index) * stride_ + fields_[field].at, write)) return {};
+  uint64_t sum = sum_of(index, field, tensor.row(row));
+  const uint64_t at = place_of(index, field);
+  if (move_all(tensor.row(row), at, write) &&
+      move_all(std::as_writable_bytes(std::span(&sum, 1)), at + fields_[field].bytes, write))
+    return {};
   return fail("E0901", "the features of a sample cannot be kept: " + std::generic_category().message(errno), {},
               "free space, name another folder with --page-file, or leave --feature-cache out");
+}
+
+uint64_t FeatureCache::sum_of(int64_t index, size_t field, std::span<const std::byte> row) const {
+  return base::checksum_of(row, place_of(index, field) + 1);
 }
 
 data::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache, const data::Dataset& data) {

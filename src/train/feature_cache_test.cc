@@ -1,6 +1,8 @@
 #include "train/feature_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -45,6 +47,54 @@ TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
   std::vector<float> row(3);
   EXPECT_EQ(kept.inputs[0]->read(0, std::as_writable_bytes(std::span(&less, 1))).error().code, "E0260");
   EXPECT_EQ(kept.inputs[0]->read(5, std::as_writable_bytes(std::span(row))).error().code, "E0260");
+}
+
+// The cache's file, which has no name any more, through the process's own descriptors.
+int writable_again(uint64_t bytes) {
+  for (int fd = 3; fd < 256; ++fd) {
+    struct stat status {};
+    if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_nlink == 0 &&
+        static_cast<uint64_t>(status.st_size) == bytes)
+      return fd;
+  }
+  return -1;
+}
+
+TEST(FeatureCache, EveryFlippedBitIsFound) {
+  const data::Dataset data = tiny_data(3);
+  std::vector<float> first(6), row(3);
+  const std::vector<data::BatchView> batch{{"a", base::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))}};
+  const auto cache = FeatureCache::create("/tmp", 3, batch);
+  ASSERT_TRUE(cache);
+  for (int64_t index = 0; index < 3; ++index) {
+    first[0] = static_cast<float>(index);
+    ASSERT_TRUE((*cache)->put(index, 0, batch[0], 0));
+  }
+  const uint64_t bytes = 3 * (12 + FeatureCache::kSumBytes);
+  const int fd = writable_again(bytes);
+  ASSERT_GE(fd, 0);
+  const data::Dataset kept = FeatureCache::as_dataset(*cache, data);
+  const auto read = [&](int64_t index) {
+    const auto got = kept.inputs[0]->read(index, std::as_writable_bytes(std::span(row)));
+    return got ? "" : got.error().code;
+  };
+  for (uint64_t bit = 0; bit < bytes * 8; ++bit) {
+    char byte = 0;
+    const auto at = static_cast<off_t>(bit / 8);
+    ASSERT_EQ(::pread(fd, &byte, 1, at), 1);
+    const char flipped = static_cast<char>(byte ^ (1 << bit % 8));
+    ASSERT_EQ(::pwrite(fd, &flipped, 1, at), 1);
+    EXPECT_EQ(read(static_cast<int64_t>(bit / 8 / 20)), "E0903") << bit;
+    ASSERT_EQ(::pwrite(fd, &byte, 1, at), 1);
+  }
+  for (const int64_t index : {0, 1, 2}) EXPECT_EQ(read(index), "");
+  char sample[20];  // a row of another sample, whole, and zeros
+  ASSERT_EQ(::pread(fd, sample, 20, 0), 20);
+  ASSERT_EQ(::pwrite(fd, sample, 20, 20), 20);
+  EXPECT_EQ(read(1), "E0903");
+  std::memset(sample, 0, sizeof sample);
+  ASSERT_EQ(::pwrite(fd, sample, 20, 0), 20);
+  EXPECT_EQ(read(0), "E0903");
 }
 
 TEST(FeatureCache, AFolderThatIsNotThereIsTold) {

@@ -1,10 +1,13 @@
 #include "train/run_loop.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <utility>
 #include <vector>
+
+#include "train/resume_point.h"
 
 namespace pantoum::train {
 namespace {
@@ -13,6 +16,12 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<void> check_steps(uint64_t per_epoch, uint64_t epochs) {
+  if (epochs <= kMostSteps / per_epoch) return {};
+  return fail("E0120", fmt::format("{} epochs of {} steps are more than {} steps", epochs, per_epoch, kMostSteps),
+              "--epochs", "give fewer epochs");
 }
 
 class Run {
@@ -27,6 +36,7 @@ class Run {
     if (options_.judge.judges() && (!tests() || !options_.evaluate_every_epoch))
       return fail("E0262", "there is no test set to judge the epochs by", {},
                   "give a test set, or leave --early-stop and --keep-best out");
+    PANTOUM_TRY(check_steps(per_epoch_, options_.epochs));
     trainer_.set_total_steps(per_epoch_ * options_.epochs);
     PANTOUM_TRY(catch_up());
     const int64_t samples = data_.samples > 0 ? data_.samples : static_cast<int64_t>(per_epoch_) * trainer_.batch();
@@ -102,7 +112,10 @@ class Run {
 
   Result<void> checkpoint(uint64_t epoch) {
     if (options_.checkpoint.empty() || checkpointed_at_ == trainer_.steps_done()) return {};
-    PANTOUM_TRY(trainer_.save(options_.checkpoint));
+    const bool keep = !summary_.checkpoint.empty() || options_.old_checkpoint == OldCheckpoint::kOwn;
+    const std::string previous = previous_checkpoint(options_.checkpoint);
+    PANTOUM_TRY(trainer_.save(options_.checkpoint, keep ? previous : ""));
+    if (!keep && options_.old_checkpoint == OldCheckpoint::kForeign) ::unlink(previous.c_str());
     checkpointed_at_ = trainer_.steps_done();
     summary_.checkpoint = options_.checkpoint;
     if (options_.log)
@@ -184,13 +197,19 @@ Result<RunSummary> run_training(Trainer& trainer, const ProducedData& data, cons
   return Run(trainer, data, options).go();
 }
 
+Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epochs) {
+  const int64_t batch = trainer.batch();
+  if (samples < batch)
+    return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", samples, batch), {},
+                "use a smaller --batch or more data");
+  if (samples > int64_t{UINT32_MAX})
+    return fail("E0262", fmt::format("{} samples are more than 2^32", samples), {}, "split the data");
+  return check_steps(static_cast<uint64_t>(samples / batch), epochs);
+}
+
 Result<RunSummary> run_training(Trainer& trainer, const data::TrainTest& data, const RunOptions& options) {
   const int64_t count = data.train.count(), batch = trainer.batch();
-  if (count < batch)
-    return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", count, batch), {},
-                "use a smaller --batch or more data");
-  if (count > int64_t{UINT32_MAX})
-    return fail("E0262", fmt::format("{} samples are more than 2^32", count), {}, "split the data");
+  PANTOUM_TRY(check_length(trainer, count, options.epochs));
   std::vector<uint32_t> own_indices;
   std::span<uint32_t> indices = options.indices;
   if (indices.size() != static_cast<size_t>(count)) {

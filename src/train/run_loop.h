@@ -46,10 +46,18 @@ struct ProducedData {
   int64_t samples = 0;                  // of an epoch, for checkpoints; 0: those of its steps
 };
 
+// What stands where checkpoints are written when a run begins.
+enum class OldCheckpoint : uint8_t {
+  kForeign,  // nothing, or another run's: the first checkpoint replaces it, and the one before it goes
+  kOwn,      // what this run was resumed from: it becomes the one before
+  kDamaged   // this run was resumed from the one before: that one stays
+};
+
 struct RunOptions {
   uint64_t epochs = 1;            // in all, those before a resume included
   uint64_t checkpoint_every = 0;  // steps; 0: only when interrupted or out of time
-  std::string checkpoint;         // where; "": none is written
+  std::string checkpoint;         // where the newest is, and the one before (resume_point.h); "": none is written
+  OldCheckpoint old_checkpoint = OldCheckpoint::kForeign;
   bool evaluate_every_epoch = true;
   JudgeOptions judge = {};
   double max_seconds = 0;  // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
@@ -71,6 +79,10 @@ struct RunSummary {
   std::string checkpoint;      // the last one written; "": none
   double seconds = 0;
 };
+
+// What a run on so many samples refuses before its first step: E0262 fewer of them than a batch, or more than 2^32; E0120
+// more steps than can be counted.
+[[nodiscard]] Result<void> check_length(const Trainer& trainer, int64_t samples, uint64_t epochs);
 
 // Goes on where trainer.steps_done() says: epoch = steps / (samples / batch), and the rest is the position in it. Every
 // epoch drops its short last batch. The order of an epoch depends on (seed, epoch) alone and checkpoints are atomic, so

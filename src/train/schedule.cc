@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/settings.h"
 
@@ -43,7 +44,7 @@ Result<Extent> parse_extent(std::string text, bool positive, const std::string& 
   extent.percent = !text.empty() && text.back() == '%';
   if (extent.percent != 0) text.pop_back();
   PANTOUM_ASSIGN(extent.value, base::parse_number(text, where));
-  const bool whole = extent.percent != 0 || extent.value == static_cast<double>(static_cast<int64_t>(extent.value));
+  const bool whole = extent.percent != 0 || extent.value == std::floor(extent.value);
   if (extent.value < 0 || extent.value > 1e15 || (positive && extent.value == 0) || !whole)
     return fail("E0116", fmt::format("{} is no number of steps", text), where, "write 100, or 5% of all steps");
   return extent;

@@ -34,7 +34,12 @@ class PlanTrainer final : public Trainer {
                   .plan_hash = options.plan_hash,
                   .batch = table_.batch,
                   .micro_batches = options.micro_batches,
-                  .shuffle = options.preparation.shuffle},
+                  .shuffle = options.preparation.shuffle,
+                  .samples = options.samples,
+                  .data = options.data,
+                  .kernels = options.kernel_name,
+                  .threads = options.threads},
+        other_kernels_(options.other_kernels),
         preparation_(options.preparation),
         piece_(kPieceBytes),
         loader_(options.preparation, table_.inputs.size(), table_.terms.size()),
@@ -106,27 +111,21 @@ class PlanTrainer final : public Trainer {
                                       std::stop_token stop) override;
   Result<Evaluation> evaluate(const data::Dataset& data) override;
 
-  Result<void> save(const std::string& path) override { return save_checkpoint(path, table_, *engine_, progress_); }
+  Result<void> save(const std::string& path, const std::string& kept) override {
+    return save_checkpoint(path, table_, *engine_, progress_, kept);
+  }
 
   Result<void> resume(const std::string& path) override {
     PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
-    if (progress.plan_hash != progress_.plan_hash)
-      return fail("E0243", "the resume point is of another model", path,
-                  "resume with the model and options it was made with",
-                  {"it has " + progress.plan_hash + ", this run " + progress_.plan_hash});
-    if (progress.batch != table_.batch)
-      return fail(
-          "E0243",
-          fmt::format("the resume point was made with batches of {}, this run has {}", progress.batch, table_.batch),
-          path, fmt::format("resume with --batch {}", progress.batch));
-    if (progress.micro_batches != progress_.micro_batches)
-      return fail("E0243",
-                  fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
-                              progress.micro_batches, progress_.micro_batches),
-                  path, fmt::format("resume with --accumulate {}", progress.micro_batches));
+    PANTOUM_TRY(check_same_run(progress, path));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
+    progress.plan_hash = progress_.plan_hash;
+    progress.kernels = progress_.kernels;  // what computes from now on
+    progress.threads = progress_.threads;
+    if (!progress_.data.empty()) progress.data = progress_.data;
+    if (progress.samples == 0) progress.samples = progress_.samples;
     progress_ = std::move(progress);
     return {};
   }
@@ -157,6 +156,7 @@ class PlanTrainer final : public Trainer {
   std::unique_ptr<host::Engine> engine_;
   TensorTable table_;
   Progress progress_;
+  bool other_kernels_;
   data::Preparation preparation_;
   std::vector<std::byte> piece_;
   // In the arena: the inputs, then the labels of each loss. What a step reads, and what the model reads.
@@ -241,12 +241,48 @@ class PlanTrainer final : public Trainer {
                 "parameters in RAM");
   }
 
+  // E0243 where the resume point is not of this very run.
+  [[nodiscard]] Result<void> check_same_run(const Progress& point, const std::string& path) const;
+
   // Evaluation.
   Result<void> run_eval();
   Result<void> evaluate_batch(int64_t begin, int64_t real, EvaluationSums& sums);
   [[nodiscard]] BatchMeasures measured(size_t term);
   Result<void> take_off_padding(double rows, EvaluationSums& sums);
 };
+
+Result<void> PlanTrainer::check_same_run(const Progress& point, const std::string& path) const {
+  // why: the hash is of the step with its kernels; where others go on, the tensors' names, types and shapes must do.
+  const bool others_go_on = other_kernels_ && point.kernels != progress_.kernels;
+  if (!others_go_on && point.plan_hash != progress_.plan_hash)
+    return fail("E0243", "the resume point is of another model", path,
+                "resume with the model and options it was made with",
+                {"it has " + point.plan_hash + ", this run " + progress_.plan_hash});
+  if (point.batch != table_.batch)
+    return fail("E0243",
+                fmt::format("the resume point was made with batches of {}, this run has {}", point.batch, table_.batch),
+                path, fmt::format("resume with --batch {}", point.batch));
+  if (point.micro_batches != progress_.micro_batches)
+    return fail("E0243",
+                fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
+                            point.micro_batches, progress_.micro_batches),
+                path, fmt::format("resume with --accumulate {}", point.micro_batches));
+  if (progress_.samples > 0 && point.samples > 0 && point.samples != progress_.samples)
+    return fail(
+        "E0243",
+        fmt::format("the resume point was made with {} samples, this run has {}", point.samples, progress_.samples),
+        path, "resume with the data set it was made with");
+  if (!progress_.data.empty() && point.data != progress_.data)
+    return fail("E0243", "the resume point was made with another data set", path,
+                "resume with the data set it was made with, or begin with its weights: --weights",
+                {fmt::format("the fingerprint is '{}' in it, and {} here", point.data, progress_.data)});
+  if (!others_go_on && !progress_.kernels.empty() && point.kernels != progress_.kernels)
+    return fail("E0243",
+                fmt::format("the resume point was computed by the kernels '{}', this run has '{}'", point.kernels,
+                            progress_.kernels),
+                path, "their bits differ; where that is wanted, name the kernels with --kernels");
+  return {};
+}
 
 Result<data::Dataset> PlanTrainer::make_features(const data::Dataset& data, const std::string& folder,
                                                  std::stop_token stop) {

@@ -32,6 +32,10 @@ struct TrainerOptions {
   int64_t micro_batches = 1;  // a step takes so many batches; more than one: the plan has a program for it
   std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
+  std::string kernel_name = {};              // KernelSet::name(), kept in checkpoints; "": not known
+  bool other_kernels = false;                // resume what other kernels computed: the bits are others from then on
+  std::string data = {};                     // the training set's fingerprint (data/fingerprint.h); "": not known
+  int64_t samples = 0;                       // of the training set; 0: not known
   const pt_pool* pool = nullptr;             // null: `threads` of the trainer's own; else the caller's (see KernelSet)
   std::vector<std::string>
       inputs;  // the model's inputs in its order; empty: told from the weights (see tensor_table.h)
@@ -121,12 +125,13 @@ class Trainer {
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
   // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
   [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data) = 0;
-  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale, plan_hash, batch,
-  // samples, epoch, position.
-  // Atomic; memory: the header and 64 KiB. E0901, E0903.
-  [[nodiscard]] virtual Result<void> save(const std::string& path) = 0;
-  // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model or plan
-  // (nothing is changed then).
+  // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale,
+  // plan_hash, batch, micro_batches, shuffle, samples, data, kernels, threads, thread_independent, epoch, position, and
+  // sums. Atomic; `kept`: the new name of the file that stands there ("": it goes). Memory: the header and 64 KiB.
+  // E0901, E0903.
+  [[nodiscard]] virtual Result<void> save(const std::string& path, const std::string& kept = "") = 0;
+  // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model, plan, data
+  // set or of other kernels; E0240, E0244 damaged (nothing is changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
   [[nodiscard]] virtual uint64_t steps_done() const = 0;
   [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches

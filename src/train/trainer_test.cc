@@ -328,9 +328,8 @@ TEST_F(TrainerTest, RefusesForeignResumePointsAndStaysAsItWas) {
   auto other = Trainer::create(TinyPlan({}).encoded(), path("weights"), {.threads = 1, .plan_hash = "other"});
   ASSERT_TRUE((*other)->save(path("other")));
   EXPECT_EQ(trained->resume(path("other")).error().code, "E0243");
-  ASSERT_TRUE(weights::write_safetensors(
-      path("few"), {source("w", {6, 3}, std::vector<float>(18))},
-      {{"step", "1"}, {"seed", "1"}, {"lr", "0.1"}, {"batch", "4"}, {"samples", "4"}, {"plan_hash", "tiny"}}));
+  ASSERT_TRUE(weights::write_safetensors(path("few"), {source("w", {6, 3}, std::vector<float>(18))},
+                                         weights::open_safetensors(path("start"))->metadata));
   const auto few = trained->resume(path("few"));
   EXPECT_EQ(few.error().code, "E0243");
   EXPECT_EQ(few.error().notes.size(), 3U);

@@ -15,6 +15,7 @@
 #include "base/owned_file.h"
 #include "weights/safetensors_dtype.h"
 #include "weights/safetensors_header.h"
+#include "weights/safetensors_sums.h"
 
 namespace pantoum::weights {
 namespace {
@@ -130,6 +131,10 @@ const SafetensorEntry* SafetensorFile::find(const std::string& name) const {
   return nullptr;
 }
 
+bool SafetensorFile::has_sums() const {
+  return metadata.contains(kHeaderSum);
+}
+
 Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
                                                 const std::string& where) {
   const auto* raw = static_cast<const unsigned char*>(bytes);
@@ -137,8 +142,12 @@ Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, 
   if (length > size - 8) return fail("E0240", "the header is cut short", where, kHelp);
   const std::string_view text(reinterpret_cast<const char*>(raw) + 8, static_cast<size_t>(length));
   if (text.empty() || text.front() != '{') return fail("E0240", "the header does not begin with '{'", where, kHelp);
+  // why: the JSON reader takes a zero byte for the end of the text
+  if (text.find('\0') != text.npos) return fail("E0240", "the header holds a zero byte", where, kHelp);
   PANTOUM_ASSIGN(const RawHeader header, read_header_json(text, where));
-  return check(header, 8 + length, file_size, where);
+  PANTOUM_ASSIGN(SafetensorFile file, check(header, 8 + length, file_size, where));
+  PANTOUM_TRY(check_header_sum(file, 8 + length));
+  return file;
 }
 
 Result<SafetensorFile> open_safetensors(const std::string& path) {
@@ -150,7 +159,9 @@ Result<SafetensorFile> open_safetensors(const std::string& path) {
                  header_length(reinterpret_cast<const unsigned char*>(start.data()), size, size, path));
   start.resize(8 + static_cast<size_t>(length));
   PANTOUM_TRY(file.read_at(8, std::as_writable_bytes(std::span(start)).subspan(8), "E0240"));
-  return parse_safetensors_header(start.data(), start.size(), size, path);
+  PANTOUM_ASSIGN(SafetensorFile whole, parse_safetensors_header(start.data(), start.size(), size, path));
+  PANTOUM_TRY(check_tensor_sums(whole));
+  return whole;
 }
 
 Result<void> read_tensor(const SafetensorFile& file, const SafetensorEntry& entry, uint64_t at,

@@ -29,15 +29,17 @@ struct SafetensorFile {
   std::vector<SafetensorEntry> tensors;         // in the order of their offsets
   std::map<std::string, std::string> metadata;  // "__metadata__"
   [[nodiscard]] const SafetensorEntry* find(const std::string& name) const;
+  [[nodiscard]] bool has_sums() const;  // safetensors_sums.h
 };
 
-// Reads and checks the header alone; E0201 cannot be opened, E0240 with what is wrong: truncated, overlapping, holes,
+// Reads and checks the header and, where the file has sums, all of its data: what is damaged is found before anything is
+// used (E0244 with each tensor). E0201 cannot be opened, E0240 with what is wrong with the header: truncated, overlapping, holes,
 // unknown or unsupported dtype (F16 and BF16 among them), sizes that do not match the shape, duplicate names, bytes
 // after the last tensor.
 [[nodiscard]] Result<SafetensorFile> open_safetensors(const std::string& path);
 
 // The same for a file's first `size` bytes (the 8-byte length, then the header) of `file_size`. `where` becomes `path`.
-// Any bytes may be given; cost and memory are linear in `size`.
+// Any bytes may be given; cost and memory are linear in `size`. Data are not looked at.
 [[nodiscard]] Result<SafetensorFile> parse_safetensors_header(const void* bytes, size_t size, uint64_t file_size,
                                                               const std::string& where);
 
@@ -55,10 +57,11 @@ struct SafetensorSource {
 };
 
 // Writes atomically (`path`.part, fsync, rename, fsync of the folder): a crash or a full disk leaves the old file
-// whole. E0901; an error of `read` is passed on. Tensors are laid out by falling element size, then by name, so that
+// whole; `kept` is its new name from then on, "" where it goes. Sums of all tensors and of the header become part of the
+// metadata. E0901; an error of `read` is passed on; where `path` is a pipe or a device `read` is asked for all twice. Tensors are laid out by falling element size, then by name, so that
 // each is aligned to its element. Memory beside the header: one piece of `piece_bytes`.
 [[nodiscard]] Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
                                              const std::map<std::string, std::string>& metadata,
-                                             size_t piece_bytes = 1 << 16);
+                                             const std::string& kept = "", size_t piece_bytes = 1 << 16);
 
 }  // namespace pantoum::weights

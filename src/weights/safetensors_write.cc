@@ -5,9 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
+#include "base/checksum.h"
 #include "base/owned_file.h"
 #include "weights/safetensors.h"
 #include "weights/safetensors_dtype.h"
+#include "weights/safetensors_header.h"
+#include "weights/safetensors_sums.h"
 
 namespace pantoum::weights {
 namespace {
@@ -67,32 +70,76 @@ Result<void> check_names(const std::vector<SafetensorSource>& tensors, const std
   return {};
 }
 
-Result<void> write_pieces(base::AtomicFile& file, const Placed& tensor, std::span<std::byte> piece) {
+// Writes a tensor piece by piece, or (without a file) reads it alone; its sum.
+Result<std::string> pass(base::AtomicFile* file, const Placed& tensor, std::span<std::byte> piece) {
+  base::Checksum sum;
   for (uint64_t at = 0; at < tensor.bytes; at += piece.size()) {
     const auto part = piece.first(static_cast<size_t>(std::min<uint64_t>(piece.size(), tensor.bytes - at)));
     PANTOUM_TRY(tensor.source->read(at, part));
-    PANTOUM_TRY(file.append(part));
+    sum.add(part);
+    if (file != nullptr) PANTOUM_TRY(file->append(part));
   }
-  return {};
+  return base::checksum_text(sum.value());
+}
+
+// A name as a reader finds it.
+std::string readable(const std::string& text) {
+  return nlohmann::json::parse(quoted(text)).get<std::string>();
+}
+
+using Metadata = std::map<std::string, std::string>;
+
+// With sums that are not known yet.
+Metadata as_found(const std::vector<Placed>& tensors, const Metadata& metadata) {
+  Metadata found;
+  for (const auto& [key, value] : metadata) found[readable(key)] = readable(value);
+  found[kHeaderSum] = base::checksum_text(0);
+  found[kTensorSums] = std::string(tensors.size() * kSumDigits, '0');
+  return found;
+}
+
+// The header with the length before it, and its own sum in it.
+std::string summed_header(const std::vector<Placed>& tensors, Metadata& metadata) {
+  const auto tensor = [&](size_t number) {
+    const Placed& placed = tensors[number];
+    return HeaderEntry{readable(placed.source->name), placed.source->dtype, placed.source->shape, placed.begin};
+  };
+  metadata[kHeaderSum] = base::checksum_text(header_sum(tensors.size(), tensor, metadata));
+  std::string text = header_text(tensors, metadata);
+  std::string length(8, '\0');
+  for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<char>(text.size() >> (8 * byte));
+  return text.insert(0, length);
 }
 
 }  // namespace
 
 Result<void> write_safetensors(const std::string& path, const std::vector<SafetensorSource>& tensors,
-                               const std::map<std::string, std::string>& metadata, size_t piece_bytes) {
+                               const std::map<std::string, std::string>& metadata, const std::string& kept,
+                               size_t piece_bytes) {
   PANTOUM_TRY(check_names(tensors, path));
   const std::vector<Placed> placed = lay_out(tensors);
-  const std::string header = header_text(placed, metadata);
-  if (header.size() > kSafetensorsHeaderLimit)
+  Metadata found = as_found(placed, metadata);
+  std::string header = summed_header(placed, found);
+  if (header.size() > kSafetensorsHeaderLimit + 8)
     return fail("E0240", "the header would be over 100 MB, which safetensors does not allow", path);
   PANTOUM_ASSIGN(base::AtomicFile file, base::AtomicFile::create(path, 0644));
-  unsigned char length[8];
-  for (size_t byte = 0; byte < 8; ++byte) length[byte] = static_cast<unsigned char>(header.size() >> (8 * byte));
-  PANTOUM_TRY(file.append(std::as_bytes(std::span(length))));
-  PANTOUM_TRY(file.append(std::as_bytes(std::span(header))));
   std::vector<std::byte> piece(std::max<size_t>(piece_bytes, 1));
-  for (const Placed& tensor : placed) PANTOUM_TRY(write_pieces(file, tensor, piece));
-  return file.commit();
+  const auto pass_all = [&](base::AtomicFile* to) -> Result<void> {
+    std::string sums;
+    for (const Placed& tensor : placed) {
+      PANTOUM_ASSIGN(const std::string sum, pass(to, tensor, piece));
+      sums += sum;
+    }
+    found[kTensorSums] = std::move(sums);
+    header.clear(), header.shrink_to_fit();
+    header = summed_header(placed, found);
+    return {};
+  };
+  if (file.is_direct()) PANTOUM_TRY(pass_all(nullptr));  // what went through a pipe cannot be written again
+  PANTOUM_TRY(file.append(std::as_bytes(std::span(header))));
+  PANTOUM_TRY(pass_all(&file));
+  if (!file.is_direct()) PANTOUM_TRY(file.rewrite(0, std::as_bytes(std::span(header))));
+  return file.commit(kept);
 }
 
 }  // namespace pantoum::weights

@@ -57,7 +57,7 @@ class BitIdentity(House):
         out = self.path(name, "w.safetensors")
         os.makedirs(os.path.dirname(out), exist_ok=True)
         self.succeed("train", model, "--data", self.path("data"), *COMMON, "--seed", seed, "-o", out, *words)
-        end = self.log_of(self.path(name, "run.jsonl"))[-1]
+        end = self.log_of(self.path(name, "w.safetensors.jsonl"))[-1]
         self.assertEqual(end["event"], "end")
         self.assertEqual(end["steps"], 10)
         return tensors(out), end
@@ -81,7 +81,7 @@ class BitIdentity(House):
             for budget in self.budgets(*switches, *optimizer):
                 found, end = self.train("planned", "--ram", f"{budget}B", *switches, *optimizer)
                 self.assertLessEqual(end["arena_bytes"], budget)
-                plan = self.log_of(self.path("planned", "run.jsonl"))[0]
+                plan = self.log_of(self.path("planned", "w.safetensors.jsonl"))[0]
                 paged += end["bytes_paged_out"] > 0
                 recomputed += plan["recomputed"] > 0
                 self.same_bits(found, expected, f"with {budget} bytes {switches}")
@@ -147,7 +147,7 @@ class BitIdentity(House):
         expected, end = self.train("unplanned", "--ram", "1GiB", "--lr", "0.1", model=model)
         for switch, moved in (("--no-remat", lambda end, plan: end["bytes_paged_out"]), ("--no-paging", lambda end, plan: plan["recomputed"])):
             found, end = self.train("planned", "--ram", f"{end['unplanned_peak_bytes'] * 8 // 10}B", switch, "--lr", "0.1", model=model)
-            self.assertGreater(moved(end, self.log_of(self.path("planned", "run.jsonl"))[0]), 0)
+            self.assertGreater(moved(end, self.log_of(self.path("planned", "w.safetensors.jsonl"))[0]), 0)
             self.same_bits(found, expected, switch)
 
     def test_parameters_in_storage_and_threads(self):

@@ -27,7 +27,7 @@ class Contract(House):
                 "-o", self.path("w.safetensors"), *more)
 
     def end(self):
-        return self.log_of(self.path("run.jsonl"))[-1]
+        return self.log_of(self.path("w.safetensors.jsonl"))[-1]
 
     def test_ram_grows_by_the_arena(self):
         self.succeed(*self.words(self.peak // 2))
@@ -40,7 +40,7 @@ class Contract(House):
 
     def test_the_bytes_of_the_plan_cross_the_file(self):
         self.succeed(*self.words(self.peak // 2, "--no-remat"))
-        log = self.log_of(self.path("run.jsonl"))
+        log = self.log_of(self.path("w.safetensors.jsonl"))
         self.assertGreater(log[0]["bytes_paged_out"], 0)
         self.assertEqual(log[-1]["bytes_paged_out"], log[0]["bytes_paged_out"] * log[-1]["steps"])
         self.assertEqual(log[-1]["bytes_paged_in"], log[0]["bytes_paged_in"] * log[-1]["steps"])

@@ -1,0 +1,60 @@
+#include "base/file_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+
+#include "base/files.h"
+
+namespace pantoum::base {
+namespace {
+
+Failure held_by_another(const std::string& path, int descriptor) {
+  char text[32] = {};
+  const ssize_t got = ::pread(descriptor, text, sizeof text - 1, 0);
+  long process = 0;
+  const bool told = got > 0 && std::from_chars(text, text + got, process).ec == std::errc{} && process > 0;
+  return fail("E0907", "another run is writing this file" + (told ? ": process " + std::to_string(process) : ""), path,
+              "wait until it ends, or write to another place");
+}
+
+// The number of this process, for whoever comes second.
+bool sign(int descriptor) {
+  const std::string text = std::to_string(::getpid()) + "\n";
+  return ::ftruncate(descriptor, 0) == 0 &&
+         ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+}
+
+}  // namespace
+
+Result<FileLock> FileLock::acquire(const std::string& path) {
+  if (is_special_file(path)) return FileLock(OwnedFile(-1, path, 0));
+  const std::string name = path + ".lock";
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return write_failure(path, "it is a folder");
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    if (descriptor < 0) return write_failure(name, system_reason());
+    OwnedFile file(descriptor, name, 0);
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return held_by_another(path, descriptor);
+      return write_failure(name, system_reason());
+    }
+    if (!is_file_at(descriptor, name)) continue;  // whoever held it removed it between open and lock
+    if (!sign(descriptor)) return write_failure(name, system_reason());
+    return FileLock(std::move(file));
+  }
+  return write_failure(name, "other processes keep taking it");
+}
+
+FileLock::~FileLock() {
+  if (file_.descriptor() >= 0) ::unlink(file_.path().c_str());  // before the lock goes: nobody else can hold it
+}
+
+}  // namespace pantoum::base

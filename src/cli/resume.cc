@@ -1,0 +1,76 @@
+#include "cli/resume.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "cli/planning.h"
+#include "pipeline/request_json.h"
+
+namespace pantoum::cli {
+
+using Kernels = host::KernelSet::Choice;
+
+Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed) {
+  if (path.empty()) return std::optional<train::ResumePoint>();
+  PANTOUM_ASSIGN(train::ResumePoint point, train::find_resume_point(path));
+  if (point.damaged) {
+    print_warning(fmt::format("{}: {}; going on from the one before, {}, of step {}", path, point.damaged->message,
+                              point.path, point.progress.step));
+    for (const std::string& note : point.damaged->notes) print_warning(note);
+  }
+  if (seed && *seed != point.progress.seed)
+    return fail("E0243", fmt::format("the resume point was made with the seed {}", point.progress.seed), point.path,
+                "leave --seed out");
+  return std::optional(std::move(point));
+}
+
+Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,
+                             pipeline::PlanRequest& request) {
+  if (!asked.empty()) return {};
+  const std::string& kernels = point.progress.kernels;
+  const bool portable = kernels == "portable";
+  if (!portable && !kernels.starts_with("oneDNN "))  // then the release
+    return fail("E0243", fmt::format("the resume point was computed by kernels that are not known here: '{}'", kernels),
+                point.path, "name those that go on with --kernels; their bits may differ");
+  request.kernels = portable ? Kernels::kPortable : Kernels::kOneDnn;
+  return {};
+}
+
+Result<void> take_kernels_of(const problem::Plan& plan, const std::string& path, const std::string& asked,
+                             pipeline::PlanRequest& request) {
+  if (!asked.empty() || plan.request.empty()) return {};  // an older plan, or a bare cost graph's
+  PANTOUM_ASSIGN(const pipeline::PlanRequest planned, pipeline::parse_request_json(plan.request, path));
+  if (planned.device == "host") request.kernels = planned.kernels;
+  return {};
+}
+
+Error with_origin_of_kernels(Error error, const std::string& asked, const std::string& named_by) {
+  if (error.code == "E0411" && asked.empty() && !named_by.empty())
+    error.notes.insert(error.notes.begin(), named_by + " names these kernels; others give other bits");
+  return error;
+}
+
+void note_other_bits(const train::ResumePoint& point, const std::string& kernels, int threads) {
+  const train::Progress& before = point.progress;
+  if (before.kernels != kernels)
+    return print_note(
+        fmt::format("until step {} the kernels '{}' computed, from now on '{}': the bits are others than "
+                    "those of a run that was not interrupted",
+                    before.step, before.kernels, kernels));
+  if (!train::is_thread_independent(kernels) && before.threads != threads)
+    print_note(
+        fmt::format("until step {} {} threads computed, from now on {}: with the kernels '{}' the bits may be "
+                    "others than those of a run that was not interrupted",
+                    before.step, before.threads, threads, kernels));
+}
+
+train::OldCheckpoint old_checkpoint_of(const std::optional<train::ResumePoint>& point, const std::string& from,
+                                       const std::string& checkpoint) {
+  std::error_code ignored;
+  const auto whole = [&](const std::string& path) { return std::filesystem::weakly_canonical(path, ignored); };
+  if (!point || whole(from) != whole(checkpoint)) return train::OldCheckpoint::kForeign;
+  return point->damaged ? train::OldCheckpoint::kDamaged : train::OldCheckpoint::kOwn;
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,39 @@
+// What --resume brings into a run: where it goes on, and with which kernels.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cli/model_options.h"
+#include "host/kernel_set.h"
+#include "pipeline/prepare_training.h"
+#include "pipeline/request.h"
+#include "train/resume_point.h"
+#include "train/run_loop.h"
+
+namespace pantoum::cli {
+
+// The checkpoint to go on from; none where `path` is "". A warning tells of a damaged one in whose place the one before
+// is taken. E0243 also where `seed`, if it is given, is not the checkpoint's; the errors of find_resume_point.
+[[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
+                                                                        std::optional<uint64_t> seed);
+
+// Unless the user has named kernels, a run has those of its resume point, or of the plan that it takes: their bits are
+// its bits. E0243 kernels that nobody knows.
+[[nodiscard]] Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,
+                                           pipeline::PlanRequest& request);
+[[nodiscard]] Result<void> take_kernels_of(const problem::Plan& plan, const std::string& path, const std::string& asked,
+                                           pipeline::PlanRequest& request);
+
+// Says who named kernels that cannot be loaded, where the user did not. `named_by`: a file; "": nobody.
+[[nodiscard]] Error with_origin_of_kernels(Error error, const std::string& asked, const std::string& named_by);
+
+// Tells what makes other bits than the run had until now.
+void note_other_bits(const train::ResumePoint& point, const std::string& kernels, int threads);
+
+// What stands at `checkpoint` when a run begins that was asked to resume `from` ("": it was not).
+[[nodiscard]] train::OldCheckpoint old_checkpoint_of(const std::optional<train::ResumePoint>& point,
+                                                     const std::string& from, const std::string& checkpoint);
+
+}  // namespace pantoum::cli
