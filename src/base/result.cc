@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/foreign_text.h"
+
 namespace pantoum {
 
 int exit_code(const Error& error) {
@@ -23,10 +25,10 @@ int exit_code(const Error& error) {
 }
 
 std::string to_text(const Error& error) {
-  std::string text = "error[" + error.code + "]: " + error.message + "\n";
-  if (!error.where.empty()) text += "  --> " + error.where + "\n";
-  for (const std::string& note : error.notes) text += "   = " + note + "\n";
-  if (!error.help.empty()) text += "  help: " + error.help + "\n";
+  std::string text = "error[" + error.code + "]: " + base::one_line(error.message) + "\n";
+  if (!error.where.empty()) text += "  --> " + base::one_line(error.where) + "\n";
+  for (const std::string& note : error.notes) text += "   = " + base::one_line(note) + "\n";
+  if (!error.help.empty()) text += "  help: " + base::one_line(error.help) + "\n";
   return text;
 }
 

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
 
 namespace pantoum::cli {
 
@@ -21,9 +24,24 @@ Result<RunLog> RunLog::create(const std::string& path) {
 }
 
 Result<void> RunLog::write(const nlohmann::ordered_json& event) {
-  const std::string line = event.dump() + "\n";
+  const std::string line = base::ascii_json(event) + "\n";
   if (std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size() && std::fflush(file_.get()) == 0) return {};
   return fail("E0901", std::string("cannot write the run log: ") + std::strerror(errno), path_, "free some space");
+}
+
+Result<std::unique_ptr<TemporaryCache>> TemporaryCache::create() {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  std::string name = (error ? std::filesystem::path("/tmp") : parent) / "pantoum-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail("E0901", std::string("cannot make a temporary folder: ") + std::strerror(errno), name,
+                "name a folder with --cache, or another one for temporary files in TMPDIR");
+  return std::make_unique<TemporaryCache>(name);
+}
+
+TemporaryCache::~TemporaryCache() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 TemporaryFile::~TemporaryFile() {

@@ -8,6 +8,7 @@
 
 #include "autodiff/feature_cut.h"
 #include "autodiff/running_statistics.h"
+#include "base/json_text.h"
 #include "cost/device.h"
 #include "cost/measure.h"
 #include "cost/read_in_place.h"
@@ -178,8 +179,7 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   tell("rewrite", ir::to_text(compiled.training().graph));
 
   PANTOUM_TRY(add_costs(compiled, request, device));
-  tell("cost",
-       problem::to_json(compiled.training().cost.graph).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+  tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));
   return compiled;
 }
 
