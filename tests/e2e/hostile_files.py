@@ -212,7 +212,7 @@ def safetensors_files(draw):
         yield file(changed_text(draw, json.dumps(good)).encode("utf-8", "replace").decode()) if draw.random() < 0.5 else changed(draw, file(good))
 
 
-GOOD_PROFILE = 'name = "toy"\nram = "64KiB"\nalign_bytes = 4\n[compute]\nflops_per_s = 1e9\nflops_per_joule = 1e9\n[pager]\nmode = "sync"\n'
+GOOD_PROFILE = 'name = "toy"\nram = "64KiB"\nalign_bytes = 4\n[compute]\nflops_per_s = 1e9\nflops_per_joule = 1e9\n[pager]\nmode = "sync"\nblock_bytes = 512\nin = { latency_s = 1e-3, bytes_per_s = 1e6, w = 0.5 }\nout = { latency_s = 2e-3, bytes_per_s = 5e5 }\n'
 
 
 def toml_files(draw):
