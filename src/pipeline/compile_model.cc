@@ -86,10 +86,23 @@ std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector
   return globs;
 }
 
+// A program's results are found by their names, beside those of what the model's file names.
+Result<void> check_names(const ir::Graph& graph) {
+  for (const ir::Value& value : graph.values) {
+    const bool is_own = value.name == "loss" || value.name == "accumulate.loss" || value.name.starts_with("eval.");
+    if (is_own &&
+        (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kInput))
+      return fail("E0207", fmt::format("a tensor of the model is named '{}', as a result of training is", value.name),
+                  graph.name, "rename it in the model");
+  }
+  return {};
+}
+
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, import_options(model)));
   dump("import", ir::to_text(imported.graph));
+  PANTOUM_TRY(check_names(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
   PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.training.freeze)));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));

@@ -85,7 +85,7 @@ class Names(House):
 
     def models(self):
         count, seed = math.ceil(NAMES / PER_MODEL), 1
-        given = hostile_names.names(count * PER_MODEL, seed)
+        given = [each for each in hostile_names.names(count * PER_MODEL + 1, seed) if each != "loss"]  # of training's own result
         for at in range(count):
             yield at, given[at * PER_MODEL:(at + 1) * PER_MODEL]
 
@@ -192,6 +192,15 @@ class Names(House):
                 self.assertFalse([each for each in made if "canary" in each])
                 strange = {each for each in made if not each.startswith("project/")} - {"plan.json", "page.html", "w.safetensors", "run.jsonl", "out.onnx"}
                 self.assertFalse(strange)
+
+    def test_names_of_results_are_told(self):
+        path = self.path("taken.onnx")
+        for at, taken in ((-4, "loss"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss")):
+            given = [f"n{each}" for each in range(PER_MODEL)]
+            given[at] = taken
+            Model(path, given, 1)
+            done = self.refuse(3, "E0207", "plan", path, "--batch", 4, "--ram", "1MiB", "--effort", 1)
+            self.assertIn("rename it", done.stderr)
 
     def test_names_that_are_no_utf8_steer_nothing(self):
         path = self.path("bytes.onnx")
