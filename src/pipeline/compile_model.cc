@@ -86,15 +86,18 @@ std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector
   return globs;
 }
 
-// A program's results are found by their names, beside those of what the model's file names.
+// What training adds to a program is found by its name there, beside the names of the model's file.
+bool is_of_training(const std::string& name) {
+  return name == "loss" || name == "accumulate.loss" || name.starts_with("eval.") || name.starts_with("optim.") ||
+         name.starts_with("accumulated.");
+}
+
 Result<void> check_names(const ir::Graph& graph) {
-  for (const ir::Value& value : graph.values) {
-    const bool is_own = value.name == "loss" || value.name == "accumulate.loss" || value.name.starts_with("eval.");
-    if (is_own &&
-        (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer || value.role == ir::Role::kInput))
-      return fail("E0207", fmt::format("a tensor of the model is named '{}', as a result of training is", value.name),
+  using enum ir::Role;
+  for (const ir::Value& value : graph.values)
+    if (is_of_training(value.name) && (value.role == kParameter || value.role == kBuffer || value.role == kInput))
+      return fail("E0207", fmt::format("a tensor of the model is named '{}', as training names its own", value.name),
                   graph.name, "rename it in the model");
-  }
   return {};
 }
 

@@ -195,7 +195,7 @@ class Names(House):
 
     def test_names_of_results_are_told(self):
         path = self.path("taken.onnx")
-        for at, taken in ((-4, "loss"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss")):
+        for at, taken in ((-4, "loss"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss"), (-5, "optim.m"), (-6, "accumulated.w")):
             given = [f"n{each}" for each in range(PER_MODEL)]
             given[at] = taken
             Model(path, given, 1)
