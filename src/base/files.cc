@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -94,6 +95,8 @@ Result<std::string> read_file(const std::string& path) {
     return fail("E0201", "cannot read the file: it is a folder", path, "name a file inside it");
   }
   std::string contents;
+  if (S_ISREG(status.st_mode) && status.st_size > 0)
+    contents.reserve(std::min(static_cast<uint64_t>(status.st_size), kMostFileBytes) + 1);
   char piece[1 << 16];
   while (true) {
     const ssize_t got = ::read(file, piece, sizeof piece);
@@ -104,6 +107,10 @@ Result<std::string> read_file(const std::string& path) {
       return fail("E0201", "cannot read the file: " + why, path);
     }
     if (got == 0) break;
+    if (contents.size() + static_cast<size_t>(got) > kMostFileBytes) {
+      ::close(file);
+      return fail("E0201", fmt::format("cannot read the file: it has more than {} bytes", kMostFileBytes), path);
+    }
     contents.append(piece, static_cast<size_t>(got));
   }
   ::close(file);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +18,9 @@ namespace pantoum::base {
 // E0901: the file at `path` could not be written, and why; what stood there before is whole.
 [[nodiscard]] Failure write_failure(const std::string& path, const std::string& why);
 
-// E0201 cannot be opened or read (with the system's reason).
+inline constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;  // of a file that is read whole
+
+// E0201 cannot be opened or read (with the system's reason), or has more than kMostFileBytes, as /dev/zero has.
 [[nodiscard]] Result<std::string> read_file(const std::string& path);
 
 // A device, a pipe or a socket stands there: to be written to, never to be replaced. So is what a link in /dev leads to

@@ -7,38 +7,11 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 namespace pantoum::base {
 namespace {
-
-constexpr int kDeepest = 32;
-
-// What the parser is told at every value: remembers the keys of the open objects.
-class ShapeGuard {
- public:
-  bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    if (!problem_.empty()) return false;
-    if (depth > kDeepest) return stop(fmt::format("values are nested deeper than {}", kDeepest));
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end && !keys_.empty()) keys_.pop_back();
-    if (event == Event::key && !keys_.empty()) {
-      const std::string& key = parsed.get_ref<const std::string&>();
-      if (!keys_.back().insert(key).second) return stop(fmt::format("the key \"{}\" stands twice in one object", key));
-    }
-    return true;
-  }
-  [[nodiscard]] const std::string& problem() const { return problem_; }
-
- private:
-  bool stop(std::string problem) {
-    problem_ = std::move(problem);
-    return false;
-  }
-  std::vector<std::unordered_set<std::string>> keys_;
-  std::string problem_;
-};
 
 // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error ..." -> "at line 1, column 2: ..."
 std::string reason(const char* what) {
@@ -46,6 +19,102 @@ std::string reason(const char* what) {
   if (found != nullptr) return found;
   const char* bracket = std::strstr(what, "] ");
   return bracket != nullptr ? bracket + 2 : what;
+}
+
+// Builds the document from what the parser reads, and ends the parsing at the first thing that is not allowed. (The
+// library's own builder with a callback looks through the whole of an array after each of its objects.)
+class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return stop("it holds binary data"); }
+  bool start_object(size_t) override { return open(nlohmann::json::object()); }
+  bool start_array(size_t) override { return open(nlohmann::json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& name) override {
+    const auto [place, is_new] = open_.back()->emplace(name, nullptr);
+    if (!is_new) return stop(fmt::format("the key \"{}\" stands twice in one object", shortened(name)));
+    member_ = &*place;
+    return count();
+  }
+  bool parse_error(size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    return stop("the file is no JSON: " + shortened(reason(error.what())));
+  }
+
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] nlohmann::json& document() { return document_; }
+
+ private:
+  static std::string shortened(std::string text) {
+    constexpr size_t kShown = 300;
+    if (text.size() <= kShown) return text;
+    text.resize(kShown);
+    return text + "...";
+  }
+
+  bool stop(std::string problem) {
+    problem_ = std::move(problem);
+    return false;
+  }
+
+  bool count() {
+    if (++parts_ <= kMostJsonParts) return true;
+    return stop(fmt::format("it has more than {} keys, values and brackets", kMostJsonParts));
+  }
+
+  // Where the next value stands: the document itself, an item, or the member whose key has been read.
+  bool put(nlohmann::json value) {
+    if (open_.empty())
+      last_ = &document_;
+    else if (open_.back()->is_array())
+      last_ = &open_.back()->emplace_back();
+    else
+      last_ = member_;
+    *last_ = std::move(value);
+    return count();
+  }
+
+  bool open(nlohmann::json value) {
+    if (open_.size() == size_t{kDeepestJson})
+      return stop(fmt::format("values are nested deeper than {}", kDeepestJson));
+    if (!put(std::move(value))) return false;
+    open_.push_back(last_);
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return count();
+  }
+
+  nlohmann::json document_;
+  std::vector<nlohmann::json*> open_;  // outermost first; the last item of an array alone may be open
+  nlohmann::json *member_ = nullptr, *last_ = nullptr;
+  int64_t parts_ = 0;
+  std::string problem_;
+};
+
+// The parser copies a text or number several times before it is told of.
+bool has_long_token(std::string_view text) {
+  bool in_text = false;
+  size_t begin = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (at - begin > kLongestJsonText) return true;
+    if (in_text && text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '"') {
+      in_text = !in_text;
+      begin = at + 1;
+    } else if (!in_text && std::string_view(",:[]{} \t\r\n").find(text[at]) != std::string_view::npos) {
+      begin = at + 1;
+    }
+  }
+  return text.size() - std::min(begin, text.size()) > kLongestJsonText;
 }
 
 const char* kind(const nlohmann::json& value) {
@@ -68,15 +137,13 @@ const char* kind(const nlohmann::json& value) {
 }  // namespace
 
 Result<nlohmann::json> parse_json(std::string_view text, const std::string& code, const std::string& where) {
-  ShapeGuard guard;
-  try {
-    nlohmann::json json = nlohmann::json::parse(text, std::ref(guard));
-    if (!guard.problem().empty()) return fail(code, guard.problem(), where);
-    return json;
-  } catch (const nlohmann::json::exception& exception) {
-    if (!guard.problem().empty()) return fail(code, guard.problem(), where);
-    return fail(code, "the file is no JSON: " + reason(exception.what()), where);
-  }
+  if (text.size() > kMostJsonBytes) return fail(code, fmt::format("it has more than {} bytes", kMostJsonBytes), where);
+  if (has_long_token(text))
+    return fail(code, fmt::format("a text in it has more than {} bytes", kLongestJsonText), where);
+  StrictBuilder builder;
+  const bool whole = nlohmann::json::sax_parse(text.begin(), text.end(), &builder);
+  if (!whole) return fail(code, builder.problem(), where);
+  return std::move(builder.document());
 }
 
 template <class Names>

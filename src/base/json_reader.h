@@ -14,10 +14,15 @@
 
 namespace pantoum::base {
 
+inline constexpr int kDeepestJson = 32;
+inline constexpr uint64_t kMostJsonBytes = uint64_t{1} << 28;
+inline constexpr size_t kLongestJsonText = 1 << 20;                 // bytes of a text, a key or a number
+inline constexpr int64_t kMostJsonParts = int64_t{1} << 22;         // keys, values, opened and closed brackets
 inline constexpr int64_t kLargestInteger = (int64_t{1} << 53) - 1;  // what every JSON reader keeps exactly
 
 // Text -> document. Refuses, with line and column, what is no JSON (NaN and Infinity too), a key that stands twice in
-// an object, and nesting deeper than 32. `code` is the error's code, `where` names the source.
+// an object, nesting deeper than kDeepestJson, more
+// than kMostJsonBytes, kLongestJsonText or kMostJsonParts. `code` is the error's code, `where` names the source.
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text, const std::string& code,
                                                 const std::string& where);
 

@@ -8,10 +8,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr int kOpenDepth = 2;
 
-std::string compact(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 bool holds_objects(const Json& value) {
   return value.is_array() && !value.empty() && value.front().is_object();
 }
@@ -27,7 +23,7 @@ bool opens(const Json& value, int depth) {
 
 void write(const Json& value, int depth, std::string& text) {
   if (!opens(value, depth)) {
-    text += compact(value);
+    text += ascii_json(value);
     return;
   }
   const std::string indent(static_cast<size_t>(depth + 1) * 2, ' ');
@@ -37,16 +33,20 @@ void write(const Json& value, int depth, std::string& text) {
     text += separator + indent;
     separator = ",\n";
     if (value.is_object()) {
-      text += compact(Json(key)) + ": ";
+      text += ascii_json(Json(key)) + ": ";
       write(member, depth + 1, text);
     } else {
-      text += compact(member);
+      text += ascii_json(member);
     }
   }
   text += "\n" + indent.substr(2) + (value.is_object() ? "}" : "]");
 }
 
 }  // namespace
+
+std::string ascii_json(const Json& document, int indent) {
+  return document.dump(indent, ' ', true, Json::error_handler_t::replace);
+}
 
 std::string json_text(const Json& document) {
   std::string text;

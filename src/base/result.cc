@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/printable.h"
+#include "base/foreign_text.h"
 
 namespace pantoum {
 
@@ -25,11 +25,11 @@ int exit_code(const Error& error) {
 }
 
 std::string to_text(const Error& error) {
-  std::string text = "error[" + error.code + "]: " + error.message + "\n";
-  if (!error.where.empty()) text += "  --> " + error.where + "\n";
-  for (const std::string& note : error.notes) text += "   = " + note + "\n";
-  if (!error.help.empty()) text += "  help: " + error.help + "\n";
-  return base::printable(text);
+  std::string text = "error[" + error.code + "]: " + base::one_line(error.message) + "\n";
+  if (!error.where.empty()) text += "  --> " + base::one_line(error.where) + "\n";
+  for (const std::string& note : error.notes) text += "   = " + base::one_line(note) + "\n";
+  if (!error.help.empty()) text += "  help: " + base::one_line(error.help) + "\n";
+  return text;
 }
 
 void check_failed(const char* condition, const char* file, int line) {

@@ -50,6 +50,7 @@ Result<double> prove_case(CertificateRows& rows, const Certificate& certificate,
                           const std::vector<Decided>& decided, const std::string& where) {
   rows.begin_case();
   for (const auto& [decision, value] : decided) rows.decide(decision, value);
+  if (rows.too_large()) return broken("the cases have too many decisions to be checked", where);
   for (const Certificate::Part& part : entry.parts) {
     if (part.row < 0 || static_cast<size_t>(part.row) >= certificate.rows.size())
       return broken(fmt::format("{} is no row", part.row), where);

@@ -23,6 +23,7 @@ class CertificateRows {
   Result<void> add(const Certificate::Row& row, double multiplier);
 
   void begin_case() { sums_.begin_case(); }
+  [[nodiscard]] bool too_large() const { return sums_.too_large(); }
   // A plan either does it or does not. What no plan does is no decision: E0805.
   [[nodiscard]] Result<void> check_decision(const Certificate::Decision& decision) const;
   void decide(const Certificate::Decision& decision, bool value) { sums_.decide(decision, value); }

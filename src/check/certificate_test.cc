@@ -162,6 +162,15 @@ TEST(CheckCertificate, RefusesDecisionsThatAreNone) {
             "E0805 there is nothing to decide about tensor 0 in segment 0 @ x-certificate.cases[0]");
 }
 
+// Each case would decide again what all above it decide: time grows with the square of a file's size.
+TEST(CheckCertificate, RefusesCasesOfTooManyDecisions) {
+  Certificate certificate = told_apart();
+  constexpr size_t kDepth = 60000;
+  certificate.cases.assign(kDepth, {.decision = problem::Certificate::Decision{problem::Variable::kPagedOut, 0, 0}});
+  certificate.cases.resize(2 * kDepth + 1);
+  EXPECT_EQ(refusal(certificate).substr(0, 51), "E0805 the cases have too many decisions to be check");
+}
+
 TEST(CheckCertificate, RefusesCasesWithRowsThatAreNone) {
   Certificate certificate = told_apart();
   certificate.cases[1].parts[1].row = 3;

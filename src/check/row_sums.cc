@@ -60,13 +60,13 @@ void RowSums::begin_case() {
   work_ = moves_in_ = moves_out_ = spend_ = sides_ = 0;
   makespan_ = energy_ ? sum_down(idle_w_, asked_.second_price) : ram_ ? 0 : 1;
   need_ = ram_ ? 1 : 0;
-  terms_ += cells_ + static_cast<int64_t>(facts_.tensors().size() + facts_.ops().size());
+  terms_ += cells_ + kTermsOfRow * static_cast<int64_t>(facts_.tensors().size() + facts_.ops().size());
   cells_ = 0;
   decided_.clear();
 }
 
 void RowSums::decide(const problem::Certificate::Decision& decision, bool value) {
-  ++terms_;
+  terms_ += kTermsOfDecision;
   decided_[{decision.variable, decision.segment, decision.index}] = value;
 }
 

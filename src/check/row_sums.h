@@ -48,6 +48,7 @@ class RowSums {
   [[nodiscard]] double total() const;
 
  private:
+  static constexpr int64_t kTermsOfDecision = 64, kTermsOfRow = 8;  // what takes as long as so many terms
   static constexpr int64_t kMostCells = int64_t{1} << 25, kMostTerms = int64_t{1} << 28;
   using BySegment = base::Indexed<int32_t, double>;
   using Grid = base::Indexed<int32_t, BySegment>;  // by index, then by segment; empty: nothing stored

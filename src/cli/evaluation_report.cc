@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/foreign_text.h"
+
 namespace pantoum::cli {
 namespace {
 
@@ -44,7 +46,7 @@ std::string to_text(const train::Evaluation& evaluation, const ReportedLosses& l
   std::string text = fmt::format("  test loss {:.4f}", evaluation.loss);
   for (size_t term = 0; term < losses.terms.size(); ++term) {
     if (losses.terms.size() > 1)
-      text += fmt::format("  {}: loss {:.4f}", losses.terms[term].output, evaluation.terms[term].loss);
+      text += fmt::format("  {}: loss {:.4f}", base::one_line(losses.terms[term].output), evaluation.terms[term].loss);
     for (const auto& [name, value] : measures_of(evaluation, losses, term))
       text += fmt::format("  {}{} {:.4f}", losses.terms.size() > 1 ? "" : "test ", name, value);
   }

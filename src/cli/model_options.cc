@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "cli/output.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::cli {
@@ -190,7 +191,7 @@ Result<pipeline::Dump> dump_of(const PlanWords& words) {
   PANTOUM_TRY(check_names(words.dump_after, kPasses, kPasses.size(), "--dump-after"));
   if (words.dump_after.empty()) return pipeline::Dump{};
   return pipeline::Dump{[passes = words.dump_after](const std::string& pass, const std::string& text) {
-    if (std::find(passes.begin(), passes.end(), pass) != passes.end()) std::printf("%s\n", text.c_str());
+    if (std::find(passes.begin(), passes.end(), pass) != passes.end()) print_result(text + "\n");
   }};
 }
 

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
@@ -37,7 +38,7 @@ std::string to_text(const PlanSummary& summary) {
                                                           : 0;
   std::string text;
   text += fmt::format("plan     {} ops on {}: arena {} of {} ({:.0f}% of the unplanned {})\n", plan.graph.ops.size(),
-                      plan.graph.device.name, base::show_bytes(found.arena_bytes),
+                      base::one_line(plan.graph.device.name), base::show_bytes(found.arena_bytes),
                       base::show_bytes(plan.question.budget_bytes()), smaller,
                       base::show_bytes(summary.unplanned.peak_bytes));
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "base/printable.h"
+#include "base/foreign_text.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "cli/plan_summary.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
@@ -39,17 +39,17 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
 }
 
 void print_note(const std::string& note) {
-  std::fprintf(stderr, "note: %s\n", base::printable(note).c_str());
+  print_message("note: " + base::one_line(note) + "\n");
 }
 
 void print_warning(const std::string& warning) {
-  std::fprintf(stderr, "warning: %s\n", base::printable(warning).c_str());
+  print_message("warning: " + base::one_line(warning) + "\n");
 }
 
 Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
                                const std::string& min_plan_path) {
   if (error.code != "E0301" && error.code != "E0302") return {};
-  if (common.json() && error.code == "E0301") std::printf("%s\n", to_json(infeasible).dump().c_str());
+  if (common.json() && error.code == "E0301") print_json(to_json(infeasible));
   if (min_plan_path.empty()) return {};
   if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", min_plan_path);
   return problem::write_plan(*infeasible.min_plan, min_plan_path);

@@ -4,6 +4,8 @@
 
 #include <cstdio>
 
+#include "base/foreign_text.h"
+
 namespace pantoum::cli {
 namespace {
 
@@ -28,14 +30,14 @@ bool ProgressLine::due() const {
 void ProgressLine::show(const std::string& text) {
   if (quiet_) return;
   last_ = std::chrono::steady_clock::now();
-  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", text.c_str());
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s" : "%s\n", base::one_line(text).c_str());
   std::fflush(stderr);
   open_ = terminal_;
 }
 
 void ProgressLine::finish(const std::string& text) {
   if (quiet_) return;
-  std::fprintf(stderr, terminal_ ? "\r\033[K%s\n" : "%s\n", text.c_str());
+  std::fprintf(stderr, terminal_ ? "\r\033[K%s\n" : "%s\n", base::one_line(text).c_str());
   open_ = false;
 }
 

@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 
 namespace pantoum::cli {
 namespace {
@@ -17,9 +18,7 @@ nlohmann::ordered_json to_json(const Error& error) {
 }
 
 void print(const Error& error, bool json) {
-  const std::string text =
-      json ? to_json(error).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : to_text(error);
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  print_message(json ? base::ascii_json(to_json(error)) + "\n" : to_text(error));
 }
 
 bool wants_json(int argc, const char* const* argv) {

@@ -6,9 +6,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_text.h"
 
 namespace pantoum::cli {
 namespace {
@@ -69,7 +73,7 @@ Result<void> RunLog::begin() {
 }
 
 Result<void> RunLog::write(const nlohmann::ordered_json& event) {
-  const std::string line = event.dump() + "\n";
+  const std::string line = base::ascii_json(event) + "\n";
   if (file_) return put(line);
   kept_ += line;
   return {};
@@ -78,6 +82,21 @@ Result<void> RunLog::write(const nlohmann::ordered_json& event) {
 Result<void> RunLog::put(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) == text.size() && std::fflush(file_.get()) == 0) return {};
   return log_failure(path_, base::system_reason());
+}
+
+Result<std::unique_ptr<TemporaryCache>> TemporaryCache::create() {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  std::string name = (error ? std::filesystem::path("/tmp") : parent) / "pantoum-XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr)
+    return fail("E0901", std::string("cannot make a temporary folder: ") + std::strerror(errno), name,
+                "name a folder with --cache, or another one for temporary files in TMPDIR");
+  return std::make_unique<TemporaryCache>(name);
+}
+
+TemporaryCache::~TemporaryCache() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
 }
 
 TemporaryFile::~TemporaryFile() {

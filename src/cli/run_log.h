@@ -46,4 +46,18 @@ class TemporaryFile {
   std::string path_;
 };
 
+// A private folder among the system's temporary files, removed with all that is in it when this ends.
+class TemporaryCache {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<TemporaryCache>> create();  // E0901
+  explicit TemporaryCache(std::string path) : path_(std::move(path)) {}
+  ~TemporaryCache();
+  TemporaryCache(const TemporaryCache&) = delete;
+  TemporaryCache& operator=(const TemporaryCache&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 }  // namespace pantoum::cli

@@ -1,10 +1,11 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "cost/device.h"
 #include "problem/cost_graph_json.h"
 
@@ -34,8 +35,9 @@ Json to_json(const cost::DeviceProfile& profile) {
 std::string to_text(const cost::DeviceProfile& profile) {
   const problem::Device& device = profile.device;
   std::string text =
-      fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n", device.name,
-                  profile.description, profile.source, base::show_bytes(device.ram_bytes), device.align_bytes);
+      fmt::format("{}: {}\n  source     {}\n  RAM        {}, offsets are multiples of {} B\n",
+                  base::one_line(device.name), base::one_line(profile.description), base::one_line(profile.source),
+                  base::show_bytes(device.ram_bytes), device.align_bytes);
   if (profile.rom_bytes > 0)
     text += fmt::format("  ROM        {}, read in place\n", base::show_bytes(profile.rom_bytes));
   text += fmt::format("  compute    {:.4g} flop/s", profile.compute.flops_per_s);
@@ -58,16 +60,16 @@ Result<int> list(const Common& common) {
     if (common.json())
       all.push_back(to_json(profile));
     else
-      std::printf("%-6s %10s  %s\n", name.c_str(), base::show_bytes(profile.device.ram_bytes).c_str(),
-                  profile.description.c_str());
+      print_formatted("{:<6} {:>10}  {}\n", name, base::show_bytes(profile.device.ram_bytes),
+                      base::one_line(profile.description));
   }
-  if (common.json()) std::printf("%s\n", all.dump(1).c_str());
+  if (common.json()) print_json(all, 1);
   return 0;
 }
 
 Result<int> show(const Common& common, const std::string& name) {
   PANTOUM_ASSIGN(const cost::DeviceProfile profile, cost::load_device(name));
-  std::printf("%s", common.json() ? (to_json(profile).dump(1) + "\n").c_str() : to_text(profile).c_str());
+  common.json() ? print_json(to_json(profile), 1) : print_result(to_text(profile));
   return 0;
 }
 

@@ -8,8 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "host/file_pager.h"
 
 namespace pantoum::cli {
@@ -94,10 +96,11 @@ Result<int> look(const DoctorOptions& options) {
                     {"detail", finding.detail},
                     {"mend", finding.yes ? "" : finding.mend}});
     if (options.common.json()) continue;
-    std::printf("%-32s %-4s %s\n", finding.what.c_str(), finding.yes ? "yes" : "no", finding.detail.c_str());
-    if (!finding.yes) std::printf("%-37s %s\n", "", finding.mend.c_str());
+    print_formatted("{:<32} {:<4} {}\n", base::one_line(finding.what), finding.yes ? "yes" : "no",
+                    base::one_line(finding.detail));
+    if (!finding.yes) print_formatted("{:<37} {}\n", "", base::one_line(finding.mend));
   }
-  if (options.common.json()) std::printf("%s\n", json.dump(1).c_str());
+  if (options.common.json()) print_json(json, 1);
   return 0;
 }
 

@@ -1,13 +1,14 @@
 #include <fmt/format.h>
 
-#include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/data_options.h"
+#include "cli/output.h"
 #include "cli/planning.h"
+#include "cli/run_log.h"
 #include "cli/run_options.h"
 #include "emit/boards.h"
 #include "pipeline/prepare_firmware.h"
@@ -50,18 +51,20 @@ std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder)
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
       "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}\n"
       "next      make -C {} run\n",
-      folder, base::show_bytes(static_cast<int64_t>(sizes.ram)), base::show_bytes(static_cast<int64_t>(sizes.arena)),
-      base::show_bytes(static_cast<int64_t>(sizes.stack)), sizes.plan, sizes.instructions, sizes.code,
+      base::one_line(folder), base::show_bytes(static_cast<int64_t>(sizes.ram)),
+      base::show_bytes(static_cast<int64_t>(sizes.arena)), base::show_bytes(static_cast<int64_t>(sizes.stack)),
+      sizes.plan, sizes.instructions, sizes.code,
       sizes.instructions == 0 ? 0.0 : static_cast<double>(sizes.code) / static_cast<double>(sizes.instructions),
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
       base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
       base::show_bytes(static_cast<int64_t>(sizes.samples)), sizes.storage_blocks,
-      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks), folder);
+      sizes.feature_blocks == 0 ? "" : fmt::format(", {} of them for features", sizes.feature_blocks),
+      base::shell_word(folder));
 }
 
 Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
   pipeline::FirmwareRequest request = options.firmware;
-  PANTOUM_ASSIGN(request.data, data_request(options.data, std::filesystem::absolute(request.folder).string()));
+  PANTOUM_ASSIGN(request.data, data_request(options.data, {}));
   PANTOUM_ASSIGN(request.schedule, schedule_of(options.rate));
   PANTOUM_ASSIGN(request.stack_bytes, base::parse_bytes(options.stack, "--stack"));
   PANTOUM_ASSIGN(request.endurance_bytes, base::parse_bytes(options.endurance, "--endurance"));
@@ -74,10 +77,14 @@ Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
 }
 
 Result<int> emit_project(const EmitOptions& options) {
-  PANTOUM_ASSIGN(const pipeline::FirmwareRequest request, firmware_request(options));
+  PANTOUM_ASSIGN(pipeline::FirmwareRequest request, firmware_request(options));
+  std::unique_ptr<TemporaryCache> cache;  // the project holds the samples: nothing beside it is left
+  if (options.data.cache.empty() && !options.data.data.empty()) {
+    PANTOUM_ASSIGN(cache, TemporaryCache::create());
+    request.data.cache_folder = cache->path();
+  }
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note, print_warning));
-  std::printf("%s",
-              options.common.json() ? (to_json(sizes).dump() + "\n").c_str() : to_text(sizes, request.folder).c_str());
+  options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, request.folder));
   return 0;
 }
 
@@ -118,6 +125,8 @@ void add_emit(CommandLine& line) {
   verb.add_option("--test-data", options->data.test_data, "the test set, where it lies elsewhere");
   verb.add_option("--label-column", options->data.label_columns, "CSV: the label's column");
   verb.add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
+  verb.add_option("--cache", options->data.cache,
+                  "folder for data that cannot be read in place; a temporary one, removed at the end, without it");
   verb.add_option("-o,--output", options->firmware.folder, "the project's folder").required();
   add_common(verb, options->common);
   verb.does([options] { return emit_project(*options); });

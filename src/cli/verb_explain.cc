@@ -1,9 +1,9 @@
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "check/replay.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/output.h"
 #include "pipeline/next_bytes.h"
 #include "problem/plan_json.h"
 #include "report/explain.h"
@@ -36,8 +36,7 @@ Result<int> explain(const ExplainOptions& options) {
   plan.predicted = {found.peak_bytes, found.arena_bytes, found.time_s, found.energy_j};
   PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing(options)));
   const report::Explanation why = report::explain(plan, found, spans, std::move(next));
-  std::printf("%s",
-              options.common.json() ? (report::to_json(why).dump() + "\n").c_str() : report::to_text(why).c_str());
+  options.common.json() ? print_json(report::to_json(why)) : print_result(report::to_text(why));
   return interrupted().stop_requested() ? 130 : 0;
 }
 

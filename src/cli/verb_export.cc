@@ -1,8 +1,9 @@
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "emit/export_onnx.h"
 
 namespace pantoum::cli {
@@ -20,11 +21,11 @@ Result<int> export_model(const ExportOptions& options) {
                                       {"tensors", exported.tensors},
                                       {"bytes", exported.bytes},
                                       {"data_file", exported.data_file}};
-    std::printf("%s\n", line.dump().c_str());
+    print_json(line);
   } else {
-    std::printf("exported  %lld trained tensors, %s, in %s%s%s\n", static_cast<long long>(exported.tensors),
-                base::show_bytes(exported.bytes).c_str(), options.emit.output.c_str(),
-                exported.data_file.empty() ? "" : " and ", exported.data_file.c_str());
+    print_formatted("exported  {} trained tensors, {}, in {}{}{}\n", exported.tensors, base::show_bytes(exported.bytes),
+                    base::one_line(options.emit.output), exported.data_file.empty() ? "" : " and ",
+                    base::one_line(exported.data_file));
   }
   return 0;
 }

@@ -1,14 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "autodiff/autodiff.h"
-#include "base/printable.h"
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/model_options.h"
+#include "cli/output.h"
 #include "import/onnx.h"
 #include "pipeline/pipeline.h"
 
@@ -55,47 +55,28 @@ Json to_json(const import::ModelInfo& info) {
           {"nodes", nodes}};
 }
 
-// What a terminal is shown of it: names are the file's, and may hold anything.
-import::ModelInfo printable(import::ModelInfo info){
-    for (std::string* text: {&info.graph_name, &info.producer, &info.batch_name}) * text = base::printable(*text);
-for (auto* texts : {&info.inputs, &info.outputs, &info.folded, &info.warnings, &info.notes})
-  *texts = base::printable(std::move(*texts));
-for (import::TensorInfo& tensor : info.tensors) tensor.name = base::printable(tensor.name);
-for (import::NodeCoverage& node : info.nodes)
-  for (std::string* text : {&node.name, &node.op_type, &node.domain, &node.problem, &node.note})
-    *text = base::printable(*text);
-if (info.refusal) {
-  info.refusal->message = base::printable(info.refusal->message);
-  info.refusal->notes = base::printable(std::move(info.refusal->notes));
-  info.refusal->help = base::printable(info.refusal->help);
-}
-return info;
-}  // namespace
-
 void print_tensors(const std::vector<import::TensorInfo>& tensors) {
   for (const import::TensorInfo& tensor : tensors) {
     const char* trains = tensor.trains == "yes" ? "trains" : tensor.trains == "no" ? "fixed" : "ambiguous";
-    std::printf("  %-40s %-20s %-9s %s\n", tensor.name.c_str(), tensor.type.c_str(), trains, tensor.why.c_str());
+    print_formatted("  {:<40} {:<20} {:<9} {}\n", base::one_line(tensor.name), tensor.type, trains,
+                    base::one_line(tensor.why));
   }
 }
 
 void print_nodes(const std::vector<import::NodeCoverage>& nodes) {
   for (const import::NodeCoverage& node : nodes) {
     const bool checked = node.forward || !node.problem.empty();
-    std::printf("  %-28s %-20s forward %-3s gradient %-3s %s\n", node.name.c_str(), node.op_type.c_str(),
-                node.forward ? "yes"
-                : checked    ? "no"
-                             : "?",
-                node.gradient ? "yes"
-                : checked     ? "no"
-                              : "?",
-                fmt::format("{}", fmt::join(node.output_shapes, " ")).c_str());
-    if (!node.note.empty()) std::printf("      note: %s\n", node.note.c_str());
+    const char* otherwise = checked ? "no" : "?";
+    print_formatted("  {:<28} {:<20} forward {:<3} gradient {:<3} {}\n", base::one_line(node.name),
+                    base::one_line(node.op_type), node.forward ? "yes" : otherwise, node.gradient ? "yes" : otherwise,
+                    base::one_line(fmt::format("{}", fmt::join(node.output_shapes, " "))));
+    if (!node.note.empty()) print_formatted("      note: {}\n", base::one_line(node.note));
   }
 }
 
 void print_list(const char* label, const std::vector<std::string>& texts) {
-  for (size_t at = 0; at < texts.size(); ++at) std::printf("%-10s%s\n", at == 0 ? label : "", texts[at].c_str());
+  for (size_t at = 0; at < texts.size(); ++at)
+    print_formatted("{:<10}{}\n", at == 0 ? label : "", base::one_line(texts[at]));
 }
 
 size_t count_of(const import::ModelInfo& info, const char* trains) {
@@ -104,34 +85,33 @@ size_t count_of(const import::ModelInfo& info, const char* trains) {
 }
 
 void print_problems(const import::ModelInfo& info) {
-  if (!info.refusal) return std::printf("problems  none\n"), void();
-  std::printf("problems  %s [%s]\n", info.refusal->message.c_str(), info.refusal->code.c_str());
-  for (const std::string& note : info.refusal->notes) std::printf("  problem: %s\n", note.c_str());
+  if (!info.refusal) return print_result("problems  none\n");
+  print_formatted("problems  {} [{}]\n", base::one_line(info.refusal->message), info.refusal->code);
+  for (const std::string& note : info.refusal->notes) print_formatted("  problem: {}\n", base::one_line(note));
   if (info.refusal->code != "E0406")
-    for (const std::string& folded : info.folded) std::printf("  problem: %s\n", folded.c_str());
-  if (!info.refusal->help.empty()) std::printf("  help: %s\n", info.refusal->help.c_str());
+    for (const std::string& folded : info.folded) print_formatted("  problem: {}\n", base::one_line(folded));
+  if (!info.refusal->help.empty()) print_formatted("  help: {}\n", base::one_line(info.refusal->help));
 }
 
 void print_summary(const import::ModelInfo& info) {
-  std::printf(
-      "%s: opset %lld, IR %lld, by %s; %zu nodes, batch %s\n", info.graph_name.c_str(),
-      static_cast<long long>(info.opset), static_cast<long long>(info.ir_version),
-      info.producer.empty() ? "unknown" : info.producer.c_str(), info.nodes.size(),
-      info.batch_name.empty() ? std::to_string(info.batch).c_str() : ("named '" + info.batch_name + "'").c_str());
+  print_formatted(
+      "{}: opset {}, IR {}, by {}; {} nodes, batch {}\n", base::one_line(info.graph_name), info.opset, info.ir_version,
+      info.producer.empty() ? "unknown" : base::one_line(info.producer), info.nodes.size(),
+      info.batch_name.empty() ? std::to_string(info.batch) : base::one_line("named '" + info.batch_name + "'"));
   print_list("inputs", info.inputs);
   print_list("outputs", info.outputs);
-  std::printf("trains    %lld elements; of %zu tensors %zu train, %zu of them ambiguous, and %zu are fixed\n",
-              static_cast<long long>(info.parameter_count), info.tensors.size(),
-              info.tensors.size() - count_of(info, "no"), count_of(info, "ambiguous"), count_of(info, "no"));
+  print_formatted("trains    {} elements; of {} tensors {} train, {} of them ambiguous, and {} are fixed\n",
+                  info.parameter_count, info.tensors.size(), info.tensors.size() - count_of(info, "no"),
+                  count_of(info, "ambiguous"), count_of(info, "no"));
 }
 
 void print_details(const import::ModelInfo& info, bool nodes) {
-  for (const std::string& warning : info.warnings) std::printf("warning: %s\n", warning.c_str());
-  for (const std::string& note : info.notes) std::printf("note: %s\n", note.c_str());
-  std::printf("tensors\n");
+  for (const std::string& warning : info.warnings) print_formatted("warning: {}\n", base::one_line(warning));
+  for (const std::string& note : info.notes) print_formatted("note: {}\n", base::one_line(note));
+  print_result("tensors\n");
   print_tensors(info.tensors);
   if (!nodes) return;
-  std::printf("nodes\n");
+  print_result("nodes\n");
   print_nodes(info.nodes);
 }
 
@@ -176,13 +156,13 @@ int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json
   if (peak) {
     json["unplanned_peak_bytes"] = *peak;
     if (text)
-      std::printf("memory    one training step at batch %lld takes %s when nothing is planned\n",
-                  static_cast<long long>(std::max<int64_t>(1, info.batch)), base::show_bytes(*peak).c_str());
+      print_formatted("memory    one training step at batch {} takes {} when nothing is planned\n",
+                      std::max<int64_t>(1, info.batch), base::show_bytes(*peak));
     return 0;
   }
   const Error& error = peak.error();
   json["training_problem"] = {{"error", error.code}, {"message", error.message}, {"notes", error.notes}};
-  if (text) std::printf("no training step could be made with these options:\n%s", to_text(error).c_str());
+  if (text) print_formatted("no training step could be made with these options:\n{}", to_text(error));
   // A batch of 1 was nobody's wish: what does not fit it may fit another.
   const bool of_batch = error.code == "E0211" && options.model.batch == 0 && !info.batch_name.empty();
   return of_batch ? 0 : exit_code(error);
@@ -196,21 +176,20 @@ Result<int> inspect(const InspectOptions& options) {
                                                             .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();
-  const import::ModelInfo shown = text ? printable(info) : import::ModelInfo();
-  if (text) print_summary(shown);
+  if (text) print_summary(info);
   const int exit = tell_step(options, info, json);
   const bool chosen = options.model.loss.losses != LossWords().losses;
   const std::vector<std::string> hints = chosen ? std::vector<std::string>() : hints_of(info);
   json["hints"] = hints;
   json["exit"] = exit;
-  if (!text) return std::printf("%s\n", json.dump(1, ' ', false, Json::error_handler_t::replace).c_str()), exit;
-  print_problems(shown);
-  for (const std::string& hint : hints) std::printf("hint: %s\n", base::printable(hint).c_str());
-  print_details(shown, options.nodes);
+  if (!text) return print_json(json, 1), exit;
+  print_problems(info);
+  for (const std::string& hint : hints) print_formatted("hint: {}\n", base::one_line(hint));
+  print_details(info, options.nodes);
   return exit;
 }
 
-}  // namespace pantoum::cli
+}  // namespace
 
 void add_inspect(CommandLine& line) {
   auto options = std::make_shared<InspectOptions>();

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "import/catalog.h"
 #include "ir/op_registry.h"
 
@@ -111,7 +111,7 @@ void add_operators(CommandLine& line) {
   verb.does([common]() -> Result<int> {
     std::string text = rows_of_operators() + kOwn;
     for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
-    std::printf("%s", common->json() ? (to_json().dump(1) + "\n").c_str() : text.c_str());
+    common->json() ? print_json(to_json(), 1) : print_result(text);
     return 0;
   });
 }

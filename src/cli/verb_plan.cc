@@ -10,6 +10,7 @@
 #include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/output.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "pipeline/planners.h"
@@ -97,7 +98,7 @@ Result<int> make(const PlanVerbOptions& options) {
   PANTOUM_TRY(write(options, *answer));
   const PlanSummary summary{answer->plan, answer->found, answer->unplanned, options.model.optimizer.accumulate,
                             answer->micro_batch};
-  std::printf("%s", options.common.json() ? (to_json(summary).dump() + "\n").c_str() : to_text(summary).c_str());
+  options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (interrupted().stop_requested()) return 130;
   if (options.require_gap && answer->plan.gap > request.options.gap)
     return fail(

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/cli.h"
 #include "cli/firmware_count.h"
+#include "cli/output.h"
 #include "pipeline/run_firmware.h"
 
 namespace pantoum::cli {
@@ -54,11 +54,10 @@ std::string to_text(const FirmwareRun& run) {
 
 Result<int> run_firmware(const RunFirmwareOptions& options) {
   const auto step_done = [&](uint64_t step, float loss) {
-    if (!options.common.json())
-      std::printf("step %llu  loss %.4f\n", static_cast<unsigned long long>(step), static_cast<double>(loss));
+    if (!options.common.json()) print_formatted("step {}  loss {:.4f}\n", step, loss);
   };
   PANTOUM_ASSIGN(const FirmwareRun run, pipeline::run_firmware(options.request, step_done));
-  std::printf("%s", options.common.json() ? (to_json(run).dump() + "\n").c_str() : to_text(run).c_str());
+  options.common.json() ? print_json(to_json(run)) : print_result(to_text(run));
   if (run.equal) return 0;
   return fail("E0296", "the device's bits are not the host's", options.request.folder,
               "please report this with the model and the compiler's version");

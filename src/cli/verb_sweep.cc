@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/output.h"
 #include "cli/planning.h"
 #include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
@@ -72,8 +73,7 @@ Result<int> sweep(const SweepOptions& options) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
   };
   PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graph, request));
-  std::printf("%s",
-              options.common.json() ? (report::to_json(found).dump() + "\n").c_str() : report::to_text(found).c_str());
+  options.common.json() ? print_json(report::to_json(found)) : print_result(report::to_text(found));
   return interrupted().stop_requested() ? 130 : 0;
 }
 

@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/data_options.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/output.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/resume.h"
@@ -76,7 +78,7 @@ Result<Asked> read_words(const TrainOptions& options) {
 // Tells of the plan before anything is written.
 Result<void> report_plan(const pipeline::Compiled& compiled, const data::TrainTest& data, bool json, RunLog& log) {
   const PlanSummary summary = summary_of(compiled);
-  if (!json) std::printf("%s", to_text(summary).c_str());
+  if (!json) print_result(to_text(summary));
   std::fflush(stdout);
   Json event = to_json(summary);
   event["event"] = "plan";
@@ -175,7 +177,7 @@ std::string end_text(const Json& end, const ReportedRun& run, const train::RunSu
                      summary.stopped_early ? ", stopped early" : "",
                      summary.evaluation ? to_text(*summary.evaluation, run.losses) + ";" : "",
                      base::show_bytes(end["rss_growth_bytes"].get<int64_t>()),
-                     base::show_bytes(end["arena_bytes"].get<int64_t>()), output);
+                     base::show_bytes(end["arena_bytes"].get<int64_t>()), base::one_line(output));
 }
 
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
@@ -203,8 +205,7 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
   PANTOUM_TRY(reporter.status());
   PANTOUM_TRY(log.write(end));
   PANTOUM_TRY(write_report(options));
-  std::printf("%s\n",
-              options.common.json() ? end.dump().c_str() : end_text(end, reported, summary, options.output).c_str());
+  options.common.json() ? print_json(end) : print_result(end_text(end, reported, summary, options.output) + "\n");
   return 0;
 }
 

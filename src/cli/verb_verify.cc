@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "check/certificate.h"
 #include "check/replay.h"
 #include "cli/cli.h"
+#include "cli/output.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -99,17 +99,16 @@ Result<int> verify(const VerifyOptions& options) {
   if (options.common.json()) {
     nlohmann::ordered_json answer = to_json(found);
     answer["bound"] = to_json(plan, proof);
-    std::printf("%s\n", answer.dump().c_str());
+    print_json(answer);
     return 0;
   }
-  std::printf(
-      "valid: peak %s, arena %s of %s, %s, %s (modelled); %lld computed (%lld again), %lld paged in, %lld paged out\n",
-      base::show_bytes(found.peak_bytes).c_str(), base::show_bytes(found.arena_bytes).c_str(),
-      base::show_bytes(plan.question.budget_bytes()).c_str(), base::show_seconds(found.time_s).c_str(),
-      base::show_joules(found.energy_j).c_str(), static_cast<long long>(found.counts.compute),
-      static_cast<long long>(found.counts.recompute), static_cast<long long>(found.counts.page_in),
-      static_cast<long long>(found.counts.page_out));
-  std::printf("%s\n", proof_line(plan, proof).c_str());
+  print_formatted(
+      "valid: peak {}, arena {} of {}, {}, {} (modelled); {} computed ({} again), {} paged in, {} paged out\n",
+      base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
+      base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
+      base::show_joules(found.energy_j), found.counts.compute, found.counts.recompute, found.counts.page_in,
+      found.counts.page_out);
+  print_result(proof_line(plan, proof) + "\n");
   return 0;
 }
 

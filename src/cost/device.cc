@@ -169,7 +169,24 @@ void read_pager(Reader& root, const std::string& where, Pager& pager) {
 
 }  // namespace
 
+namespace {
+
+// The parser recurses into keys with dots, and into what stands in brackets, which it limits itself. Each level of a key
+// costs a dot, so that the number of dots bounds the depth.
+Result<void> check_size(const std::string& toml_text, const std::string& where) {
+  const auto refused = [&](const std::string& what) {
+    return fail("E0271", "bad device profile: " + what, where, "compare with the profiles of `pantoum devices list`");
+  };
+  if (toml_text.size() > kMostProfileBytes) return refused(fmt::format("it has more than {} bytes", kMostProfileBytes));
+  if (static_cast<size_t>(std::count(toml_text.begin(), toml_text.end(), '.')) > kMostProfileDots)
+    return refused(fmt::format("it has more than {} dots", kMostProfileDots));
+  return {};
+}
+
+}  // namespace
+
 Result<DeviceProfile> parse_device(const std::string& toml_text, const std::string& where) {
+  PANTOUM_TRY(check_size(toml_text, where));
   toml::table table;
   try {
     table = toml::parse(toml_text);

@@ -31,6 +31,8 @@ struct DeviceProfile {
   bool host = false;                // times and storage speed can be measured on this machine
 };
 
+inline constexpr size_t kMostProfileBytes = 1 << 16, kMostProfileDots = 1 << 10;  // of a profile's file
+
 // Profiles compiled in (the TOML files of devices/) by name, or a path that ends in .toml. E0270 unknown name (with the
 // known ones), E0271 bad file: line, key, what to do. Unknown keys are refused.
 [[nodiscard]] Result<DeviceProfile> load_device(const std::string& name_or_path);

@@ -92,6 +92,20 @@ TEST(Device, TellsTheLineAndTheKeyOfWhatIsWrong) {
               HasSubstr("bad.toml:6"));
 }
 
+TEST(Device, RefusesKeysOfAnyDepthBeforeTheyAreRead) {
+  std::string deep = "a";
+  for (int level = 0; level < 20000; ++level) deep += ".a";
+  for (const std::string& text : {deep + " = 1\n", "[" + deep + "]\n", "x = {" + deep + " = 1}\n"}) {
+    const auto found = parse_device(text, "deep.toml");
+    ASSERT_FALSE(found);
+    EXPECT_EQ(found.error().code, "E0271");
+    EXPECT_EQ(found.error().message, "bad device profile: it has more than 1024 dots");
+  }
+  const auto large = parse_device(std::string(kMostProfileBytes + 1, '#'), "large.toml");
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().message, "bad device profile: it has more than 65536 bytes");
+}
+
 TEST(Device, SurvivesEveryTruncation) {
   const std::string whole = kSmall;
   for (size_t size = 0; size < whole.size(); ++size) {

@@ -74,7 +74,10 @@ Result<void> inflate_file(const base::OwnedFile& packed, uint64_t begin, uint64_
     const auto piece = std::span(*in).first(static_cast<size_t>(std::min<uint64_t>(kPiece, end - at)));
     PANTOUM_TRY(packed.read_at(at, piece, "E0261"));
     PANTOUM_ASSIGN(const bool understood, inflater.feed(piece, *buffer, out));
-    if (!understood) return damaged;
+    if (!understood || (member != nullptr && inflater.bytes() > member->bytes)) return damaged;
+    if (inflater.bytes() > kMostUnpacked)
+      return fail("E0261", fmt::format("the compressed data hold more than {} bytes", kMostUnpacked), packed.path(),
+                  "give them uncompressed");
   }
   if (!inflater.ended()) return damaged;
   if (member != nullptr && (inflater.crc() != member->crc || inflater.bytes() != member->bytes)) return damaged;
@@ -127,6 +130,20 @@ Result<std::string> unpack_member(const base::OwnedFile& file, const PackedMembe
                      [&](base::AtomicFile& out) {
                        return inflate_file(file, member.at, member.at + member.packed_bytes, &member, out);
                      });
+}
+
+Result<void> check_stored(const base::OwnedFile& file, const PackedMember& member) {
+  const auto buffer = std::make_unique<std::array<std::byte, kPiece>>();
+  uLong crc = 0;
+  for (uint64_t at = 0; at < member.packed_bytes; at += kPiece) {
+    const auto piece =
+        std::span(*buffer).first(static_cast<size_t>(std::min<uint64_t>(kPiece, member.packed_bytes - at)));
+    PANTOUM_TRY(file.read_at(member.at + at, piece, "E0261"));
+    crc = crc32(crc, reinterpret_cast<const Bytef*>(piece.data()), static_cast<uInt>(piece.size()));
+  }
+  if (member.packed_bytes == member.bytes && crc == member.crc) return {};
+  return fail("E0261", "the member '" + member.name + "' is damaged: its checksum is another", file.path(),
+              "copy or make the file again");
 }
 
 Result<void> PieceWriter::put(std::span<const std::byte> data) {

@@ -14,6 +14,8 @@
 
 namespace pantoum::data {
 
+inline constexpr uint64_t kMostUnpacked = uint64_t{1} << 36;  // bytes of one compressed file or member
+
 // Tells this state of a file from others: its path, size and time of change. E0201.
 [[nodiscard]] Result<std::string> identity_of(const std::string& path);
 
@@ -23,7 +25,8 @@ namespace pantoum::data {
                                               const std::string& key,
                                               const std::function<Result<void>(base::AtomicFile&)>& make);
 
-// The cached file of what a gzip file holds. Memory: 128 KiB. E0201 cannot be read; E0261 damaged gzip; E0901.
+// The cached file of what a gzip file holds. Memory: 128 KiB. E0201 cannot be read; E0261 damaged gzip, or more than
+// kMostUnpacked; E0901.
 [[nodiscard]] Result<std::string> unpack_gzip(const std::string& path, const std::string& cache_folder);
 
 // Deflate data inside a file: a member of a zip file.
@@ -36,6 +39,9 @@ struct PackedMember {
 // The same for such a member; E0261 also when size or checksum are others than it says.
 [[nodiscard]] Result<std::string> unpack_member(const base::OwnedFile& file, const PackedMember& member,
                                                 const std::string& cache_folder);
+
+// Whether a member that is stored as it is has the size and the checksum that it says. Reads it once. E0261.
+[[nodiscard]] Result<void> check_stored(const base::OwnedFile& file, const PackedMember& member);
 
 // Appends through a buffer of 64 KiB.
 class PieceWriter {

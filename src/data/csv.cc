@@ -16,7 +16,7 @@
 namespace pantoum::data {
 namespace {
 
-constexpr size_t kPiece = 1 << 16, kLongestLine = 1 << 24;
+constexpr size_t kPiece = 1 << 16, kLongestLine = 1 << 24, kMostColumns = 1 << 20, kShownColumns = 50;
 
 template <class Number>
 bool parse(std::string_view field, Number& value) {
@@ -114,6 +114,9 @@ class CsvReader {
       separator_ = csv_separator(text);
     }
     if (text.find_first_not_of(" \t") == std::string_view::npos) return {};
+    if (static_cast<size_t>(std::count(text.begin(), text.end(), separator_)) >= kMostColumns)
+      return fail("E0261", fmt::format("line {} has more than {} columns", line_, kMostColumns), path_,
+                  "give so many numbers as NPY");
     split_csv_line(text, separator_, fields_);
     if (columns_.count == 0) {
       PANTOUM_ASSIGN(columns_, csv_columns(fields_, place_.wanted, place_.options.label_columns, path_));
@@ -172,6 +175,16 @@ char csv_separator(std::string_view line) {
   return ',';
 }
 
+namespace {
+
+std::string shown_columns(const std::vector<std::string_view>& columns) {
+  const auto last = columns.begin() + static_cast<long>(std::min(columns.size(), kShownColumns));
+  const std::string names = fmt::format("{}", fmt::join(columns.begin(), last, ", "));
+  return last == columns.end() ? names : fmt::format("{} and {} more", names, columns.end() - last);
+}
+
+}  // namespace
+
 Result<CsvColumns> csv_columns(const std::vector<std::string_view>& first, const Wanted& wanted,
                                const std::vector<std::string>& label_columns, const std::string& where) {
   CsvColumns columns{.count = first.size()};
@@ -184,8 +197,7 @@ Result<CsvColumns> csv_columns(const std::vector<std::string_view>& first, const
     if (column >= first.size())
       return fail("E0262", fmt::format("there is no column '{}'", wish), where,
                   fmt::format("name one of {} with --label-column, or its number from 0",
-                              columns.has_header ? fmt::format("{}", fmt::join(first, ", "))
-                                                 : fmt::format("the {} columns", first.size())));
+                              columns.has_header ? shown_columns(first) : fmt::format("the {} columns", first.size())));
     columns.labels.push_back(column);
   }
   if (label_columns.empty())

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kLabelBytes = sizeof(int32_t);
+constexpr uint64_t kLabelBytes = sizeof(int32_t), kMostPictureBytes = uint64_t{1} << 30;
 constexpr std::array kRead{".png", ".jpg", ".jpeg", ".ppm", ".pgm", ".pnm"};
 constexpr std::array kForeign{".bmp", ".gif", ".webp", ".tif", ".tiff", ".avif", ".heic"};
 
@@ -108,7 +108,7 @@ Result<ImageShape> image_shape(const Wanted& wanted, const std::string& where) {
 
 Result<std::vector<std::byte>> read_whole(const std::string& path) {
   PANTOUM_ASSIGN(const base::OwnedFile file, base::OwnedFile::open_to_read(path));
-  if (file.size() > uint64_t{1} << 30) return fail("E0261", "the picture's file is larger than 1 GiB", path);
+  if (file.size() > kMostPictureBytes) return fail("E0261", "the picture's file is larger than 1 GiB", path);
   std::vector<std::byte> bytes(static_cast<size_t>(file.size()));
   PANTOUM_TRY(file.read_at(0, bytes, "E0260"));
   return bytes;

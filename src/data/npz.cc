@@ -28,12 +28,15 @@ Result<std::unique_ptr<SampleFile>> open_member(const std::shared_ptr<base::Owne
                                                 const std::string& cache_folder) {
   const std::string where = file->path() + ":" + member.name;
   PANTOUM_ASSIGN(const uint64_t at, zip_data_at(*file, member));
-  if (member.method == 0) return open_part(file, at, member.packed_bytes, where);
+  const PackedMember packed{member.name, at, member.packed_bytes, member.bytes, member.crc};
+  if (member.method == 0) {
+    PANTOUM_TRY(check_stored(*file, packed));
+    return open_part(file, at, member.packed_bytes, where);
+  }
   if (member.method != 8)
     return fail("E0261", fmt::format("the ZIP method {} is not supported", member.method), where,
                 "save it with numpy.savez or numpy.savez_compressed");
-  PANTOUM_ASSIGN(const std::string path,
-                 unpack_member(*file, {member.name, at, member.packed_bytes, member.bytes, member.crc}, cache_folder));
+  PANTOUM_ASSIGN(const std::string path, unpack_member(*file, packed, cache_folder));
   PANTOUM_ASSIGN(base::OwnedFile unpacked, base::OwnedFile::open_to_read(path));
   const uint64_t bytes = unpacked.size();
   auto samples = open_part(std::make_shared<base::OwnedFile>(std::move(unpacked)), 0, bytes, where);

@@ -1,9 +1,8 @@
 #include "data/picture.h"
 
 #include <cctype>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <new>
 
 #include "data/pixels.h"
 
@@ -18,14 +17,26 @@ bool begins_with(std::span<const std::byte> file, std::string_view magic) {
   return file.size() >= magic.size() && std::memcmp(file.data(), magic.data(), magic.size()) == 0;
 }
 
+// Nothing may be thrown through the C code that calls it.
+uint8_t* room_in(void* pixels, size_t bytes) {
+  try {
+    auto& vector = *static_cast<std::vector<uint8_t>*>(pixels);
+    vector.resize(bytes);
+    return vector.data();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 Result<Picture> decode_with(int (*decode)(const uint8_t*, size_t, pt_image*), std::span<const std::byte> file,
                             const std::string& where) {
-  pt_image image;
+  Picture picture;
+  pt_image image{};
+  image.room = room_in;
+  image.owner = &picture.pixels;
   if (decode(reinterpret_cast<const uint8_t*>(file.data()), file.size(), &image) != 0)
     return damaged(image.message, where);
-  const std::unique_ptr<uint8_t, decltype(&std::free)> owned(image.pixels, &std::free);
-  Picture picture{image.width, image.height, image.channels, {}};
-  picture.pixels.assign(image.pixels, image.pixels + size_t{image.width} * image.height * image.channels);
+  picture.width = image.width, picture.height = image.height, picture.channels = image.channels;
   return picture;
 }
 
@@ -71,6 +82,7 @@ Result<Picture> decode_ppm(std::span<const std::byte> file, const std::string& w
   if (picture.width == 0 || picture.height == 0 || picture.width > PT_IMAGE_SIDE || picture.height > PT_IMAGE_SIDE)
     return damaged("its header names no size", where);
   if (most != 255) return damaged("its largest value is not 255", where);
+  if (uint64_t{picture.width} * picture.height > PT_IMAGE_PIXELS) return damaged("more than 67,108,864 pixels", where);
   const size_t bytes = size_t{picture.width} * picture.height * picture.channels;
   if (file.size() < header.pixels_at() || file.size() - header.pixels_at() < bytes)
     return damaged("the file ends too early", where);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include "base/files.h"
 
@@ -52,6 +53,20 @@ TEST(DecodePicture, RefusesWhatIsDamagedOrUnknown) {
   EXPECT_THAT(decode("P6 2 2 65535\n").error().message, HasSubstr("not 255"));
   EXPECT_THAT(decode("P6 0 2 255\n").error().message, HasSubstr("no size"));
   EXPECT_THAT(decode("P6 99999999999999 2 255\n").error().message, HasSubstr("no size"));
+}
+
+// PNG's header, and JPEG's up to the frame, of 30,000 x 30,000 pixels: nothing is allocated for them.
+TEST(DecodePicture, RefusesMorePixelsThanItTakes) {
+  std::string ppm = "P5 30000 30000 255\n";
+  EXPECT_THAT(decode(ppm).error().message, HasSubstr("67,108,864"));
+  std::string png = bytes_of("gray16.png");
+  png.replace(16, 8, std::string("\x00\x00\x75\x30\x00\x00\x75\x30", 8));
+  const auto crc = static_cast<uint32_t>(crc32(0, reinterpret_cast<const unsigned char*>(png.data()) + 12, 17));
+  for (size_t at = 0; at < 4; ++at) png[29 + at] = static_cast<char>(crc >> (24 - 8 * at));
+  EXPECT_THAT(decode(png).error().message, HasSubstr("67,108,864"));
+  std::string jpeg = bytes_of("gray.jpg");
+  jpeg.replace(jpeg.find("\xff\xc0") + 5, 4, "\x75\x30\x75\x30");
+  EXPECT_THAT(decode(jpeg).error().message, HasSubstr("67,108,864"));
 }
 
 TEST(DecodePicture, AnyBytesAreReadOrRefused) {

@@ -47,6 +47,8 @@ static void read_pixels(png_structp png, png_infop info, reading* r) {
   png_set_user_limits(png, PT_IMAGE_SIDE, PT_IMAGE_SIDE);
   png_set_read_fn(png, r, take);
   png_read_info(png, info);
+  if ((uint64_t)png_get_image_width(png, info) * png_get_image_height(png, info) > PT_IMAGE_PIXELS)
+    png_error(png, "more than 67,108,864 pixels");
   set_transformations(png, info);
   image->width = png_get_image_width(png, info);
   image->height = png_get_image_height(png, info);
@@ -54,7 +56,7 @@ static void read_pixels(png_structp png, png_infop info, reading* r) {
   if (image->channels != 1 && image->channels != 3) png_error(png, "neither gray nor colour");
   const size_t row_bytes = (size_t)image->width * image->channels;
   if (png_get_rowbytes(png, info) != row_bytes) png_error(png, "a depth that is not understood");
-  image->pixels = malloc(row_bytes * image->height);
+  image->pixels = image->room(image->owner, row_bytes * image->height);
   r->rows = malloc(image->height * sizeof *r->rows);
   if (image->pixels == NULL || r->rows == NULL) png_error(png, "no memory");
   for (size_t row = 0; row < image->height; ++row) r->rows[row] = image->pixels + row * row_bytes;
@@ -64,7 +66,6 @@ static void read_pixels(png_structp png, png_infop info, reading* r) {
 
 int pt_decode_png(const uint8_t* bytes, size_t size, pt_image* image) {
   reading r = {bytes, size, image, NULL};
-  memset(image, 0, sizeof *image);
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &r, on_error, on_warning);
   png_infop info = png != NULL ? png_create_info_struct(png) : NULL;
   if (info == NULL) {
@@ -79,8 +80,5 @@ int pt_decode_png(const uint8_t* bytes, size_t size, pt_image* image) {
   }
   png_destroy_read_struct(&png, &info, NULL);
   free(r.rows);
-  if (!failed) return 0;
-  free(image->pixels);
-  image->pixels = NULL;
-  return -1;
+  return failed ? -1 : 0;
 }

@@ -97,6 +97,13 @@ TEST_F(Sources, CompressedNpzIsHeldToItsChecksum) {
   EXPECT_THAT(refusal("data.npz"), HasSubstr("the compressed data are damaged"));
 }
 
+TEST_F(Sources, StoredNpzIsHeldToItsChecksum) {
+  std::string whole = picture("stored.npz");
+  whole[whole.find("PK\x01\x02") - 1] ^= 1;  // the last byte of the last array's data
+  put("data.npz", whole);
+  EXPECT_THAT(refusal("data.npz"), HasSubstr("its checksum is another"));
+}
+
 TEST_F(Sources, NpzWithoutLabelsSaysWhichArraysItLacks) {
   wanted.inputs[0].name = "z";
   std::filesystem::copy(kTestdata + "deflated.npz", path("data.npz"));
@@ -182,6 +189,11 @@ TEST_F(Csv, TheLastColumnIsTheLabel) {
   EXPECT_THAT(numbers<float>(*data->train.inputs.at(0), 1), ElementsAre(-300, 4));
   EXPECT_THAT(numbers<int64_t>(*data->train.labels, 1), ElementsAre(7));
   EXPECT_THAT(numbers<float>(*data->test.inputs.at(0), 0), ElementsAre(5, 6));
+}
+
+TEST_F(Csv, SoManyColumnsAreRefusedBeforeTheyAreTakenApart) {
+  put("data.csv", std::string(1 << 21, ',') + "\n");
+  EXPECT_THAT(refusal("data.csv"), HasSubstr("more than 1048576 columns"));
 }
 
 TEST_F(Csv, AHeaderNamesTheColumns) {

@@ -1,6 +1,8 @@
 // https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, sections 4.3 and 4.5.3
 #include "data/zip.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -9,7 +11,6 @@ namespace {
 
 constexpr uint64_t kEndBytes = 22, kEnd64Bytes = 56, kLocatorBytes = 20, kLocalBytes = 30, kMostComment = 0xFFFF;
 constexpr size_t kEntryBytes = 46;
-constexpr uint64_t kMostDirectory = uint64_t{1} << 24;  // ten thousands of members
 
 // Little-endian, in any bytes.
 uint64_t number(std::span<const std::byte> bytes, size_t at, size_t width) {
@@ -94,8 +95,10 @@ Result<std::vector<ZipMember>> parse_zip_directory(std::span<const std::byte> di
 
 Result<std::vector<ZipMember>> read_zip_directory(const base::OwnedFile& file) {
   PANTOUM_ASSIGN(const Directory found, find_directory(file));
-  if (found.bytes > kMostDirectory || found.at > file.size() || found.bytes > file.size() - found.at)
-    return damaged(file.path());
+  if (found.bytes > kMostDirectory)
+    return fail("E0261", fmt::format("the ZIP directory has {} bytes, more than {}", found.bytes, kMostDirectory),
+                file.path(), "split the file");
+  if (found.at > file.size() || found.bytes > file.size() - found.at) return damaged(file.path());
   std::vector<std::byte> directory(static_cast<size_t>(found.bytes));
   PANTOUM_TRY(file.read_at(found.at, directory, "E0261"));
   return parse_zip_directory(directory, file.path());

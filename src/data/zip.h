@@ -11,6 +11,8 @@
 
 namespace pantoum::data {
 
+inline constexpr uint64_t kMostDirectory = uint64_t{1} << 24;  // bytes: hundreds of thousands of members
+
 struct ZipMember {
   std::string name;
   uint64_t header_at = 0;  // of its local header

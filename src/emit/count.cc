@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/files.h"
+#include "base/foreign_text.h"
 #include "emit/project_sources.h"
 
 namespace pantoum::emit {
@@ -19,12 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kPlugin = "src/emit/count/";
-
-std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char letter : text) made += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return made + "'";
-}
 
 Result<void> succeed(const std::string& command, const std::string& folder, const char* needed) {
   const int status = std::system(command.c_str());
@@ -84,9 +79,9 @@ Result<std::string> prepare_count(const std::string& folder, const std::string& 
   std::string names;
   for (const KernelWork& kernel : kernels) names += kernel.function + "\n";
   PANTOUM_TRY(base::write_file_atomically((place / "kernels").string(), names));
-  PANTOUM_TRY(succeed(fmt::format("make -s -C {} {} build/symbols >&2", quoted(folder), make_words), folder,
+  PANTOUM_TRY(succeed(fmt::format("make -s -C {} {} build/symbols >&2", base::shell_word(folder), make_words), folder,
                       "making build/symbols"));
-  const std::string made = quoted(place.string());
+  const std::string made = base::shell_word(place.string());
   PANTOUM_TRY(succeed(fmt::format("cc -O2 -shared -fPIC -fvisibility=hidden {0}/count.c -o {0}/count.so >&2", made),
                       folder, "building QEMU's plugin"));
   return std::string(

@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "base/files.h"
+#include "base/foreign_text.h"
+#include "base/json_text.h"
 #include "emit/boards.h"
 #include "emit/build_files.h"
 #include "emit/model_text.h"
 #include "emit/project/commit.h"
+#include "emit/project_folder.h"
 #include "emit/project_sources.h"
 #include "emit/step_work.h"
 #include "runtime/plan_bytes.h"
@@ -20,24 +22,6 @@ namespace pantoum::emit {
 namespace {
 
 namespace fs = std::filesystem;
-
-class Writer {
- public:
-  explicit Writer(const std::string& folder) : folder_(folder) {}
-
-  Result<void> write(const std::string& name, std::string_view text) const {
-    std::error_code error;
-    const fs::path path = folder_ / name;
-    fs::create_directories(path.parent_path(), error);
-    if (error) return fail("E0901", "cannot make the folder: " + error.message(), path.parent_path().string());
-    return base::write_file_atomically(path.string(), text);
-  }
-
-  [[nodiscard]] bool has(const std::string& name) const { return fs::exists(folder_ / name); }
-
- private:
-  fs::path folder_;
-};
 
 // Where a file of the repository stands in the project; empty: it does not belong there.
 std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board) {
@@ -117,10 +101,11 @@ Trains on {1}{2}, as it was planned.
 
 `main.c` is yours. `model/` is the network, `board/` the board, `pantoum/` the interpreter and the kernels.
 )",
-      firmware.name, firmware.target, board.is_posix() ? "" : fmt::format(" (board {})", board.name),
-      firmware.ram_bytes, sizes.arena, sizes.stack, sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table,
-      sizes.plan, sizes.weights, sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks,
-      sizes.sums, endurance_rows(firmware, sizes.writes));
+      base::markdown_text(firmware.name), firmware.target,
+      board.is_posix() ? "" : fmt::format(" (board {})", board.name), firmware.ram_bytes, sizes.arena, sizes.stack,
+      sizes.instructions, sizes.code, sizes.op_table, sizes.tensor_table, sizes.plan, sizes.weights,
+      sizes.read_in_place, sizes.samples, sizes.storage_blocks, sizes.feature_blocks, sizes.sums,
+      endurance_rows(firmware, sizes.writes));
 }
 
 // What emit::run_on_host and emit::counted_steps read.
@@ -139,19 +124,18 @@ std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& st
   };
   nlohmann::ordered_json batch = nlohmann::ordered_json::array();
   for (const BatchName& each : firmware.inputs) batch.push_back({{"name", each.name}, {"readers", each.readers}});
-  return nlohmann::ordered_json{{"steps", firmware.steps},
-                                {"lr", firmware.lr},
-                                {"schedule", train::to_text(firmware.schedule)},
-                                {"seed", firmware.seed},
-                                {"endurance", firmware.endurance},
-                                {"batch", batch},
-                                {"features", firmware.features},
-                                {"training", set(firmware.training)},
-                                {"test", set(firmware.test)},
-                                {"energy_j", firmware.energy_j},
-                                {"kernels", to_json(step)}}
-             .dump(1) +
-         "\n";
+  const nlohmann::ordered_json json{{"steps", firmware.steps},
+                                    {"lr", firmware.lr},
+                                    {"schedule", train::to_text(firmware.schedule)},
+                                    {"seed", firmware.seed},
+                                    {"endurance", firmware.endurance},
+                                    {"batch", batch},
+                                    {"features", firmware.features},
+                                    {"training", set(firmware.training)},
+                                    {"test", set(firmware.test)},
+                                    {"energy_j", firmware.energy_j},
+                                    {"kernels", to_json(step)}};
+  return base::ascii_json(json, 1) + "\n";
 }
 
 FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, const BatchTensors& batch) {
@@ -165,16 +149,18 @@ FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, cons
   return sizes;
 }
 
-// The sources that are the same for every model; those to compile go into `project`.
-Result<void> write_sources(const Writer& writer, const std::set<std::string>& kernels, Project& project) {
+// The sources that are the same for every model; those to compile go into `project`. main.c is the user's once it is there.
+std::vector<ProjectFile> common_files(const ProjectFolder& folder, const std::set<std::string>& kernels,
+                                      Project& project) {
+  std::vector<ProjectFile> files;
   for (const SourceFile& file : project_sources()) {
     const std::string place = place_of(file.path, kernels, board_files(project.board));
     if (place.empty()) continue;
     if (place.ends_with(".c")) project.sources.push_back(place);
-    if (place == "main.c" && writer.has(place)) continue;
-    PANTOUM_TRY(writer.write(place, file.text));
+    if (place == "main.c" && folder.has(place)) continue;
+    files.push_back({place, std::string(file.text)});
   }
-  return {};
+  return files;
 }
 
 }  // namespace
@@ -193,24 +179,25 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   Project project{.board = board, .sources = {}, .limits = limits(plan)};
   project.ram = firmware.ram_bytes, project.stack = sizes.stack, project.steps = firmware.steps;
   project.storage_blocks = sizes.storage_blocks;
-  const Writer writer(folder);
-  PANTOUM_TRY(write_sources(writer, kernels, project));
+  PANTOUM_ASSIGN(ProjectFolder own, ProjectFolder::open(folder));
+  std::vector<ProjectFile> files = common_files(own, kernels, project);
   PANTOUM_ASSIGN(const std::string text, model_text(firmware, plan, batch, sizes));
   const bool is_stored = sizes.storage_blocks > 0;
   for (const char* made : {"model/model.c", "model/kernels.c", "model/memory.c"}) project.sources.emplace_back(made);
-  PANTOUM_TRY(writer.write("model/model.h", model_header(firmware.name, is_stored)));
-  PANTOUM_TRY(writer.write("model/model.c", text));
-  PANTOUM_TRY(writer.write("model/kernels.c", kernel_table(rows)));
-  PANTOUM_TRY(writer.write("model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)));
   std::string sample_bytes;
   PANTOUM_ASSIGN(const auto step, step_work(plan, static_cast<uint32_t>(pt_plan_program(&plan, "train"))));
-  PANTOUM_TRY(writer.write("model/run.json", run_json(firmware, step, sample_bytes)));
-  PANTOUM_TRY(writer.write("model/samples.bin", sample_bytes));
-  PANTOUM_TRY(
-      writer.write("model/plan.bin", {reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size()}));
-  PANTOUM_TRY(writer.write("Makefile", makefile(project)));
-  PANTOUM_TRY(writer.write("CMakeLists.txt", cmake_lists(project)));
-  PANTOUM_TRY(writer.write("README.md", readme(firmware, board, sizes)));
+  files.push_back({"model/model.h", model_header(firmware.name, is_stored)});
+  files.push_back({"model/model.c", text});
+  files.push_back({"model/kernels.c", kernel_table(rows)});
+  files.push_back({"model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)});
+  files.push_back({"model/run.json", run_json(firmware, step, sample_bytes)});
+  files.push_back({"model/samples.bin", std::move(sample_bytes)});
+  files.push_back(
+      {"model/plan.bin", std::string(reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size())});
+  files.push_back({"Makefile", makefile(project)});
+  files.push_back({"CMakeLists.txt", cmake_lists(project)});
+  files.push_back({"README.md", readme(firmware, board, sizes)});
+  PANTOUM_TRY(own.replace(files));
   return sizes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/foreign_text.h"
 #include "emit/c_text.h"
 #include "emit/initial_values.h"
 #include "emit/project/commit.h"
@@ -82,7 +83,8 @@ class Model {
     for (const FirstContent& each : first.tensors) {
       const std::string array = each.data ? fmt::format("contents_{}", each.tensor) : "NULL";
       if (each.data) arrays_ += byte_array(array, *each.data), add_to(weights_crc_, *each.data);
-      contents_ += fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, each.name);
+      contents_ +=
+          fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.tensor, each.bytes, array, base::c_comment(each.name));
     }
     if (contents_.empty()) contents_ = "    {0, 0, NULL},\n";
     rom_ = first.rom, weight_bytes_ = first.weight_bytes;
@@ -98,7 +100,7 @@ class Model {
     std::string text;
     for (size_t row = 0; row < batch_.rows.size(); ++row)
       text += fmt::format("    {{{}, {}, {}}}, /* {} */\n", batch_.rows[row].tensor, batch_.rows[row].row_bytes,
-                          batch_.rows[row].readers, firmware_.inputs[row].name);
+                          batch_.rows[row].readers, base::c_comment(firmware_.inputs[row].name));
     return fmt::format("static const pt_batch_tensor rows[] = {{\n{}}};\n", text);
   }
 
@@ -106,8 +108,8 @@ class Model {
     std::string text;
     for (size_t at = 0; at < batch_.features.size(); ++at) {
       const pt_feature& each = batch_.features[at];
-      text +=
-          fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.made, each.read, each.row_bytes, firmware_.features[at]);
+      text += fmt::format("    {{{}, {}, {}}}, /* {} */\n", each.made, each.read, each.row_bytes,
+                          base::c_comment(firmware_.features[at]));
     }
     return text.empty() ? text : fmt::format("static const pt_feature features[] = {{\n{}}};\n", text);
   }
@@ -250,7 +252,7 @@ extern const pt_sample_set pt_model_training, pt_model_test;
 
 #endif
 )",
-      name, is_stored ? 1 : 0);
+      base::c_comment(name), is_stored ? 1 : 0);
 }
 
 std::string limits(const pt_plan& plan) {

@@ -8,6 +8,7 @@
 
 #include "autodiff/feature_cut.h"
 #include "autodiff/running_statistics.h"
+#include "base/json_text.h"
 #include "cost/device.h"
 #include "cost/measure.h"
 #include "cost/read_in_place.h"
@@ -85,10 +86,26 @@ std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector
   return globs;
 }
 
+// What training adds to a program is found by its name there, beside the names of the model's file.
+bool is_of_training(const std::string& name) {
+  return name == "loss" || name == "accumulate.loss" || name.starts_with("eval.") || name.starts_with("optim.") ||
+         name.starts_with("accumulated.");
+}
+
+Result<void> check_names(const ir::Graph& graph) {
+  using enum ir::Role;
+  for (const ir::Value& value : graph.values)
+    if (is_of_training(value.name) && (value.role == kParameter || value.role == kBuffer || value.role == kInput))
+      return fail("E0207", fmt::format("a tensor of the model is named '{}', as training names its own", value.name),
+                  graph.name, "rename it in the model");
+  return {};
+}
+
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
   PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, import_options(model)));
   dump("import", ir::to_text(imported.graph));
+  PANTOUM_TRY(check_names(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
   PANTOUM_TRY(autodiff::freeze(imported.graph, globs_of_parameters(imported.graph, model.training.freeze)));
   PANTOUM_TRY(autodiff::freeze_statistics(imported.graph, model.freeze_stats));
@@ -183,8 +200,7 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   tell("rewrite", ir::to_text(compiled.training().graph));
 
   PANTOUM_TRY(add_costs(compiled, request, device));
-  tell("cost",
-       problem::to_json(compiled.training().cost.graph).dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+  tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));
   return compiled;
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "check/certificate.h"
 #include "pipeline/pipeline.h"
@@ -232,7 +233,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
   PANTOUM_TRY(find_plans({compiled, request.planner, options}, reuse, infeasible));
-  if (dump) dump("plan", problem::to_json(training.plan).dump(1));
+  if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);
   training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
   for (Program& program : compiled.programs) {

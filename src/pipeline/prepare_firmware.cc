@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/units.h"
+#include "emit/project_folder.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/request_json.h"
 #include "pipeline/sample_rows.h"
@@ -107,11 +107,10 @@ Result<void> add_samples(const FirmwareRequest& request, const Compiled& compile
 
 // Where the first contents of the project's parameters are written.
 Result<std::string> contents_path(const std::string& project) {
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(project) / "model";
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail("E0901", "cannot make the folder: " + error.message(), folder.string());
-  return (folder / "contents.safetensors").string();
+  PANTOUM_ASSIGN(emit::ProjectFolder folder, emit::ProjectFolder::open(project));
+  const std::string name = "model/contents.safetensors";
+  PANTOUM_TRY(folder.claim({name}));
+  return folder.path_of(name);
 }
 
 // As long as the user says, else as long as the training that was planned.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json_reader.h"
+#include "base/json_text.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::pipeline {
@@ -315,7 +316,7 @@ std::string written(T value) {
   Json json;
   Writer writer(json);
   describe(writer, value);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return base::ascii_json(json);
 }
 
 template <class T>

@@ -11,23 +11,26 @@
 #include <sstream>
 #include <thread>
 
+#include "base/foreign_text.h"
+
 namespace pantoum::pipeline {
 namespace {
-
-std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char letter : text) made += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
-  return made + "'";
-}
 
 Result<std::string> make_command(const FirmwareRunRequest& request) {
   std::string words = fmt::format("-j {}", std::max(1U, std::thread::hardware_concurrency()));
   if (request.steps > 0) words += fmt::format(" STEPS={}", request.steps);
   if (request.count) {
     PANTOUM_ASSIGN(const std::string plugin, emit::prepare_count(request.folder, words));
-    words += " QEMU_MORE=" + quoted(plugin);
+    words += " QEMU_MORE=" + base::shell_word(plugin);
   }
-  return fmt::format("make -s -C {} {} run 2>&1", quoted(request.folder), words);
+  return fmt::format("make -s -C {} {} run 2>&1", base::shell_word(request.folder), words);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream all(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  return lines;
 }
 
 Result<FirmwareOutput> run_there(const FirmwareRunRequest& request,
@@ -47,7 +50,7 @@ Result<FirmwareOutput> run_there(const FirmwareRunRequest& request,
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (output.exit_code == 0 && !output.state.empty()) return output;
   return fail("E0295", "the firmware did not run to its end", request.folder,
-              "what it said is above; `make -C FOLDER run` shows the same", {output.rest});
+              "what it said is above; `make -C FOLDER run` shows the same", lines_of(output.rest));
 }
 
 Result<void> compare_with_host(const FirmwareRunRequest& request, FirmwareRun& run) {

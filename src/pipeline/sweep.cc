@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/json_text.h"
 #include "base/units.h"
 #include "check/certificate.h"
 #include "pipeline/sweep_folder.h"
@@ -27,7 +28,7 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
   PlanRequest smallest = request.plan;
   smallest.options.question.budget = request.budgets.front();
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unplanned));
-  const std::string text = problem::to_json(graph).dump();
+  const std::string text = base::ascii_json(problem::to_json(graph));
   return report::SweepHead{.version = request.version,
                            .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
                            .name = graph.name,

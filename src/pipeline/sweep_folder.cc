@@ -33,8 +33,8 @@ Result<void> same_question(std::string_view line, const report::SweepHead& head,
   std::vector<std::string> notes;
   for (const auto& [key, value] : own.items())
     if (!old.contains(key) || old[key] != value)
-      notes.push_back(fmt::format("{}: {} there, {} asked for", key, old.contains(key) ? old[key].dump() : "nothing",
-                                  value.dump()));
+      notes.push_back(fmt::format("{}: {} there, {} asked for", key,
+                                  old.contains(key) ? base::ascii_json(old[key]) : "nothing", base::ascii_json(value)));
   return fail("E0280", "the folder holds the sweep of another question", where, kOwnFolder, notes);
 }
 
@@ -85,7 +85,7 @@ Result<SweepFolder> SweepFolder::open(const std::string& path, const report::Swe
   PANTOUM_TRY(folder.read_rows(std::string_view(text).substr(0, whole), head));
   if (whole < text.size() && ::ftruncate(file, static_cast<off_t>(whole)) != 0) return cannot_write(name);
   remove_parts(path);
-  if (whole == 0) PANTOUM_TRY(folder.log_->append(report::to_json(head).dump()));
+  if (whole == 0) PANTOUM_TRY(folder.log_->append(base::ascii_json(report::to_json(head))));
   return folder;
 }
 
@@ -112,7 +112,7 @@ const report::SweepRow* SweepFolder::find(const std::string& planner, problem::B
 
 Result<void> SweepFolder::add(const report::SweepRow& row, const problem::Plan* plan) {
   if (plan != nullptr) PANTOUM_TRY(problem::write_plan(*plan, plan_path(row)));
-  PANTOUM_TRY(log_->append(report::to_json(row).dump()));
+  PANTOUM_TRY(log_->append(base::ascii_json(report::to_json(row))));
   keep(row);
   return {};
 }

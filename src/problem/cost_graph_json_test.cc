@@ -151,6 +151,11 @@ TEST(CostGraphJson, RefusesWhatIsNoJson) {
   EXPECT_EQ(refusal(replaced("\"name\": \"x\"", "\"name\": \"x\", \"name\": \"y\"")),
             "E0220 the key \"name\" stands twice in one object @ g.json");
   EXPECT_EQ(refusal(std::string(100000, '[')), "E0220 values are nested deeper than 32 @ g.json");
+  std::string many = "[";
+  while (many.size() < (1 << 23)) many += "0,";
+  EXPECT_EQ(refusal(many), "E0220 it has more than 4194304 keys, values and brackets @ g.json");
+  EXPECT_EQ(refusal('"' + std::string(1 << 21, ',') + '"'), "E0220 a text in it has more than 1048576 bytes @ g.json");
+  EXPECT_EQ(refusal("[" + std::string(1 << 21, '1')), "E0220 a text in it has more than 1048576 bytes @ g.json");
   EXPECT_EQ(refusal("").substr(0, 26), "E0220 the file is no JSON:");
   for (size_t length = 0; length < kWhole.size(); length += 7)
     EXPECT_NE(refusal(kWhole.substr(0, length)), "accepted") << length;

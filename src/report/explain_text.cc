@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "problem/objective_values.h"
 #include "report/explain.h"
@@ -26,7 +27,7 @@ class Section {
  public:
   explicit Section(const char* label) : label_(label) {}
   void line(const std::string& text) {
-    text_ += fmt::format("{:<10} {}\n", label_, text);
+    text_ += fmt::format("{:<10} {}\n", label_, base::one_line(text));
     label_ = "";
   }
   void more(size_t all) {

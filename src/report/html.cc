@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "report/memory_trace.h"
 #include "report/report.h"
@@ -22,7 +23,7 @@ constexpr const char* kStyle =
     "table{border-collapse:collapse}td,th{padding:.15rem .9rem .15rem 0;text-align:left}td.n{text-align:right}";
 
 std::string row(const std::string& what, const std::string& value) {
-  return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", escape(what), escape(value));
+  return fmt::format("<tr><th>{}</th><td>{}</td></tr>\n", base::html_text(what), base::html_text(value));
 }
 
 std::string facts(const problem::Plan& plan, const check::Found& found) {
@@ -109,9 +110,9 @@ Result<std::string> run_section(std::string_view log) {
     const auto number_of = [&](const char* key) {
       return event.contains(key) && event[key].is_number() ? event[key].get<double>() : -1.0;
     };
-    if (event.value("event", "") == "step") loss.points.push_back({number_of("step"), number_of("loss")});
-    if (event.value("event", "") == "epoch")
-      accuracy.points.push_back({number_of("epoch"), number_of("test_accuracy")});
+    const std::string kind = event.contains("event") && event["event"].is_string() ? event["event"] : "";
+    if (kind == "step") loss.points.push_back({number_of("step"), number_of("loss")});
+    if (kind == "epoch") accuracy.points.push_back({number_of("epoch"), number_of("test_accuracy")});
   }
   std::string text;
   if (!loss.points.empty())
@@ -130,7 +131,7 @@ Result<std::string> to_html(const problem::Plan& plan, const check::Found& found
   std::string page =
       "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>Pantoum report</title><style>" +
       std::string(kStyle) + "</style></head><body>\n";
-  page += fmt::format("<h1>{} on {}</h1>\n", escape(plan.graph.name), escape(plan.graph.device.name));
+  page += fmt::format("<h1>{} on {}</h1>\n", base::html_text(plan.graph.name), base::html_text(plan.graph.device.name));
   page += facts(plan, found) + to_svg(memory_chart(plan, trace)) + to_svg(schedule_chart(plan, trace)) + run +
           largest(plan);
   return page + "</body></html>\n";

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/foreign_text.h"
+
 namespace pantoum::report {
 namespace {
 
@@ -75,9 +77,9 @@ std::string axes(const Chart& chart, const Frame& frame) {
     text +=
         fmt::format("<text x='{:.1f}' y='{}' class='x'>{:.4g}</text>\n", frame.x(value), kHeight - kBottom + 16, value);
   text += fmt::format("<text x='{}' y='{}' class='x'>{}</text>\n", (kLeft + kWidth) / 2, kHeight - 8,
-                      escape(chart.x_label));
+                      base::html_text(chart.x_label));
   text += fmt::format("<text x='14' y='{}' class='x' transform='rotate(-90 14 {})'>{}</text>\n", kHeight / 2,
-                      kHeight / 2, escape(chart.y_label));
+                      kHeight / 2, base::html_text(chart.y_label));
   return text;
 }
 
@@ -128,7 +130,7 @@ double width_of(const Series& series) {
 
 std::string legend_entry(const Series& series, double right, double y) {
   return fmt::format("<text x='{:.0f}' y='{:.0f}' class='legend' style='fill:{}'>{}{}</text>\n", right, y,
-                     series.colour, series.dashed ? "- - " : "", escape(series.label));
+                     series.colour, series.dashed ? "- - " : "", base::html_text(series.label));
 }
 
 // Beside the title where there is room, else in lines below the chart.
@@ -148,7 +150,7 @@ void add_legend(const Chart& chart, Drawing& drawing) {
 
 Drawing draw(const Chart& chart) {
   const Frame frame = frame_of(chart);
-  Drawing drawing{fmt::format("<text x='{}' y='18' class='title'>{}</text>\n", kLeft, escape(chart.title))};
+  Drawing drawing{fmt::format("<text x='{}' y='18' class='title'>{}</text>\n", kLeft, base::html_text(chart.title))};
   drawing.body += axes(chart, frame);
   for (const Series& series : chart.series)
     drawing.body += series.shape == Shape::kDots ? dots_of(series, frame) : path_of(series, frame);
@@ -158,36 +160,10 @@ Drawing draw(const Chart& chart) {
 
 }  // namespace
 
-std::string escape(const std::string& text) {
-  std::string out;
-  for (char letter : text) {
-    switch (letter) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += letter;
-    }
-  }
-  return out;
-}
-
 std::string to_svg(const Chart& chart) {
   const Drawing drawing = draw(chart);
   return fmt::format("<svg viewBox='0 0 {} {}' role='img' aria-label='{}'>\n{}</svg>\n", kWidth, drawing.height,
-                     escape(chart.title), drawing.body);
+                     base::html_text(chart.title), drawing.body);
 }
 
 std::string svg_document(const std::vector<Chart>& charts) {

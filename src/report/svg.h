@@ -26,15 +26,11 @@ struct Chart {
   bool from_zero = true;  // false: the y axis begins near the data
 };
 
-// The chart as an <svg> element. Labels are escaped; non-finite points are left out; at most `kMostPoints` per series
 // are drawn.
 inline constexpr size_t kMostPoints = 4000;
 [[nodiscard]] std::string to_svg(const Chart& chart);
 
 // Charts below each other as a file of its own.
 [[nodiscard]] std::string svg_document(const std::vector<Chart>& charts);
-
-// Text for HTML and SVG: & < > " replaced.
-[[nodiscard]] std::string escape(const std::string& text);
 
 }  // namespace pantoum::report

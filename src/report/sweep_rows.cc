@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
@@ -75,7 +76,7 @@ void get_none(const nlohmann::json& json, SweepRow& row) {
 // A field of a row as CSV has it.
 std::string field(const Json& row, const char* key) {
   if (!row.contains(key) || row[key].is_null()) return "";
-  return row[key].is_string() ? row[key].get<std::string>() : row[key].dump();
+  return row[key].is_string() ? base::csv_field(row[key].get<std::string>()) : row[key].dump();
 }
 
 // "+4.2%" of the unplanned step's.
@@ -84,8 +85,8 @@ std::string overhead(double value, double unplanned) {
 }
 
 std::string line_of(const SweepRow& row, const problem::Predicted& unplanned) {
-  std::string text =
-      fmt::format("{:<20} {:>10}  {:<14}", row.planner, base::show_bytes(row.ram_bytes), name_of(row.status));
+  std::string text = fmt::format("{:<20} {:>10}  {:<14}", base::one_line(row.planner), base::show_bytes(row.ram_bytes),
+                                 name_of(row.status));
   if (!row.has_plan()) {
     if (row.none.min_ram_bytes > 0) text += fmt::format(" smallest known {}", base::show_bytes(row.none.min_ram_bytes));
     return text + "\n";

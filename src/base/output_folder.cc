@@ -1,0 +1,135 @@
+#include "base/output_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "base/files.h"
+
+namespace pantoum::base {
+namespace {
+
+constexpr int kFolderFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+Failure no_folder(const std::string& path) {
+  const bool is_link = errno == ELOOP || errno == ENOTDIR;
+  return fail("E0901",
+              is_link ? "no folder is there, or a symbolic link to one" : "cannot open the folder: " + system_reason(),
+              path, is_link ? "name the folder itself; no output follows a link" : "choose another place");
+}
+
+// "a/b/c" -> "a/b" and "c"; "c" -> "" and "c".
+std::pair<std::string, std::string> split_name(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  if (slash == std::string::npos) return {"", name};
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
+
+bool stays_inside(std::string_view name) {
+  while (true) {
+    const size_t end = std::min(name.find('/'), name.size());
+    const std::string_view part = name.substr(0, end);
+    if (part.empty() || part == "." || part == ".." || part.find('\0') != std::string_view::npos) return false;
+    if (end == name.size()) return true;
+    name.remove_prefix(end + 1);
+  }
+}
+
+Failure leads_out(const std::string& path) {
+  return fail("E0901", "the name leads out of the folder", path, "choose another name");
+}
+
+// A new file in the folder, under a name that nobody can foresee; -1: errno has the reason.
+int create_hidden(int folder, std::string& name) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) return -1;
+    name = fmt::format(".part-{:016x}", random);
+    const int file = ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+  return -1;
+}
+
+bool write_whole(int file, std::string_view contents) {
+  while (!contents.empty()) {
+    const ssize_t wrote = ::write(file, contents.data(), contents.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return false;
+    contents.remove_prefix(static_cast<size_t>(wrote));
+  }
+  return ::fsync(file) == 0;
+}
+
+}  // namespace
+
+Result<OutputFolder> OutputFolder::open(const std::string& path) {
+  std::string plain = path;
+  while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();  // "link/" would be followed
+  std::error_code error;
+  std::filesystem::create_directories(plain, error);
+  const int folder = ::open(plain.c_str(), kFolderFlags);
+  if (folder < 0 && error)
+    return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place");
+  if (folder < 0) return no_folder(path);
+  return OutputFolder(OwnedFile(folder, plain, 0));
+}
+
+Result<OwnedFile> OutputFolder::enter(const std::string& name) const {
+  OwnedFile at(::fcntl(folder_.descriptor(), F_DUPFD_CLOEXEC, 0), folder_.path(), 0);
+  std::string_view rest = name;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('/'), rest.size());
+    const std::string part(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::string path = at.path() + "/" + part;
+    if (::mkdirat(at.descriptor(), part.c_str(), 0777) != 0 && errno != EEXIST) return no_folder(path);
+    const int folder = ::openat(at.descriptor(), part.c_str(), kFolderFlags);
+    if (folder < 0) return no_folder(path);
+    at = OwnedFile(folder, path, 0);
+  }
+  return at;
+}
+
+Result<void> OutputFolder::make_folder(const std::string& name) const {
+  if (!stays_inside(name)) return leads_out(path_of(name));
+  PANTOUM_TRY(enter(name));
+  return {};
+}
+
+Result<void> OutputFolder::write(const std::string& name, std::string_view contents) const {
+  if (!stays_inside(name)) return leads_out(path_of(name));
+  const auto [folder_name, file_name] = split_name(name);
+  PANTOUM_ASSIGN(const OwnedFile folder, enter(folder_name));
+  std::string hidden;
+  const int file = create_hidden(folder.descriptor(), hidden);
+  if (file < 0) return write_failure(path_of(name), system_reason());
+  bool written = write_whole(file, contents);
+  std::string why = written ? "" : system_reason();
+  if (::close(file) != 0 && written) written = false, why = system_reason();
+  if (written && ::renameat(folder.descriptor(), hidden.c_str(), folder.descriptor(), file_name.c_str()) != 0)
+    written = false, why = system_reason();
+  if (written) return {};
+  ::unlinkat(folder.descriptor(), hidden.c_str(), 0);
+  return write_failure(path_of(name), why);
+}
+
+bool OutputFolder::has(const std::string& name) const {
+  struct stat status {};
+  return ::fstatat(folder_.descriptor(), name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool OutputFolder::is_empty() const {
+  std::error_code error;
+  return std::filesystem::is_empty(folder_.path(), error) && !error;
+}
+
+}  // namespace pantoum::base

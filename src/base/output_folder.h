@@ -1,0 +1,35 @@
+// A folder that files are written into, and nowhere else: no symbolic link below it is followed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/owned_file.h"
+#include "pantoum/result.h"
+
+namespace pantoum::base {
+
+class OutputFolder {
+ public:
+  // The folder at `path`, made with its parents where it is absent. E0901 it cannot be made or opened, is no folder, or
+  // is a symbolic link (its parents may be).
+  [[nodiscard]] static Result<OutputFolder> open(const std::string& path);
+
+  // `name` is relative, of parts between slashes, none of them "", "." or ".."; folders on its way are made. The file is
+  // replaced atomically, as by write_file_atomically, and a link in its place is replaced itself. E0901, also where a
+  // part is a link or no folder.
+  [[nodiscard]] Result<void> write(const std::string& name, std::string_view contents) const;
+  [[nodiscard]] Result<void> make_folder(const std::string& name) const;  // E0901
+
+  [[nodiscard]] bool has(const std::string& name) const;  // whatever it is, a dangling link too
+  [[nodiscard]] bool is_empty() const;
+  [[nodiscard]] std::string path_of(const std::string& name) const { return folder_.path() + "/" + name; }
+
+ private:
+  explicit OutputFolder(OwnedFile folder) : folder_(std::move(folder)) {}
+  [[nodiscard]] Result<OwnedFile> enter(const std::string& folder) const;
+
+  OwnedFile folder_;
+};
+
+}  // namespace pantoum::base
