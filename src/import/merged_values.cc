@@ -111,7 +111,7 @@ class Search {
     const bool same = std::all_of(lost.begin(), lost.end(), [](const std::string& each) {
       return std::find(kSame.begin(), kSame.end(), without_number(each)) != kSame.end();
     });
-    if (!lost.empty() && same && given_.gone.empty()) return {};
+    if (!lost.empty() && same && given_.gone.empty() && !given_.lacks_buffers) return {};
     if (!marked && !stands_for_lost(node, name, call, lost)) return {};
     const std::string what = lost.empty() ? "another value" : fmt::format("'%{}'", fmt::join(lost, "', '%"));
     return fmt::format(

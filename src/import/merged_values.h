@@ -23,6 +23,7 @@ struct MergeSearch {
   const std::vector<FxCall>& calls;               // of the nodes
   const std::set<std::pair<int, int>>& separate;  // node and input: merged, and separate again
   const std::vector<std::string>& gone;           // parameters that neither the file nor a call names, in quotes
+  bool lacks_buffers;                             // of the program, which a merged initializer may stand for
 };
 
 // Adds a sentence for each place that nothing tells apart. Returns, by initializer, who reads it in place of a constant.

@@ -423,7 +423,18 @@ class Finder {
           changing.size() == 1 ? "" : "s", fmt::join(changing, ", ")));
   }
 
-  // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
+  // Batch norms count their batches in a buffer that no result depends on.
+  [[nodiscard]] bool lacks_buffers() const {
+    return std::any_of(marks_.buffers.begin(), marks_.buffers.end(), [&](const std::string& buffer) {
+      return is_missing(buffer) && !restored_.contains(buffer) && !folded_.contains(buffer) && !is_source(buffer) &&
+             !buffer.ends_with("num_batches_tracked");
+    });
+  }
+  [[nodiscard]] bool is_source(const std::string& name) const {
+    return std::any_of(marks_.sources.begin(), marks_.sources.end(), [&](const auto& folded) {
+      return std::find(folded.second.begin(), folded.second.end(), name) != folded.second.end();
+    });
+  }
 
   // Parameters that the file lacks: where a node still says that it is given one, training would leave it out.
   void note_missing() {
@@ -438,7 +449,8 @@ class Finder {
       else
         gone.push_back(fmt::format("'{}'", parameter));
     }
-    separate_constants(tell_merged({graph_, initializers_, marks_, calls_, separated_, gone}, found_.problems));
+    separate_constants(
+        tell_merged({graph_, initializers_, marks_, calls_, separated_, gone, lacks_buffers()}, found_.problems));
     if (!gone.empty())
       found_.notes.push_back(fmt::format(
           "parameters of the program that the file lacks (unused, tied to others, or left out by the exporter): {}",
