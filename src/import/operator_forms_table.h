@@ -3,8 +3,6 @@
 // clang-format off
 #pragma once
 
-#include <array>
-
 namespace pantoum::import {
 
 struct OperatorFormText {
@@ -14,7 +12,7 @@ struct OperatorFormText {
   const char *inputs, *outputs, *types, *attributes;
 };
 
-inline constexpr std::array kOperatorForms = {
+inline constexpr OperatorFormText kOperatorForms[] = {
     OperatorFormText{"Abs", 6, 1, 1,
         "X!T",
         "Y!",

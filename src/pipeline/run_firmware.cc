@@ -21,7 +21,7 @@ Result<std::string> make_command(const FirmwareRunRequest& request) {
   if (request.steps > 0) words += fmt::format(" STEPS={}", request.steps);
   if (request.count) {
     PANTOUM_ASSIGN(const std::string plugin, emit::prepare_count(request.folder, words));
-    words += " QEMU_MORE=" + base::shell_word(plugin);
+    words += " " + base::shell_word("QEMU_MORE=" + plugin);
   }
   return fmt::format("make -s -C {} {} run 2>&1", base::shell_word(request.folder), words);
 }

@@ -10,7 +10,7 @@
 namespace pantoum::weights {
 namespace {
 
-constexpr size_t kSumPiece = 1 << 16, kMaxNotes = 20;
+constexpr size_t kSumPiece = 1 << 16, kMostTold = 20;
 constexpr const char* kCopyAgain =
     "copy the file again, or take an older one; where a tool has changed it, write it without its metadata";
 
@@ -88,10 +88,10 @@ Result<void> check_tensor_sums(const SafetensorFile& file) {
     const bool same = sum == told.substr(0, kSumDigits);
     told.remove_prefix(kSumDigits);
     if (same) continue;
-    if (++count <= kMaxNotes) damaged.push_back(fmt::format("'{}' is not what was written", entry.name));
+    if (++count <= kMostTold) damaged.push_back(fmt::format("'{}' is not what was written", entry.name));
   }
   if (count == 0) return {};
-  if (count > kMaxNotes) damaged.push_back(fmt::format("and {} more", count - kMaxNotes));
+  if (count > kMostTold) damaged.push_back(fmt::format("and {} more", count - kMostTold));
   return fail(
       "E0244",
       fmt::format("{} tensor{} of the file {} damaged", count, count == 1 ? "" : "s", count == 1 ? "is" : "are"),

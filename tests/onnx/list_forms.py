@@ -76,10 +76,10 @@ def main():
     print("// How ONNX wants the nodes of opset 11 to 21 (operator_forms.h): written by tests/onnx/list_forms.py.")
     print("// why: a table of all forms, in five lines each.")
     print("// clang-format off")
-    print("#pragma once\n\n#include <array>\n\nnamespace pantoum::import {\n")
+    print("#pragma once\n\nnamespace pantoum::import {\n")
     print("struct OperatorFormText {\n  const char* op_type;\n  int since;\n  int least_inputs, least_outputs;\n"
           "  const char *inputs, *outputs, *types, *attributes;\n};\n")
-    print("inline constexpr std::array kOperatorForms = {")
+    print("inline constexpr OperatorFormText kOperatorForms[] = {")
     for schema in forms():
         names, masks = types(schema)
         print(f'    OperatorFormText{{"{schema.name}", {schema.since_version}, {schema.min_input}, {schema.min_output},')

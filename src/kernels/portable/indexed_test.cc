@@ -46,7 +46,7 @@ struct Call {
   pt_scalars scalars = {1, 7, 0};
 };
 
-pt_status run(pt_op op, Call& of, const pt_pool* pool = nullptr) {
+pt_status status_of(pt_op op, Call& of, const pt_pool* pool = nullptr) {
   pt_call call{};
   call.inputs = of.inputs.data(), call.input_count = static_cast<uint16_t>(of.inputs.size());
   call.outputs = of.outputs.data(), call.output_count = static_cast<uint16_t>(of.outputs.size());
@@ -70,11 +70,12 @@ TEST(TopK, IsAStableSortsBeginning) {
     const bool largest = random() % 2 == 0;
     std::vector<float> x(count_of(dims));
     const std::vector<float> some = {nan, inf, -inf, 0, -0.0F, 1, 2, 3};
-    for (float& value : x) value = some[random() % (round % 2 == 0 ? some.size() : 3 + round % 5)];
+    for (float& value : x)
+      value = some[random() % (round % 2 == 0 ? some.size() : size_t{3} + static_cast<size_t>(round % 5))];
     const Dims out = {dims[0], static_cast<uint32_t>(most), dims[2]};
     std::vector<int64_t> found(count_of(out));
     Call call{{tensor_of(x, dims, PT_F32)}, {tensor_of(found, out, PT_I64)}, {1, most, largest}};
-    ASSERT_EQ(run(PT_OP_top_k, call), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_top_k, call), PT_OK);
     const auto above = [](float a, float b) { return std::isnan(b) ? false : std::isnan(a) || a > b; };
     for (size_t row = 0; row < size_t{dims[0]} * dims[2]; ++row) {
       const size_t outer = row / dims[2], inner = row % dims[2];
@@ -92,11 +93,11 @@ TEST(TopK, IsAStableSortsBeginning) {
 TEST(TopK, OrdersIntegersOfEveryWidth) {
   std::vector<int64_t> wide = {INT64_MAX, INT64_MIN, 0, INT64_MAX - 1}, found(4);
   Call call{{tensor_of(wide, {4}, PT_I64)}, {tensor_of(found, {4}, PT_I64)}, {0, 4, 1}};
-  ASSERT_EQ(run(PT_OP_top_k, call), PT_OK);
+  ASSERT_EQ(status_of(PT_OP_top_k, call), PT_OK);
   EXPECT_EQ(found, (std::vector<int64_t>{0, 3, 2, 1}));
   std::vector<uint8_t> bytes = {200, 3, 255, 3};
   Call small{{tensor_of(bytes, {4}, PT_U8)}, {tensor_of(found, {4}, PT_I64)}, {0, 4, 0}};
-  ASSERT_EQ(run(PT_OP_top_k, small), PT_OK);
+  ASSERT_EQ(status_of(PT_OP_top_k, small), PT_OK);
   EXPECT_EQ(found, (std::vector<int64_t>{1, 3, 0, 2}));
 }
 
@@ -175,14 +176,14 @@ TEST(ScatterElements, TakesUpdatesInAscendingPositionHoweverTheWorkIsSplit) {
         {tensor_of(y, of.x, PT_F32)},
         {of.axis, of.reduction}};
     const std::vector<float> expected = of.expected();
-    ASSERT_EQ(run(PT_OP_scatter_elements, call), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_scatter_elements, call), PT_OK);
     ASSERT_EQ(y, expected) << round << " reduction " << of.reduction;
     std::fill(y.begin(), y.end(), -1.0F);
-    ASSERT_EQ(run(PT_OP_scatter_elements, call, &pool), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_scatter_elements, call, &pool), PT_OK);
     ASSERT_EQ(y, expected) << round;
     y = of.data;
     call.inputs[0].data = y.data();
-    ASSERT_EQ(run(PT_OP_scatter_elements, call), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_scatter_elements, call), PT_OK);
     ASSERT_EQ(y, expected) << round << " in place";
   }
 }
@@ -201,9 +202,9 @@ TEST(ScatterElements, IsTheSameOnManyThreads) {
     Call call{{tensor_of(x, x_dims, PT_F32), tensor_of(at, u_dims, PT_I64), tensor_of(u, u_dims, PT_F32)},
               {tensor_of(y, x_dims, PT_F32)},
               {1, reduction}};
-    ASSERT_EQ(run(PT_OP_scatter_elements, call), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_scatter_elements, call), PT_OK);
     call.outputs[0].data = again.data();
-    ASSERT_EQ(run(PT_OP_scatter_elements, call, &pool), PT_OK);
+    ASSERT_EQ(status_of(PT_OP_scatter_elements, call, &pool), PT_OK);
     EXPECT_EQ(y, again) << reduction;
   }
 }
@@ -215,14 +216,14 @@ TEST(ScatterElements, RefusesIndicesOutOfRangeAndWritesNothing) {
     Call call{{tensor_of(x, {3}, PT_F32), tensor_of(at, {2}, PT_I64), tensor_of(u, {2}, PT_F32)},
               {tensor_of(y, {3}, PT_F32)},
               {0, PT_SCATTER_ADD}};
-    EXPECT_EQ(run(PT_OP_scatter_elements, call), PT_E_DATA);
+    EXPECT_EQ(status_of(PT_OP_scatter_elements, call), PT_E_DATA);
     EXPECT_EQ(y, (std::vector<float>{-1, -1, -1}));
     Call last{{call.inputs[0], call.inputs[1]}, {call.outputs[0], tensor_of(more, {2}, PT_F32)}, {0}};
-    EXPECT_EQ(run(PT_OP_scatter_elements_grad, last), PT_E_DATA);
+    EXPECT_EQ(status_of(PT_OP_scatter_elements_grad, last), PT_E_DATA);
     Call product{{call.inputs[0], call.inputs[1], call.inputs[0], call.inputs[2], call.inputs[0]},
                  {call.outputs[0], tensor_of(more, {2}, PT_F32)},
                  {0, PT_SCATTER_MUL}};
-    EXPECT_EQ(run(PT_OP_scatter_reduce_grad, product), PT_E_DATA);
+    EXPECT_EQ(status_of(PT_OP_scatter_reduce_grad, product), PT_E_DATA);
   }
 }
 
@@ -232,14 +233,14 @@ TEST(ScatterElements, WrapsIntegersAndTakesTheLastOfBools) {
   Call sum{{tensor_of(x, {2}, PT_I32), tensor_of(at, {2}, PT_I64), tensor_of(u, {2}, PT_I32)},
            {tensor_of(y, {2}, PT_I32)},
            {0, PT_SCATTER_ADD}};
-  ASSERT_EQ(run(PT_OP_scatter_elements, sum), PT_OK);
+  ASSERT_EQ(status_of(PT_OP_scatter_elements, sum), PT_OK);
   EXPECT_EQ(y, (std::vector<int32_t>{INT32_MIN, -2}));
   std::vector<uint8_t> truth = {0, 0}, told = {1, 0}, made(2);
   at = {0, 0};
   Call last{{tensor_of(truth, {2}, PT_BOOL), tensor_of(at, {2}, PT_I64), tensor_of(told, {2}, PT_BOOL)},
             {tensor_of(made, {2}, PT_BOOL)},
             {0, PT_SCATTER_MAX}};
-  ASSERT_EQ(run(PT_OP_scatter_elements, last), PT_OK);
+  ASSERT_EQ(status_of(PT_OP_scatter_elements, last), PT_OK);
   EXPECT_EQ(made, (std::vector<uint8_t>{1, 0}));
 }
 
@@ -251,7 +252,7 @@ TEST(ScatterElements, SharesAMaximumsGradientEvenly) {
              tensor_of(u, {4}, PT_F32), tensor_of(y, {2}, PT_F32)},
             {tensor_of(dx, {2}, PT_F32), tensor_of(du, {4}, PT_F32)},
             {0, PT_SCATTER_MAX}};
-  ASSERT_EQ(run(PT_OP_scatter_reduce_grad, call), PT_OK);
+  ASSERT_EQ(status_of(PT_OP_scatter_reduce_grad, call), PT_OK);
   EXPECT_EQ(dx, (std::vector<float>{2, 1}));
   EXPECT_EQ(du, (std::vector<float>{2, 2, 0, 0}));
 }
@@ -260,7 +261,7 @@ std::vector<float> drawn(int64_t distribution, double a, double b, size_t count,
                          int64_t key = 5, const pt_pool* pool = nullptr) {
   std::vector<float> y(count);
   Call call{{}, {tensor_of(y, {static_cast<uint32_t>(count)}, PT_F32)}, {key, distribution}, {a, b}, scalars};
-  EXPECT_EQ(run(PT_OP_random, call, pool), PT_OK);
+  EXPECT_EQ(status_of(PT_OP_random, call, pool), PT_OK);
   return y;
 }
 
