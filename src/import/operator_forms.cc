@@ -164,6 +164,21 @@ Result<void> check_form(const onnx::NodeProto& node, int64_t opset) {
   return check_attributes(*form, node);
 }
 
+namespace {
+
+// Integers compute alike here: uint8 where the operator takes wider ones, and what a later opset takes.
+uint32_t taken_types(const std::vector<Form>& forms, const Form& form, size_t input) {
+  constexpr uint32_t kWhole = (uint32_t{1} << onnx::TensorProto::INT32) | (uint32_t{1} << onnx::TensorProto::INT64);
+  uint32_t taken = 0;
+  for (const Form& each : forms) {
+    const Formal* formal = each.since >= form.since ? formal_of(each.inputs, input) : nullptr;
+    if (formal != nullptr) taken |= each.types.at(formal->type);
+  }
+  return (taken & kWhole) != 0 ? taken | (uint32_t{1} << onnx::TensorProto::UINT8) : taken;
+}
+
+}  // namespace
+
 Result<void> check_types(const onnx::NodeProto& node, int64_t opset,
                          const std::vector<std::optional<GivenType>>& given) {
   const std::vector<Form>* forms = forms_of(node);
@@ -173,7 +188,7 @@ Result<void> check_types(const onnx::NodeProto& node, int64_t opset,
   for (size_t at = 0; at < given.size(); ++at) {
     const Formal* formal = formal_of(form->inputs, at);
     if (!given[at] || formal == nullptr) continue;
-    if ((form->types.at(formal->type) & bits_of(*given[at])) == 0)
+    if ((taken_types(*forms, *form, at) & bits_of(*given[at])) == 0)
       return wrong(fmt::format("its input {} ('{}') is {}, which the operator does not take in opset {}", at,
                                formal->name, name_of(*given[at]), opset));
     if (formal->option == '+') continue;

@@ -58,6 +58,7 @@ TEST(OpTraits, PointwiseOpsComputeEveryElementAlone) {
     std::ranges::reverse(expected);
     const Floats found = run(*def, attrs, operands);  // compared by bits: outside its domain a function is NaN
     ASSERT_EQ(found.size(), expected.size());
+    if (found.empty()) continue;
     EXPECT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0) << def->name;
   }
 }
