@@ -1,6 +1,7 @@
 #include "host/kernel_set.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -13,12 +14,17 @@ namespace {
 
 constexpr const char* kOneDnn = "libpantoum_onednn.so";
 
-// The folder of the program or library that holds this code.
+// The folder of the program or library that holds this code. A program's own name is what its caller says (argv[0]):
+// the kernel knows its file.
 std::filesystem::path own_folder() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
+  link_map* map = nullptr;
+  if (::dladdr1(reinterpret_cast<const void*>(&own_folder), &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) ==
+      0)
+    return {};
+  const bool is_program = map == nullptr || map->l_name == nullptr || *map->l_name == '\0';
   std::error_code ignored;
-  const auto path = std::filesystem::canonical(info.dli_fname, ignored);
+  const auto path = std::filesystem::canonical(is_program ? "/proc/self/exe" : map->l_name, ignored);
   return ignored ? std::filesystem::path() : path.parent_path();
 }
 
