@@ -47,6 +47,7 @@ Result<void> ProjectFolder::claim(const std::vector<std::string>& names) {
 
 Result<void> ProjectFolder::replace(const std::vector<ProjectFile>& files) {
   std::vector<std::string> names;
+  names.reserve(files.size());
   for (const ProjectFile& file : files) names.push_back(file.name);
   PANTOUM_TRY(claim(names));
   for (const ProjectFile& file : files) PANTOUM_TRY(folder_.write(file.name, file.text));

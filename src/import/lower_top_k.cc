@@ -64,6 +64,7 @@ void set_ranked(Node& node, const Tensor& known, const Wanted& wanted) {
   size_t inner = 1;
   for (size_t d = static_cast<size_t>(wanted.axis) + 1; d < shape.size(); ++d) inner *= static_cast<size_t>(shape[d]);
   std::vector<int64_t> positions;
+  positions.reserve(sources.size());
   for (const size_t source : sources) {
     positions.push_back(static_cast<int64_t>(source / inner) % x.shape[static_cast<size_t>(wanted.axis)]);
   }

@@ -86,8 +86,8 @@ Pairs over_third(const OpTypes&) {
 
 // 2 for every weight at every output position: all ops do the same multiply-adds.
 OpCost conv_flops(const OpTypes& types, const TensorType& w, const TensorType& y) {
-  const double per_output = static_cast<double>(w.elements() / w.shape[0]);
-  return operand_bytes(types, 2.0 * static_cast<double>(y.elements()) * per_output);
+  const int64_t per_output = w.elements() / w.shape[0];
+  return operand_bytes(types, 2.0 * static_cast<double>(y.elements()) * static_cast<double>(per_output));
 }
 OpCost conv_cost(const OpTypes& types) {
   return conv_flops(types, types.inputs[1], types.outputs[0]);
