@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -84,6 +84,16 @@ fuzz: setup
 
 fuzz-long:
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+
+# Faults at every call, power loss, kills, damaged and hostile files (tests/faults): out/bench/faults.json. FAULTS: options, as --only kills.
+FAULTS :=
+faults: build
+	@$(CMAKE) --preset asan > /dev/null
+	@$(CMAKE) --build build/asan -j $(JOBS) --target fuzzers
+	@/usr/bin/python3 tests/faults/run.py --pantoum $(PANTOUM) $(FAULTS)
+
+faults-quick: build
+	@/usr/bin/python3 tests/faults/run.py --pantoum $(PANTOUM) --quick
 
 bench: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target kernels_bench
