@@ -15,19 +15,34 @@ bool names(const std::string& glob, const Graph& graph, ValueId value) {
   return graph.value(value).role == ir::Role::kBuffer && fnmatch(glob.c_str(), graph.value(value).name.c_str(), 0) == 0;
 }
 
+// The norms whose statistics this is: that of one, or the sum of several calls, each weighed.
+void find_norms(const Graph& graph, ValueId statistic, std::vector<ir::OpId>& norms) {
+  const ir::OpId maker = graph.value(statistic).producer;
+  if (maker == ir::kNone) return;
+  const Op& op = graph.op(maker);
+  if (op.kind == Kind::k_batch_norm) norms.push_back(maker);
+  if (op.kind != Kind::k_scale && op.kind != Kind::k_add) return;
+  for (const ValueId input : op.inputs) find_norms(graph, input, norms);
+}
+
 }  // namespace
 
 StatsOf stats_of_means(const Graph& graph) {
   StatsOf stats;
   for (ir::OpId op = 0; op < static_cast<ir::OpId>(graph.ops.size()); ++op) {
-    if (graph.op(op).kind == Kind::k_batch_norm_stats) stats.emplace(graph.op(op).inputs[2], op);
+    if (graph.op(op).kind != Kind::k_batch_norm_stats) continue;
+    std::vector<ir::OpId> means, variances;
+    find_norms(graph, graph.op(op).inputs[2], means);
+    find_norms(graph, graph.op(op).inputs[3], variances);
+    if (means != variances) continue;
+    for (const ir::OpId norm : means) stats.emplace(graph.op(norm).outputs[1], op);
   }
   return stats;
 }
 
 Result<void> use_running_statistics(Graph& graph, Op& op, const StatsOf& stats_of) {
   const auto found = stats_of.find(op.outputs[1]);
-  if (found == stats_of.end() || graph.op(found->second).inputs[3] != op.outputs[2]) {
+  if (found == stats_of.end()) {
     return fail("E0299", "a batch norm has no running statistics to evaluate it with", op.name);
   }
   const std::vector<ValueId>& stats = graph.op(found->second).inputs;

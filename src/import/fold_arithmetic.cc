@@ -113,10 +113,6 @@ Result<Numbers> fold_pow(const FoldCall& call) {
   return result;
 }
 
-Result<Numbers> fold_identity(const FoldCall& call) {
-  return *call.inputs[0];
-}
-
 Result<Numbers> converted(const Numbers& from, DType to) {
   if (from.is_real()) return to_numbers(make_tensor(to, from.shape, from.reals));
   return to_numbers(make_tensor(to, from.shape, from.ints));
@@ -149,7 +145,6 @@ constexpr std::array kArithmeticFolders = {
     FolderEntry{"Sign", 1, fold_sign},         FolderEntry{"Reciprocal", 1, fold_reciprocal},
     FolderEntry{"Sqrt", 1, fold_sqrt},         FolderEntry{"Floor", 1, fold_floor},
     FolderEntry{"Ceil", 1, fold_ceil},         FolderEntry{"Cast", 1, fold_cast},
-    FolderEntry{"Identity", 1, fold_identity},
 };
 
 }  // namespace

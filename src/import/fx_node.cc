@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kRule = "pkg.onnxscript.rewriter.rule_name";
 constexpr const char* kFxNode = "pkg.torch.onnx.fx_node";
+constexpr const char* kScopes = "pkg.torch.onnx.name_scopes";
 constexpr std::string_view kTarget = "target=torch.ops.aten.", kArgs = "(args = (";
 
 // From behind an opening bracket to the one that closes it, split at its own commas.
@@ -95,6 +96,24 @@ double alpha_in(std::string_view text) {
   return end == number.c_str() ? std::numeric_limits<double>::quiet_NaN() : alpha;
 }
 
+// "layer1.0.bn" of "['', 'layer1', 'layer1.0', 'layer1.0.bn', '_native_batch_norm_1']"; "" where the node does not say.
+std::string module_of(const onnx::NodeProto& node) {
+  const auto entries = read_metadata(node, MetadataField::kOfNode);
+  const auto found = entries.find(kScopes);
+  if (found == entries.end()) return {};
+  const std::string_view text = found->second;
+  const size_t end = text.rfind("', '"), begin = end == 0 ? end : text.rfind('\'', end - 1);
+  return end == std::string_view::npos || begin == std::string_view::npos
+             ? ""
+             : std::string(text.substr(begin + 1, end - begin - 1));
+}
+
+// A running statistic that an earlier call of the same module updated: the file has its first contents alone.
+std::optional<std::string> statistic_of_module(const onnx::NodeProto& node, int input, const ParameterMarks& marks) {
+  const std::string name = module_of(node) + (input == 3 ? ".running_mean" : ".running_var");
+  return marks.buffers.contains(name) ? std::optional(name) : std::nullopt;
+}
+
 }  // namespace
 
 FxCall read_fx_call(const onnx::NodeProto& node) {
@@ -134,6 +153,7 @@ std::optional<std::string> expected_operand(const onnx::NodeProto& node, int inp
     if (!fits || !call.args[each.argument].starts_with('%')) continue;
     const auto name = marks.names.find(call.args[each.argument].substr(1));
     if (name != marks.names.end()) return name->second;
+    if (node.op_type() == "BatchNormalization" && each.argument >= 3) return statistic_of_module(node, input, marks);
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "import/fold.h"
+#include "import/merge_statistics.h"
 #include "import/onnx_messages.h"
 #include "import/operator_forms.h"
 #include "import/operators.h"
@@ -62,6 +63,7 @@ class Driver {
 
   void run() {
     for (const int position : model_.order) lower_node(position);
+    merge_statistics(lowering_.builder);
     add_outputs();
     add_notes();
     ir::drop_dead_ops(out_.graph);

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "import/merge_statistics.h"
 #include "import/operators.h"
 #include "import/shapes.h"
 
@@ -13,14 +14,25 @@ using ir::Kind;
 using ir::Shape;
 using ir::ValueId;
 
-// A running statistic: from the model's own contents, or a value that the model computes or is fed.
+// A running statistic: from the model's own contents, one buffer for all calls of a module, or a value that the model computes
+// or is fed.
 Result<ValueId> statistic(Node& node, size_t input) {
   const Operand& operand = *node.operand(input);
   if (!operand.known) return node.real(input);
+  ValueId& kept = node.statistic(operand.name);
+  if (kept != ir::kNone) return kept;
   Tensor known = *operand.known;
   if (known.type.dtype == ir::DType::kF64) known = make_tensor(ir::DType::kF32, known.type.shape, *to_reals(known));
   if (known.type.dtype != ir::DType::kF32) return unsupported("its statistics are not floating-point numbers");
-  return node.builder().buffer(operand.name, known.type, known.data);
+  kept = node.builder().buffer(operand.name, known.type, known.data);
+  return kept;
+}
+
+// Of the file, or what an earlier call of the step left of one of the file.
+bool keeps_statistic(Node& node, size_t input) {
+  const Operand& operand = *node.operand(input);
+  const ir::Graph& graph = node.builder().graph();
+  return operand.known || (operand.id != ir::kNone && kept_statistic(graph, operand.id, input - 3) != ir::kNone);
 }
 
 Result<void> update_statistics(Node& node, const std::vector<ValueId>& normalized) {
@@ -32,6 +44,7 @@ Result<void> update_statistics(Node& node, const std::vector<ValueId>& normalize
     return fail("E0211", "each of its channels has a single value, which has no variance", {}, "use a larger --batch");
   }
   const double momentum = node.attributes().real("momentum", 0.9);
+  if (!(momentum >= 0 && momentum <= 1)) return fail("E0211", "its momentum is not between 0 and 1");
   PANTOUM_ASSIGN(
       const std::vector<ValueId> next,
       node.add(Kind::k_batch_norm_stats, {mean, variance, normalized[1], normalized[2]}, {{per_channel}, {momentum}}));
@@ -100,7 +113,7 @@ Result<void> lower_batch_norm(Node& node) {
   if (!training && node.some_norm_trains()) return lower_frozen(node, std::move(inputs), epsilon);
   PANTOUM_ASSIGN(const std::vector<ValueId> normalized, node.add(Kind::k_batch_norm, inputs, {{}, {epsilon}}));
   node.set(0, normalized[0]);
-  const bool keeps = node.operand(3)->known && node.operand(4)->known;
+  const bool keeps = keeps_statistic(node, 3) && keeps_statistic(node, 4);
   if (!keeps && !node.wants(1) && !node.wants(2)) {
     node.note("keeps no statistics: trained and evaluated with those of the batch");
     return {};

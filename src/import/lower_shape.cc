@@ -63,7 +63,7 @@ Result<void> lower_identity(Node& node) {
 constexpr std::array kShapeOperators = {
     OperatorEntry{"Reshape", lower_reshape, "", "the new shape must be known while importing"},
     OperatorEntry{"Flatten", lower_flatten}, OperatorEntry{"Squeeze", lower_squeeze},
-    OperatorEntry{"Unsqueeze", lower_unsqueeze}, OperatorEntry{"Identity", lower_identity}};
+    OperatorEntry{"Unsqueeze", lower_unsqueeze}, OperatorEntry{"Identity", lower_identity, "", "folded"}};
 
 }  // namespace
 

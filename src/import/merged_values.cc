@@ -106,6 +106,7 @@ class Search {
     if (call.target.empty() || !may_be_merged(name) || given_.separate.contains({position, input})) return {};
     const bool marked = given_.marks.parameters.contains(name) || given_.marks.buffers.contains(name);
     if (is_named(call, name) || call.mentions(name)) return {};
+    if (expected_operand(node, input, call, given_.marks) == name) return {};
     if (!rewriter_rules(node).empty() && given_.gone.empty()) return {};
     const Names lost = lost_by(call);
     const bool same = std::all_of(lost.begin(), lost.end(), [](const std::string& each) {

@@ -182,24 +182,6 @@ int64_t count_inference_norms(const Model& model) {
   });
 }
 
-// Batch norms that the program calls more than once in a step: by the initializer, or by what an earlier call left.
-std::vector<std::string> find_shared_statistics(const Model& model) {
-  std::map<std::string, std::string> kept;  // what a call reads or leaves -> the initializer
-  std::vector<std::string> shared;
-  for (const int at : model.order) {
-    const onnx::NodeProto& node = model.proto->graph().node(at);
-    if (node.op_type() != "BatchNormalization" || node.input_size() < 5) continue;
-    const auto before = kept.find(node.input(3));
-    const std::string name = before == kept.end() ? node.input(3) : before->second;
-    if (before != kept.end()) shared.push_back(name);
-    if (model.initializers.contains(name)) kept[node.input(3)] = name;
-    if (node.output_size() > 1 && !node.output(1).empty()) kept[node.output(1)] = name;
-  }
-  std::sort(shared.begin(), shared.end());
-  shared.erase(std::unique(shared.begin(), shared.end()), shared.end());
-  return shared;
-}
-
 ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredModel& lowered,
                          const LoweredModel* wider) {
   ModelInfo info;
@@ -223,11 +205,6 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
   }
   info.inference_norms = count_inference_norms(model);
   info.warnings = warn_of_folding(model);
-  if (const auto shared = find_shared_statistics(model); !shared.empty())
-    info.warnings.push_back(
-        fmt::format("batch norms that are called several times in a step move their running statistics by one call "
-                    "alone: '{}'; the step is PyTorch's, evaluation and the exported statistics are not",
-                    fmt::join(shared, "', '")));
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
   for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));
   if (lowered.dynamic) {

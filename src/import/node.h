@@ -36,6 +36,7 @@ struct Lowering {
   std::map<std::string, std::shared_ptr<Operand>> operands;
   int64_t fold_budget = int64_t{1} << 22;                   // elements that folding may still make
   std::map<std::pair<int64_t, float>, ir::ValueId> filled;  // constant vectors, by length and element
+  std::map<std::string, ir::ValueId> statistics;            // buffers of running statistics, by their names in the file
   bool batch_chosen = false;         // the caller chose the batch: problems that depend on it are errors
   bool some_norm_trains = false;     // is a batch normalization of the file in training form?
   bool batch_is_the_models = false;  // static, and bound to nothing else: shapes of the file hold as they stand
@@ -106,6 +107,10 @@ class Node {
   // large.
   [[nodiscard]] Result<ir::ValueId> filled(int64_t count, float element);
   [[nodiscard]] Result<void> spend(int64_t elements);  // of the budget for constants that lowering makes up; E0401
+  // The buffer of a running statistic of the file; kNone until it is set.
+  [[nodiscard]] ir::ValueId& statistic(const std::string& name) {
+    return lowering_.statistics.try_emplace(name, ir::kNone).first->second;
+  }
   [[nodiscard]] ir::Builder& builder() { return lowering_.builder; }
 
   void note(std::string text) { note_ = std::move(text); }

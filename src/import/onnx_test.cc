@@ -360,19 +360,6 @@ TEST(Onnx, TellsProblemsBehindOneThatHidesShapes) {
   EXPECT_THAT(behind.error().notes, ElementsAre(HasSubstr("Frobnicate_a"), HasSubstr("Unique_c")));
 }
 
-TEST(Onnx, WarnsOfABatchNormThatIsCalledTwice) {
-  const auto warnings = [](const char* mean) {
-    OnnxModel source;
-    source.input("x", {"N", "3", "2", "2"}).weight("s", {3}).weight("o", {3}).weight("m", {3}).weight("v", {3});
-    source.weight("m2", {3});
-    source.node("BatchNormalization", {"x", "s", "o", "m", "v"}, {"y", "moved", "v1"}).attribute("training_mode", 1);
-    source.node("BatchNormalization", {"y", "s", "o", mean, "v"}, {"z"}).attribute("training_mode", 1).output("z");
-    return source.load(2)->info.warnings;
-  };
-  EXPECT_THAT(warnings("m"), Contains(HasSubstr("several times in a step")));
-  EXPECT_THAT(warnings("m2"), Not(Contains(HasSubstr("several times in a step"))));
-}
-
 TEST(Onnx, TellsNotesOfOneKindInOneLine) {
   OnnxModel source;
   source.input("x", {"N", "3", "2", "2"}).weight("s", {3}).weight("o", {3}).weight("m", {3}).weight("v", {3});

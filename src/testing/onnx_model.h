@@ -78,6 +78,13 @@ class OnnxModel {
     entry.set_i(value);
     return *this;
   }
+  OnnxModel& real_attribute(const std::string& name, float value) {
+    auto& entry = *graph().mutable_node(graph().node_size() - 1)->add_attribute();
+    entry.set_name(name);
+    entry.set_type(onnx::AttributeProto::FLOAT);
+    entry.set_f(value);
+    return *this;
+  }
   OnnxModel& output(const std::string& name) {
     graph().add_output()->set_name(name);
     graph()

@@ -99,6 +99,7 @@ VISION = {
     "deeplab": folded(dense_prediction.DeepLab, [image(2, 3, 24, 24)], ids(4, 2, 24, 24), 0.3),
     "retinanet": folded(dense_prediction.RetinaNet, [image(2, 3, 32, 32)], None, 0.1,
                       terms=[term("cross_entropy", ids(5, 2, 672)), term("smooth_l1", image(2, 672, 4), 0.5)]),
+    "shared_head": near(dense_prediction.SharedHead, [image(4, 3, 16, 16)], ids(4, 4), 0.004),
     "espcn": near(dense_prediction.Espcn, [image(4, 1, 12, 12)], image(4, 1, 24, 24), 0.3, loss="mse"),
     "autoencoder": near(dense_prediction.Autoencoder, [image(8, 1, 16, 16)], same_as_input(0, 8, 1, 16, 16), 0.3, loss="mse"),
     "normalized": near(dense_prediction.Normalized, [image(8, 3, 16, 16)], ids(10, 8), 0.03),

@@ -68,6 +68,22 @@ class RetinaNet(nn.Module):
         return torch.cat(scores, 1).transpose(1, 2), torch.cat(boxes, 1)
 
 
+class SharedHead(nn.Module):
+    """A head with batch norm that three levels share (as FCOS's has it with norms of the batch): each call moves its running statistics."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem, self.down, self.further = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3, 2, 1), nn.Conv2d(8, 8, 3, 2, 1)
+        self.tower = nn.Sequential(nn.Tanh(), nn.BatchNorm2d(8), nn.Conv2d(8, 8, 3, padding=1), nn.Sigmoid(), nn.BatchNorm2d(8, momentum=0.3))
+        self.score = nn.Linear(8, 4)
+
+    def forward(self, x):
+        first = self.stem(x)
+        second = self.down(first)
+        levels = [first, second, self.further(second)]
+        return self.score(sum(self.tower(level).square().mean((2, 3)) for level in levels))
+
+
 class Espcn(nn.Module):
     """Super-resolution by a factor of 2: the last convolution's channels become places."""
 
