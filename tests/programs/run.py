@@ -94,6 +94,18 @@ def train(pantoum, folder, net, freeze):
     return [line["loss"] for line in lines if "loss" in line and "step" in line][:STEPS], 0, done.stdout + done.stderr
 
 
+def loss_of_file(folder, net):
+    """The first step's loss by onnx's own reference, or None: an exporter may write another program than the module."""
+    import numpy
+    import onnx.reference
+    x, y = (numpy.load(os.path.join(folder, "data", f"{name}_train.npy")) for name in "xy")
+    try:
+        found = onnx.reference.ReferenceEvaluator(net).run(["y"], {"x": x})[0]
+    except Exception:  # what it does not compute it cannot tell
+        return None
+    return float(numpy.square(found.astype(float) - y).mean()) if found.shape == y.shape else None
+
+
 def judge(pantoum, folder, expected, net, freeze):
     losses, status, told = train(pantoum, folder, net, freeze)
     if status in (3, 4):
@@ -102,6 +114,9 @@ def judge(pantoum, folder, expected, net, freeze):
     if losses is None:
         return f"fault: exit {status}", told[-400:]
     if len(losses) < STEPS or far(expected, losses) > BOUND:
+        told = loss_of_file(folder, net)
+        if told is not None and far(expected[:1], [told]) > BOUND and far([told], losses[:1]) <= BOUND:
+            return "left out: the file is of another program", f"its first loss by onnx's reference is {told}"
         return "differs", f"{losses} in place of {expected}"
     return "equal", ""
 
