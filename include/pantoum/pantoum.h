@@ -41,7 +41,8 @@ typedef enum pt_status {
   PT_E_IO = 5,       /* the storage failed to read or write; the session's tensors are no longer valid */
   PT_E_FULL = 6,     /* the storage is full; as PT_E_IO */
   PT_E_DATA = 7,     /* an index in the data is out of range (a label, a gather index) */
-  PT_E_STATE = 8     /* the session failed earlier, or the tensor is not where the call needs it */
+  PT_E_STATE = 8,    /* the session failed earlier, or the tensor is not where the call needs it */
+  PT_E_DAMAGED = 9   /* the storage gave back other bytes than were written; as PT_E_IO */
 } pt_status;
 
 /* A constant text for a status, for messages; "" when built with PT_NO_TEXT. */

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/page_options.h"
 #include "host/file_pager.h"
 
 namespace pantoum::cli {
@@ -25,24 +26,33 @@ struct Finding {
 
 struct DoctorOptions {
   Common common;
-  std::string page_folder = "/var/tmp";
+  PageWords pages{.file = "/var/tmp"};
 };
 
 Finding async_io(const std::string& folder) {
   const auto pager = host::FilePager::open(
-      {.path = folder, .bytes = 1 << 20, .backend = host::PagerBackend::kUring, .align_bytes = 512});
+      {.path = folder, .bytes = 1 << 20, .backend = host::PagerBackend::kUring, .align_bytes = 512, .encrypt = false});
   if (pager) return {"asynchronous I/O (io_uring)", true, "", ""};
   return {"asynchronous I/O (io_uring)", false, pager.error().message,
           "nothing to do: a thread with pread and pwrite serves instead"};
 }
 
 Finding direct_io(const std::string& folder) {
-  const auto pager = host::FilePager::open({.path = folder, .bytes = 1 << 20, .align_bytes = 512});
+  const auto pager = host::FilePager::open({.path = folder, .bytes = 1 << 20, .align_bytes = 512, .encrypt = false});
   if (!pager) return {"page file in " + folder, false, pager.error().message, "choose another folder with --page-file"};
   const bool direct = (*pager)->direct_io();
   return {"direct I/O in " + folder, direct,
           direct ? "" : "this file system refuses O_DIRECT, so the page cache would hold what is paged out",
           "choose a folder on a disk (not tmpfs) with --page-file"};
+}
+
+Finding encryption(bool wanted) {
+  if (!wanted)
+    return {"page file encryption", false, "what is paged out lies in the page file as it is",
+            "leave --page-encryption off out"};
+  const auto cipher = host::PageCipher::create();
+  if (!cipher) return {"page file encryption", false, cipher.error().message, cipher.error().help};
+  return {"page file encryption", true, cipher->name(), ""};
 }
 
 Finding energy_meter() {
@@ -82,9 +92,10 @@ Finding disk_space(const std::string& folder) {
 Result<int> look(const DoctorOptions& options) {
   const std::vector<Finding> findings{
       {"processor cores", true, std::to_string(std::thread::hardware_concurrency()), ""},
-      disk_space(options.page_folder),
-      direct_io(options.page_folder),
-      async_io(options.page_folder),
+      disk_space(options.pages.file),
+      direct_io(options.pages.file),
+      async_io(options.pages.file),
+      encryption(options.pages.encrypt()),
       energy_meter(),
       program("cc", "C compiler", "gcc"),
       program("arm-none-eabi-gcc", "compiler for microcontrollers", "gcc-arm-none-eabi libnewlib-arm-none-eabi"),
@@ -109,7 +120,7 @@ Result<int> look(const DoctorOptions& options) {
 void add_doctor(CommandLine& line) {
   auto options = std::make_shared<DoctorOptions>();
   Verb verb = line.add_verb("doctor", "what this machine has, and how to mend each no");
-  verb.add_option("--page-file", options->page_folder, "folder where the page file would be");
+  add_page_options(verb, options->pages, "folder where the page file would be");
   add_common(verb, options->common);
   verb.does([options] { return look(*options); });
 }

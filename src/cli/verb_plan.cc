@@ -11,6 +11,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/page_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "pipeline/planners.h"
@@ -27,7 +28,8 @@ struct PlanVerbOptions {
   ModelWords model;
   PlanWords plan;
   pipeline::TrainingLength length;
-  std::string costgraph, output, binary_output, costgraph_output, min_plan, page_folder;
+  std::string costgraph, output, binary_output, costgraph_output, min_plan;
+  PageWords pages;
   std::string planner = "pantoum";
   bool require_gap = false;
 };
@@ -81,7 +83,8 @@ Result<int> make(const PlanVerbOptions& options) {
     return fail("E0119", "give either a model or --costgraph", "plan",
                 "pantoum plan model.onnx --ram 256KiB -o step.plan.json");
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
-  request.measure.page_folder = options.page_folder;
+  request.measure.page_folder = options.pages.file;
+  request.measure.page_encryption = options.pages.encrypt();
   request.planner = options.planner;
   request.length = options.length;
   std::optional<problem::Plan> warm;
@@ -129,7 +132,7 @@ void add_plan(CommandLine& line) {
                   "a plan of the same step; the answer is never worse where it fits");
   verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
       .one_of(planners());
-  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  add_page_options(verb, options->pages, "folder whose storage --measure measures");
   verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);

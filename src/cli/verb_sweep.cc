@@ -10,6 +10,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/page_options.h"
 #include "cli/planning.h"
 #include "pipeline/budget_range.h"
 #include "pipeline/sweep.h"
@@ -23,7 +24,8 @@ struct SweepOptions {
   ModelWords model;
   PlanWords plan;
   pipeline::TrainingLength length;
-  std::string costgraph, page_folder, output;
+  std::string costgraph, output;
+  PageWords pages;
   std::vector<std::string> planners{"pantoum"};
 };
 
@@ -50,7 +52,8 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   words.ram.clear();
   PANTOUM_ASSIGN(request.plan, plan_request(words));
   request.plan.length = options.length;
-  request.plan.measure.page_folder = options.page_folder;
+  request.plan.measure.page_folder = options.pages.file;
+  request.plan.measure.page_encryption = options.pages.encrypt();
   return request;
 }
 
@@ -86,7 +89,7 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
   verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
-  verb.add_option("--page-file", options->page_folder, "folder whose storage --measure measures");
+  add_page_options(verb, options->pages, "folder whose storage --measure measures");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);

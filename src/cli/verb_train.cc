@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/page_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
 #include "cli/resume.h"
@@ -36,7 +37,8 @@ struct TrainOptions {
   PlanWords plan;
   RunWords run;
   DataWords data;
-  std::string output, plan_input, plan_output, log, report, page_file, resume, checkpoint;
+  std::string output, plan_input, plan_output, log, report, resume, checkpoint;
+  PageWords pages;
   int64_t epochs = 1, checkpoint_every = 0, log_every = 20;
 };
 
@@ -68,7 +70,8 @@ Result<Asked> read_words(const TrainOptions& options) {
   PANTOUM_TRY(check_judge(options.run, training.model.training));
   PANTOUM_ASSIGN(training.plan, plan_request(options.plan));
   PANTOUM_ASSIGN(asked.dump, dump_of(options.plan));
-  training.plan.measure.page_folder = options.page_file;
+  training.plan.measure.page_folder = options.pages.file;
+  training.plan.measure.page_encryption = options.pages.encrypt();
   training.plan.length.epochs = options.epochs;
   training.plan_path = options.plan_output;
   training.weights_path = options.output + ".initial";
@@ -131,8 +134,9 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
   const pipeline::ModelOptions& model = asked.training.model;
   if (resumed) note_other_bits(*resumed, prepared.kernels->name(), asked.training.plan.kernel_threads);
   PANTOUM_ASSIGN(const std::string fingerprint, data::fingerprint_of(prepared.data.train));
-  const train::TrainerOptions settings{.page_file = options.page_file,
+  const train::TrainerOptions settings{.page_file = options.pages.file,
                                        .threads = asked.training.plan.kernel_threads,
+                                       .encrypt_pages = options.pages.encrypt(),
                                        .seed = model.seed,
                                        .lr = model.lr,
                                        .schedule = asked.schedule,
@@ -160,7 +164,7 @@ Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::Prepa
   if (prepared.features.empty()) return std::move(prepared.data);
   const auto begun = std::chrono::steady_clock::now();
   data::TrainTest data;
-  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.page_file, interrupted()));
+  PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.pages.file, interrupted()));
   data.test = std::move(prepared.data.test);
   PANTOUM_TRY(
       log.write({{"event", "features"},
@@ -270,7 +274,7 @@ void add_train(CommandLine& line) {
   verb.add_option("--log", options->log, "the run log, JSON lines (OUTPUT.jsonl without it); continued with --resume");
   verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();
   verb.add_option("--report", options->report, "an HTML page about plan and run");
-  verb.add_option("--page-file", options->page_file, "folder (or file) for what is paged out");
+  add_page_options(verb, options->pages, "folder (or file) for what is paged out");
   verb.add_option("--resume", options->resume,
                   "a checkpoint to go on from; where it is damaged, from the one before it");
   verb.add_option(

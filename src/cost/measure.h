@@ -1,4 +1,4 @@
-// Times of operators and of storage, measured on this machine.
+// Times of operators, measured on this machine.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,6 @@
 
 namespace pantoum::cost {
 
-using problem::Pager;
-
 // Runs each kernel on operands of its real shapes (zeros for indices, small numbers otherwise), once per op key, shape
 // and algorithm; the median of a few runs goes to the store.
 //   store, pool   outlive the timer
@@ -19,9 +17,5 @@ using problem::Pager;
 
 // The key under which an op's time is kept.
 [[nodiscard]] std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads);
-
-// Writes and reads a private file of 8 MiB in `folder` past the page cache, in small and large transfers, and fits
-// latency and rate to both directions; kept in the store. E0901, E0902 when the folder cannot be used.
-[[nodiscard]] Result<void> measure_storage(const std::string& folder, ProfileStore& store, Pager& pager);
 
 }  // namespace pantoum::cost

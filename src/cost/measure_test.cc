@@ -15,7 +15,6 @@
 
 namespace pantoum::cost {
 
-using problem::PagerMode;
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,23 +75,6 @@ TEST_F(Measure, MeasuresAnOpOnceForEachShape) {
   EXPECT_EQ(timer->seconds(small, small.ops[0], *kernel).value(), 42);
   EXPECT_NE(op_key(large, large.ops[0], *kernel, 1), key);
   EXPECT_NE(op_key(small, small.ops[0], *kernel, 2), key);
-}
-
-TEST_F(Measure, MeasuresTheStorageAndLeavesNothingBehind) {
-  const auto store = ProfileStore::open(":memory:");
-  ASSERT_TRUE(store);
-  Pager pager{.mode = PagerMode::kAsync, .block_bytes = 512};
-  const auto measured = measure_storage(folder_.path().string(), **store, pager);
-  ASSERT_TRUE(measured) << to_text(measured.error());
-  EXPECT_GT(pager.in.bytes_per_s, 1e5);
-  EXPECT_GT(pager.out.bytes_per_s, 1e5);
-  EXPECT_GE(pager.in.latency_s, 0);
-  EXPECT_TRUE(fs::is_empty(folder_.path()));
-  Pager again = pager;
-  again.in.bytes_per_s = 1;
-  ASSERT_TRUE(measure_storage(folder_.path().string(), **store, again));
-  EXPECT_EQ(again.in.bytes_per_s, pager.in.bytes_per_s);
-  EXPECT_FALSE(measure_storage(path("absent"), **store, pager));
 }
 
 }  // namespace

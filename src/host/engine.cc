@@ -31,6 +31,19 @@ Failure no_memory(uint64_t bytes) {
               "ask for less with --ram, or raise the limit (ulimit -v, ulimit -d)");
 }
 
+// Where the plan's storage slots begin and end: no transfer of a step begins or ends elsewhere.
+std::vector<uint64_t> slot_edges(const pt_plan& plan) {
+  std::vector<uint64_t> edges;
+  for (uint32_t tensor = 0; tensor < plan.tensor_count; ++tensor) {
+    const uint8_t* record = pt_tensor_record(&plan, tensor);
+    const uint32_t begin = pt_load_u32(record + PT_TENSOR_STORAGE);
+    if (begin == PT_NOWHERE) continue;
+    edges.push_back(uint64_t{begin} * plan.align_bytes);
+    edges.push_back((uint64_t{begin} + pt_load_u32(record + PT_TENSOR_UNITS)) * plan.align_bytes);
+  }
+  return edges;
+}
+
 }  // namespace
 
 Result<Arena> Arena::map(uint64_t bytes, uint64_t align) {
@@ -89,10 +102,13 @@ Result<std::unique_ptr<Engine>> Engine::open(std::vector<std::byte> plan, const 
     engine->pool_ = engine->own_pool_->interface();
   }
   if (engine->plan_.storage_bytes > 0) {
+    const std::vector<uint64_t> cuts = slot_edges(engine->plan_);
     PANTOUM_ASSIGN(engine->pager_, FilePager::open({.path = options.page_file,
                                                     .bytes = engine->plan_.storage_bytes,
                                                     .direct = options.direct_io,
-                                                    .align_bytes = engine->plan_.align_bytes}));
+                                                    .align_bytes = engine->plan_.align_bytes,
+                                                    .encrypt = options.encrypt_pages,
+                                                    .cuts = cuts}));
   }
   PANTOUM_TRY(engine->make_buffers());
   return engine;

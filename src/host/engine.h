@@ -18,6 +18,7 @@ struct EngineOptions {
   std::string page_file;
   int threads = 0;
   bool direct_io = true;
+  bool encrypt_pages = true;
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   const pt_pool* pool = nullptr;  // null: a team of `threads` of its own; else the caller's, and outlives the engine
 };
@@ -47,7 +48,7 @@ class Arena {
 // Two phases, so that everything but the arena exists before RAM is measured: open(), then start().
 class Engine {
  public:
-  // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905.
+  // Checks the plan, makes threads, page file and buffers. E0251, E0902, E0904, E0905, E0908.
   [[nodiscard]] static Result<std::unique_ptr<Engine>> open(std::vector<std::byte> plan, const EngineOptions& options);
   ~Engine();
   Engine(const Engine&) = delete;

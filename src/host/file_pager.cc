@@ -10,34 +10,38 @@
 
 namespace pantoum::host {
 
-PagerBase::PagerBase(PageFile file, uint32_t align_bytes) : file_(std::move(file)), align_bytes_(align_bytes) {
+PagerBase::PagerBase(uint64_t file_bytes) : bytes_(file_bytes) {
   interface_.context = this;
   interface_.read = [](void* self, uint64_t at, void* data, size_t bytes, uint32_t ticket, uint32_t after) {
-    return static_cast<PagerBase*>(self)->take(at, data, bytes, false, ticket, after);
+    return static_cast<PagerBase*>(self)->take({at, static_cast<std::byte*>(data), bytes, ticket, after, false});
   };
   interface_.write = [](void* self, uint64_t at, const void* data, size_t bytes, uint32_t ticket, uint32_t after) {
-    return static_cast<PagerBase*>(self)->take(at, const_cast<void*>(data), bytes, true, ticket, after);
+    auto* from = static_cast<std::byte*>(const_cast<void*>(data));
+    return static_cast<PagerBase*>(self)->take({at, from, bytes, ticket, after, true});
   };
   interface_.wait = [](void* self, uint32_t ticket) { return static_cast<PagerBase*>(self)->wait(ticket); };
 }
 
-bool PagerBase::direct_io() const {
+pt_status PagerBase::take(const Transfer& transfer) {
+  if (transfer.data == nullptr || transfer.ticket == 0 || transfer.storage_at > bytes_ ||
+      transfer.bytes > bytes_ - transfer.storage_at)
+    return PT_E_ARGUMENT;
+  const pt_status status = submit(transfer);
+  if (status != PT_OK) return status;
+  (transfer.writes ? stats_.bytes_written : stats_.bytes_read) += transfer.bytes;
+  if (!bypasses_cache(transfer)) ++stats_.buffered;
+  return PT_OK;
+}
+
+PlainPager::PlainPager(PageFile file, uint32_t align_bytes)
+    : PagerBase(file.bytes), file_(std::move(file)), align_bytes_(align_bytes) {}
+
+bool PlainPager::direct_io() const {
   return file_.direct.get() >= 0 && align_bytes_ % file_.direct_align == 0;
 }
 
-pt_status PagerBase::take(uint64_t storage_at, void* data, size_t bytes, bool writes, uint32_t ticket, uint32_t after) {
-  if (data == nullptr || ticket == 0 || storage_at > file_.bytes || bytes > file_.bytes - storage_at)
-    return PT_E_ARGUMENT;
-  Transfer transfer{.storage_at = storage_at,
-                    .data = static_cast<std::byte*>(data),
-                    .bytes = bytes,
-                    .ticket = ticket,
-                    .writes = writes};
-  const pt_status status = submit(transfer, after);
-  if (status != PT_OK) return status;
-  (writes ? stats_.bytes_written : stats_.bytes_read) += bytes;
-  if (file_.fd_for(storage_at, data, bytes) == file_.buffered.get()) ++stats_.buffered;
-  return PT_OK;
+bool PlainPager::bypasses_cache(const Transfer& transfer) const {
+  return file_.fd_for(transfer.storage_at, transfer.data, transfer.bytes) != file_.buffered.get();
 }
 
 pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end) {
@@ -62,14 +66,24 @@ pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, 
   return PT_OK;
 }
 
-Result<std::unique_ptr<FilePager>> FilePager::open(const FilePagerOptions& options) {
-  if (options.align_bytes == 0) return fail("E0902", "the page file's alignment is 0");
+namespace {
+
+Result<std::unique_ptr<PlainPager>> open_plain(const FilePagerOptions& options) {
   PANTOUM_ASSIGN(PageFile file, make_page_file(options.path, options.bytes, options.direct));
   if (options.backend != PagerBackend::kThreads) {
-    Result<std::unique_ptr<FilePager>> pager = make_uring_pager(file, options.align_bytes);
+    Result<std::unique_ptr<PlainPager>> pager = make_uring_pager(file, options.align_bytes);
     if (pager || options.backend == PagerBackend::kUring) return pager;
   }
   return make_thread_pager(file, options.align_bytes);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FilePager>> FilePager::open(const FilePagerOptions& options) {
+  if (options.align_bytes == 0) return fail("E0902", "the page file's alignment is 0");
+  PANTOUM_ASSIGN(std::unique_ptr<PlainPager> plain, open_plain(options));
+  if (!options.encrypt) return std::unique_ptr<FilePager>(std::move(plain));
+  return make_encrypted_pager(std::move(plain), options);
 }
 
 }  // namespace pantoum::host

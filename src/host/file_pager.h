@@ -1,15 +1,18 @@
 // The auxiliary storage of a host: one private file that paged-out tensors live in, behind the runtime's pager
 // interface.
 //
-// The file is made for one session (mode 0600), unlinked at once, and allocated in full before the first step. It is
+// The file is made for one session (mode 0600), unlinked at once, and allocated in full before the first step. What is in
+// it is encrypted under a key of this session alone, so that nobody reads it there, not even from the medium later. It is
 // read and written with O_DIRECT where the file system allows it, so that the page cache does not secretly hold what
 // was paged out.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "host/page_cipher.h"
 #include "pantoum/pantoum.h"
 #include "pantoum/result.h"
 
@@ -27,6 +30,10 @@ struct FilePagerOptions {
   bool direct = true;  // try O_DIRECT
   PagerBackend backend = PagerBackend::kAuto;
   uint32_t align_bytes = 1;  // the plan's: every offset, size and arena address is a multiple of it
+  bool encrypt = true;
+  CipherKind cipher = CipherKind::kAuto;
+  // Where transfers begin and end. Encrypted, one that begins or ends elsewhere moves more than itself.
+  std::span<const uint64_t> cuts = {};
 };
 
 struct FilePagerStats {
@@ -38,21 +45,25 @@ struct FilePagerStats {
 class FilePager {
  public:
   // E0902 the file cannot be made, or `bytes` do not fit (with the bytes needed and the system's reason); E0904 as
-  // above.
+  // above; E0905 no thread; E0908 no key.
   [[nodiscard]] static Result<std::unique_ptr<FilePager>> open(const FilePagerOptions& options);
   virtual ~FilePager() = default;
   FilePager(const FilePager&) = delete;
   FilePager& operator=(const FilePager&) = delete;
 
   // For pt_session_open; valid as long as this object. At most PT_MAX_IN_FLIGHT transfers may be open (PT_E_STATE
-  // beyond); nothing is allocated per transfer. I/O errors come from `wait`: PT_E_FULL for no space, PT_E_IO for all
-  // others.
+  // beyond); nothing is allocated per transfer. I/O errors come from `wait`: PT_E_FULL for no space,
+  // PT_E_DAMAGED for bytes that are not what was written (seen where they are encrypted), PT_E_IO for all others.
   [[nodiscard]] virtual const pt_pager* interface() = 0;
   [[nodiscard]] virtual FilePagerStats stats() const = 0;
   // True when every transfer that obeys align_bytes bypasses the page cache (never on a file system that lives in RAM).
   [[nodiscard]] virtual bool direct_io() const = 0;
-  [[nodiscard]] virtual const char* backend() const = 0;  // "io_uring", "threads"
-  [[nodiscard]] virtual int fd() const = 0;               // the open file, for tests and tools
+  [[nodiscard]] virtual const char* backend() const = 0;              // "io_uring", "threads"
+  [[nodiscard]] virtual const char* cipher() const { return "off"; }  // or PageCipher::name()
+  [[nodiscard]] virtual uint64_t encryption_bytes() const {
+    return 0;
+  }                                          // in RAM: seals, and staging of what is written
+  [[nodiscard]] virtual int fd() const = 0;  // the open file, for tests and tools
 
  protected:
   FilePager() = default;

@@ -15,10 +15,10 @@ namespace {
 
 constexpr size_t kLargestTransfer = size_t{1} << 30;  // below what one read or write can move
 
-class UringPager final : public PagerBase {
+class UringPager final : public PlainPager {
  public:
   UringPager(PageFile file, uint32_t align_bytes, const io_uring& ring)
-      : PagerBase(std::move(file), align_bytes), ring_(ring) {}
+      : PlainPager(std::move(file), align_bytes), ring_(ring) {}
 
   ~UringPager() override {
     while (in_kernel() > 0 && reap()) {
@@ -29,10 +29,10 @@ class UringPager final : public PagerBase {
   [[nodiscard]] const char* backend() const override { return "io_uring"; }
 
  private:
-  pt_status submit(const Transfer& transfer, uint32_t after) override {
+  pt_status submit(const Transfer& transfer) override {
     Transfer* slot = slots_.vacant();
     if (slot == nullptr) return PT_E_STATE;
-    const bool behind = must_stay_behind(after);
+    const bool behind = must_stay_behind(transfer.after);
     *slot = transfer;
     slot->pending = static_cast<uint32_t>((transfer.bytes + kLargestTransfer - 1) / kLargestTransfer);
     const uint32_t pieces = slot->pending;
@@ -161,7 +161,7 @@ bool suffices(io_uring& ring) {
 
 }  // namespace
 
-Result<std::unique_ptr<FilePager>> make_uring_pager(PageFile& file, uint32_t align_bytes) {
+Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes) {
   io_uring ring = {};
   const int error = io_uring_queue_init(TransferSlots::kCount, &ring, 0);
   if (error != 0)
@@ -171,7 +171,7 @@ Result<std::unique_ptr<FilePager>> make_uring_pager(PageFile& file, uint32_t ali
     io_uring_queue_exit(&ring);
     return fail("E0904", "the kernel's io_uring is too old", "", "page with threads");
   }
-  return std::unique_ptr<FilePager>(std::make_unique<UringPager>(std::move(file), align_bytes, ring));
+  return std::unique_ptr<PlainPager>(std::make_unique<UringPager>(std::move(file), align_bytes, ring));
 }
 
 }  // namespace pantoum::host

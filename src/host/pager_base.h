@@ -1,4 +1,5 @@
-// What the two file pagers share: the file, the table of transfers, the figures, the C interface.
+// What the file pagers share: the C interface, the check of a transfer's range, the figures; and what those share that
+// move bytes as they are.
 #pragma once
 
 #include "host/file_pager.h"
@@ -9,31 +10,48 @@ namespace pantoum::host {
 
 class PagerBase : public FilePager {
  public:
-  PagerBase(PageFile file, uint32_t align_bytes);
+  explicit PagerBase(uint64_t file_bytes);
   [[nodiscard]] const pt_pager* interface() final { return &interface_; }
   [[nodiscard]] FilePagerStats stats() const final { return stats_; }
-  [[nodiscard]] bool direct_io() const final;
-  [[nodiscard]] int fd() const final { return file_.buffered.get(); }
 
  protected:
-  // Queues a transfer whose range is checked and counted. `after` as pt_pager has it.
-  virtual pt_status submit(const Transfer& transfer, uint32_t after) = 0;
+  // Queues a transfer whose range is checked.
+  virtual pt_status submit(const Transfer& transfer) = 0;
   virtual pt_status wait(uint32_t ticket) = 0;
-  [[nodiscard]] const PageFile& file() const { return file_; }
+  // Whether a transfer that is neither sealed nor opened would bypass the page cache.
+  [[nodiscard]] virtual bool bypasses_cache(const Transfer& transfer) const = 0;
 
  private:
-  pt_status take(uint64_t storage_at, void* data, size_t bytes, bool writes, uint32_t ticket, uint32_t after);
+  pt_status take(const Transfer& transfer);
 
-  PageFile file_;
-  uint32_t align_bytes_;
+  uint64_t bytes_;
   FilePagerStats stats_;
   pt_pager interface_{};
 };
 
+// On the file itself.
+class PlainPager : public PagerBase {
+ public:
+  PlainPager(PageFile file, uint32_t align_bytes);
+  [[nodiscard]] bool direct_io() const final;
+  [[nodiscard]] int fd() const final { return file_.buffered.get(); }
+  [[nodiscard]] const PageFile& file() const { return file_; }
+
+ protected:
+  [[nodiscard]] bool bypasses_cache(const Transfer& transfer) const final;
+
+ private:
+  PageFile file_;
+  uint32_t align_bytes_;
+};
+
 // E0904 where the kernel refuses io_uring.
-[[nodiscard]] Result<std::unique_ptr<FilePager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
+[[nodiscard]] Result<std::unique_ptr<PlainPager>> make_uring_pager(PageFile& file, uint32_t align_bytes);
 // E0905 where the system gives no thread.
-[[nodiscard]] Result<std::unique_ptr<FilePager>> make_thread_pager(PageFile& file, uint32_t align_bytes);
+[[nodiscard]] Result<std::unique_ptr<PlainPager>> make_thread_pager(PageFile& file, uint32_t align_bytes);
+// Seals what goes to `plain` and opens what comes from it. E0905, E0908.
+[[nodiscard]] Result<std::unique_ptr<FilePager>> make_encrypted_pager(std::unique_ptr<PlainPager> plain,
+                                                                      const FilePagerOptions& options);
 
 // Moves what is left of a transfer from `done` on, at once. Short and interrupted calls go on.
 [[nodiscard]] pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end);

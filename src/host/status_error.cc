@@ -8,6 +8,11 @@ Failure status_failure(pt_status status, const std::string& what) {
   switch (status) {
     case PT_E_IO:
       return fail("E0903", "paging failed: the page file could not be read or written", what, kResume);
+    case PT_E_DAMAGED:
+      return fail(
+          "E0903", "paging failed: the page file gave back other bytes than were written", what,
+          "something changed or damaged the page file: name another place with --page-file, then go on from the "
+          "last checkpoint with --resume");
     case PT_E_FULL:
       return fail("E0903", "paging failed: the storage of the page file is full", what,
                   "free some space there or name another place with --page-file, then go on from the last checkpoint "

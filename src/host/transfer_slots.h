@@ -14,6 +14,7 @@ struct Transfer {
   std::byte* data = nullptr;  // only read when `writes`
   size_t bytes = 0;
   uint32_t ticket = 0;  // 0: the slot is free
+  uint32_t after = 0;   // as pt_pager has it
   bool writes = false;
   uint32_t pending = 0;      // pieces that have not ended
   pt_status status = PT_OK;  // the first failure of a piece

@@ -13,6 +13,7 @@
 #include "cost/measure.h"
 #include "cost/read_in_place.h"
 #include "import/onnx.h"
+#include "pipeline/measure_storage.h"
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/channel_blocks.h"
@@ -52,8 +53,8 @@ Result<Measuring> start_measuring(const MeasureOptions& options, const host::Ker
   PANTOUM_ASSIGN(measuring.store,
                  cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
   measuring.timer = cost::measuring_timer(*measuring.store, kernels.pool());
-  PANTOUM_TRY(cost::measure_storage(options.page_folder.empty() ? "." : options.page_folder, *measuring.store,
-                                    device.device.pager));
+  PANTOUM_TRY(measure_storage(options.page_folder.empty() ? "." : options.page_folder, options.page_encryption,
+                              *measuring.store, device.device.pager));
   return measuring;
 }
 

@@ -26,7 +26,7 @@ void tell(const Listener& listener, const std::string& note) {
 // Of the file that keeps them on the host: a sum is beside each.
 int64_t feature_cache_bytes(const ir::Graph& training, int64_t samples) {
   return feature_bytes(training, samples) +
-         samples * static_cast<int64_t>(training.inputs.size() * train::FeatureCache::kSumBytes);
+         samples * static_cast<int64_t>(training.inputs.size() * train::FeatureCache::kSealBytes);
 }
 
 struct CompiledWithData {

@@ -38,6 +38,7 @@ struct MeasureOptions {  // the host alone: times measured once per op and shape
   bool measure = false;
   std::string profile_store;  // SQLite file; "": in memory
   std::string page_folder;    // whose storage is measured
+  bool page_encryption = true;
 };
 
 struct Deadline {  // the earliest one counts

@@ -270,6 +270,7 @@ void describe(Visitor& visitor, MeasureOptions& measure) {
   visitor.field("measure", measure.measure);
   visitor.field("profile_store", measure.profile_store);
   visitor.field("page_folder", measure.page_folder);
+  visitor.field("page_encryption", measure.page_encryption);
 }
 
 template <class Visitor>

@@ -25,6 +25,8 @@ const char* pt_status_text(pt_status status) {
       return "an index in the data is out of range";
     case PT_E_STATE:
       return "the session failed earlier, or the tensor is not where the call needs it";
+    case PT_E_DAMAGED:
+      return "the storage gave back other bytes than were written";
   }
   return "unknown status";
 #endif

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -23,6 +25,18 @@ bool move_all(std::span<std::byte> data, uint64_t at, Move move) {
     at += static_cast<uint64_t>(moved);
   }
   return true;
+}
+
+std::span<std::byte> bytes_of(host::Seal& seal) {
+  return std::as_writable_bytes(std::span(&seal, 1));
+}
+
+// In place of a seal, where nothing is encrypted. Of a row at its place: the same row at another has another.
+host::Seal sum_of(uint64_t at, std::span<const std::byte> row) {
+  host::Seal seal;
+  const uint64_t sum = base::checksum_of(row, at + 1);
+  std::memcpy(seal.tag.data(), &sum, sizeof sum);
+  return seal;
 }
 
 // Somebody else's samples.
@@ -53,10 +67,10 @@ class FeatureSamples final : public data::SampleFile {
     const int fd = cache_->file_.buffered.get();
     const auto read = [fd](void* data, size_t bytes, off_t at) { return ::pread(fd, data, bytes, at); };
     const uint64_t at = cache_->place_of(index, field_);
-    uint64_t sum = 0;
-    if (!move_all(out, at, read) || !move_all(std::as_writable_bytes(std::span(&sum, 1)), at + out.size(), read))
+    host::Seal seal;
+    if (!move_all(out, at, read) || !move_all(bytes_of(seal), at + out.size(), read))
       return fail("E0260", "the features of a sample cannot be read: " + std::generic_category().message(errno));
-    if (sum == cache_->sum_of(index, field_, out)) return {};
+    if (cache_->open(at, out, seal)) return {};
     return fail("E0903", fmt::format("the kept features of sample {} are damaged", index), {},
                 "the storage gives back other bytes than were written; name another folder with --page-file");
   }
@@ -68,34 +82,52 @@ class FeatureSamples final : public data::SampleFile {
 };
 
 Result<std::shared_ptr<FeatureCache>> FeatureCache::create(const std::string& folder, int64_t count,
-                                                           std::span<const data::BatchView> tensors) {
+                                                           std::span<const data::BatchView> tensors, bool encrypt) {
   auto cache = std::make_shared<FeatureCache>();
+  if (encrypt) {
+    PANTOUM_ASSIGN(cache->cipher_, host::PageCipher::create());
+  }
   for (const data::BatchView& tensor : tensors) {
     cache->fields_.push_back({.dtype = tensor.dtype,
                               .shape = {tensor.shape.begin() + 1, tensor.shape.end()},
                               .at = cache->stride_,
                               .bytes = tensor.row_bytes()});
-    cache->stride_ += tensor.row_bytes() + kSumBytes;
+    cache->stride_ += tensor.row_bytes() + kSealBytes;
   }
   cache->count_ = count;
   PANTOUM_ASSIGN(cache->file_, host::make_page_file(folder, static_cast<uint64_t>(count) * cache->stride_, false));
   return cache;
 }
 
-Result<void> FeatureCache::put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row) const {
-  const int fd = file_.buffered.get();
-  const auto write = [fd](void* data, size_t bytes, off_t at) { return ::pwrite(fd, data, bytes, at); };
-  uint64_t sum = sum_of(index, field, tensor.row(row));
+Result<void> FeatureCache::put(int64_t index, size_t field, const data::BatchView& tensor, int64_t row) {
+  const std::span<std::byte> bytes = tensor.row(row);
   const uint64_t at = place_of(index, field);
-  if (move_all(tensor.row(row), at, write) &&
-      move_all(std::as_writable_bytes(std::span(&sum, 1)), at + fields_[field].bytes, write))
-    return {};
+  if (!cipher_) {
+    host::Seal sum = sum_of(at, bytes);
+    return write(at, bytes, sum);
+  }
+  if (puts_ == std::numeric_limits<uint32_t>::max())
+    return fail("E0901", fmt::format("no more than {} features can be kept under one key", puts_), {},
+                "leave --feature-cache out");
+  host::Seal seal{.version = ++puts_};
+  cipher_->seal(at, bytes, bytes.data(), seal);
+  const Result<void> written = write(at, bytes, seal);
+  (void)cipher_->open(at, bytes, seal);
+  return written;
+}
+
+Result<void> FeatureCache::write(uint64_t at, std::span<std::byte> row, host::Seal& seal) const {
+  const int fd = file_.buffered.get();
+  const auto write = [fd](void* data, size_t bytes, off_t to) { return ::pwrite(fd, data, bytes, to); };
+  if (move_all(row, at, write) && move_all(bytes_of(seal), at + row.size(), write)) return {};
   return fail("E0901", "the features of a sample cannot be kept: " + std::generic_category().message(errno), {},
               "free space, name another folder with --page-file, or leave --feature-cache out");
 }
 
-uint64_t FeatureCache::sum_of(int64_t index, size_t field, std::span<const std::byte> row) const {
-  return base::checksum_of(row, place_of(index, field) + 1);
+bool FeatureCache::open(uint64_t at, std::span<std::byte> row, const host::Seal& seal) const {
+  if (cipher_) return cipher_->open(at, row, seal);
+  const host::Seal sum = sum_of(at, row);
+  return seal.version == sum.version && seal.tag == sum.tag;
 }
 
 data::Dataset FeatureCache::as_dataset(const std::shared_ptr<const FeatureCache>& cache, const data::Dataset& data) {

@@ -13,14 +13,18 @@ namespace {
 
 const base::Shape kFirst{2, 3}, kSecond{2};
 
-TEST(FeatureCache, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
+class Kept : public testing::TestWithParam<bool> {};  // encrypted, and as it is
+
+INSTANTIATE_TEST_SUITE_P(FeatureCache, Kept, testing::Bool());
+
+TEST_P(Kept, GivesBackWhatWasKeptWithTheLabelsOfTheData) {
   const data::Dataset data = tiny_data(5);
   std::vector<float> first(6);
   std::vector<int64_t> second(2);
   const std::vector<data::BatchView> batch{
       {"a", base::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))},
       {"b", base::DType::kI64, kSecond, std::as_writable_bytes(std::span(second))}};
-  const auto cache = FeatureCache::create("/tmp", 5, batch);
+  const auto cache = FeatureCache::create("/tmp", 5, batch, GetParam());
   ASSERT_TRUE(cache) << to_text(cache.error());
   for (int64_t index = 4; index >= 0; --index) {  // in any order
     for (size_t at = 0; at < 6; ++at) first[at] = static_cast<float>(10 * index) + static_cast<float>(at);
@@ -60,17 +64,17 @@ int writable_again(uint64_t bytes) {
   return -1;
 }
 
-TEST(FeatureCache, EveryFlippedBitIsFound) {
+TEST_P(Kept, EveryFlippedBitIsFound) {
   const data::Dataset data = tiny_data(3);
   std::vector<float> first(6), row(3);
   const std::vector<data::BatchView> batch{{"a", base::DType::kF32, kFirst, std::as_writable_bytes(std::span(first))}};
-  const auto cache = FeatureCache::create("/tmp", 3, batch);
+  const auto cache = FeatureCache::create("/tmp", 3, batch, GetParam());
   ASSERT_TRUE(cache);
   for (int64_t index = 0; index < 3; ++index) {
     first[0] = static_cast<float>(index);
     ASSERT_TRUE((*cache)->put(index, 0, batch[0], 0));
   }
-  const uint64_t bytes = 3 * (12 + FeatureCache::kSumBytes);
+  constexpr uint64_t kRow = 12 + FeatureCache::kSealBytes, bytes = 3 * kRow;
   const int fd = writable_again(bytes);
   ASSERT_GE(fd, 0);
   const data::Dataset kept = FeatureCache::as_dataset(*cache, data);
@@ -84,17 +88,34 @@ TEST(FeatureCache, EveryFlippedBitIsFound) {
     ASSERT_EQ(::pread(fd, &byte, 1, at), 1);
     const char flipped = static_cast<char>(byte ^ (1 << bit % 8));
     ASSERT_EQ(::pwrite(fd, &flipped, 1, at), 1);
-    EXPECT_EQ(read(static_cast<int64_t>(bit / 8 / 20)), "E0903") << bit;
+    EXPECT_EQ(read(static_cast<int64_t>(bit / 8 / kRow)), "E0903") << bit;
     ASSERT_EQ(::pwrite(fd, &byte, 1, at), 1);
   }
   for (const int64_t index : {0, 1, 2}) EXPECT_EQ(read(index), "");
-  char sample[20];  // a row of another sample, whole, and zeros
-  ASSERT_EQ(::pread(fd, sample, 20, 0), 20);
-  ASSERT_EQ(::pwrite(fd, sample, 20, 20), 20);
+  char sample[kRow];  // a row of another sample, whole, and zeros
+  ASSERT_EQ(::pread(fd, sample, kRow, 0), static_cast<ssize_t>(kRow));
+  ASSERT_EQ(::pwrite(fd, sample, kRow, kRow), static_cast<ssize_t>(kRow));
   EXPECT_EQ(read(1), "E0903");
   std::memset(sample, 0, sizeof sample);
-  ASSERT_EQ(::pwrite(fd, sample, 20, 0), 20);
+  ASSERT_EQ(::pwrite(fd, sample, kRow, 0), static_cast<ssize_t>(kRow));
   EXPECT_EQ(read(0), "E0903");
+}
+
+// What lies in the file has nothing of what was kept, where it is encrypted; as it is, it does (the test's own control).
+TEST_P(Kept, NobodyReadsThemInTheFile) {
+  const data::Dataset data = tiny_data(3);
+  std::vector<int64_t> pattern(64, 0x5041'4E54'4F55'4D21);
+  const base::Shape shape{1, 64};
+  const std::vector<data::BatchView> batch{{"a", base::DType::kI64, shape, std::as_writable_bytes(std::span(pattern))}};
+  const auto cache = FeatureCache::create("/tmp", 3, batch, GetParam());
+  ASSERT_TRUE(cache);
+  for (int64_t index = 0; index < 3; ++index) ASSERT_TRUE((*cache)->put(index, 0, batch[0], 0));
+  EXPECT_EQ(pattern, std::vector<int64_t>(64, 0x5041'4E54'4F55'4D21));  // as it was
+  const uint64_t bytes = 3 * (512 + FeatureCache::kSealBytes);
+  std::string file(bytes, '\0');
+  ASSERT_EQ(::pread(writable_again(bytes), file.data(), bytes, 0), static_cast<ssize_t>(bytes));
+  const std::string piece(reinterpret_cast<const char*>(pattern.data()), 4);
+  EXPECT_EQ(file.find(piece) == std::string::npos, GetParam());
 }
 
 TEST(FeatureCache, AFolderThatIsNotThereIsTold) {

@@ -24,8 +24,9 @@ namespace pantoum::train {
 struct TrainerOptions {
   std::string
       page_file;  // folder or file where the page file is made; "": the system's temporary folder that allows O_DIRECT
-  int threads = 0;        // 0: all cores
-  bool direct_io = true;  // O_DIRECT; falls back, and says so, where the file system refuses it
+  int threads = 0;            // 0: all cores
+  bool direct_io = true;      // O_DIRECT; falls back, and says so, where the file system refuses it
+  bool encrypt_pages = true;  // page file and feature cache
   uint64_t seed = 0;
   double lr = 0.01;
   Schedule schedule = {};     // of lr
@@ -82,7 +83,9 @@ struct Usage {                                                     // exact figu
   uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
   bool direct_io = false;
-  std::string io_backend;  // "io_uring", "threads"; "": nothing is paged
+  std::string io_backend;               // "io_uring", "threads"; "": nothing is paged
+  std::string page_encryption = "off";  // the cipher
+  uint64_t encryption_bytes = 0;        // in RAM beside the arena: the seals of the page file's blocks, and staging
 };
 
 // Owns the arena, the page file, the session and the thread pool. Nothing is allocated by step() and evaluate().
@@ -92,7 +95,7 @@ class Trainer {
   // name; every parameter, buffer and constant must be there with its shape: E0242 with all that are not; what the plan
   // does not know is left alone), optimizer state from there if present ("optim.*"), zeros otherwise. Everything but
   // the arena exists before RAM is measured (Usage::rss_before_arena). E0251, E0253 the plan; E0410 kernels; E0902,
-  // E0904 page file; E0905 threads; E0906 arena.
+  // E0904, E0908 page file; E0905 threads; E0906 arena.
   [[nodiscard]] static Result<std::unique_ptr<Trainer>> create(std::vector<std::byte> plan, const std::string& weights,
                                                                const TrainerOptions& options);
   virtual ~Trainer() = default;
@@ -111,7 +114,7 @@ class Trainer {
 
   // Runs the frozen backbone once on every sample of `data` and keeps what it gives, for steps on that in place of
   // `data`, which outlives it. The file is made in `folder` ("": where page files are); it goes with the data set.
-  // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902 the file; E0999 `stop`.
+  // E0105 the plan has no program "features"; E0262, E0260, E0903 as step(); E0901, E0902, E0908 the file; E0999 `stop`.
   [[nodiscard]] virtual Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
                                                             std::stop_token stop) = 0;
 

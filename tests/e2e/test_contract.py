@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from house import CHECKER, MODEL, PANTOUM, House, make_data
+from house import CHECKER, MODEL, PANTOUM, House, make_data, page_file_of
 
 KEYS = ("test_accuracy", "steps", "budget_bytes", "arena_bytes", "unplanned_peak_bytes", "rss_growth_bytes", "bytes_paged_in", "bytes_paged_out", "seconds")
 BATCH = 256
@@ -45,17 +45,6 @@ class Contract(House):
         self.assertEqual(log[-1]["bytes_paged_out"], log[0]["bytes_paged_out"] * log[-1]["steps"])
         self.assertEqual(log[-1]["bytes_paged_in"], log[0]["bytes_paged_in"] * log[-1]["steps"])
 
-    def page_file(self, pid):
-        folder = f"/proc/{pid}/fd"
-        for number in os.listdir(folder):
-            try:
-                target = os.readlink(f"{folder}/{number}")
-            except OSError:
-                continue
-            if target.endswith("(deleted)") and os.stat(f"{folder}/{number}").st_size > 1 << 20:
-                return f"{folder}/{number}"
-        return None
-
     def resident_pages(self, path):
         libc = ctypes.CDLL(None, use_errno=True)
         libc.mmap.restype = ctypes.c_void_p
@@ -75,7 +64,7 @@ class Contract(House):
             found, deadline = None, time.monotonic() + 60
             while found is None and time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.02)
-                found = self.page_file(process.pid)
+                found = page_file_of(process.pid)
             self.assertIsNotNone(found, "no page file was seen")
             self.assertEqual(os.stat(found).st_mode & 0o777, 0o600)
             self.assertEqual(os.stat(found).st_nlink, 0)

@@ -1,0 +1,307 @@
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "host/file_pager.h"
+#include "host/sealed_blocks.h"
+
+namespace pantoum::host {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+// Whole pages, aligned for direct I/O, that can be made read-only.
+class Pages {
+ public:
+  explicit Pages(size_t bytes)
+      : bytes_(bytes),
+        data_(
+            static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))) {
+  }
+  ~Pages() { munmap(data_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  std::byte* at(size_t offset) { return data_ + offset; }
+  void fill(unsigned seed) {
+    std::minstd_rand random(seed);
+    for (size_t byte = 0; byte < bytes_; ++byte) data_[byte] = static_cast<std::byte>(random());
+  }
+  void fill_with(const std::string& pattern) {
+    for (size_t byte = 0; byte < bytes_; ++byte) data_[byte] = static_cast<std::byte>(pattern[byte % pattern.size()]);
+  }
+  void protect(bool writable) { mprotect(data_, bytes_, writable ? PROT_READ | PROT_WRITE : PROT_READ); }
+
+ private:
+  size_t bytes_;
+  std::byte* data_;
+};
+
+struct Cipher {
+  PagerBackend backend;
+  CipherKind kind;
+};
+
+class Encrypted : public testing::TestWithParam<Cipher> {
+ protected:
+  void SetUp() override {
+    const auto pager =
+        FilePager::open({.path = "/var/tmp", .bytes = kPage, .backend = GetParam().backend, .cipher = GetParam().kind});
+    if (!pager && pager.error().code != "E0905") GTEST_SKIP() << pager.error().message;
+  }
+  void open(uint64_t bytes, std::vector<uint64_t> cuts = {}, uint32_t align = kPage) {
+    auto pager = FilePager::open({.path = "/var/tmp",
+                                  .bytes = bytes,
+                                  .backend = GetParam().backend,
+                                  .align_bytes = align,
+                                  .cipher = GetParam().kind,
+                                  .cuts = cuts});
+    ASSERT_TRUE(pager) << pager.error().message;
+    pager_ = std::move(*pager);
+  }
+  pt_status write(uint64_t at, const std::byte* data, size_t bytes) {
+    const pt_pager* io = pager_->interface();
+    const pt_status status = io->write(io->context, at, data, bytes, ++ticket_, 0);
+    return status == PT_OK ? io->wait(io->context, ticket_) : status;
+  }
+  pt_status read(uint64_t at, std::byte* data, size_t bytes) {
+    const pt_pager* io = pager_->interface();
+    const pt_status status = io->read(io->context, at, data, bytes, ++ticket_, 0);
+    return status == PT_OK ? io->wait(io->context, ticket_) : status;
+  }
+  std::string in_file(uint64_t at, size_t bytes) {
+    std::string found(bytes, '\0');
+    EXPECT_EQ(pread(pager_->fd(), found.data(), bytes, static_cast<off_t>(at)), static_cast<ssize_t>(bytes));
+    return found;
+  }
+  void put_in_file(uint64_t at, const std::string& bytes) {
+    ASSERT_EQ(pwrite(pager_->fd(), bytes.data(), bytes.size(), static_cast<off_t>(at)),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // Direct reads see what was written through the page cache only after this.
+  void flush() { ASSERT_EQ(fsync(pager_->fd()), 0); }
+
+  std::unique_ptr<FilePager> pager_;
+  uint32_t ticket_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Pagers, Encrypted,
+                         testing::Values(Cipher{PagerBackend::kUring, CipherKind::kAes256Gcm},
+                                         Cipher{PagerBackend::kThreads, CipherKind::kAes256Gcm},
+                                         Cipher{PagerBackend::kUring, CipherKind::kXChaCha20Poly1305},
+                                         Cipher{PagerBackend::kThreads, CipherKind::kXChaCha20Poly1305}),
+                         [](const auto& way) {
+                           const std::string backend =
+                               way.param.backend == PagerBackend::kUring ? "io_uring" : "threads";
+                           return backend + (way.param.kind == CipherKind::kAes256Gcm ? "_aes" : "_xchacha");
+                         });
+
+constexpr size_t kBytes = 64 * kPage;
+const std::string kPattern = "what was paged out";
+
+// How often 4 bytes of the pattern lie somewhere in the process's own open file.
+size_t found_in(int fd) {
+  std::ifstream file("/proc/self/fd/" + std::to_string(fd), std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  size_t count = 0;
+  for (size_t at = bytes.find(kPattern.substr(0, 4)); at != std::string::npos;
+       at = bytes.find(kPattern.substr(0, 4), at + 1))
+    ++count;
+  return bytes.size() == kBytes ? count : SIZE_MAX;
+}
+
+TEST_P(Encrypted, NothingOfWhatWasPagedLiesInTheFile) {
+  ASSERT_NO_FATAL_FAILURE(open(kBytes));
+  Pages pages(kBytes);
+  pages.fill_with(kPattern);
+  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);
+  EXPECT_LE(found_in(pager_->fd()), 1U);  // by chance in one of 16000 files
+  const std::string first = in_file(0, kPage), second = in_file(kPage, kPage);
+  EXPECT_NE(first, second);
+  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);  // the same bytes again
+  EXPECT_NE(in_file(0, kPage), first);
+}
+
+TEST(PlainPager, LetsWhatWasPagedBeRead) {  // the control of the test above
+  const auto pager = FilePager::open({.path = "/var/tmp", .bytes = kBytes, .encrypt = false});
+  ASSERT_TRUE(pager);
+  EXPECT_STREQ((*pager)->cipher(), "off");
+  EXPECT_EQ((*pager)->encryption_bytes(), 0U);
+  Pages pages(kBytes);
+  pages.fill_with(kPattern);
+  const pt_pager* io = (*pager)->interface();
+  ASSERT_EQ(io->write(io->context, 0, pages.at(0), kBytes, 1, 0), PT_OK);
+  ASSERT_EQ(io->wait(io->context, 1), PT_OK);
+  EXPECT_EQ(found_in((*pager)->fd()), kBytes / kPattern.size() + 1);
+}
+
+TEST_P(Encrypted, EveryFlippedBitEndsTheRead) {
+  ASSERT_NO_FATAL_FAILURE(open(kBytes));
+  Pages pages(kBytes), back(kBytes);
+  pages.fill(1);
+  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);
+  std::minstd_rand random(7);
+  for (int round = 0; round < 50; ++round) {
+    const size_t byte = random() % kBytes;
+    const std::string before = in_file(byte, 1);
+    put_in_file(byte, std::string(1, static_cast<char>(before[0] ^ (1 << random() % 8))));
+    flush();
+    EXPECT_EQ(read(0, back.at(0), kBytes), PT_E_DAMAGED) << byte;
+    put_in_file(byte, before);
+  }
+  flush();
+  EXPECT_EQ(read(0, back.at(0), kBytes), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), pages.at(0), kBytes), 0);
+}
+
+TEST_P(Encrypted, WhatLayThereBeforeOrElsewhereIsRefused) {
+  constexpr size_t kBlock = SealedBlocks::kBlockBytes;
+  ASSERT_NO_FATAL_FAILURE(open(2 * kBlock));
+  Pages pages(2 * kBlock), back(2 * kBlock);
+  ASSERT_EQ(write(0, pages.at(0), 2 * kBlock), PT_OK);
+  const std::string first = in_file(0, kBlock), second = in_file(kBlock, kBlock);
+  put_in_file(0, second);
+  put_in_file(kBlock, first);
+  flush();
+  EXPECT_EQ(read(0, back.at(0), 2 * kBlock), PT_E_DAMAGED);
+  ASSERT_EQ(write(0, pages.at(0), 2 * kBlock), PT_OK);
+  EXPECT_EQ(read(0, back.at(0), 2 * kBlock), PT_OK);
+  put_in_file(0, first);
+  flush();
+  EXPECT_EQ(read(0, back.at(0), kBlock), PT_E_DAMAGED);
+  EXPECT_EQ(read(kBlock, back.at(0), kBlock), PT_OK);
+}
+
+TEST_P(Encrypted, WhatWasNeverWrittenIsZeros) {
+  ASSERT_NO_FATAL_FAILURE(open(kBytes));
+  put_in_file(0, std::string(kBytes, 'x'));
+  flush();
+  Pages back(kBytes), zeros(kBytes);
+  back.fill(3);
+  ASSERT_EQ(read(0, back.at(0), kBytes), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), zeros.at(0), kBytes), 0);
+  back.fill(3);
+  ASSERT_EQ(read(kPage, back.at(0), kPage), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), zeros.at(0), kPage), 0);
+}
+
+TEST_P(Encrypted, AWriteLeavesItsSourceAlone) {
+  constexpr size_t kMany = 256 * kPage;
+  ASSERT_NO_FATAL_FAILURE(open(kMany));
+  Pages pages(kMany), back(kMany);
+  pages.fill(5);
+  pages.protect(false);  // to write there would end the test
+  ASSERT_EQ(write(0, pages.at(0), kMany), PT_OK);
+  ASSERT_EQ(read(0, back.at(0), kMany), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), pages.at(0), kMany), 0);
+}
+
+// Any window of the file, wherever blocks begin, several under way.
+TEST_P(Encrypted, EveryWindowIsWrittenAndRead) {
+  constexpr uint32_t kUnit = 512;
+  constexpr size_t kUnits = 3000;
+  std::minstd_rand random(11);
+  std::vector<uint64_t> cuts;
+  for (int cut = 0; cut < 20; ++cut) cuts.push_back(random() % kUnits * kUnit);
+  ASSERT_NO_FATAL_FAILURE(open(kUnits * kUnit, cuts, kUnit));
+  Pages source(kUnits * kUnit), back(kUnits * kUnit), expected(kUnits * kUnit);
+  const pt_pager* io = pager_->interface();
+  for (unsigned round = 0; round < 200; ++round) {
+    size_t begin = random() % kUnits * kUnit, end = (random() % kUnits + 1) * kUnit;
+    if (round % 4 == 0) end = std::min(begin + 4 * kUnit, kUnits * kUnit);
+    if (round % 5 == 0) begin = cuts[random() % cuts.size()];
+    if (begin >= end) std::swap(begin, end);
+    if (begin == end) continue;
+    source.fill(round + 1);
+    std::memcpy(expected.at(begin), source.at(begin), end - begin);
+    const uint32_t ticket = (ticket_ += 2);
+    ASSERT_EQ(io->write(io->context, begin, source.at(begin), end - begin, ticket - 1, 0), PT_OK);
+    ASSERT_EQ(io->read(io->context, begin, back.at(begin), end - begin, ticket, ticket - 1), PT_OK);
+    ASSERT_EQ(io->wait(io->context, ticket), PT_OK);
+    ASSERT_EQ(io->wait(io->context, ticket - 1), PT_OK);
+    ASSERT_EQ(std::memcmp(back.at(begin), source.at(begin), end - begin), 0) << begin << " " << end;
+  }
+  ASSERT_EQ(read(0, back.at(0), kUnits * kUnit), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), expected.at(0), kUnits * kUnit), 0);
+  EXPECT_EQ(pager_->stats().buffered == 0, pager_->direct_io());
+}
+
+TEST_P(Encrypted, ItsRamIsExact) {
+  ASSERT_NO_FATAL_FAILURE(open(kPage));
+  EXPECT_EQ(pager_->encryption_bytes(), 4 * kPage + sizeof(Seal) + 2 * sizeof(uint64_t));
+  ASSERT_NO_FATAL_FAILURE(open(64 << 20));
+  constexpr uint64_t kBlocks = (64 << 20) / SealedBlocks::kBlockBytes;
+  EXPECT_EQ(pager_->encryption_bytes(), (1 << 20) + kBlocks * (sizeof(Seal) + 8) + 8);
+}
+
+TEST(SealedBlocksTable, BeginsABlockAtEveryCutAndNoneIsTooLarge) {
+  constexpr uint64_t kBlock = SealedBlocks::kBlockBytes;
+  const std::vector<uint64_t> cuts{3 * kBlock, 512, 0, 3 * kBlock, 5 * kBlock, UINT64_MAX};
+  const SealedBlocks blocks(4 * kBlock + 64, cuts);
+  std::vector<uint64_t> begins;
+  for (size_t block = 0; block < blocks.count(); ++block) {
+    begins.push_back(blocks.begin(block));
+    EXPECT_EQ(blocks.block_at(blocks.begin(block)), block);
+    EXPECT_EQ(blocks.block_at(blocks.end(block) - 1), block);
+  }
+  EXPECT_EQ(begins, (std::vector<uint64_t>{0, 512, 512 + kBlock, 512 + 2 * kBlock, 3 * kBlock, 4 * kBlock}));
+  EXPECT_EQ(blocks.end(5), 4 * kBlock + 64);
+  EXPECT_EQ(SealedBlocks(0, {}).count(), 0U);
+}
+
+TEST(SealedBlocksTable, NoVersionIsUsedTwice) {
+  const auto cipher = PageCipher::create();
+  ASSERT_TRUE(cipher) << cipher.error().message;
+  SealedBlocks blocks(64, {});
+  std::vector<std::byte> plain(64, std::byte{7}), sealed(64);
+  blocks.seal_of(0).version = UINT32_MAX - 1;
+  EXPECT_TRUE(blocks.seal(*cipher, 0, plain.data(), sealed.data()));
+  const std::vector<std::byte> last = sealed;
+  EXPECT_FALSE(blocks.seal(*cipher, 0, plain.data(), sealed.data()));
+  EXPECT_EQ(sealed, last);
+  EXPECT_TRUE(blocks.open(*cipher, 0, sealed.data()));
+  EXPECT_EQ(sealed, plain);
+}
+
+uint64_t locked_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmLck:")) return std::stoull(line.substr(6)) * 1024;
+  return 0;
+}
+
+TEST(PageCipher, ItsKeyIsInLockedMemoryThatIsInNoCoreFile) {
+  const uint64_t before = locked_bytes();
+  {
+    const auto cipher = PageCipher::create();
+    ASSERT_TRUE(cipher) << cipher.error().message;
+    EXPECT_GT(locked_bytes(), before);
+    std::ifstream maps("/proc/self/smaps");
+    size_t count = 0;  // locked, not dumped
+    for (std::string line; std::getline(maps, line);)
+      if (line.starts_with("VmFlags:") && line.find(" lo") != std::string::npos &&
+          line.find(" dd") != std::string::npos)
+        ++count;
+    EXPECT_GT(count, 0U);
+  }
+  EXPECT_EQ(locked_bytes(), before);
+}
+
+TEST(PageCipher, EveryKeyIsAnother) {
+  const auto one = PageCipher::create(), other = PageCipher::create();
+  ASSERT_TRUE(one && other);
+  std::vector<std::byte> bytes(64, std::byte{7});
+  Seal seal{.version = 1};
+  one->seal(0, bytes, bytes.data(), seal);
+  EXPECT_FALSE(other->open(0, bytes, seal));
+  EXPECT_EQ(bytes, std::vector<std::byte>(64));  // nothing of it is given out
+}
+
+}  // namespace
+}  // namespace pantoum::host

@@ -1,0 +1,54 @@
+// What makes the bytes of a page file unreadable, and shows any change to them: authenticated encryption under a key
+// that was drawn for this file and is nowhere but in locked memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "pantoum/result.h"
+
+namespace pantoum::host {
+
+enum class CipherKind : uint8_t {
+  kAuto,              // AES-256-GCM where the processor computes it, else XChaCha20-Poly1305
+  kAes256Gcm,         // E0908 where it does not
+  kXChaCha20Poly1305  // on every processor
+};
+
+// What is kept beside sealed bytes: without it they are not opened. All zeros: nothing was ever sealed.
+struct Seal {
+  uint32_t version = 0;  // how often this place was sealed
+  std::array<std::byte, 16> tag{};
+};
+
+// Of libsodium. Its calls allocate nothing; any number of threads may use it at a time.
+class PageCipher {
+ public:
+  // Draws the key (getrandom). It is not in core files, not swapped out, and wiped at the end. E0908 where the system
+  // gives no randomness, or no memory that may be locked.
+  [[nodiscard]] static Result<PageCipher> create(CipherKind kind = CipherKind::kAuto);
+
+  // Encrypts `plain` to `to` (the same bytes, or others that do not overlap) as version `seal.version` of what is at
+  // `place`. A place has each version once: place and version are the nonce.
+  void seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const;
+  // Decrypts where the bytes are. False: they are not what was sealed as this version of this place; they are zeros
+  // then.
+  [[nodiscard]] bool open(uint64_t place, std::span<std::byte> bytes, const Seal& seal) const;
+
+  [[nodiscard]] const char* name() const;  // "AES-256-GCM", "XChaCha20-Poly1305"
+
+ private:
+  struct Secret;
+  struct Wipe {
+    void operator()(Secret* secret) const;
+  };
+  PageCipher(std::unique_ptr<Secret, Wipe> secret, bool is_aes) : secret_(std::move(secret)), is_aes_(is_aes) {}
+
+  std::unique_ptr<Secret, Wipe> secret_;
+  bool is_aes_;
+};
+
+}  // namespace pantoum::host
