@@ -14,7 +14,7 @@ PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
 PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-pip protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
-  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev \
+  nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
   coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
   util-linux dataset-fashion-mnist libdnnl-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
 

@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -91,16 +92,19 @@ class Encrypted : public testing::TestWithParam<Cipher> {
   uint32_t ticket_ = 0;
 };
 
+std::string name_of(const testing::TestParamInfo<Cipher>& way) {
+  constexpr std::array kKinds{"", "_aes", "_aes_of_libsodium", "_xchacha"};
+  const std::string backend = way.param.backend == PagerBackend::kUring ? "io_uring" : "threads";
+  return backend + kKinds[static_cast<size_t>(way.param.kind)];
+}
+
 INSTANTIATE_TEST_SUITE_P(Pagers, Encrypted,
                          testing::Values(Cipher{PagerBackend::kUring, CipherKind::kAes256Gcm},
                                          Cipher{PagerBackend::kThreads, CipherKind::kAes256Gcm},
+                                         Cipher{PagerBackend::kThreads, CipherKind::kAes256GcmOfLibsodium},
                                          Cipher{PagerBackend::kUring, CipherKind::kXChaCha20Poly1305},
                                          Cipher{PagerBackend::kThreads, CipherKind::kXChaCha20Poly1305}),
-                         [](const auto& way) {
-                           const std::string backend =
-                               way.param.backend == PagerBackend::kUring ? "io_uring" : "threads";
-                           return backend + (way.param.kind == CipherKind::kAes256Gcm ? "_aes" : "_xchacha");
-                         });
+                         name_of);
 
 constexpr size_t kBytes = 64 * kPage;
 const std::string kPattern = "what was paged out";
@@ -277,6 +281,9 @@ uint64_t locked_bytes() {
 }
 
 TEST(PageCipher, ItsKeyIsInLockedMemoryThatIsInNoCoreFile) {
+#ifdef PANTOUM_SANITIZER
+  GTEST_SKIP() << "sanitizers lock no memory";
+#endif
   const uint64_t before = locked_bytes();
   {
     const auto cipher = PageCipher::create();
@@ -291,6 +298,46 @@ TEST(PageCipher, ItsKeyIsInLockedMemoryThatIsInNoCoreFile) {
     EXPECT_GT(count, 0U);
   }
   EXPECT_EQ(locked_bytes(), before);
+}
+
+// Whoever computes AES-256-GCM: what one sealed the other opens, at every size.
+TEST(PageCipher, TwoLibrariesAgree) {
+  std::array<std::byte, 32> key{};
+  for (size_t at = 0; at < key.size(); ++at) key[at] = static_cast<std::byte>(7 * at + 1);
+  const auto one = PageCipher::with_key(CipherKind::kAes256Gcm, key);
+  const auto other = PageCipher::with_key(CipherKind::kAes256GcmOfLibsodium, key);
+  if (!one || !other) GTEST_SKIP() << "no AES here";
+  std::minstd_rand random(5);
+  for (size_t size : {1U, 15U, 16U, 17U, 64U, 511U, 512U, 4096U, 16000U, 16384U}) {
+    std::vector<std::byte> plain(size), first(size), second(size);
+    for (std::byte& byte : plain) byte = static_cast<std::byte>(random());
+    Seal a{.version = 3}, b{.version = 3};
+    one->seal(0x0102030405060708, plain, first.data(), a);
+    other->seal(0x0102030405060708, plain, second.data(), b);
+    EXPECT_EQ(first, second) << size;
+    EXPECT_EQ(a.tag, b.tag) << size;
+    EXPECT_TRUE(one->open(0x0102030405060708, second, b)) << size;
+    EXPECT_EQ(second, plain);
+    EXPECT_FALSE(other->open(0x0102030405060709, first, a)) << size;
+  }
+}
+
+// Test case 14 of the paper on GCM (McGrew and Viega): zeros under a key of zeros and a nonce of zeros.
+TEST(PageCipher, IsTheAes256GcmOfThePaper) {
+  const std::array<std::byte, 32> key{};
+  for (const CipherKind kind : {CipherKind::kAes256Gcm, CipherKind::kAes256GcmOfLibsodium}) {
+    const auto cipher = PageCipher::with_key(kind, key);
+    if (!cipher) GTEST_SKIP() << "no AES here";
+    std::array<std::byte, 16> bytes{};
+    Seal seal;
+    cipher->seal(0, bytes, bytes.data(), seal);
+    constexpr std::array<unsigned char, 16> kSealed{0xce, 0xa7, 0x40, 0x3d, 0x4d, 0x60, 0x6b, 0x6e,
+                                                    0x07, 0x4e, 0xc5, 0xd3, 0xba, 0xf3, 0x9d, 0x18};
+    constexpr std::array<unsigned char, 16> kTag{0xd0, 0xd1, 0xc8, 0xa7, 0x99, 0x99, 0x6b, 0xf0,
+                                                 0x26, 0x5b, 0x98, 0xb5, 0xd4, 0x8a, 0xb9, 0x19};
+    EXPECT_EQ(std::memcmp(bytes.data(), kSealed.data(), 16), 0);
+    EXPECT_EQ(std::memcmp(seal.tag.data(), kTag.data(), 16), 0);
+  }
 }
 
 TEST(PageCipher, EveryKeyIsAnother) {

@@ -8,19 +8,18 @@
 #include <string>
 #include <system_error>
 
+#include "host/cipher_engine.h"
+
 namespace pantoum::host {
 
-struct PageCipher::Secret {
-  crypto_aead_aes256gcm_state expanded;
-  unsigned char key[32];
+struct alignas(64) PageCipher::Secret {
+  unsigned char state[CipherEngine::kStateBytes];
+  unsigned char key[64];  // CipherEngine::kKeyBytes of it, overwritten once it is expanded
 };
 
 namespace {
 
-constexpr size_t kKeyBytes = 32;
-static_assert(crypto_aead_aes256gcm_KEYBYTES == kKeyBytes && crypto_aead_xchacha20poly1305_ietf_KEYBYTES == kKeyBytes);
-static_assert(crypto_aead_aes256gcm_ABYTES == sizeof(Seal::tag) &&
-              crypto_aead_xchacha20poly1305_ietf_ABYTES == sizeof(Seal::tag));
+static_assert(sizeof(Seal::tag) == CipherEngine::kTagBytes);
 
 Failure no_cipher(const std::string& why, const std::string& help) {
   return fail("E0908", "the page file cannot be encrypted: " + why, "--page-encryption",
@@ -46,13 +45,19 @@ Result<void> wake_library() {
   return {};
 }
 
-// 96 bits for AES-256-GCM; XChaCha20 has as many zeros behind them.
+// Null: this processor does not compute AES-256-GCM.
+const CipherEngine* engine_for(CipherKind kind) {
+  if (kind == CipherKind::kXChaCha20Poly1305) return &xchacha_of_libsodium();
+  const CipherEngine* fast = kind == CipherKind::kAes256GcmOfLibsodium ? nullptr : aes_of_ipsec_mb();
+  const CipherEngine* aes = fast != nullptr ? fast : aes_of_libsodium();
+  return aes == nullptr && kind == CipherKind::kAuto ? &xchacha_of_libsodium() : aes;
+}
+
 struct NonceBytes {
-  unsigned char bytes[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES] = {};
+  unsigned char bytes[CipherEngine::kNonceBytes] = {};
   NonceBytes(uint64_t place, uint32_t version) {
-    static_assert(crypto_aead_aes256gcm_NPUBBYTES == sizeof place + sizeof version);
     std::memcpy(bytes, &place, sizeof place);
-    std::memcpy(bytes + sizeof place, &version, sizeof version);
+    std::memcpy(bytes + sizeof place, &version, sizeof version);  // 12 bytes: all that AES-256-GCM takes
   }
 };
 
@@ -70,52 +75,49 @@ void PageCipher::Wipe::operator()(Secret* secret) const {
   sodium_free(secret);  // which overwrites it first
 }
 
-Result<PageCipher> PageCipher::create(CipherKind kind) {
+Result<PageCipher> PageCipher::make(CipherKind kind, const std::byte* key) {
   PANTOUM_TRY(wake_library());
-  const bool has_aes = crypto_aead_aes256gcm_is_available() == 1;
-  if (kind == CipherKind::kAes256Gcm && !has_aes)
-    return no_cipher("this processor does not compute AES-256-GCM", "leave the cipher to Pantoum");
-  // Pages of its own between guard pages, not in core files. A multiple of 16: it ends at a page, so it begins aligned.
-  static_assert(sizeof(Secret) % alignof(Secret) == 0 && alignof(Secret) <= 16);
+  const CipherEngine* engine = engine_for(kind);
+  if (engine == nullptr) return no_cipher("this processor does not compute AES-256-GCM", "leave the cipher to Pantoum");
+  // Pages of its own between guard pages, not in core files. A multiple of 64: it ends at a page, so it begins aligned.
+  static_assert(sizeof(Secret) % 64 == 0 && alignof(Secret) == 64);
   std::unique_ptr<Secret, Wipe> secret(static_cast<Secret*>(sodium_malloc(sizeof(Secret))));
   if (!secret) return no_cipher("no memory for the key: " + reason(errno), "free some memory");
   if (sodium_mlock(secret.get(), sizeof(Secret)) != 0)  // sodium_malloc tries, and does not tell
     return no_cipher("the key's memory cannot be locked: " + reason(errno), "raise the limit (ulimit -l 64)");
-  if (!draw(secret->key, kKeyBytes))
+  if (key != nullptr)
+    std::memcpy(secret->key, key, CipherEngine::kKeyBytes);
+  else if (!draw(secret->key, CipherEngine::kKeyBytes))
     return no_cipher("no randomness: " + reason(errno), "run it on a system with getrandom");
-  const bool is_aes = has_aes && kind != CipherKind::kXChaCha20Poly1305;
-  if (is_aes) {
-    crypto_aead_aes256gcm_beforenm(&secret->expanded, secret->key);
-    sodium_memzero(secret->key, kKeyBytes);
-  }
+  engine->expand(secret->state, secret->key);
+  sodium_memzero(secret->key, sizeof secret->key);
   sodium_mprotect_readonly(secret.get());
-  return PageCipher(std::move(secret), is_aes);
+  return PageCipher(std::move(secret), *engine);
+}
+
+Result<PageCipher> PageCipher::create(CipherKind kind) {
+  return make(kind, nullptr);
+}
+
+Result<PageCipher> PageCipher::with_key(CipherKind kind, std::span<const std::byte, 32> key) {
+  return make(kind, key.data());
 }
 
 void PageCipher::seal(uint64_t place, std::span<const std::byte> plain, std::byte* to, Seal& seal) const {
   const NonceBytes nonce(place, seal.version);
-  if (is_aes_)
-    crypto_aead_aes256gcm_encrypt_detached_afternm(raw(to), raw(seal.tag.data()), nullptr, raw(plain.data()),
-                                                   plain.size(), nullptr, 0, nullptr, nonce.bytes, &secret_->expanded);
-  else
-    crypto_aead_xchacha20poly1305_ietf_encrypt_detached(raw(to), raw(seal.tag.data()), nullptr, raw(plain.data()),
-                                                        plain.size(), nullptr, 0, nullptr, nonce.bytes, secret_->key);
+  engine_->seal(secret_->state, raw(to), raw(plain.data()), plain.size(), nonce.bytes, raw(seal.tag.data()));
 }
 
 bool PageCipher::open(uint64_t place, std::span<std::byte> bytes, const Seal& seal) const {
   const NonceBytes nonce(place, seal.version);
-  unsigned char* at = raw(bytes.data());
-  const unsigned char* tag = raw(seal.tag.data());
-  const int failed = is_aes_ ? crypto_aead_aes256gcm_decrypt_detached_afternm(
-                                   at, nullptr, at, bytes.size(), tag, nullptr, 0, nonce.bytes, &secret_->expanded)
-                             : crypto_aead_xchacha20poly1305_ietf_decrypt_detached(
-                                   at, nullptr, at, bytes.size(), tag, nullptr, 0, nonce.bytes, secret_->key);
-  if (failed != 0) std::memset(at, 0, bytes.size());
-  return failed == 0;
+  const bool is_whole =
+      engine_->open(secret_->state, raw(bytes.data()), bytes.size(), nonce.bytes, raw(seal.tag.data()));
+  if (!is_whole) std::memset(bytes.data(), 0, bytes.size());
+  return is_whole;
 }
 
 const char* PageCipher::name() const {
-  return is_aes_ ? "AES-256-GCM" : "XChaCha20-Poly1305";
+  return engine_->name;
 }
 
 }  // namespace pantoum::host

@@ -32,7 +32,7 @@ TEST_P(MeasureStorage, MeasuresOnceAndLeavesNothingBehind) {
   ASSERT_TRUE(measure_storage(folder.path().string(), !GetParam(), **store, again));
   EXPECT_GT(again.in.bytes_per_s, 1e5);
   EXPECT_NE(again.in.bytes_per_s, pager.in.bytes_per_s);
-  EXPECT_FALSE(measure_storage(folder.file("absent"), GetParam(), **store, pager));
+  EXPECT_FALSE(measure_storage(folder.file("absent/folder"), GetParam(), **store, pager));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 import json
 import os
 import random
+import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -118,6 +120,17 @@ class PageEncryption(House):
         with open(path, "rb") as file:
             size = struct.unpack("<Q", file.read(8))[0]
             return json.loads(file.read(size))["__metadata__"]["step"]
+
+    @unittest.skipUnless(os.getuid() == 0 and shutil.which("setpriv"), "needs root, and setpriv, to give rights away")
+    def test_no_run_begins_whose_key_could_be_swapped_out(self):
+        def words(out, *more):
+            run = ["setpriv", "--inh-caps=-all", "--bounding-set=-all", PANTOUM, *map(str, self.words(self.path(out), *more))]
+            return subprocess.run(run, capture_output=True, text=True, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0)))
+        refused = words("unlocked.safetensors")
+        self.assertEqual(refused.returncode, 9, refused.stderr)
+        self.assertIn("error[E0908]", refused.stderr)
+        self.assertIn("ulimit -l", refused.stderr)
+        self.assertEqual(words("open.safetensors", "--page-encryption", "off").returncode, 0)
 
     def test_the_option_takes_two_words(self):
         self.refuse(2, "E0100", *self.words(self.path("x.safetensors"), "--page-encryption", "maybe"))

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(job.ROOT, "tests", "e2e"))
 from house import field, npy, onnx_model, onnx_node, tensors  # noqa: E402
 
 BATCH, CLASSES = 32, 10
-THREADS = 1  # as bench/runtime trains inside a budget
+THREADS = len(os.sched_getaffinity(0))  # as without --threads; the harder case: no core is left for the cipher
 MOST = 1.10
 
 
@@ -124,7 +124,7 @@ class Bench:
 
 
 def run(job):
-    rounds, steps = (1, 4) if job.quick else (7, 8)
+    rounds, steps = (1, 4) if job.quick else (11, 6)
     bench = Bench(job, steps)
     bench.train("on", "--plan-out", bench.path("plan.json"))
     seconds, ratios = {"on": [], "off": []}, []
@@ -136,11 +136,12 @@ def run(job):
     ends, weights = zip(*(taken[way][1:] for way in ("on", "off")))
     faults = list(bench.faults(ends, weights))
     on, off = (statistics.median(seconds[way]) for way in ("on", "off"))
+    ratio = statistics.median(ratios)  # of runs side by side: what else the machine does has its part in both
     moved = (ends[0]["bytes_paged_out"] + ends[0]["bytes_paged_in"]) / ends[0]["steps"]
-    job.table.add("page encryption", on / off, "x", "at most 1.10", on <= MOST * off and not faults,
-                  "; ".join([*faults, f"{on * 1e3:.0f} ms against {off * 1e3:.0f} ms a step, medians of {len(seconds['on'])}; rounds {min(ratios):.3f} to {max(ratios):.3f}",
+    job.table.add("page encryption", ratio, "x", "at most 1.10", ratio <= MOST and not faults,
+                  "; ".join([*faults, f"{on * 1e3:.0f} ms against {off * 1e3:.0f} ms a step, medians of {len(seconds['on'])}; {rounds} rounds from {min(ratios):.3f} to {max(ratios):.3f}",
                              f"{moved / 2**20:.0f} MiB paged a step, {moved / on / 2**20:.0f} MiB/s", ends[0]["page_encryption"],
-                             f"{THREADS} thread, {ends[0]['encryption_bytes'] / 2**20:.2f} MiB of RAM for it beside {ends[0]['arena_bytes'] / 2**20:.0f} MiB"]))
+                             f"{THREADS} threads, {ends[0]['encryption_bytes'] / 2**20:.2f} MiB of RAM for it beside {ends[0]['arena_bytes'] / 2**20:.0f} MiB"]))
 
 
 if __name__ == "__main__":
