@@ -155,9 +155,9 @@ def broken_json():
 
 def plan_files(draw, good):
     text = json.dumps(good)
-    yield from (each.encode() for each in broken_json())
     yield json.dumps({**good, "instructions": good["instructions"] * 2000}).encode()
     yield json.dumps({**good, "graph": {**good["graph"], "tensors": good["graph"]["tensors"] * 5000}}).encode()
+    yield from (each.encode() for each in broken_json())
     while True:
         yield encoded(changed_text(draw, text)) if draw.random() < 0.8 else changed(draw, text.encode())
 
