@@ -116,7 +116,7 @@ class Trial:
             "plan": (lambda draw: hostile_models.plan_files(draw, plan), lambda data: {"p.json": data}, [PANTOUM, "verify", case("p.json")]),
             "plan to train": (lambda draw: hostile_models.plan_files(draw, plan), lambda data: {"p.json": data}, self.train(self.net, None, "--plan", case("p.json"))),
             "plan to emit": (lambda draw: hostile_models.plan_files(draw, self.good_json(self.small)), lambda data: {"p.json": data},
-                             [PANTOUM, "emit", case("p.json"), "--target", "cortex-m3", "--model", self.net, "-o", case("project")]),
+                             [PANTOUM, "emit", case("p.json"), "--target", "cortex-m3", "--stack", "2KiB", "--model", self.net, "-o", case("project")]),
             "certificate": (lambda draw: hostile_models.certificate_files(draw, proved), lambda data: {"p.json": data}, [PANTOUM, "verify", case("p.json")]),
             "cost graph": (lambda draw: hostile_models.cost_graph_files(draw, self.good_json(self.graph)), lambda data: {"g.json": data},
                            [PANTOUM, "plan", "--costgraph", case("g.json"), *QUICKLY[2:]]),

@@ -89,7 +89,10 @@ class Names(House):
         count, seed = math.ceil(NAMES / PER_MODEL), 1
         given = [each for each in hostile_names.names(count * PER_MODEL + 1, seed) if each != "loss"]  # of training's own result
         for at in range(count):
-            yield at, given[at * PER_MODEL:(at + 1) * PER_MODEL]
+            part = given[at * PER_MODEL:(at + 1) * PER_MODEL]
+            if part[-4].startswith("label"):  # no input is called as training calls its targets
+                part[-4], part[-1] = part[-1], part[-4]
+            yield at, part
 
     def setUp(self):
         os.makedirs(self.path("data"), exist_ok=True)
@@ -196,7 +199,7 @@ class Names(House):
 
     def test_names_of_results_are_told(self):
         path = self.path("taken.onnx")
-        for at, taken in ((-4, "loss"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss"), (-5, "optim.m"), (-6, "accumulated.w")):
+        for at, taken in ((-4, "loss"), (-4, "label"), (-4, "label.y"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss"), (-5, "optim.m"), (-6, "accumulated.w")):
             given = [f"n{each}" for each in range(PER_MODEL)]
             given[at] = taken
             Model(path, given, 1)
@@ -244,10 +247,10 @@ class Names(House):
         model = self.path("image.onnx")
         with open(model, "wb") as file:
             file.write(onnx_model([onnx_node("Flatten", ["x"], ["f"]), onnx_node("MatMul", ["f", "w"], ["y"])], ("N", 1, 2, 2), [onnx_tensor("w", (4, WIDTH), [0.1] * 4 * WIDTH)]))
-        given = [each for each in hostile_names.names(max(8, NAMES // 4), 31) if "/" not in each and each not in (".", "..") and len(each.encode()) < 200]
+        given = [each for each in hostile_names.names(max(8, NAMES // 4), 31) if "/" not in each and not each.startswith(".") and len(each.encode()) < 200]
         for first in range(0, len(given) - WIDTH + 1, WIDTH):
             classes = given[first:first + WIDTH]
-            data, log = self.path("classes"), self.path("classes.jsonl")
+            data, log = self.path("by-class"), self.path("classes.jsonl")
             for name in classes:
                 for at in range(2):
                     os.makedirs(os.path.join(data, "train", name), exist_ok=True)
