@@ -16,21 +16,11 @@ namespace pantoum::emit {
 namespace {
 
 constexpr const char* kKernelTable = "kernels";  // of model/kernels.c
-constexpr const char* kRuleTable = "rules";      // of each runtime/op_shapes_*.c
+constexpr const char* kRuleAsker = "pt_check_op";
+constexpr const char* kRuleTable = "rules";  // of each runtime/op_shapes_*.c
 
 // From where a call through a pointer is made: what is open to it depends on that.
-enum Place {
-  kOutside,
-  kKernel,
-  kCallback,
-  kCallbackInCallback,
-  kRule,
-  kRuleInRule,
-  kPager,
-  kBlocks,
-  kBlocksInBlocks,
-  kPlaces
-};
+enum Place { kOutside, kKernel, kCallback, kCallbackInCallback, kRule, kPager, kBlocks, kBlocksInBlocks, kPlaces };
 
 // What pointers to a function are meant for: by the tables that hold them, and by its name.
 struct Meaning {
@@ -56,6 +46,8 @@ class Depths {
         meanings_.push_back({.function = pointer.function});
       add_meaning(meanings_.back(), name_of(pointer.function), name_of(pointer.holder));
     }
+    has_rule_asker_ = std::any_of(functions_.begin(), functions_.end(),
+                                  [](const ThumbFunction& each) { return each.name == kRuleAsker; });
     has_nested_blocks_ = std::count_if(meanings_.begin(), meanings_.end(), [this](const Meaning& each) {
                            return name_of(each.function).starts_with("write_blocks");
                          }) > 1;
@@ -81,6 +73,7 @@ class Depths {
   std::vector<bool> reaches_pointer_;        // by calls that are none through a pointer
   std::vector<Meaning> meanings_;
   bool has_nested_blocks_ = false;
+  bool has_rule_asker_ = false;  // it may be a part of another function
   std::string problem_;
   int where_ = 0;
 
@@ -119,15 +112,17 @@ class Depths {
       meaning.is_callback = true;
   }
 
+  [[nodiscard]] bool asks_rules(int caller) const { return !has_rule_asker_ || name_of(caller) == kRuleAsker; }
+
   // Where a function is that is called through a pointer; none where the pointer cannot be meant for it.
-  [[nodiscard]] std::optional<Place> place_after(Place place, const Meaning& to) const {
+  [[nodiscard]] std::optional<Place> place_after(int caller, Place place, const Meaning& to) const {
     if (to.is_callback && !reaches_pointer_[static_cast<size_t>(to.function)]) return place;
     if (to.is_pager && place == kOutside) return kPager;
     if (to.is_blocks && (place == kOutside || place == kPager)) return kBlocks;
     if (to.is_blocks && place == kBlocks && has_nested_blocks_) return kBlocksInBlocks;
     if (to.is_kernel && place == kOutside) return kKernel;
-    if (to.is_rule && place == kOutside) return kRule;
-    if (to.is_rule && place == kRule) return kRuleInRule;
+    if (to.is_rule && place == kOutside && asks_rules(caller)) return kRule;
+    if (to.is_rule && place == kRule && !reaches_pointer_[static_cast<size_t>(to.function)]) return kRule;
     if (to.is_callback && (place == kOutside || place == kKernel)) return kCallback;
     if (to.is_callback && place == kCallback) return kCallbackInCallback;
     return std::nullopt;
@@ -156,7 +151,7 @@ class Depths {
     for (const int callee : called.calls)
       if (!take(callee, place, deepest)) return std::nullopt;
     for (size_t one = 0; called.calls_pointer && one < meanings_.size(); ++one) {
-      const std::optional<Place> there = place_after(place, meanings_[one]);
+      const std::optional<Place> there = place_after(function, place, meanings_[one]);
       if (there && !take(meanings_[one].function, *there, deepest)) return std::nullopt;
     }
     deepest.bytes += called.frame;

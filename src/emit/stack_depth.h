@@ -19,7 +19,7 @@ struct StackDepth {
 // that a function's instructions take from the stack; a tail call counts as a call. A call through a pointer goes to any
 // function whose address lies in the program that it can be meant for:
 //   what stands in the table of kernels   from outside these
-//   what stands in a table of shape rules from outside, or from a rule: one in another
+//   what stands in a table of shape rules from pt_check_op, or from a rule: that of the plain op, which asks none
 //   page_in, page_out, done: the pager    from outside
 //   ..._blocks: storage                   from outside or from the pager; one in another where a board has several
 //   what stands elsewhere: a callback     from anywhere; one that calls through pointers itself from outside, from a kernel or

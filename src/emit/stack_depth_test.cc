@@ -68,6 +68,21 @@ TEST(StackDepth, TakesALargeFrameFromItsLiteral) {
   EXPECT_EQ(program.depth().value().bytes, 1024U);
 }
 
+TEST(StackDepth, KnowsWhatARegisterGivesBack) {
+  const std::vector<std::string> taken = {"movs\tr3, #141\t@ 0x8d", "lsls\tr3, r3, #2", "negs\tr3, r3", "add\tsp, r3"};
+  std::vector<std::string> given = {"movs\tr3, #141\t@ 0x8d", "lsls\tr3, r3, #2", "add\tsp, r3"};
+  Program program;
+  program.function("callee", taken).function("main", given);
+  EXPECT_EQ(program.depth().value().bytes, 0U);
+  Program takes;
+  takes.function("main", taken);
+  EXPECT_EQ(takes.depth().value().bytes, 568U);  // 564, to a multiple of 8
+  given.insert(given.end() - 1, "ldrb\tr3, [r4, #29]");
+  Program unknown;
+  unknown.function("main", given);
+  EXPECT_FALSE(unknown.depth());
+}
+
 TEST(StackDepth, IsThatOfTheDeepestCalls) {
   Program program;
   program.function("leaf", {"push\t{r4, lr}"}).function("deep", {"sub\tsp, #64", program.call("leaf")});

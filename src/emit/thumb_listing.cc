@@ -186,8 +186,24 @@ class Reader {
       take_literal(operands.substr(4));
     else if (operands.find("[sp, #-") != std::string_view::npos && operands.find("]!") != std::string_view::npos)
       take_constant(-number_after(operands, "[sp").value_or(0));
-    else if (word.starts_with("ldr") && operands.find("[pc") != std::string_view::npos)
-      remember(operands);
+    else if (operands.starts_with("r") && !word.starts_with("st") && !word.starts_with("c") && !word.starts_with("b"))
+      read_register(word, operands);
+  }
+
+  // What is known of a register's contents: Cortex-M0 takes large frames by one.
+  void read_register(std::string_view word, std::string_view operands) {
+    const std::string name(operands.substr(0, operands.find(',')));
+    const auto found = literals_.find(name);
+    const auto number = number_after(operands, ",");
+    if (word.starts_with("ldr") && operands.find("[pc") != std::string_view::npos) return remember(operands);
+    if (word == "movs" && number)
+      literals_[name] = static_cast<uint32_t>(*number);
+    else if (word == "lsls" && number && found != literals_.end() && operands.starts_with(name + ", " + name + ","))
+      found->second <<= static_cast<uint32_t>(*number) % 32;
+    else if (word == "negs" && found != literals_.end() && operands.starts_with(name + ", " + name))
+      found->second = 0 - found->second;
+    else
+      literals_.erase(name);
   }
 
   void take_constant(std::optional<int64_t> bytes) {
@@ -199,6 +215,7 @@ class Reader {
 
   // "ldr r4, [pc, #20]  @ (1d8 <f+0x36>)": what stands there.
   void remember(std::string_view operands) {
+    literals_.erase(std::string(operands.substr(0, operands.find(','))));
     const size_t at = operands.find("(");
     const auto address = at == std::string_view::npos ? std::nullopt : hex(operands.substr(at + 1));
     const auto found = address ? words_.find(*address) : words_.end();

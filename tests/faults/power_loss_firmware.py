@@ -2,7 +2,7 @@
 """Power lost in the training of an emitted project, in the states that its storage can be in then: it goes on from the last complete step, with its bits.
 
 Every prefix of the blocks that were written, each with the next block torn, too; samples of what a storage can hold that reorders what is not synced; and
-of power that is lost a second time. `power_states.c` takes the place of the project's main.c, with a storage in RAM.
+of power that is lost a second time; every bit of the newest record flipped. `power_states.c` takes the place of the project's main.c, with a storage in RAM.
 """
 import json
 import os

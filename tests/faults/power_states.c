@@ -5,7 +5,8 @@
  * disk as power left it: all that was synced, and of what was written since a prefix, or any part of it (a disk that
  * reorders), with a block that is half of the old and half of the new where one was being written. From each state the
  * training is opened again: it is at a step that was committed, at none before the last one, with that step's bits, and
- * ends with the bits of the first run. Some are lost once more on the way.
+ * ends with the bits of the first run. Some are lost once more on the way. And every bit of the newest record is flipped:
+ * the one before it counts.
  *
  * usage: power_states BLOCKS SAMPLES SEED; prints "states N failed N", and a line for each that failed. */
 #include <stdio.h>
@@ -32,7 +33,7 @@ static uint8_t* disk;
 static uint32_t disk_blocks, states, failed;
 static run* recording; /* NULL: nothing is logged */
 static uint32_t state_of[LAST + 1];
-static uint64_t draws;
+static uint64_t draws, resumed;
 static pt_trainer trainer;
 
 /* ---- the disk ---- */
@@ -88,6 +89,7 @@ static const char* train(uint32_t least, int first) {
   status = pt_trainer_open(&trainer, &pt_model_description, &pt_model_memory, &blocks);
   if (status != PT_OK) return "it cannot be opened";
   if (trainer.step + 1 < least || trainer.step > LAST) return "a committed step is lost";
+  resumed = trainer.step;
   trainer.steps = LAST;
   while (1) {
     if (trainer.committed == trainer.step) {
@@ -181,6 +183,21 @@ static void sample_twice(const run* done, const uint8_t* before, uint32_t count)
   free(second.entries);
 }
 
+/* The newest record damaged: the one before it counts. Every `every`-th bit of it. */
+static void flip_newest_record(const run* done, const uint8_t* before, uint32_t every) {
+  uint32_t last = done->count, bit;
+  while (last > 0 && done->entries[last - 1].block >= PT_RECORD_BLOCKS) --last;
+  for (bit = draw(every); last > 0 && bit < 8 * PT_BLOCK_BYTES; bit += every) {
+    const uint32_t older = done->entries[last - 1].step;
+    const char* wrong;
+    (void)lose_power(done, before, done->count, 0, 0);
+    disk[(size_t)done->entries[last - 1].block * PT_BLOCK_BYTES + bit / 8] ^= (uint8_t)(1u << bit % 8);
+    wrong = train(older, 0);
+    judge(wrong == NULL && resumed + 1 != older ? "the flip is not noticed" : wrong,
+          "a bit of the newest record flipped", bit);
+  }
+}
+
 int main(int argc, char** argv) {
   static run done;
   const uint32_t samples = argc == 4 ? (uint32_t)atoi(argv[2]) : 0;
@@ -200,6 +217,7 @@ int main(int argc, char** argv) {
   if (samples >= 1000) every_prefix(&done, before);
   sample(&done, before, samples);
   sample_twice(&done, before, samples);
+  flip_newest_record(&done, before, samples >= 1000 ? 1 : 41);
   printf("states %u failed %u writes %u\n", states, failed, done.count);
   return 0;
 }
