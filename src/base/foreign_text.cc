@@ -88,6 +88,12 @@ std::string marked(std::string_view text, std::string_view marks, char before) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+  for (size_t at = 0, size = 0; at < text.size(); at += size)
+    if (size = letter_at(text, at).bytes; size == 0) return false;
+  return true;
+}
+
 std::string one_line(std::string_view text) {
   return visible(text, false);
 }

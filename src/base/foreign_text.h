@@ -10,6 +10,9 @@
 
 namespace pantoum::base {
 
+// Whether all of it is UTF-8: no surrogates, no form that is longer than need be.
+[[nodiscard]] bool is_utf8(std::string_view text);
+
 // A name inside a line for a terminal or a log.
 [[nodiscard]] std::string one_line(std::string_view text);
 

@@ -20,13 +20,14 @@ struct EmitOptions {
   Common common;
   DataWords data;
   pipeline::FirmwareRequest firmware;
-  std::string ram, stack = "2KiB", endurance = "400GB";
+  std::string ram, stack, endurance = "400GB";
   ScheduleWords rate;
 };
 
 nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
   return {{"ram_bytes", sizes.ram},
           {"stack_bytes", sizes.stack},
+          {"stack_calls", sizes.stack_calls},
           {"arena_bytes", sizes.arena},
           {"checksum_bytes", sizes.sums},
           {"plan_bytes", sizes.plan},
@@ -47,13 +48,13 @@ nlohmann::ordered_json to_json(const emit::FirmwareSizes& sizes) {
 std::string to_text(const emit::FirmwareSizes& sizes, const std::string& folder) {
   return fmt::format(
       "emitted   {}\n"
-      "RAM       {} in all: arena {}, stack {}; the session takes the rest\n"
+      "RAM       {} in all: arena {}, stack {}{}; the session takes the rest\n"
       "plan      {} bytes: {} instructions in {} ({:.1f} each), ops {}, tensors {}\n"
       "ROM       weights {} ({} of them read in place), samples {}; storage {} blocks of 512 bytes{}\n"
       "next      make -C {} run\n",
       base::one_line(folder), base::show_bytes(static_cast<int64_t>(sizes.ram)),
       base::show_bytes(static_cast<int64_t>(sizes.arena)), base::show_bytes(static_cast<int64_t>(sizes.stack)),
-      sizes.plan, sizes.instructions, sizes.code,
+      sizes.stack_calls.empty() ? "" : " (computed)", sizes.plan, sizes.instructions, sizes.code,
       sizes.instructions == 0 ? 0.0 : static_cast<double>(sizes.code) / static_cast<double>(sizes.instructions),
       sizes.op_table, sizes.tensor_table, base::show_bytes(static_cast<int64_t>(sizes.weights)),
       base::show_bytes(static_cast<int64_t>(sizes.read_in_place)),
@@ -66,7 +67,9 @@ Result<pipeline::FirmwareRequest> firmware_request(const EmitOptions& options) {
   pipeline::FirmwareRequest request = options.firmware;
   PANTOUM_ASSIGN(request.data, data_request(options.data, {}));
   PANTOUM_ASSIGN(request.schedule, schedule_of(options.rate));
-  PANTOUM_ASSIGN(request.stack_bytes, base::parse_bytes(options.stack, "--stack"));
+  if (!options.stack.empty()) {
+    PANTOUM_ASSIGN(request.stack_bytes, base::parse_bytes(options.stack, "--stack"));
+  }
   PANTOUM_ASSIGN(request.endurance_bytes, base::parse_bytes(options.endurance, "--endurance"));
   if (request.lr && *request.lr < 0)
     return fail("E0116", fmt::format("{} is below 0", *request.lr), "--lr", "give a rate of 0 or more");
@@ -84,6 +87,7 @@ Result<int> emit_project(const EmitOptions& options) {
     request.data.cache_folder = cache->path();
   }
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note, print_warning));
+  if (!sizes.stack_unknown.empty()) print_warning(sizes.stack_unknown);
   options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, request.folder));
   return 0;
 }
@@ -103,7 +107,8 @@ void add_emit(CommandLine& line) {
   verb.add_option("--target", options->firmware.target, "the device's processor").required().one_of(target_names());
   verb.add_option("--board", options->firmware.board, "where it runs; a board of the target's own without it");
   verb.add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
-  verb.add_option("--stack", options->stack, "part of the RAM that is the stack's");
+  verb.add_option("--stack", options->stack,
+                  "part of the RAM that is the stack's; as much as the program's calls need without it");
   verb.add_flag("--check-blocks", options->firmware.check_blocks,
                 "what is read from storage must be what was written there: a CRC-32 in RAM, 4 bytes a block");
   verb.add_option("--endurance", options->endurance, "bytes that may be written to the storage in its life (400GB)");

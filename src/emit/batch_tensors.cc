@@ -37,8 +37,9 @@ Result<BatchTensors> batch_tensors(const pt_plan& plan, const std::vector<BatchN
 
 uint32_t storage_blocks(const pt_plan& plan, const BatchTensors& tensors, uint32_t samples, bool check_blocks) {
   if (plan.storage_bytes == 0 && tensors.features.empty()) return 0;
-  return pt_journal_blocks(&plan, check_blocks && plan.storage_bytes > 0 ? 1 : 0) +
-         pt_feature_blocks(tensors.features.data(), static_cast<uint32_t>(tensors.features.size()), samples);
+  return pt_journal_blocks(&plan, check_blocks ? 1 : 0) +
+         pt_feature_blocks(tensors.features.data(), static_cast<uint32_t>(tensors.features.size()), samples,
+                           check_blocks ? 1 : 0);
 }
 
 std::vector<std::string> names_of(const std::vector<BatchName>& rows) {

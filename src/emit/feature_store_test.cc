@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <vector>
@@ -24,8 +25,9 @@ class FeatureStoreTest : public ::testing::Test {
     pt_ram_disk_open(&disk_, bytes_.data(), blocks, &blocks_);
     open();
   }
-  void open() {
-    pt_features_open(&store_, &blocks_, kFirst, kList.data(), static_cast<uint32_t>(kList.size()), buffer_);
+  void open(bool checked = false) {
+    pt_features_open(&store_, &blocks_, kFirst, kList.data(), static_cast<uint32_t>(kList.size()), checked ? 1 : 0,
+                     buffer_);
   }
   static std::vector<uint8_t> rows(uint32_t which, uint32_t sample, uint32_t count) {
     const size_t bytes = kList[which].row_bytes;
@@ -56,7 +58,7 @@ class FeatureStoreTest : public ::testing::Test {
 };
 
 TEST_F(FeatureStoreTest, KeepsRowsThatBlocksShare) {
-  EXPECT_EQ(pt_feature_blocks(kList.data(), 2, kSamples), 1U + 4U + 1U);  // 2,000 and 120 bytes
+  EXPECT_EQ(pt_feature_blocks(kList.data(), 2, kSamples, 0), 1U + 4U + 1U);  // 2,000 and 120 bytes
   EXPECT_EQ(pt_features_find(&store_, &kKey), PT_E_STATE);
   ASSERT_EQ(pt_features_begin(&store_, &kKey), PT_OK);
   put(kSamples);
@@ -107,6 +109,54 @@ TEST_F(FeatureStoreTest, TakesNeitherDamagedNorOthersFeatures) {
     EXPECT_EQ(pt_features_find(&store_, &kKey), PT_E_STATE) << at;
     byte ^= 1;
   }
+}
+
+class CheckedFeatureStoreTest : public FeatureStoreTest {
+ protected:
+  CheckedFeatureStoreTest() : FeatureStoreTest(kFirst + 8) { open(true); }
+};
+
+TEST_F(CheckedFeatureStoreTest, NoticesFlippedBitsOfRowsAndSums) {
+  EXPECT_EQ(pt_feature_blocks(kList.data(), 2, kSamples, 1), 1U + 4U + 1U + 1U + 1U);
+  ASSERT_EQ(pt_features_begin(&store_, &kKey), PT_OK);
+  put(kSamples);
+  ASSERT_EQ(pt_features_end(&store_), PT_OK);
+  open(true);
+  ASSERT_EQ(pt_features_find(&store_, &kKey), PT_OK);
+  uint32_t noticed = 0, tried = 0;
+  std::vector<uint8_t> found(size_t{kSamples} * kList[0].row_bytes);
+  for (size_t bit = size_t{kFirst + 1} * PT_BLOCK_BYTES * 8; bit < bytes_.size() * 8; bit += 9) {  // most bytes
+    bytes_[bit / 8] = static_cast<uint8_t>(bytes_[bit / 8] ^ 1U << bit % 8);
+    bool is_read = true;
+    for (uint32_t which = 0; which < kList.size(); ++which) {
+      const pt_status status = pt_features_get(&store_, which, 0, kSamples, found.data());
+      if (status == PT_E_IO) is_read = false;
+      const bool is_same =
+          std::memcmp(found.data(), rows(which, 0, kSamples).data(), size_t{kList[which].row_bytes} * kSamples) == 0;
+      EXPECT_TRUE(status == PT_E_IO || is_same);
+    }
+    const size_t at = bit / 8 - size_t{kFirst + 1} * PT_BLOCK_BYTES;  // rows, sums, rows, sums
+    tried += at < 2000 || (at >= 2048 && at < 2088) || (at >= 2560 && at < 2680) || (at >= 3072 && at < 3112) ? 1 : 0;
+    noticed += is_read ? 0 : 1;
+    bytes_[bit / 8] = static_cast<uint8_t>(bytes_[bit / 8] ^ 1U << bit % 8);
+  }
+  EXPECT_GT(tried, 1900U);
+  EXPECT_EQ(noticed, tried);  // the rest of the blocks nobody reads
+}
+
+TEST_F(CheckedFeatureStoreTest, NoticesRowsOfAnotherPlaceOrKey) {
+  ASSERT_EQ(pt_features_begin(&store_, &kKey), PT_OK);
+  put(kSamples);
+  ASSERT_EQ(pt_features_end(&store_), PT_OK);
+  std::vector<uint8_t> found(kList[0].row_bytes);
+  uint8_t* first = &bytes_[size_t{kFirst + 1} * PT_BLOCK_BYTES];
+  std::swap_ranges(first, first + 200, first + 200);  // samples 0 and 1, with their sums
+  uint8_t* sums = &bytes_[size_t{kFirst + 5} * PT_BLOCK_BYTES];
+  std::swap_ranges(sums, sums + 4, sums + 4);
+  EXPECT_EQ(pt_features_get(&store_, 0, 0, 1, found.data()), PT_E_IO);
+  EXPECT_EQ(pt_features_get(&store_, 0, 2, 1, found.data()), PT_OK);
+  store_.key.samples = 9;
+  EXPECT_EQ(pt_features_get(&store_, 0, 2, 1, found.data()), PT_E_IO);
 }
 
 TEST_F(FeatureStoreTest, TellsThatThereIsNoRoom) {

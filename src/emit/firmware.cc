@@ -7,10 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/files.h"
 #include "base/foreign_text.h"
 #include "base/json_text.h"
 #include "emit/boards.h"
 #include "emit/build_files.h"
+#include "emit/measure_stack.h"
 #include "emit/model_text.h"
 #include "emit/project/commit.h"
 #include "emit/project_folder.h"
@@ -22,6 +24,8 @@ namespace pantoum::emit {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kUnknownStack = 2048;
 
 // Where a file of the repository stands in the project; empty: it does not belong there.
 std::string place_of(std::string_view path, const std::set<std::string>& kernels, const std::set<std::string>& board) {
@@ -142,10 +146,10 @@ FirmwareSizes firmware_sizes(const Firmware& firmware, const pt_plan& plan, cons
   FirmwareSizes sizes = sizes_of(plan, firmware.check_blocks);
   sizes.ram = firmware.ram_bytes;
   sizes.storage_blocks = storage_blocks(plan, batch, firmware.training.count, firmware.check_blocks);
-  sizes.feature_blocks =
-      pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()), firmware.training.count);
+  sizes.feature_blocks = pt_feature_blocks(batch.features.data(), static_cast<uint32_t>(batch.features.size()),
+                                           firmware.training.count, firmware.check_blocks ? 1 : 0);
   if (sizes.storage_blocks > 0) sizes.writes = storage_writes(plan, firmware.check_blocks);
-  sizes.stack = firmware.stack_bytes == 0 ? 2048 : firmware.stack_bytes;
+  sizes.stack = firmware.stack_bytes == 0 ? kUnknownStack : firmware.stack_bytes;
   return sizes;
 }
 
@@ -161,6 +165,22 @@ std::vector<ProjectFile> common_files(const ProjectFolder& folder, const std::se
     files.push_back({place, std::string(file.text)});
   }
   return files;
+}
+
+// As much stack as the program's calls need, main.c as it stands among them.
+Result<void> set_stack(const ProjectFolder& own, std::vector<ProjectFile> files, Project& project,
+                       FirmwareSizes& sizes) {
+  if (own.has("main.c")) {
+    PANTOUM_ASSIGN(const std::string text, base::read_file(own.path_of("main.c")));
+    files.push_back({"main.c", text});
+  }
+  files.push_back({"Makefile", makefile(project)});
+  const Result<StackDepth> depth = measure_stack(files, project.board);
+  if (depth)
+    project.stack = sizes.stack = depth->bytes, sizes.stack_calls = depth->calls;
+  else
+    sizes.stack_unknown = depth.error().message + (depth.error().where.empty() ? "" : ": " + depth.error().where);
+  return {};
 }
 
 }  // namespace
@@ -194,6 +214,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   files.push_back({"model/samples.bin", std::move(sample_bytes)});
   files.push_back(
       {"model/plan.bin", std::string(reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size())});
+  if (firmware.stack_bytes == 0 && !board.is_posix()) PANTOUM_TRY(set_stack(own, files, project, sizes));
   files.push_back({"Makefile", makefile(project)});
   files.push_back({"CMakeLists.txt", cmake_lists(project)});
   files.push_back({"README.md", readme(firmware, board, sizes)});

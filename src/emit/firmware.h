@@ -42,7 +42,7 @@ struct Firmware {
   uint64_t seed = 0, steps = 100;
   double energy_j = 0;        // of a step, as planned; NaN: not predicted
   uint64_t ram_bytes = 0;     // of the device, everything in all
-  uint64_t stack_bytes = 0;   // 0: 2 KiB
+  uint64_t stack_bytes = 0;   // 0: as much as its calls need (measure_stack.h), or 2 KiB where that is not known
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
@@ -51,6 +51,8 @@ struct Firmware {
 // Bytes of what was written: for the user, and for the README of the project.
 struct FirmwareSizes {
   uint64_t ram = 0, stack = 0, arena = 0, session = 0, sums = 0;
+  std::vector<std::string> stack_calls;  // the deepest ones, where the stack is computed; empty: it is as was asked
+  std::string stack_unknown;             // why it is not computed, where that was wanted
   uint64_t plan = 0, instructions = 0, code = 0, op_table = 0, tensor_table = 0;  // code: of the instructions
   uint64_t read_in_place = 0;                                                     // of the weights, by kernels
   uint64_t weights = 0, samples = 0;

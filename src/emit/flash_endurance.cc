@@ -38,7 +38,7 @@ StorageWrites storage_writes(const pt_plan& plan, bool check_blocks) {
   const int32_t train = pt_plan_program(&plan, "train");
   if (train < 0) return {};
   return {.paged = paged_out(plan, static_cast<uint32_t>(train)),
-          .commit = pt_commit_bytes(&plan, check_blocks && plan.storage_bytes > 0 ? 1 : 0),
+          .commit = pt_commit_bytes(&plan, check_blocks ? 1 : 0),
           .commit_every = pt_commits_every_step(&plan) != 0 ? 1 : kCommitEvery};
 }
 

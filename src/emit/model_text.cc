@@ -213,7 +213,7 @@ std::string kernel_table(const std::set<size_t>& rows) {
 }
 
 std::string memory_text(const pt_plan& plan, bool is_stored, bool check_blocks) {
-  const bool checked = plan.storage_bytes > 0 && check_blocks;
+  const bool checked = is_stored && check_blocks;
   return fmt::format(
       R"(/* Everything in RAM but the stack: the arena of the plan, and what the session takes beside it. */
 #include "model.h"
@@ -230,7 +230,7 @@ const pt_memory pt_model_memory = {{arena, session, {}, {}}};
       plan.tensor_count, plan.op_count, alignment(plan), std::max<uint64_t>(plan.arena_bytes, 16),
       is_stored ? fmt::format("static uint8_t buffer[PT_BLOCK_BYTES] __attribute__((aligned({})));\n", alignment(plan))
                 : "",
-      checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", pt_plan_blocks(&plan)) : "",
+      checked ? fmt::format("static uint32_t sums[{}]; /* of blocks */\n", std::max(1U, pt_plan_blocks(&plan))) : "",
       is_stored ? "buffer" : "NULL", checked ? "sums" : "NULL");
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "import/constant_tables.h"
+#include "import/model_names.h"
 #include "import/onnx_messages.h"
 #include "import/restore_parameters.h"
 
@@ -225,6 +226,7 @@ Result<Model> read_model(const void* bytes, size_t size, ExternalData& external,
   PANTOUM_TRY(check_reads(model, producers));
   PANTOUM_TRY(sort_nodes(model, producers));
   mark_live(model, producers);
+  PANTOUM_TRY(check_names(model.proto->graph()));  // those, too, that were restored
   return model;
 }
 

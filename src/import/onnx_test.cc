@@ -372,6 +372,27 @@ TEST(Onnx, TellsNotesOfOneKindInOneLine) {
   EXPECT_EQ(model->info.inference_norms, 2);
 }
 
+TEST(Onnx, RefusesNamesThatNoFileCanHold) {
+  for (const std::string& bad :
+       {std::string("a\xff"), std::string("\xed\xa0\x80"), std::string("\xc0\x80"), std::string("a\0b", 3)}) {
+    const auto layer = [](const std::string& weight, const std::string& output) {
+      return OnnxModel()
+          .input("x", {"N", "4"})
+          .weight(weight, {4, 4})
+          .node("MatMul", {"x", weight}, {output})
+          .output(output);
+    };
+    EXPECT_EQ(code_of(layer(bad, "y").load(1)), "E0207");
+    EXPECT_EQ(code_of(layer("w", bad).load(1)), "E0207");
+    EXPECT_EQ(code_of(OnnxModel().input("x", {bad, "4"}).node("Relu", {"x"}, {"y"}).output("y").load(1)), "E0207");
+  }
+  EXPECT_TRUE(OnnxModel()
+                  .input("x", {"N", "4"})
+                  .node("Relu", {"x"}, {"\u6f22 \U0001f600"})
+                  .output("\u6f22 \U0001f600")
+                  .load(1));
+}
+
 TEST(Onnx, RefusesWhatIsWrong) {
   EXPECT_EQ(code_of(OnnxModel(17, 3).load()), "E0203");
   EXPECT_EQ(code_of(OnnxModel(17, 11).load()), "E0203");

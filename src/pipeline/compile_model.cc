@@ -93,10 +93,16 @@ bool is_of_training(const std::string& name) {
          name.starts_with("accumulated.");
 }
 
+// A parameter may be called so: the weights tell it from a target.
+bool is_target(const std::string& name) {
+  return name == "label" || name.starts_with("label.");
+}
+
 Result<void> check_names(const ir::Graph& graph) {
   using enum ir::Role;
   for (const ir::Value& value : graph.values)
-    if (is_of_training(value.name) && (value.role == kParameter || value.role == kBuffer || value.role == kInput))
+    if ((is_of_training(value.name) && (value.role == kParameter || value.role == kBuffer || value.role == kInput)) ||
+        (is_target(value.name) && value.role == kInput))
       return fail("E0207", fmt::format("a tensor of the model is named '{}', as training names its own", value.name),
                   graph.name, "rename it in the model");
   return {};

@@ -152,9 +152,19 @@ bool plan_from_least_budget(const Question& asked) {
   return true;
 }
 
+// A plan that was read from a file is the user's to mend, whatever is wrong with it.
+Result<void> check_given(const CostGraph& graph, const problem::Plan& given) {
+  if (problem::structure_hash(graph) != problem::structure_hash(given.graph)) return {};  // training_plan tells
+  const Result<check::Found> found = check::replay(graph, given);
+  if (found) return {};
+  const Error& wrong = found.error();
+  return fail(wrong.code, "the plan that was given is none: " + wrong.message, wrong.where, "plan again", wrong.notes);
+}
+
 // Training's state lies where training's plan is best, if the other programs fit as well; else packed; else as in the
 // plan of the smallest budget.
 Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan::Infeasible* infeasible) {
+  if (reuse != nullptr) PANTOUM_TRY(check_given(asked.compiled.training().cost.graph, *reuse));
   plan::Infeasible answer;
   Result<void> all = plan_all(asked, asked.options, reuse, &answer);
   if (all || reuse != nullptr) return all;

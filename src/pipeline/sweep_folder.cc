@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/json_reader.h"
 #include "base/json_text.h"
 #include "problem/plan_json.h"
 #include "report/sweep_chart.h"
@@ -27,7 +28,9 @@ Failure cannot_write(const std::string& path) {
 
 // E0280 with the keys in which the two questions differ.
 Result<void> same_question(std::string_view line, const report::SweepHead& head, const std::string& where) {
-  const auto old = nlohmann::ordered_json::parse(line, nullptr, false), own = report::to_json(head);
+  const bool is_json = base::parse_json(line, "E0281", where).has_value();  // and not too large
+  const auto old = is_json ? nlohmann::ordered_json::parse(line, nullptr, false) : nlohmann::ordered_json();
+  const auto own = report::to_json(head);
   if (!old.is_object()) return fail("E0281", "the first line of the sweep is no question", where, kOwnFolder);
   if (old == own) return {};
   std::vector<std::string> notes;

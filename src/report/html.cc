@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "base/foreign_text.h"
+#include "base/json_reader.h"
 #include "base/units.h"
 #include "report/memory_trace.h"
 #include "report/report.h"
@@ -103,14 +104,16 @@ Result<std::string> run_section(std::string_view log) {
     log.remove_prefix(std::min(end + 1, log.size()));
     ++number;
     if (line.empty()) continue;
-    const auto event = nlohmann::json::parse(line, nullptr, false);
-    if (!event.is_object())
+    const auto read = base::parse_json(line, "E0290", fmt::format("line {}", number));
+    if (!read || !read->is_object())
       return fail("E0290", "a line of the run log is no JSON object", fmt::format("line {}", number),
                   "give the log that pantoum train wrote");
+    const nlohmann::json& event = *read;
     const auto number_of = [&](const char* key) {
       return event.contains(key) && event[key].is_number() ? event[key].get<double>() : -1.0;
     };
-    const std::string kind = event.contains("event") && event["event"].is_string() ? event["event"] : "";
+    const std::string kind =
+        event.contains("event") && event["event"].is_string() ? event["event"].get<std::string>() : "";
     if (kind == "step") loss.points.push_back({number_of("step"), number_of("loss")});
     if (kind == "epoch") accuracy.points.push_back({number_of("epoch"), number_of("test_accuracy")});
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
+#include "base/json_reader.h"
 #include "base/units.h"
 #include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
@@ -149,7 +150,7 @@ Json to_json(const Sweep& sweep) {
 
 Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where) {
   try {
-    const auto json = nlohmann::json::parse(line);
+    const nlohmann::json json = base::parse_json(line, "E0281", where).value_or(nullptr);
     SweepRow row{.planner = json.at("planner"), .ram_bytes = json.at("ram_bytes")};
     const std::string status = json.at("status");
     size_t known = 0;

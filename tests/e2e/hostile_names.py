@@ -11,6 +11,9 @@ FRAGMENTS = [
     "loss", "grad.", "label.", "x-model", "__metadata__", "__proto__", "NULL", "0", "-1", "1e999", "true",
 ]
 
+# Bytes that are no name in JSON or in a binary plan: no UTF-8, a surrogate, a form that is too long, a zero.
+UNWRITABLE = (b"\xff\xfe\x80\xc0", b"\xed\xa0\x80\x9b", b"a\0bc", b"\xf5\xf5\xf5\xf5", b"/\xc0\xafb")
+
 
 def long_name(draw):
     return draw.choice("abc\u6f22'*<$") * 10000

@@ -6,12 +6,14 @@ import json
 import math
 import os
 import random
+import shutil
+import struct
 import subprocess
 import sys
 
 import hostile_names
 from hostile_names import one_line
-from house import PANTOUM, House, field, npy, onnx_tensor, tensors
+from house import PANTOUM, House, field, npy, onnx_model, onnx_node, onnx_tensor, tensors
 
 NAMES = 60
 PER_MODEL = 20
@@ -87,12 +89,14 @@ class Names(House):
         count, seed = math.ceil(NAMES / PER_MODEL), 1
         given = [each for each in hostile_names.names(count * PER_MODEL + 1, seed) if each != "loss"]  # of training's own result
         for at in range(count):
-            yield at, given[at * PER_MODEL:(at + 1) * PER_MODEL]
+            part = given[at * PER_MODEL:(at + 1) * PER_MODEL]
+            if part[-4].startswith("label"):  # no input is called as training calls its targets
+                part[-4], part[-1] = part[-1], part[-4]
+            yield at, part
 
     def setUp(self):
         os.makedirs(self.path("data"), exist_ok=True)
         draw = random.Random(5)
-        import struct
         with open(self.path("data", "x_train.npy"), "wb") as file:
             file.write(npy("<f4", (8, WIDTH), struct.pack(f"<{8 * WIDTH}f", *(draw.random() for _ in range(8 * WIDTH)))))
         with open(self.path("data", "y_train.npy"), "wb") as file:
@@ -195,26 +199,78 @@ class Names(House):
 
     def test_names_of_results_are_told(self):
         path = self.path("taken.onnx")
-        for at, taken in ((-4, "loss"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss"), (-5, "optim.m"), (-6, "accumulated.w")):
+        for at, taken in ((-4, "loss"), (-4, "label"), (-4, "label.y"), (-5, "eval.loss"), (-5, "loss"), (-6, "accumulate.loss"), (-5, "optim.m"), (-6, "accumulated.w")):
             given = [f"n{each}" for each in range(PER_MODEL)]
             given[at] = taken
             Model(path, given, 1)
             done = self.refuse(3, "E0207", "plan", path, "--batch", 4, "--ram", "1MiB", "--effort", 1)
             self.assertIn("rename it", done.stderr)
 
-    def test_names_that_are_no_utf8_steer_nothing(self):
+    def test_names_that_no_file_can_hold_are_refused(self):
+        """A tensor, a node, the graph, the batch; what is printed about them steers nothing either."""
         path = self.path("bytes.onnx")
-        with open(self.path("plain.onnx"), "wb"):
-            pass
         Model(path, ["QQQQ" + str(at) for at in range(PER_MODEL)], 1)
         with open(path, "rb") as file:
             contents = file.read()
-        for bad in (b"\xff\xfe\x80\xc0", b"\xed\xa0\x80\x9b", b"a\0bc", b"\xf5\xf5\xf5\xf5"):
+        for at in range(PER_MODEL - 1, -1, -1):
+            name = f"QQQQ{at}".encode()
+            bad = hostile_names.UNWRITABLE[at % len(hostile_names.UNWRITABLE)]
             with open(path, "wb") as file:
-                file.write(contents.replace(b"QQQQ", bad))
-            for words in (("inspect", path), ("inspect", path, "--format", "json"), ("plan", path, "--batch", 4, "--ram", "1MiB", "--effort", 1, "-o", self.path("b.json")),
-                          ("train", path, "--data", self.path("data"), "--batch", 8, "--ram", "1MiB", "--effort", 1, "-o", self.path("b.safetensors"))):
-                self.say(*words, exits=(0, 3, 4))
+                file.write(contents.replace(name, bad + name[4:]) if at > 9 else contents.replace(b"QQQQ", bad))
+            exits = (3,) if at != PER_MODEL - 2 else (0,)  # the producer's name is none of the model's
+            self.say("inspect", path, exits=exits)
+            self.say("plan", path, "--batch", 4, "--ram", "1MiB", "--effort", 1, "-o", self.path("b.json"), exits=exits)
+
+    def test_files_bear_these_names(self):
+        """Whatever bytes a path has, the files lie where it says, and are read again from there."""
+        model, kinds = self.path("plain.onnx"), ("plan", "page", "w", "out")
+        Model(model, [f"n{at}" for at in range(PER_MODEL)], 1)
+        wanted = [os.fsencode(each.replace("/", "_")) for each in hostile_names.names(max(6, NAMES // 10), 21)] + list(hostile_names.UNWRITABLE)
+        for name in (each.replace(b"\0", b"").replace(b"/", b"_") for each in wanted if len(each) <= 200):
+            folder = os.path.join(os.fsencode(self.folder), b"files")
+            os.makedirs(folder)
+            plan, page, weights, out = (os.path.join(folder, kind.encode() + name) for kind in kinds)
+            self.say_bytes("plan", model, "--batch", "8", "--ram", "1MiB", "--effort", "1", "-o", plan)
+            self.say_bytes("verify", plan)
+            self.say_bytes("train", model, "--data", self.path("data"), "--batch", "8", "--ram", "1MiB", "--effort", "1", "--checkpoint-every", "1", "--plan", plan,
+                           "--log", weights + b".jsonl", "--plan-out", plan, "--report", page, "-o", weights)
+            self.say_bytes("export", model, "--weights", weights, "-o", out)
+            self.say_bytes("inspect", out)
+            self.assertEqual(set(os.listdir(folder)), {plan[len(folder) + 1:], page[len(folder) + 1:], out[len(folder) + 1:], *(weights[len(folder) + 1:] + ending for ending in (
+                b"", b".checkpoint", b".jsonl"))})
+            shutil.rmtree(folder)
+
+    def say_bytes(self, *words):
+        return self.say(*(os.fsdecode(word) for word in words))
+
+    def test_classes_bear_these_names(self):
+        model = self.path("image.onnx")
+        with open(model, "wb") as file:
+            file.write(onnx_model([onnx_node("Flatten", ["x"], ["f"]), onnx_node("MatMul", ["f", "w"], ["y"])], ("N", 1, 2, 2), [onnx_tensor("w", (4, WIDTH), [0.1] * 4 * WIDTH)]))
+        given = [each for each in hostile_names.names(max(8, NAMES // 4), 31) if "/" not in each and not each.startswith(".") and len(each.encode()) < 200]
+        for first in range(0, len(given) - WIDTH + 1, WIDTH):
+            classes = given[first:first + WIDTH]
+            data, log = self.path("by-class"), self.path("classes.jsonl")
+            for name in classes:
+                for at in range(2):
+                    os.makedirs(os.path.join(data, "train", name), exist_ok=True)
+                    with open(os.path.join(data, "train", name, f"{at}.pgm"), "wb") as file:
+                        file.write(b"P5 2 2 255\n" + bytes(range(4)))
+            self.say("train", model, "--data", data, "--batch", 4, "--ram", "1MiB", "--effort", 1, "--log", log, "-o", self.path("i.safetensors"))
+            told = [line["classes"] for line in self.log_of(log) if line["event"] == "data"]
+            self.assertEqual(told, [sorted(classes, key=os.fsencode)])
+            shutil.rmtree(data)
+
+    def test_columns_bear_these_names(self):
+        model = self.path("plain.onnx")
+        Model(model, [f"n{at}" for at in range(PER_MODEL)], 1)
+        for name in hostile_names.names(max(6, NAMES // 10), 41):
+            name = name.replace("\n", " ").replace("\r", " ").replace('"', "'").replace(",", ".").strip()
+            if not name or name.replace("-", "").isdigit():
+                continue
+            with open(self.path("table.csv"), "w", encoding="utf-8", newline="") as file:
+                file.write(f'"{name}",a,b,c,d\n' + "1,1,2,3,4\n" * 8)
+            self.say("train", model, "--data", self.path("table.csv"), f"--label-column={name}", "--batch", 8, "--ram", "1MiB", "--effort", 1, "-o", self.path("c.safetensors"))
 
     def test_names_of_files_and_columns_steer_nothing(self):
         for at, name in enumerate(each.replace("/", "_") for each in hostile_names.names(30, 9)):
@@ -244,7 +300,6 @@ class Names(House):
         os.makedirs(self.path("classes", "test", "\x1b[31m$(touch canary)"))
         with open(self.path("classes", "test", "\x1b[31m$(touch canary)", "a.pgm"), "wb") as file:
             file.write(pixels)
-        from house import onnx_model, onnx_node
         with open(self.path("image.onnx"), "wb") as file:
             file.write(onnx_model([onnx_node("Flatten", ["x"], ["f"]), onnx_node("MatMul", ["f", "w"], ["y"])], ("N", 1, 2, 2),
                                   [onnx_tensor("w", (4, WIDTH), [0.1] * 4 * WIDTH)]))

@@ -12,6 +12,7 @@ import time
 import unittest
 
 from house import MODEL, PANTOUM, House, make_data, tensors
+from killed import killed_after, resume_words
 
 WORDS = ("--batch", 16, "--effort", 2, "--ram", "2MiB", "--lr", "0.02", "--momentum", "0.9", "--schedule", "cosine", "--warmup", 3, "--seed", 3,
          "--checkpoint-every", 4)
@@ -35,10 +36,6 @@ class Resume(House):
     def start(self, out, *more):
         return subprocess.Popen(self.words(out, *more), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
-    def resume(self, out):
-        point = out + ".checkpoint"
-        return ("--resume", point) if os.path.exists(point) else ()
-
     def test_kill_at_any_time(self):
         whole = self.path("whole.safetensors")
         begin = time.monotonic()
@@ -46,17 +43,13 @@ class Resume(House):
         seconds = time.monotonic() - begin
         draw, out, kills = random.Random(5), self.path("killed.safetensors"), 0
         while kills < 4:
-            process = self.start(out, *self.resume(out))
-            try:
-                process.communicate(timeout=seconds * draw.uniform(0.1, 0.6))
-                for path in (out, out + ".checkpoint"):  # too late: once more, from the start and sooner
-                    pathlib.Path(path).unlink(missing_ok=True)
-                seconds, kills = seconds / 2, 0
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
+            if killed_after(self.words(out, *resume_words(out)), seconds * draw.uniform(0.1, 0.6)):
                 kills += 1
-        self.succeed(*self.words(out, *self.resume(out))[1:])
+                continue
+            for path in (out, out + ".checkpoint"):  # too late: once more, from the start and sooner
+                pathlib.Path(path).unlink(missing_ok=True)
+            seconds, kills = seconds / 2, 0
+        self.succeed(*self.words(out, *resume_words(out))[1:])
         self.same_bits(tensors(out), tensors(whole))
 
     def test_interrupt_writes_a_checkpoint(self):

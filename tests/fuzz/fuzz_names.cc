@@ -57,6 +57,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const char* mark : {"*/", "/*", "?\?"}) require(comment.find(mark) == std::string::npos);
   const std::string word = base::shell_word(name);
   require(!word.empty() && word[0] != '-' && unquoted(word) == (name.starts_with('-') ? "./" : "") + std::string(name));
+  require(base::is_utf8(name) == is_utf8(name));
   const std::string json = base::ascii_json(nlohmann::ordered_json(std::string(name)));
   require(!has_control(json));
   for (const char letter : json) require(static_cast<unsigned char>(letter) < 0x80);

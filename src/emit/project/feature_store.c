@@ -11,23 +11,28 @@ typedef struct record {
   pt_feature_key key;
 } record;
 
-static uint32_t blocks_of(const pt_feature* feature, uint32_t samples) {
-  return (uint32_t)(((uint64_t)feature->row_bytes * samples + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
+enum { SUM_BYTES = 4, SUMS_AT_ONCE = 16 };
+
+static uint32_t blocks_of(uint32_t bytes_each, uint32_t samples) {
+  return (uint32_t)(((uint64_t)bytes_each * samples + PT_BLOCK_BYTES - 1) / PT_BLOCK_BYTES);
 }
 
-static uint32_t row_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples) {
+/* Rows, and behind each feature's the sums of them. */
+static uint32_t row_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples, int checked) {
   uint32_t which, sum = 0;
-  for (which = 0; which < list_count; ++which) sum += blocks_of(&list[which], samples);
+  for (which = 0; which < list_count; ++which)
+    sum += blocks_of(list[which].row_bytes, samples) + (checked ? blocks_of(SUM_BYTES, samples) : 0);
   return sum;
 }
 
-uint32_t pt_feature_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples) {
-  return list_count == 0 ? 0 : 1 + row_blocks(list, list_count, samples);
+uint32_t pt_feature_blocks(const pt_feature* list, uint32_t list_count, uint32_t samples, int checked) {
+  return list_count == 0 ? 0 : 1 + row_blocks(list, list_count, samples, checked);
 }
 
 void pt_features_open(pt_features* features, pt_blocks* blocks, uint32_t first_block, const pt_feature* list,
-                      uint32_t list_count, uint8_t* buffer) {
+                      uint32_t list_count, int checked, uint8_t* buffer) {
   memset(features, 0, sizeof *features);
+  features->checked = (uint8_t)(checked != 0);
   features->list = list;
   features->list_count = list_count;
   features->record = first_block;
@@ -57,7 +62,7 @@ static pt_status write_record(pt_features* features, const record* made) {
 
 /* Room for the samples of the key. */
 static pt_status make_space(pt_features* features, const pt_feature_key* key) {
-  const uint32_t rows = row_blocks(features->list, features->list_count, key->count);
+  const uint32_t rows = row_blocks(features->list, features->list_count, key->count, features->checked);
   features->key.count = 0;
   features->pager.count = rows;
   return pt_blocks_within(features->pager.blocks->count, features->record, rows + 1);
@@ -98,18 +103,54 @@ pt_status pt_features_end(pt_features* features) {
 
 /* In the pager's bytes. */
 static uint64_t place_of(const pt_features* features, uint32_t which, uint32_t sample) {
-  const uint64_t before = row_blocks(features->list, which, features->key.count);
+  const uint64_t before = row_blocks(features->list, which, features->key.count, features->checked);
   return before * PT_BLOCK_BYTES + (uint64_t)sample * features->list[which].row_bytes;
+}
+
+static uint64_t place_of_sum(const pt_features* features, uint32_t which, uint32_t sample) {
+  const uint64_t rows = blocks_of(features->list[which].row_bytes, features->key.count);
+  return place_of(features, which, 0) + rows * PT_BLOCK_BYTES + (uint64_t)sample * SUM_BYTES;
+}
+
+/* Of a row at its place, of this key: the same bytes elsewhere have another. */
+static uint32_t sum_of(const pt_features* features, uint32_t which, uint32_t sample, const uint8_t* row) {
+  const uint32_t place[3] = {key_crc(&features->key), which, sample};
+  uint8_t bytes[sizeof place];
+  memcpy(bytes, place, sizeof bytes);
+  return pt_crc32_more(pt_crc32(bytes, sizeof bytes), row, features->list[which].row_bytes);
+}
+
+/* Sums of rows, a few at a time: written, or compared with what is there. */
+static pt_status move_sums(pt_features* features, uint32_t which, uint32_t sample, uint32_t rows, const uint8_t* data,
+                           int writes) {
+  const pt_pager pager = pt_block_pager_interface(&features->pager);
+  const uint32_t row_bytes = features->list[which].row_bytes;
+  pt_status status = PT_OK;
+  while (rows > 0 && status == PT_OK) {
+    uint32_t sums[SUMS_AT_ONCE], there[SUMS_AT_ONCE], at;
+    const uint32_t part = rows < SUMS_AT_ONCE ? rows : SUMS_AT_ONCE;
+    const uint64_t place = place_of_sum(features, which, sample);
+    for (at = 0; at < part; ++at) sums[at] = sum_of(features, which, sample + at, data + (size_t)at * row_bytes);
+    status = writes ? pager.write(pager.context, place, sums, part * sizeof *sums, 0, 0)
+                    : pager.read(pager.context, place, there, part * sizeof *there, 0, 0);
+    if (status == PT_OK && !writes && memcmp(sums, there, part * sizeof *sums) != 0) status = PT_E_IO;
+    sample += part, rows -= part, data += (size_t)part * row_bytes;
+  }
+  return status;
 }
 
 pt_status pt_features_put(pt_features* features, uint32_t which, uint32_t sample, uint32_t rows, const void* data) {
   const pt_pager pager = pt_block_pager_interface(&features->pager);
-  return pager.write(pager.context, place_of(features, which, sample), data,
-                     (size_t)rows * features->list[which].row_bytes, 0, 0);
+  const pt_status status = pager.write(pager.context, place_of(features, which, sample), data,
+                                       (size_t)rows * features->list[which].row_bytes, 0, 0);
+  if (status != PT_OK || !features->checked) return status;
+  return move_sums(features, which, sample, rows, (const uint8_t*)data, 1);
 }
 
 pt_status pt_features_get(pt_features* features, uint32_t which, uint32_t sample, uint32_t rows, void* data) {
   const pt_pager pager = pt_block_pager_interface(&features->pager);
-  return pager.read(pager.context, place_of(features, which, sample), data,
-                    (size_t)rows * features->list[which].row_bytes, 0, 0);
+  const pt_status status = pager.read(pager.context, place_of(features, which, sample), data,
+                                      (size_t)rows * features->list[which].row_bytes, 0, 0);
+  if (status != PT_OK || !features->checked) return status;
+  return move_sums(features, which, sample, rows, (const uint8_t*)data, 0);
 }

@@ -48,7 +48,7 @@ static pt_status open_storage(pt_trainer* trainer, const pt_memory* memory) {
   trainer->pager.sums = memory->sums;
   if (memory->sums != NULL) memset(memory->sums, 0, trainer->pager.count * sizeof *memory->sums);
   pt_features_open(&trainer->features, blocks, journal_blocks, trainer->model->features, trainer->model->feature_count,
-                   memory->buffer);
+                   memory->sums != NULL, memory->buffer);
   return PT_OK;
 }
 

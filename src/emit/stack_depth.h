@@ -1,0 +1,30 @@
+// How deep the stack of a firmware can become, from what the linker made of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "pantoum/result.h"
+
+namespace pantoum::emit {
+
+struct StackDepth {
+  uint64_t bytes = 0;              // a multiple of 8
+  std::vector<std::string> calls;  // the deepest ones, from the first function on
+};
+
+// Of what read_thumb_listing takes of a program for Arm (Thumb), from its function `entry` on. A frame is all
+// that a function's instructions take from the stack; a tail call counts as a call. A call through a pointer goes to any
+// function whose address lies in the program that it can be meant for:
+//   what stands in the table of kernels   from outside these
+//   what stands in a table of shape rules from pt_check_op, or from a rule: that of the plain op, which asks none
+//   page_in, page_out, done: the pager    from outside
+//   ..._blocks: storage                   from outside or from the pager; one in another where a board has several
+//   what stands elsewhere: a callback     from anywhere; one that calls through pointers itself from outside, from a kernel or
+//                                         from another such callback, but two inside one another at most
+// E0299 recursion, a frame whose size is not constant, no such function.
+[[nodiscard]] Result<StackDepth> stack_depth(std::string_view disassembly, std::string_view entry);
+
+}  // namespace pantoum::emit
