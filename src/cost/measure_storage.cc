@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/out_of_memory.h"
 #include "cost/measure.h"
 
 namespace pantoum::cost {
@@ -79,7 +80,7 @@ Result<void> measure_storage(const std::string& folder, ProfileStore& store, Pag
   const FileCloser closer{file};
   std::unique_ptr<std::byte, decltype(&std::free)> buffer(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)),
                                                           &std::free);
-  if (!buffer) return fail("E0002", "out of memory", "storage probe");
+  if (!buffer) return base::out_of_memory("storage probe");
   std::memset(buffer.get(), 1, kLarge);
   const double large_out = time_transfer(file, true, buffer.get(), kLarge),
                small_out = time_transfer(file, true, buffer.get(), kSmall);

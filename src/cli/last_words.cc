@@ -1,0 +1,63 @@
+#include "cli/last_words.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <exception>
+#include <new>
+#include <string_view>
+
+namespace pantoum::cli {
+namespace {
+
+constexpr int kExitCode = 9;
+constexpr std::string_view kText =
+    "error[E0910]: out of memory\n"
+    "  help: free some memory or raise the limit (ulimit -v, ulimit -d); a smaller --batch or model takes less\n";
+constexpr std::string_view kJson =
+    "{\"error\":\"E0910\",\"message\":\"out of memory\",\"where\":\"\",\"notes\":[],"
+    "\"help\":\"free some memory or raise the limit (ulimit -v, ulimit -d); a smaller --batch or model takes "
+    "less\",\"exit\":9}\n";
+
+bool is_about_memory(const std::exception_ptr& thrown) {
+  if (!thrown) return false;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::terminate_handler otherwise = nullptr;
+
+void last_words() {
+  if (!is_about_memory(std::current_exception())) otherwise();
+  say_at_once(kText);
+  _exit(kExitCode);
+}
+
+}  // namespace
+
+void say_at_once(std::string_view text) {
+  while (::write(STDERR_FILENO, text.data(), text.size()) < 0 && errno == EINTR) {
+  }
+}
+
+int tell_out_of_memory(bool json) {
+  say_at_once(json ? kJson : kText);
+  return kExitCode;
+}
+
+void end_without_memory() {
+  otherwise = std::set_terminate(last_words);
+}
+
+void keep_standard_files() {
+  for (int file = 0; file <= 2; ++file)
+    if (::fcntl(file, F_GETFD) < 0 && errno == EBADF) (void)::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
+}
+
+}  // namespace pantoum::cli
