@@ -124,7 +124,10 @@ bool OutputFolder::has(const std::string& name) const {
 
 bool OutputFolder::is_empty() const {
   std::error_code error;
-  return std::filesystem::is_empty(folder_.path(), error) && !error;
+  bool empty = false;
+  do empty = std::filesystem::is_empty(folder_.path(), error);
+  while (error == std::errc::interrupted);
+  return empty && !error;
 }
 
 }  // namespace pantoum::base

@@ -3,7 +3,6 @@
 #include <unistd.h>
 #include <csignal>
 
-#include <atomic>
 #include <mutex>
 #include <optional>
 #include <system_error>
@@ -35,13 +34,15 @@ sigset_t interrupts() {
 }
 
 std::stop_source source;
-std::atomic<bool> someone_asks = false;
+std::mutex asking;  // held while the process ends at once: nobody begins to write then
+bool someone_asks = false;
 std::optional<std::system_error> no_thread;
 
 void wait_for_interrupts(const sigset_t& set) {
   for (bool again = false;; again = true) {
     int signal = 0;
     if (sigwait(&set, &signal) != 0) return;
+    const std::lock_guard lock(asking);
     if (again || !someone_asks) end_at_once(again);
     source.request_stop();
   }
@@ -67,6 +68,7 @@ void watch_interrupts() {
 
 std::stop_token interrupted() {
   if (no_thread) throw std::system_error(*no_thread);
+  const std::lock_guard lock(asking);
   someone_asks = true;
   return source.get_token();
 }

@@ -1,17 +1,24 @@
 #include "cli/last_words.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <new>
 #include <string_view>
 
+#include "base/out_of_memory.h"
+
 namespace pantoum::cli {
 namespace {
 
 constexpr int kExitCode = 9;
+constexpr size_t kStackBytes = size_t{8} << 20, kLeastStackBytes = size_t{1} << 20;
 constexpr std::string_view kText =
     "error[E0910]: out of memory\n"
     "  help: free some memory or raise the limit (ulimit -v, ulimit -d); a smaller --batch or model takes less\n";
@@ -53,6 +60,24 @@ int tell_out_of_memory(bool json) {
 
 void end_without_memory() {
   otherwise = std::set_terminate(last_words);
+}
+
+Result<void> keep_stacks() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < kStackBytes) {
+    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kStackBytes);
+    if (::setrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur < kLeastStackBytes)
+      return fail(base::kOutOfMemory, fmt::format("the stack may have no more than {} bytes", limit.rlim_max),
+                  "ulimit -s", fmt::format("allow {}", kStackBytes));
+  }
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  if (pthread_getattr_default_np(&attributes) != 0) return {};
+  if (pthread_attr_getstacksize(&attributes, &bytes) == 0 && bytes < kLeastStackBytes &&
+      pthread_attr_setstacksize(&attributes, kStackBytes) == 0)
+    (void)pthread_setattr_default_np(&attributes);
+  pthread_attr_destroy(&attributes);
+  return {};
 }
 
 void keep_standard_files() {

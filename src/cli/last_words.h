@@ -1,7 +1,9 @@
-// What the program says when it has no memory to say anything with, and the three files that it says it to.
+// What the program says when it has no memory to say anything with, the three files that it says it to, and its stacks.
 #pragma once
 
 #include <string_view>
+
+#include "pantoum/result.h"
 
 namespace pantoum::cli {
 
@@ -18,5 +20,9 @@ void end_without_memory();
 // Opens what of stdin, stdout and stderr is closed: else a file of the run would take its number, and be printed into.
 // Nothing can be written to what was closed.
 void keep_standard_files();
+
+// Lets stacks, main's and those of threads, grow to 8 MiB where the limit (ulimit -s) is lower and may be raised. E0910
+// where they may not have 1 MiB: running over a stack is a signal.
+[[nodiscard]] Result<void> keep_stacks();
 
 }  // namespace pantoum::cli

@@ -91,9 +91,10 @@ int run_line(int argc, const char* const* argv, bool json) {
 int run(int argc, const char* const* argv) {
   const bool json = wants_json(argc, argv);
   keep_standard_files();
-  watch_interrupts();
   try {
     try {
+      if (const Result<void> stacks = keep_stacks(); !stacks) return end_with(stacks.error(), json);
+      watch_interrupts();
       return run_line(argc, argv, json);
     } catch (const std::bad_alloc&) {
       return tell_out_of_memory(json);

@@ -6,7 +6,7 @@
 // Allocations and threads are caught as symbols. Counting begins with main().
 //
 //   FAULT_CALLS   RULE;RULE...  RULE: NUMBER:K:HOW[:N]  the K-th call (from 1) of that number, and N-1 more (0: all that follow);
-//                 HOW: an errno: it fails; s: it moves one byte, or half; 0: nothing. NUMBER u: completions of io_uring.
+//                 HOW: an errno: it fails; s: it moves half; 0: nothing. NUMBER u: completions of io_uring.
 //   FAULT_ALLOC   K[:N]         the K-th allocation gives NULL, and N-1 more (0: all that follow)
 //   FAULT_THREAD  K[:N]         the K-th pthread_create gives EAGAIN
 //   FAULT_LOG     FILE          what was counted: uint64 (calls, allocations, threads), then 2^20 call numbers (uint32), then
@@ -185,9 +185,13 @@ static int moves_bytes(long number) {
   return number == SYS_read || number == SYS_pread64 || number == SYS_write || number == SYS_pwrite64;
 }
 
-// One byte of what would be one piece would take long where a loop goes on one byte at a time: half of it then.
+// Half of it, in whole sectors where all of it is: that is how direct I/O is short.
 static long made_short(long number, long* a) {
-  if (moves_bytes(number) && a[2] > 1) a[2] = a[2] > 64 ? a[2] / 2 : 1;
+  if (moves_bytes(number) && a[2] % 512 == 0) {
+    a[2] = a[2] > 512 ? a[2] / 2 / 512 * 512 : a[2];
+  } else if (moves_bytes(number) && a[2] > 1) {
+    a[2] /= 2;
+  }
   if (number == SYS_getrandom && a[1] > 1) a[1] = 1;
   return fault_raw(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -70,21 +70,26 @@ class SmallRun:
         shutil.copy(self.weights, os.path.join(folder, "given.weights"))
         self.clean()
 
+    def make_model(self, name, layers, floats):
+        nodes, weights, last = [], [], "x"
+        for layer in range(layers):
+            weights.append(onnx_tensor(f"w{layer}", [WIDTH, WIDTH], floats(WIDTH * WIDTH)))
+            nodes += [onnx_node("MatMul", [last, f"w{layer}"], [f"h{layer}"]), onnx_node("Relu", [f"h{layer}"], [f"r{layer}"])]
+            last = f"r{layer}"
+        weights.append(onnx_tensor("head", [WIDTH, 4], floats(WIDTH * 4)))
+        nodes.append(onnx_node("MatMul", [last, "head"], ["y"]))
+        path = os.path.join(self.folder, name)
+        with open(path, "wb") as file:
+            file.write(onnx_model(nodes, ["N", WIDTH], weights))
+        return path
+
     def make_inputs(self):
         draw = random.Random(1)
-        self.model, self.data = os.path.join(self.folder, "net.onnx"), os.path.join(self.folder, "data")
 
         def floats(count):
             return [draw.uniform(-0.3, 0.3) for _ in range(count)]
-        nodes, tensors, last = [], [], "x"
-        for layer in range(LAYERS):
-            tensors.append(onnx_tensor(f"w{layer}", [WIDTH, WIDTH], floats(WIDTH * WIDTH)))
-            nodes += [onnx_node("MatMul", [last, f"w{layer}"], [f"h{layer}"]), onnx_node("Relu", [f"h{layer}"], [f"r{layer}"])]
-            last = f"r{layer}"
-        tensors.append(onnx_tensor("head", [WIDTH, 4], floats(WIDTH * 4)))
-        nodes.append(onnx_node("MatMul", [last, "head"], ["y"]))
-        with open(self.model, "wb") as file:
-            file.write(onnx_model(nodes, ["N", WIDTH], tensors))
+        self.model, self.smaller = self.make_model("net.onnx", LAYERS, floats), self.make_model("smaller.onnx", 1, floats)
+        self.data = os.path.join(self.folder, "data")
         os.mkdir(self.data)
         for split, count in (("train", BATCH * STEPS), ("test", TEST)):
             for name, array in (("x", npy("<f4", (count, WIDTH), struct.pack(f"<{count * WIDTH}f", *floats(count * WIDTH)))),
