@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string_view>
@@ -18,6 +20,7 @@ namespace pantoum::cli {
 namespace {
 
 constexpr int kExitCode = 9;
+constexpr uintptr_t kNullPageBytes = 65536;  // nothing is mapped there
 constexpr size_t kStackBytes = size_t{8} << 20, kLeastStackBytes = size_t{1} << 20;
 constexpr std::string_view kText =
     "error[E0910]: out of memory\n"
@@ -46,6 +49,16 @@ void last_words() {
   _exit(kExitCode);
 }
 
+// CBC copies into what malloc gave without a look at it: a store to the null page on a thread whose malloc has just failed.
+// Anything else is a mistake, and the signal it was: the store is made again when the handler has gone.
+void on_bad_address(int signal, siginfo_t* info, void*) {
+  if (errno == ENOMEM && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPageBytes) {
+    say_at_once(kText);
+    _exit(kExitCode);
+  }
+  std::signal(signal, SIG_DFL);
+}
+
 }  // namespace
 
 void say_at_once(std::string_view text) {
@@ -60,6 +73,10 @@ int tell_out_of_memory(bool json) {
 
 void end_without_memory() {
   otherwise = std::set_terminate(last_words);
+  struct sigaction action {};
+  action.sa_sigaction = on_bad_address;
+  action.sa_flags = SA_SIGINFO;
+  (void)::sigaction(SIGSEGV, &action, nullptr);
 }
 
 Result<void> keep_stacks() {

@@ -13,8 +13,8 @@ void say_at_once(std::string_view text);
 // E0910 on stderr, as text or JSON; returns its exit code. Takes no memory.
 int tell_out_of_memory(bool json);
 
-// Where no memory is left inside something that may not fail (a destructor, say), the process ends with E0910 in place of
-// a signal. What it was writing stays as it was; a .part or .lock file may be left, as by a process that was killed.
+// Where no memory is left inside something that may not fail (a destructor, say; code of CBC that does not look whether
+// malloc gave any), the process ends with E0910 in place of a signal. What it was writing stays as it was; a .part or .lock file may be left, as by a process that was killed.
 void end_without_memory();
 
 // Opens what of stdin, stdout and stderr is closed: else a file of the run would take its number, and be printed into.

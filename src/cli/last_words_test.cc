@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <new>
 #include <nlohmann/json.hpp>
 
@@ -40,6 +43,20 @@ TEST(LastWords, TellOfMissingMemoryInPlaceOfASignal) {
         find_none_where_nothing_may_be_thrown();
       },
       testing::ExitedWithCode(9), "error\\[E0910\\]: out of memory");
+}
+
+[[noreturn]] void store_nowhere(int error) {
+  end_without_memory();
+  auto* const nowhere = reinterpret_cast<volatile char*>(uintptr_t{8});
+  errno = error;
+  *nowhere = 1;
+  _exit(0);
+}
+
+TEST(LastWords, ANullPointerIsAboutMemoryOnlyWhereItWasJustRefused) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(store_nowhere(ENOMEM), testing::ExitedWithCode(9), "error\\[E0910\\]");
+  EXPECT_EXIT(store_nowhere(0), testing::KilledBySignal(SIGSEGV), "");
 }
 
 TEST(LastWords, AreTheErrorsOwn) {
