@@ -14,6 +14,7 @@
 #include <new>
 #include <string_view>
 
+#include "base/no_unwinding.h"
 #include "base/out_of_memory.h"
 
 namespace pantoum::cli {
@@ -49,6 +50,13 @@ void last_words() {
   _exit(kExitCode);
 }
 
+// Called by operator new when malloc gave nothing.
+void on_refused_memory() {
+  if (!base::NoUnwinding::stands()) throw std::bad_alloc();
+  say_at_once(kText);
+  _exit(kExitCode);
+}
+
 // CBC copies into what malloc gave without a look at it: a store to the null page on a thread whose malloc has just failed.
 // Anything else is a mistake, and the signal it was: the store is made again when the handler has gone.
 void on_bad_address(int signal, siginfo_t* info, void*) {
@@ -73,6 +81,7 @@ int tell_out_of_memory(bool json) {
 
 void end_without_memory() {
   otherwise = std::set_terminate(last_words);
+  std::set_new_handler(on_refused_memory);
   struct sigaction action {};
   action.sa_sigaction = on_bad_address;
   action.sa_flags = SA_SIGINFO;
