@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -50,17 +51,22 @@ void last_words() {
   _exit(kExitCode);
 }
 
+std::atomic<bool> refused = false;
+
 // Called by operator new when malloc gave nothing.
 void on_refused_memory() {
+  refused = true;
   if (!base::NoUnwinding::stands()) throw std::bad_alloc();
   say_at_once(kText);
   _exit(kExitCode);
 }
 
-// CBC copies into what malloc gave without a look at it: a store to the null page on a thread whose malloc has just failed.
+// CBC and its cuts use what malloc gave without a look at it: an access to the null page, or anywhere inside a solver, on a
+// thread whose malloc has just failed.
 // Anything else is a mistake, and the signal it was: the store is made again when the handler has gone.
 void on_bad_address(int signal, siginfo_t* info, void*) {
-  if (errno == ENOMEM && reinterpret_cast<uintptr_t>(info->si_addr) < kNullPageBytes) {
+  const bool is_null = reinterpret_cast<uintptr_t>(info->si_addr) < kNullPageBytes;
+  if (errno == ENOMEM && (is_null || base::NoUnwinding::stands())) {
     say_at_once(kText);
     _exit(kExitCode);
   }
@@ -77,6 +83,10 @@ void say_at_once(std::string_view text) {
 int tell_out_of_memory(bool json) {
   say_at_once(json ? kJson : kText);
   return kExitCode;
+}
+
+bool memory_was_refused() {
+  return refused;
 }
 
 void end_without_memory() {

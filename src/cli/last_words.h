@@ -17,6 +17,9 @@ int tell_out_of_memory(bool json);
 // malloc gave any), the process ends with E0910 in place of a signal. What it was writing stays as it was; a .part or .lock file may be left, as by a process that was killed.
 void end_without_memory();
 
+// Of this process, at any time: code that caught it may have told something else (a number that cannot be read).
+[[nodiscard]] bool memory_was_refused();
+
 // Opens what of stdin, stdout and stderr is closed: else a file of the run would take its number, and be printed into.
 // Nothing can be written to what was closed.
 void keep_standard_files();

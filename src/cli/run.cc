@@ -20,7 +20,8 @@ nlohmann::ordered_json to_json(const Error& error) {
           {"notes", error.notes}, {"help", error.help},       {"exit", exit_code(error)}};
 }
 
-int end_with(const Error& error, bool json) {
+int end_with(Error error, bool json) {
+  if (memory_was_refused()) error.notes.push_back("memory was refused before (E0910), which may be the cause");
   print_message(json ? base::ascii_json(to_json(error)) + "\n" : to_text(error));
   return exit_code(error);
 }

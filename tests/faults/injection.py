@@ -135,7 +135,7 @@ class Injection:
     # ---- memory ----
 
     def told_as_memory(self, ended, fault):
-        if not fault and ended.code != 0 and not any(code in ended.error for code in ("E0910", "E0906")):
+        if not fault and ended.code != 0 and not any(code in ended.error for code in ("E0910", "E0906", "E0905")):  # a thread takes memory
             return "is not told as memory: " + ended.error.strip()
         return fault
 
