@@ -36,7 +36,7 @@ build: setup
 run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 
-test: unit e2e sanitize fuzz
+test: unit e2e faults-quick sanitize fuzz
 
 unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests

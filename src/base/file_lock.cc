@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "base/system_calls.h"
 
 namespace pantoum::base {
 namespace {
@@ -25,8 +26,7 @@ Failure held_by_another(const std::string& path, int descriptor) {
 // The number of this process, for whoever comes second.
 bool sign(int descriptor) {
   const std::string text = std::to_string(::getpid()) + "\n";
-  return ::ftruncate(descriptor, 0) == 0 &&
-         ::pwrite(descriptor, text.data(), text.size(), 0) == static_cast<ssize_t>(text.size());
+  return uninterrupted([&] { return ::ftruncate(descriptor, 0); }) == 0 && write_all_at(descriptor, 0, text);
 }
 
 }  // namespace
@@ -39,16 +39,18 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   for (int attempt = 0; attempt < 100; ++attempt) {
-    const int descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+    const int descriptor = uninterrupted(
+        [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644); });
     if (descriptor < 0) return write_failure(name, system_reason());
     OwnedFile file(descriptor, name, 0);
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) return held_by_another(path, descriptor);
       return write_failure(name, system_reason());
     }
     if (!is_file_at(descriptor, name)) continue;  // whoever held it removed it between open and lock
+    FileLock lock(std::move(file));
     if (!sign(descriptor)) return write_failure(name, system_reason());
-    return FileLock(std::move(file));
+    return lock;
   }
   return write_failure(name, "other processes keep taking it");
 }

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+
+#include "base/system_calls.h"
 
 namespace pantoum::base {
 
@@ -24,27 +25,21 @@ Failure write_failure(const std::string& path, const std::string& why) {
 
 namespace {
 
-Result<void> write_all(int file, std::string_view contents, const std::string& path) {
-  size_t done = 0;
-  while (done < contents.size()) {
-    const ssize_t wrote = ::write(file, contents.data() + done, contents.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return write_failure(path, system_reason());
-    done += static_cast<size_t>(wrote);
-  }
+Result<void> write_contents(int file, std::string_view contents, const std::string& path) {
+  if (!write_all(file, contents)) return write_failure(path, system_reason());
   return {};
 }
 
 Result<void> write_and_flush(int file, std::string_view contents, const std::string& path) {
-  PANTOUM_TRY(write_all(file, contents, path));
-  if (::fsync(file) != 0) return write_failure(path, system_reason());
+  PANTOUM_TRY(write_contents(file, contents, path));
+  if (uninterrupted([&] { return ::fsync(file); }) != 0) return write_failure(path, system_reason());
   return {};
 }
 
 Result<void> write_through(const std::string& path, std::string_view contents) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const int file = uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
   if (file < 0) return write_failure(path, system_reason());
-  Result<void> written = write_all(file, contents, path);
+  Result<void> written = write_contents(file, contents, path);
   if (::close(file) != 0 && written) written = write_failure(path, system_reason());
   return written;
 }
@@ -53,9 +48,10 @@ Result<void> write_through(const std::string& path, std::string_view contents) {
 int create_beside(const std::string& path, std::string& name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     uint64_t random = 0;
-    if (::getrandom(&random, sizeof random, 0) != sizeof random) return -1;
+    if (!draw_random(random)) return -1;
     name = fmt::format("{}.part-{:016x}", path, random);
-    const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    const int file =
+        uninterrupted([&] { return ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644); });
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
@@ -76,9 +72,10 @@ bool is_special_file(const std::string& path) {
 Result<void> flush_folder_of(const std::string& path) {
   const size_t slash = path.rfind('/');
   const std::string name = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const int folder = ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int folder = uninterrupted([&] { return ::open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (folder < 0) return {};  // it may be written and not read: how long the rename takes is the system's matter
-  const bool flushed = ::fsync(folder) == 0 || errno == EINVAL;  // EINVAL: the file system has no such thing
+  const bool flushed = uninterrupted([&] { return ::fsync(folder); }) == 0 ||
+                       errno == EINVAL;  // EINVAL: the file system has no such thing
   const std::string why = flushed ? "" : system_reason();
   ::close(folder);
   if (!flushed) return write_failure(path, why);
@@ -86,7 +83,7 @@ Result<void> flush_folder_of(const std::string& path) {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
   if (file < 0)
     return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
   struct stat status {};

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/system_calls.h"
 
 namespace pantoum::base {
 namespace {
@@ -51,22 +51,17 @@ Failure leads_out(const std::string& path) {
 int create_hidden(int folder, std::string& name) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     uint64_t random = 0;
-    if (::getrandom(&random, sizeof random, 0) != sizeof random) return -1;
+    if (!draw_random(random)) return -1;
     name = fmt::format(".part-{:016x}", random);
-    const int file = ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    const int file = uninterrupted(
+        [&] { return ::openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644); });
     if (file >= 0 || errno != EEXIST) return file;
   }
   return -1;
 }
 
 bool write_whole(int file, std::string_view contents) {
-  while (!contents.empty()) {
-    const ssize_t wrote = ::write(file, contents.data(), contents.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return false;
-    contents.remove_prefix(static_cast<size_t>(wrote));
-  }
-  return ::fsync(file) == 0;
+  return write_all(file, contents) && uninterrupted([&] { return ::fsync(file); }) == 0;
 }
 
 }  // namespace
@@ -76,7 +71,7 @@ Result<OutputFolder> OutputFolder::open(const std::string& path) {
   while (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();  // "link/" would be followed
   std::error_code error;
   std::filesystem::create_directories(plain, error);
-  const int folder = ::open(plain.c_str(), kFolderFlags);
+  const int folder = uninterrupted([&] { return ::open(plain.c_str(), kFolderFlags); });
   if (folder < 0 && error)
     return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place");
   if (folder < 0) return no_folder(path);
@@ -92,7 +87,7 @@ Result<OwnedFile> OutputFolder::enter(const std::string& name) const {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     const std::string path = at.path() + "/" + part;
     if (::mkdirat(at.descriptor(), part.c_str(), 0777) != 0 && errno != EEXIST) return no_folder(path);
-    const int folder = ::openat(at.descriptor(), part.c_str(), kFolderFlags);
+    const int folder = uninterrupted([&] { return ::openat(at.descriptor(), part.c_str(), kFolderFlags); });
     if (folder < 0) return no_folder(path);
     at = OwnedFile(folder, path, 0);
   }
@@ -129,7 +124,10 @@ bool OutputFolder::has(const std::string& name) const {
 
 bool OutputFolder::is_empty() const {
   std::error_code error;
-  return std::filesystem::is_empty(folder_.path(), error) && !error;
+  bool empty = false;
+  do empty = std::filesystem::is_empty(folder_.path(), error);
+  while (error == std::errc::interrupted);
+  return empty && !error;
 }
 
 }  // namespace pantoum::base

@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "base/files.h"
+#include "base/system_calls.h"
 
 namespace pantoum::base {
 namespace {
@@ -24,9 +26,15 @@ Result<void> keep_under(const std::string& path, const std::string& kept) {
   const std::string part = kept + ".part";
   ::unlink(part.c_str());
   const bool linked = ::link(path.c_str(), part.c_str()) == 0;
-  if (::rename(linked ? part.c_str() : path.c_str(), kept.c_str()) != 0) return write_failure(kept, system_reason());
-  if (linked) ::unlink(part.c_str());  // both names were one file's already: then rename() leaves them
+  const bool kept_it = ::rename(linked ? part.c_str() : path.c_str(), kept.c_str()) == 0;
+  const std::string why = kept_it ? "" : system_reason();
+  if (linked) ::unlink(part.c_str());  // rename() failed, or both names were one file's already: then it leaves them
+  if (!kept_it) return write_failure(kept, why);
   return {};
+}
+
+std::string_view text_of(std::span<const std::byte> data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
 }
 
 }  // namespace
@@ -54,7 +62,7 @@ OwnedFile::~OwnedFile() {
 
 Result<OwnedFile> OwnedFile::open_to_read(const std::string& path) {
   // O_NONBLOCK: a pipe without a writer must not make us wait before it is refused.
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   if (descriptor < 0)
     return fail("E0201", "cannot open the file: " + system_reason(), path, "check the path and its permissions");
   OwnedFile file(descriptor, path, 0);
@@ -83,7 +91,7 @@ Result<void> OwnedFile::read_at(uint64_t at, std::span<std::byte> data, const ch
 
 Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   if (is_special_file(path)) {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    const int descriptor = uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CLOEXEC); });
     if (descriptor < 0) return write_failure(path, system_reason());
     return AtomicFile(OwnedFile(descriptor, path, 0), path);
   }
@@ -91,14 +99,18 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   // what stands there is written only under the lock.
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
-    const int descriptor = ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode);
+    const int descriptor =
+        uninterrupted([&] { return ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode); });
     if (descriptor < 0) return write_failure(path, system_reason());
     OwnedFile file(descriptor, part, 0);
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) return write_failure(path, "another process is writing it");
+    if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0)
+      return write_failure(path, errno == EWOULDBLOCK ? "another process is writing it" : system_reason());
     // Between open and lock another writer may have renamed this very file into place; then it must not be touched.
     if (!is_file_at(descriptor, part)) continue;
-    if (::ftruncate(descriptor, 0) != 0 || ::fchmod(descriptor, mode) != 0) return write_failure(path, system_reason());
-    return AtomicFile(std::move(file), path);
+    AtomicFile made(std::move(file), path);  // from here on it is ours to remove
+    if (uninterrupted([&] { return ::ftruncate(descriptor, 0); }) != 0 || ::fchmod(descriptor, mode) != 0)
+      return write_failure(path, system_reason());
+    return made;
   }
   return write_failure(path, "other processes keep writing it");
 }
@@ -108,32 +120,18 @@ AtomicFile::~AtomicFile() {
 }
 
 Result<void> AtomicFile::append(std::span<const std::byte> data) {
-  size_t done = 0;
-  while (done < data.size()) {
-    const size_t want = std::min(data.size() - done, kMaxTransfer);
-    const ssize_t wrote = ::write(file_.descriptor(), data.data() + done, want);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return write_failure(path_, system_reason());
-    done += static_cast<size_t>(wrote);
-  }
+  if (!write_all(file_.descriptor(), text_of(data))) return write_failure(path_, system_reason());
   return {};
 }
 
 Result<void> AtomicFile::rewrite(uint64_t at, std::span<const std::byte> data) {
-  size_t done = 0;
-  while (done < data.size()) {
-    const ssize_t wrote =
-        ::pwrite(file_.descriptor(), data.data() + done, data.size() - done, static_cast<off_t>(at + done));
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote <= 0) return write_failure(path_, system_reason());
-    done += static_cast<size_t>(wrote);
-  }
+  if (!write_all_at(file_.descriptor(), at, text_of(data))) return write_failure(path_, system_reason());
   return {};
 }
 
 Result<void> AtomicFile::commit(const std::string& kept) {
   if (is_direct()) return {};
-  if (::fsync(file_.descriptor()) != 0) return write_failure(path_, system_reason());
+  if (uninterrupted([&] { return ::fsync(file_.descriptor()); }) != 0) return write_failure(path_, system_reason());
   if (!kept.empty()) PANTOUM_TRY(keep_under(path_, kept));
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) return write_failure(path_, system_reason());
   committed_ = true;

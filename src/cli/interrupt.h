@@ -1,16 +1,17 @@
-// Ctrl-C: once asks to stop and keep what there is, twice aborts.
+// Ctrl-C, SIGTERM, a terminal that is closed: once asks to stop and keep what there is, twice ends at once.
 #pragma once
 
 #include <stop_token>
 
 namespace pantoum::cli {
 
-// Blocks SIGINT and SIGTERM in this thread and all that it starts later; call before any thread is started.
-// A file that may not grow (ulimit -f) becomes an error of the write that meets it.
-void block_interrupts();
+// Blocks SIGINT, SIGTERM and SIGHUP (those that are not ignored, as nohup does) in this thread and all that it starts
+// later, and starts the thread that waits for them; call before any other is started. Until someone asks by interrupted(),
+// and at the second one, they end the process with 130 and E0999. A file that may not grow (ulimit -f) and a pipe without a
+// reader become errors of the write that meets them.
+void watch_interrupts();
 
-// Starts (once) the thread that waits for the signals. The token is stopped by the first one; the second ends the
-// process with 130.
+// Stopped by the first signal. std::system_error where the system gave no thread to wait for it.
 [[nodiscard]] std::stop_token interrupted();
 
 }  // namespace pantoum::cli

@@ -8,11 +8,16 @@
 #include <string_view>
 #include <utility>
 
+#include "pantoum/result.h"
+
 namespace pantoum::cli {
 
 void print_result(std::string_view text);                              // to stdout, its controls made visible
 void print_message(std::string_view text);                             // to stderr, the same
 void print_json(const nlohmann::ordered_json& json, int indent = -1);  // to stdout, in ASCII, with a newline
+
+// E0901 where something printed to stdout so far did not get there: a full disk, a pipe whose reader has gone, no stdout.
+[[nodiscard]] Result<void> check_printed();
 
 // As print_result(fmt::format(...)).
 template <class... Values>

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
 
 #include "base/json_text.h"
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/last_words.h"
 #include "cli/output.h"
 
 namespace pantoum::cli {
@@ -17,14 +20,17 @@ nlohmann::ordered_json to_json(const Error& error) {
           {"notes", error.notes}, {"help", error.help},       {"exit", exit_code(error)}};
 }
 
-void print(const Error& error, bool json) {
+int end_with(Error error, bool json) {
+  if (memory_was_refused()) error.notes.push_back("memory was refused before (E0910), which may be the cause");
   print_message(json ? base::ascii_json(to_json(error)) + "\n" : to_text(error));
+  return exit_code(error);
 }
 
+// Takes no memory: it is asked when there is none.
 bool wants_json(int argc, const char* const* argv) {
   for (int at = 1; at < argc; ++at) {
-    const std::string word = argv[at];
-    if (word == "--format=json" || (word == "--format" && at + 1 < argc && std::string(argv[at + 1]) == "json"))
+    const std::string_view word = argv[at];
+    if (word == "--format=json" || (word == "--format" && at + 1 < argc && std::string_view(argv[at + 1]) == "json"))
       return true;
   }
   return false;
@@ -52,32 +58,53 @@ void add_common(Verb& verb, Common& common) {
   verb.add_option("--format", common.format, "text or json").one_of({"text", "json"});
 }
 
-int run(int argc, const char* const* argv) {
+namespace {
+
+// A thread of the standard library that the system did not give; anything else thrown is a mistake of ours.
+Error error_of(const std::exception& thrown) {
+  const auto* system = dynamic_cast<const std::system_error*>(&thrown);
+  if (system != nullptr && system->code() == std::errc::resource_unavailable_try_again)
+    return {"E0905", "the system gives no thread", "", {}, "raise the limit (ulimit -u), or use fewer threads"};
+  return {"E0001", fmt::format("internal error: {}", thrown.what()), "", {}, "please report this"};
+}
+
+// The action's exit code; what it printed must have got there.
+Result<int> act(const Action& action) {
+  PANTOUM_ASSIGN(const int code, action());
+  PANTOUM_TRY(check_printed());
+  return code;
+}
+
+int run_line(int argc, const char* const* argv, bool json) {
   CommandLine line(
       "pantoum",
       "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage",
       PANTOUM_VERSION);
   add_verbs(line);
   const Result<std::optional<Action>> chosen = line.parse(argc, argv);
-  if (!chosen) {
-    print(chosen.error(), wants_json(argc, argv));
-    return exit_code(chosen.error());
-  }
-  if (!*chosen) return 0;
-  block_interrupts();
+  if (!chosen) return end_with(chosen.error(), json);
+  const Result<int> done = act(*chosen ? **chosen : [] { return Result<int>(0); });
+  return done ? *done : end_with(done.error(), json);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  const bool json = wants_json(argc, argv);
+  keep_standard_files();
   try {
-    const Result<int> done = (**chosen)();
-    if (done) return *done;
-    print(done.error(), wants_json(argc, argv));
-    return exit_code(done.error());
-  } catch (const std::bad_alloc&) {
-    print(Error{"E0002", "out of memory", "", {}, "free some memory, or choose a smaller --ram or --batch"},
-          wants_json(argc, argv));
-  } catch (const std::exception& error) {
-    print(Error{"E0001", fmt::format("internal error: {}", error.what()), "", {}, "please report this"},
-          wants_json(argc, argv));
+    try {
+      if (const Result<void> stacks = keep_stacks(); !stacks) return end_with(stacks.error(), json);
+      watch_interrupts();
+      return run_line(argc, argv, json);
+    } catch (const std::bad_alloc&) {
+      return tell_out_of_memory(json);
+    } catch (const std::exception& error) {
+      return end_with(error_of(error), json);
+    }
+  } catch (const std::bad_alloc&) {  // there was none for the words of another error
+    return tell_out_of_memory(json);
   }
-  return 1;
 }
 
 }  // namespace pantoum::cli

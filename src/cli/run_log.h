@@ -1,11 +1,11 @@
 // The run log (JSON lines, appended as they happen) and files that go away again.
 #pragma once
 
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "base/owned_file.h"
 #include "pantoum/result.h"
 
 namespace pantoum::cli {
@@ -17,20 +17,21 @@ class RunLog {
   RunLog(std::string path, bool append) : path_(std::move(path)), append_(append) {}
 
   // Opens the log and writes what was kept. A new one is written beside the old one and renamed over it. No link is
-  // followed; a last line that was cut short goes when a log is continued. E0901.
+  // followed; lines that are not whole go when a log is continued (keep_whole_lines). E0201, E0901.
   [[nodiscard]] Result<void> begin();
   // One line, flushed; before begin() it is kept. E0901 a full disk.
   [[nodiscard]] Result<void> write(const nlohmann::ordered_json& event);
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-  std::unique_ptr<std::FILE, Close> file_;
+  base::OwnedFile file_{-1, "", 0};
   std::string path_, kept_;
   bool append_;
 
-  [[nodiscard]] Result<void> put(const std::string& text);
+  [[nodiscard]] Result<void> open(const std::string& name, int flags);  // as file_
+  [[nodiscard]] Result<void> go_on();
+  [[nodiscard]] Result<void> begin_anew();
+  [[nodiscard]] Result<void> put_kept();
+  [[nodiscard]] Result<void> put(const std::string& text) const;
 };
 
 // A path whose file is removed when this ends.

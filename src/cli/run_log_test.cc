@@ -36,12 +36,15 @@ TEST_F(RunLogTest, TouchesNothingBeforeItBegins) {
 }
 
 TEST_F(RunLogTest, IsContinuedAfterItsLastWholeLine) {
-  for (const auto& [before, kept] :
-       std::vector<std::pair<std::string, std::string>>{{"old\n", "old\n"},
-                                                        {"", ""},
-                                                        {"old\nhalf", "old\n"},
-                                                        {"half", ""},
-                                                        {"x\n" + std::string(9000, 'y'), "x\n"}}) {
+  for (const auto& [before, kept] : std::vector<std::pair<std::string, std::string>>{
+           {"old\n", "old\n"},
+           {"", ""},
+           {"old\nhalf", "old\n"},
+           {"half", ""},
+           {"x\n" + std::string(9000, 'y'), "x\n"},
+           {"a\n" + std::string(99999, 'y') + "\nb\nc", "a\n" + std::string(99999, 'y') + "\nb\n"},
+           {std::string("a\n\0\0\0{}\nb\n", 10), "a\nb\n"},
+           {std::string("a\n{\"b\0\0\0", 8), "a\n"}}) {
     stands(before);
     RunLog log(path_, true);
     ASSERT_TRUE(log.write({{"a", 1}}) && log.begin());

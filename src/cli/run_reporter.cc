@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "cli/planning.h"
 #include "host/memory_meter.h"
 
 namespace pantoum::cli {
@@ -33,7 +34,9 @@ RunReporter::RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every,
     : run_(run), log_(log), line_(quiet), log_every_(static_cast<uint64_t>(log_every)) {}
 
 void RunReporter::keep(Result<void> result) {
-  if (status_ && !result) status_ = std::move(result);
+  if (!status_ || result) return;
+  status_ = std::move(result);
+  print_warning(status_.error().message + "; training goes on, and the run ends with that error");
 }
 
 void RunReporter::step(const train::RunProgress& progress) {

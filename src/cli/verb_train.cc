@@ -236,6 +236,7 @@ Result<void> log_resume(const Resumed& resumed, RunLog& log) {
 }
 
 Result<int> train_model(TrainOptions options) {
+  const std::stop_token stop = interrupted();  // from here on a signal lets the run end in good order
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
   PANTOUM_TRY(check_outputs(options));
@@ -247,7 +248,7 @@ Result<int> train_model(TrainOptions options) {
   // The compiler's memory is given back before the arena is made.
   const TemporaryFile weights(asked.training.weights_path);
   PANTOUM_ASSIGN(pipeline::PreparedTraining prepared, prepare(options, asked, resumed, log));
-  if (interrupted().stop_requested())
+  if (stop.stop_requested())
     return fail("E0999", "interrupted while planning; the best plan so far was written", options.plan_output);
   std::vector<uint32_t> indices(static_cast<size_t>(prepared.data.train.count()), 0);
   malloc_trim(0);

@@ -46,17 +46,15 @@ bool PlainPager::bypasses_cache(const Transfer& transfer) const {
 
 pt_status move_now(const PageFile& file, const Transfer& transfer, size_t done, size_t end) {
   constexpr size_t kLargest = size_t{1} << 30;
-  const int fd = file.fd_for(transfer.storage_at, transfer.data, transfer.bytes);
-  int handle = fd;
   while (done < end) {
+    // The rest of a short direct transfer need not be aligned.
+    const int handle = file.fd_for(transfer.storage_at + done, transfer.data + done, end - done);
     const size_t size = std::min(end - done, kLargest);
     const auto at = static_cast<off_t>(transfer.storage_at + done);
     const ssize_t moved = transfer.writes ? pwrite(handle, transfer.data + done, size, at)
                                           : pread(handle, transfer.data + done, size, at);
     if (moved > 0) {
       done += static_cast<size_t>(moved);
-      // The rest of a short direct transfer need not be aligned.
-      handle = file.fd_for(transfer.storage_at + done, transfer.data + done, end - done);
     } else if (moved == 0) {
       return PT_E_IO;
     } else if (errno != EINTR && errno != EAGAIN) {

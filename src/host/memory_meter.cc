@@ -28,7 +28,8 @@ uint64_t field(std::string_view status, std::string_view name) {
 // One mapping of /proc/self/smaps: its lines come one by one.
 struct Mapping {
   uintptr_t begin = 0, end = 0;
-  bool of_file = false, writable = false, changed = false;  // changed: it holds pages that are not the file's
+  bool of_file = false, writable = false;
+  bool unchanged = false;  // it is known to hold no pages but the file's; the list may end in the middle of a mapping
 
   // "55d0c0000000-55d0c0021000 r-xp 00002000 08:01 1234  /path" begins another mapping; false for other lines.
   bool begins(const char* line) {
@@ -40,11 +41,11 @@ struct Mapping {
   }
   void note(const char* line) {
     unsigned long kilobytes = 0;
-    if (std::sscanf(line, "Anonymous: %lu", &kilobytes) == 1 && kilobytes > 0) changed = true;
+    if (std::sscanf(line, "Anonymous: %lu", &kilobytes) == 1) unchanged = kilobytes == 0;
   }
   // In small pages from now on: one touched instruction must not bring megabytes back.
   void give_back() const {
-    if (!of_file || writable || changed) return;
+    if (!of_file || writable || !unchanged) return;
     (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_NOHUGEPAGE);
     (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 
+#include "base/out_of_memory.h"
 #include "host/file_pager.h"
 #include "host/status_error.h"
 
@@ -26,7 +27,7 @@ class Probe {
     PANTOUM_ASSIGN(probe.pager_, host::FilePager::open(
                                      {.path = folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = encrypt}));
     probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)));
-    if (!probe.buffer_) return fail("E0002", "out of memory", "storage probe");
+    if (!probe.buffer_) return base::out_of_memory("storage probe");
     std::memset(probe.buffer_.get(), 1, kLarge);
     return probe;
   }

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/json_reader.h"
 #include "base/json_text.h"
+#include "base/system_calls.h"
 #include "problem/plan_json.h"
 #include "report/sweep_chart.h"
 
@@ -53,7 +54,7 @@ struct SweepFolder::Log {
 
   [[nodiscard]] Result<void> append(const std::string& line) const {
     const std::string text = line + "\n";
-    if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()) || ::fdatasync(file) != 0)
+    if (!base::write_all(file, text) || base::uninterrupted([&] { return ::fdatasync(file); }) != 0)
       return cannot_write(path);
     return {};
   }
@@ -78,7 +79,8 @@ Result<SweepFolder> SweepFolder::open(const std::string& path, const report::Swe
   std::filesystem::create_directories(std::filesystem::path(path) / "plans", error);
   if (error) return fail("E0901", "cannot make the folder: " + error.message(), path, "choose another place with -o");
   const std::string name = (std::filesystem::path(path) / "sweep.jsonl").string();
-  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
+  const int file = base::uninterrupted(
+      [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666); });
   if (file < 0) return cannot_write(name);
   SweepFolder folder(path, std::make_shared<Log>(file, name));
   if (::flock(file, LOCK_EX | LOCK_NB) != 0)

@@ -1,5 +1,6 @@
 #include "plan/solver.h"
 
+#include <exception>
 #include <thread>
 
 #include "plan/plan_search.h"
@@ -8,11 +9,19 @@ namespace pantoum::plan {
 
 std::optional<Plan> Solver::solve_and_prove() {
   if (!instance_.by_clock()) return solve();
-  std::jthread prover([this](const std::stop_token& stop) { prove(stop); });
+  std::exception_ptr thrown;  // there was no memory for the proof: then there is none for what follows
+  std::jthread prover([&](const std::stop_token& stop) {
+    try {
+      prove(stop);
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+  });
   std::optional<Plan> plan = solve();
   proof_stopped_ = !plan;
   if (proof_stopped_) prover.request_stop();
   prover.join();
+  if (thrown) std::rethrow_exception(thrown);
   return plan;
 }
 

@@ -1,8 +1,10 @@
 #include "train/batch_queue.h"
 
 #include <cstring>
+#include <new>
 #include <utility>
 
+#include "base/out_of_memory.h"
 #include "base/round_up.h"
 
 namespace pantoum::train {
@@ -20,6 +22,15 @@ class Lock {
  private:
   pthread_mutex_t& mutex_;
 };
+
+// Nothing may be thrown out of a thread.
+Result<void> filled_by(const data::BatchProducer& producer, uint64_t step, std::span<const data::BatchView> batch) {
+  try {
+    return producer(step, batch);
+  } catch (const std::bad_alloc&) {
+    return base::out_of_memory();
+  }
+}
 
 std::vector<uint64_t> bytes_of(std::span<const data::BatchView> tensors) {
   std::vector<uint64_t> bytes;
@@ -110,7 +121,7 @@ void BatchQueue::fill_until_quit() {
     const data::BatchProducer& producer = *producer_;
     const uint64_t step = next_to_fill_;
     pthread_mutex_unlock(&mutex_);
-    Result<void> filled = producer(step, slot(step));
+    Result<void> filled = filled_by(producer, step, slot(step));
     pthread_mutex_lock(&mutex_);
     is_filling_ = false;
     if (filled) {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <thread>
 
 namespace pantoum::train {
@@ -49,6 +50,16 @@ TEST(BatchQueue, GivesEveryBatchInTheOrderOfSteps) {
     }
     EXPECT_EQ(batches->take(tensors.views()).error().code, "E0001");  // nothing behind the last
   }
+}
+
+TEST(BatchQueue, TellsOfMemoryThatItsProducerDidNotGet) {
+  const auto batches = queue(2);
+  const data::BatchProducer produce = [](uint64_t, std::span<const data::BatchView>) -> Result<void> {
+    throw std::bad_alloc();
+  };
+  batches->begin(produce, 1, 3);
+  Tensors tensors;
+  EXPECT_EQ(batches->take(tensors.views()).error().code, "E0910");
 }
 
 TEST(BatchQueue, IsFilledAheadButNoFurtherThanItsDepth) {

@@ -156,7 +156,7 @@ class Trial:
         self.runs, self.slowest, self.largest = self.runs + 1, max(self.slowest, seconds), max(self.largest, memory - size)
         problems = [*([f"exit {code}"] if code not in EXITS else []), *([f"{seconds:.1f} s"] if seconds > SECONDS else []),
                     *([f"{memory >> 20} MiB"] if memory > self.base + MEMORY + size else []), *(["no code"] if code and b"error[E" not in said else []),
-                    *(["internal"] if b"E0001" in said or b"E0002" in said else [])]
+                    *(["internal"] if b"E0001" in said or b"E0910" in said else [])]
         if problems:
             self.broken.append(f"{name} {at}: {', '.join(problems)} ({size} bytes): {said[:300].decode('utf-8', 'replace')}")
 

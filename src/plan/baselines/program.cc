@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/index.h"
+#include "base/no_unwinding.h"
 
 namespace pantoum::plan::baseline {
 namespace {
@@ -66,6 +67,7 @@ bool Program::holds(const std::vector<double>& values, size_t first) const {
 }
 
 Solution solve(const Program& program, double seconds, const std::vector<double>* start) {
+  const base::NoUnwinding solving;
   const Columns columns = by_column(program);
   const std::unique_ptr<Cbc_Model, decltype(&Cbc_deleteModel)> model(Cbc_newModel(), Cbc_deleteModel);
   const int count = static_cast<int>(program.lower.size());
@@ -95,6 +97,7 @@ Solution solve(const Program& program, double seconds, const std::vector<double>
 }
 
 Solution relax(const Program& program, double seconds) {
+  const base::NoUnwinding solving;
   const Columns columns = by_column(program);
   const std::unique_ptr<Clp_Simplex, decltype(&Clp_deleteModel)> model(Clp_newModel(), Clp_deleteModel);
   Clp_setLogLevel(model.get(), 0);

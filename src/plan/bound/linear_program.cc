@@ -1,4 +1,5 @@
 #include "plan/bound/linear_program.h"
+#include "base/no_unwinding.h"
 
 #include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
@@ -31,6 +32,7 @@ struct LinearProgram::Impl {
 };
 
 LinearProgram::LinearProgram(const Columns& columns) : impl_(std::make_unique<Impl>()) {
+  const base::NoUnwinding solving;
   impl_->columns = columns;
   ClpSimplex& solver = impl_->solver;
   solver.setLogLevel(0);
@@ -47,6 +49,7 @@ LinearProgram::~LinearProgram() = default;
 
 void LinearProgram::add(std::vector<Row> rows) {
   if (rows.empty()) return;
+  const base::NoUnwinding solving;
   std::vector<CoinBigIndex> starts{0};
   std::vector<int> columns;
   std::vector<double> factors, lower, upper(rows.size(), COIN_DBL_MAX);
@@ -71,6 +74,7 @@ void LinearProgram::set_bounds(ColumnIndex column, double lower, double upper) {
 
 LinearProgram::Answer LinearProgram::solve(double seconds, int64_t iterations) {
   if (impl_->rows.empty() || impl_->columns.empty()) return solve_by_hand();
+  const base::NoUnwinding solving;
   ClpSimplex& solver = impl_->solver;
   impl_->ray.clear();
   solver.setMaximumSeconds(seconds > 0 ? seconds : -1);

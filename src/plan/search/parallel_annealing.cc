@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <iterator>
+#include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "plan/simulate/simulate.h"
@@ -22,15 +25,30 @@ constexpr double kHot = 10;                            // times that, where an a
 constexpr int64_t kIdle = 2;                           // such rounds, and an annealing restarts
 constexpr int64_t kWarmIntervals = 1000;               // more intervals want it cooler: each pays a smaller share
 
+// What a task throws (no memory) is thrown here, when all threads have ended. Where the system gives fewer threads, those
+// that there are do all of it.
 void on_threads(int threads, int tasks, const std::function<void(int)>& task) {
   std::atomic<int> next{0};
+  std::mutex mutex;
+  std::exception_ptr thrown;
   const auto work = [&] {
-    for (int each = next++; each < tasks; each = next++) task(each);
+    try {
+      for (int each = next++; each < tasks; each = next++) task(each);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      thrown = std::current_exception();
+    }
   };
-  std::vector<std::thread> team;
-  for (int thread = 1; thread < std::min(threads, tasks); ++thread) team.emplace_back(work);
-  work();
-  for (std::thread& thread : team) thread.join();
+  {
+    std::vector<std::jthread> team;
+    team.reserve(static_cast<size_t>(std::max(threads, 1)));
+    try {
+      for (int thread = 1; thread < std::min(threads, tasks); ++thread) team.emplace_back(work);
+    } catch (const std::system_error&) {
+    }
+    work();
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 // What an annealing that restarts may do in its first round: a smaller question is searched better, and its answer is one
