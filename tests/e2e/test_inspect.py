@@ -58,8 +58,9 @@ class Inspect(House):
 
     def test_names_that_are_no_text(self):
         odd = self.file("bytes.onnx", onnx_model([onnx_node("MatMul", ["x", "w"], ["y"])], [2, 4], [onnx_tensor("w", [4, 2], [0.5] * 8)]).replace(b"w", b"\xb7"))
-        found = self.succeed("inspect", odd, "--format", "json").stdout
-        self.assertEqual(json.loads(found)["tensors"][0]["name"], "\ufffd")
+        self.assertIn("'\\xb7'", self.refuse(3, "E0207", "inspect", odd).stderr)
+        told = json.loads(self.run_cli("inspect", odd, "--format", "json").stderr)
+        self.assertEqual((told["error"], told["exit"]), ("E0207", 3))
 
     def test_tokens_get_the_hint_for_their_classes(self):
         model = onnx_model([onnx_node("Gather", ["w", "x"], ["y"])], ["N", 5], [onnx_tensor("w", [7, 3], [0.5] * 21)], dtype=7)
