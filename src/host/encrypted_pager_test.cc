@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Pagers, Encrypted,
                                          Cipher{PagerBackend::kThreads, CipherKind::kXChaCha20Poly1305}),
                          name_of);
 
-constexpr size_t kBytes = 64 * kPage;
+constexpr size_t kFileBytes = 64 * kPage;
 const std::string kPattern = "what was paged out";
 
 // How often 4 bytes of the pattern lie somewhere in the process's own open file.
@@ -117,51 +117,51 @@ size_t found_in(int fd) {
   for (size_t at = bytes.find(kPattern.substr(0, 4)); at != std::string::npos;
        at = bytes.find(kPattern.substr(0, 4), at + 1))
     ++count;
-  return bytes.size() == kBytes ? count : SIZE_MAX;
+  return bytes.size() == kFileBytes ? count : SIZE_MAX;
 }
 
 TEST_P(Encrypted, NothingOfWhatWasPagedLiesInTheFile) {
-  ASSERT_NO_FATAL_FAILURE(open(kBytes));
-  Pages pages(kBytes);
+  ASSERT_NO_FATAL_FAILURE(open(kFileBytes));
+  Pages pages(kFileBytes);
   pages.fill_with(kPattern);
-  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);
+  ASSERT_EQ(write(0, pages.at(0), kFileBytes), PT_OK);
   EXPECT_LE(found_in(pager_->fd()), 1U);  // by chance in one of 16000 files
   const std::string first = in_file(0, kPage), second = in_file(kPage, kPage);
   EXPECT_NE(first, second);
-  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);  // the same bytes again
+  ASSERT_EQ(write(0, pages.at(0), kFileBytes), PT_OK);  // the same bytes again
   EXPECT_NE(in_file(0, kPage), first);
 }
 
 TEST(PlainPager, LetsWhatWasPagedBeRead) {  // the control of the test above
-  const auto pager = FilePager::open({.path = "/var/tmp", .bytes = kBytes, .encrypt = false});
+  const auto pager = FilePager::open({.path = "/var/tmp", .bytes = kFileBytes, .encrypt = false});
   ASSERT_TRUE(pager);
   EXPECT_STREQ((*pager)->cipher(), "off");
   EXPECT_EQ((*pager)->encryption_bytes(), 0U);
-  Pages pages(kBytes);
+  Pages pages(kFileBytes);
   pages.fill_with(kPattern);
   const pt_pager* io = (*pager)->interface();
-  ASSERT_EQ(io->write(io->context, 0, pages.at(0), kBytes, 1, 0), PT_OK);
+  ASSERT_EQ(io->write(io->context, 0, pages.at(0), kFileBytes, 1, 0), PT_OK);
   ASSERT_EQ(io->wait(io->context, 1), PT_OK);
-  EXPECT_EQ(found_in((*pager)->fd()), kBytes / kPattern.size() + 1);
+  EXPECT_EQ(found_in((*pager)->fd()), kFileBytes / kPattern.size() + 1);
 }
 
 TEST_P(Encrypted, EveryFlippedBitEndsTheRead) {
-  ASSERT_NO_FATAL_FAILURE(open(kBytes));
-  Pages pages(kBytes), back(kBytes);
+  ASSERT_NO_FATAL_FAILURE(open(kFileBytes));
+  Pages pages(kFileBytes), back(kFileBytes);
   pages.fill(1);
-  ASSERT_EQ(write(0, pages.at(0), kBytes), PT_OK);
+  ASSERT_EQ(write(0, pages.at(0), kFileBytes), PT_OK);
   std::minstd_rand random(7);
   for (int round = 0; round < 50; ++round) {
-    const size_t byte = random() % kBytes;
+    const size_t byte = random() % kFileBytes;
     const std::string before = in_file(byte, 1);
     put_in_file(byte, std::string(1, static_cast<char>(before[0] ^ (1 << random() % 8))));
     flush();
-    EXPECT_EQ(read(0, back.at(0), kBytes), PT_E_DAMAGED) << byte;
+    EXPECT_EQ(read(0, back.at(0), kFileBytes), PT_E_DAMAGED) << byte;
     put_in_file(byte, before);
   }
   flush();
-  EXPECT_EQ(read(0, back.at(0), kBytes), PT_OK);
-  EXPECT_EQ(std::memcmp(back.at(0), pages.at(0), kBytes), 0);
+  EXPECT_EQ(read(0, back.at(0), kFileBytes), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), pages.at(0), kFileBytes), 0);
 }
 
 TEST_P(Encrypted, WhatLayThereBeforeOrElsewhereIsRefused) {
@@ -183,13 +183,13 @@ TEST_P(Encrypted, WhatLayThereBeforeOrElsewhereIsRefused) {
 }
 
 TEST_P(Encrypted, WhatWasNeverWrittenIsZeros) {
-  ASSERT_NO_FATAL_FAILURE(open(kBytes));
-  put_in_file(0, std::string(kBytes, 'x'));
+  ASSERT_NO_FATAL_FAILURE(open(kFileBytes));
+  put_in_file(0, std::string(kFileBytes, 'x'));
   flush();
-  Pages back(kBytes), zeros(kBytes);
+  Pages back(kFileBytes), zeros(kFileBytes);
   back.fill(3);
-  ASSERT_EQ(read(0, back.at(0), kBytes), PT_OK);
-  EXPECT_EQ(std::memcmp(back.at(0), zeros.at(0), kBytes), 0);
+  ASSERT_EQ(read(0, back.at(0), kFileBytes), PT_OK);
+  EXPECT_EQ(std::memcmp(back.at(0), zeros.at(0), kFileBytes), 0);
   back.fill(3);
   ASSERT_EQ(read(kPage, back.at(0), kPage), PT_OK);
   EXPECT_EQ(std::memcmp(back.at(0), zeros.at(0), kPage), 0);

@@ -11,7 +11,7 @@
 namespace pantoum::host {
 namespace {
 
-constexpr size_t kStackBytes = 128 << 10;
+constexpr size_t kProbedStackBytes = 128 << 10;
 
 // "VmRSS:\t    1234 kB" -> 1234 * 1024; 0 when the line is not there.
 uint64_t field(std::string_view status, std::string_view name) {
@@ -52,8 +52,8 @@ struct Mapping {
 };
 
 [[gnu::noinline]] void touch_stack() {
-  unsigned char stack[kStackBytes];
-  for (size_t at = 0; at < kStackBytes; at += 1024) stack[at] = 1;
+  unsigned char stack[kProbedStackBytes];
+  for (size_t at = 0; at < kProbedStackBytes; at += 1024) stack[at] = 1;
   asm volatile("" : : "r"(stack) : "memory");  // so that the stores are not left out
 }
 

@@ -26,7 +26,7 @@ Failure no_cipher(const std::string& why, const std::string& help) {
               help + ", or --page-encryption off where what is paged may lie there readable");
 }
 
-std::string reason(int error) {
+std::string cipher_reason(int error) {
   return std::generic_category().message(error);
 }
 
@@ -40,7 +40,8 @@ bool draw(void* to, size_t bytes) {
 // libsodium ends the process where it finds no randomness, so it is asked for first.
 Result<void> wake_library() {
   unsigned char any = 0;
-  if (!draw(&any, sizeof any)) return no_cipher("no randomness: " + reason(errno), "run it on a system with getrandom");
+  if (!draw(&any, sizeof any))
+    return no_cipher("no randomness: " + cipher_reason(errno), "run it on a system with getrandom");
   if (sodium_init() < 0) return no_cipher("libsodium does not start", "install libsodium again");
   return {};
 }
@@ -82,13 +83,13 @@ Result<PageCipher> PageCipher::make(CipherKind kind, const std::byte* key) {
   // Pages of its own between guard pages, not in core files. A multiple of 64: it ends at a page, so it begins aligned.
   static_assert(sizeof(Secret) % 64 == 0 && alignof(Secret) == 64);
   std::unique_ptr<Secret, Wipe> secret(static_cast<Secret*>(sodium_malloc(sizeof(Secret))));
-  if (!secret) return no_cipher("no memory for the key: " + reason(errno), "free some memory");
+  if (!secret) return no_cipher("no memory for the key: " + cipher_reason(errno), "free some memory");
   if (sodium_mlock(secret.get(), sizeof(Secret)) != 0)  // sodium_malloc tries, and does not tell
-    return no_cipher("the key's memory cannot be locked: " + reason(errno), "raise the limit (ulimit -l 64)");
+    return no_cipher("the key's memory cannot be locked: " + cipher_reason(errno), "raise the limit (ulimit -l 64)");
   if (key != nullptr)
     std::memcpy(secret->key, key, CipherEngine::kKeyBytes);
   else if (!draw(secret->key, CipherEngine::kKeyBytes))
-    return no_cipher("no randomness: " + reason(errno), "run it on a system with getrandom");
+    return no_cipher("no randomness: " + cipher_reason(errno), "run it on a system with getrandom");
   engine->expand(secret->state, secret->key);
   sodium_memzero(secret->key, sizeof secret->key);
   sodium_mprotect_readonly(secret.get());

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kStackBytes = size_t{1} << 20;   // of address space
 constexpr size_t kWarmBytes = size_t{128} << 10;  // of it touched: deeper than any kernel goes
 
-void warm_stack() {
+void touch_own_stack() {
   char pages[kWarmBytes];
   for (size_t byte = 0; byte < kWarmBytes; byte += 1024) static_cast<volatile char*>(pages)[byte] = 0;
 }
@@ -33,7 +33,7 @@ bool create(pthread_t* thread, void* (*run)(void*), void* arg) {
 
 void* PrefaultedThread::run(void* self) {
   auto* thread = static_cast<PrefaultedThread*>(self);
-  warm_stack();
+  touch_own_stack();
   thread->is_warm_.store(1);
   thread->is_warm_.notify_one();
   thread->body_(thread->arg_);

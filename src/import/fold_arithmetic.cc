@@ -135,17 +135,16 @@ Result<Numbers> fold_cast(const FoldCall& call) {
 
 // why: one row per operator, and nothing that two tables could share.
 constexpr std::array kArithmeticFolders = {
-    FolderEntry{"Add", 2, fold_add},           FolderEntry{"Sub", 2, fold_sub},
-    FolderEntry{"Mul", 2, fold_mul},           FolderEntry{"Div", 2, fold_div},
-    FolderEntry{"Mod", 2, fold_mod},           FolderEntry{"Neg", 1, fold_neg},
-    FolderEntry{"Pow", 2, fold_pow},           FolderEntry{"Exp", 1, fold_exp},
-    FolderEntry{"Log", 1, fold_log},           FolderEntry{"Sin", 1, fold_sin},
-    FolderEntry{"Cos", 1, fold_cos},           FolderEntry{"Round", 1, fold_round},
-    FolderEntry{"Abs", 1, fold_abs},           FolderEntry{"Relu", 1, fold_relu},
-    FolderEntry{"Sign", 1, fold_sign},         FolderEntry{"Reciprocal", 1, fold_reciprocal},
-    FolderEntry{"Sqrt", 1, fold_sqrt},         FolderEntry{"Floor", 1, fold_floor},
-    FolderEntry{"Ceil", 1, fold_ceil},         FolderEntry{"Cast", 1, fold_cast},
-};
+    FolderEntry{"Add", 2, fold_add},   FolderEntry{"Sub", 2, fold_sub},
+    FolderEntry{"Mul", 2, fold_mul},   FolderEntry{"Div", 2, fold_div},
+    FolderEntry{"Mod", 2, fold_mod},   FolderEntry{"Neg", 1, fold_neg},
+    FolderEntry{"Pow", 2, fold_pow},   FolderEntry{"Exp", 1, fold_exp},
+    FolderEntry{"Log", 1, fold_log},   FolderEntry{"Sin", 1, fold_sin},
+    FolderEntry{"Cos", 1, fold_cos},   FolderEntry{"Round", 1, fold_round},
+    FolderEntry{"Abs", 1, fold_abs},   FolderEntry{"Relu", 1, fold_relu},
+    FolderEntry{"Sign", 1, fold_sign}, FolderEntry{"Reciprocal", 1, fold_reciprocal},
+    FolderEntry{"Sqrt", 1, fold_sqrt}, FolderEntry{"Floor", 1, fold_floor},
+    FolderEntry{"Ceil", 1, fold_ceil}, FolderEntry{"Cast", 1, fold_cast}};
 
 }  // namespace
 

@@ -18,11 +18,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
-#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -45,7 +45,14 @@
 #error "the handler reads the registers of x86-64"
 #endif
 
-enum { kMostRules = 8, kMostCalls = 1 << 20, kMostAllocations = 1 << 21, kMostModules = 64, kCompletions = 511, kNumbers = 512 };
+enum {
+  kMostRules = 8,
+  kMostCalls = 1 << 20,
+  kMostAllocations = 1 << 21,
+  kMostModules = 64,
+  kCompletions = 511,
+  kNumbers = 512
+};
 
 typedef struct Rule {
   long number, first, how, count;  // how: an errno; -1: short
@@ -63,9 +70,7 @@ static Rule allocation_rule, thread_rule;
 static _Atomic long seen[kNumbers], allocations, threads;
 static Log* log_;
 static const char* folder;
-static struct {
-  uintptr_t begin, end;
-} modules[kMostModules];
+static struct { uintptr_t begin, end; } modules[kMostModules];
 static int module_count;
 static _Thread_local int inside __attribute__((tls_model("initial-exec")));
 
@@ -79,14 +84,59 @@ __asm__(
     "syscall\nfault_raw_end:\nret\n");
 
 // Not among them: what glibc calls with every signal blocked (madvise, clone3, rt_sigprocmask), clocks and waits.
-static const int kTrapped[] = {SYS_read, SYS_pread64, SYS_readv, SYS_preadv, SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev,
-                               SYS_open, SYS_openat, SYS_creat, SYS_close, SYS_stat, SYS_fstat, SYS_lstat, SYS_newfstatat, SYS_statx,
-                               SYS_fstatfs, SYS_statfs, SYS_lseek, SYS_ftruncate, SYS_truncate, SYS_fallocate, SYS_fsync, SYS_fdatasync,
-                               SYS_sync_file_range, SYS_rename, SYS_renameat, SYS_renameat2, SYS_link, SYS_linkat, SYS_unlink,
-                               SYS_unlinkat, SYS_mkdir, SYS_mkdirat, SYS_rmdir, SYS_fcntl, SYS_flock, SYS_getrandom,
-                               SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_mmap, SYS_mremap, SYS_brk,
-                               SYS_mprotect, SYS_fchmod, SYS_getdents64, SYS_access, SYS_readlink, SYS_getcwd,
-                               SYS_prlimit64, SYS_sched_getaffinity};
+static const int kTrapped[] = {SYS_read,
+                               SYS_pread64,
+                               SYS_readv,
+                               SYS_preadv,
+                               SYS_write,
+                               SYS_pwrite64,
+                               SYS_writev,
+                               SYS_pwritev,
+                               SYS_open,
+                               SYS_openat,
+                               SYS_creat,
+                               SYS_close,
+                               SYS_stat,
+                               SYS_fstat,
+                               SYS_lstat,
+                               SYS_newfstatat,
+                               SYS_statx,
+                               SYS_fstatfs,
+                               SYS_statfs,
+                               SYS_lseek,
+                               SYS_ftruncate,
+                               SYS_truncate,
+                               SYS_fallocate,
+                               SYS_fsync,
+                               SYS_fdatasync,
+                               SYS_sync_file_range,
+                               SYS_rename,
+                               SYS_renameat,
+                               SYS_renameat2,
+                               SYS_link,
+                               SYS_linkat,
+                               SYS_unlink,
+                               SYS_unlinkat,
+                               SYS_mkdir,
+                               SYS_mkdirat,
+                               SYS_rmdir,
+                               SYS_fcntl,
+                               SYS_flock,
+                               SYS_getrandom,
+                               SYS_io_uring_setup,
+                               SYS_io_uring_enter,
+                               SYS_io_uring_register,
+                               SYS_mmap,
+                               SYS_mremap,
+                               SYS_brk,
+                               SYS_mprotect,
+                               SYS_fchmod,
+                               SYS_getdents64,
+                               SYS_access,
+                               SYS_readlink,
+                               SYS_getcwd,
+                               SYS_prlimit64,
+                               SYS_sched_getaffinity};
 
 static long rule_of(long number) {
   const long at = atomic_fetch_add(&seen[number], 1) + 1;
@@ -155,27 +205,47 @@ static void note_call(long number, const long* a, long result) {
   if (result < 0) return;
   switch (number) {
     case SYS_openat:
-      return note((a[2] & O_TRUNC) != 0 ? "empty" : (a[2] & O_CREAT) != 0 ? "create" : "open", path_of_fd(result, one, sizeof one), "-", 0, NULL, 0);
-    case SYS_write: return note_write(a[0], path_of_fd(a[0], one, sizeof one), -1, (void*)a[1], result);
-    case SYS_pwrite64: return note_write(a[0], path_of_fd(a[0], one, sizeof one), a[3], (void*)a[1], result);
-    case SYS_ftruncate: return note("truncate", path_of_fd(a[0], one, sizeof one), "-", a[1], NULL, 0);
+      return note((a[2] & O_TRUNC) != 0   ? "empty"
+                  : (a[2] & O_CREAT) != 0 ? "create"
+                                          : "open",
+                  path_of_fd(result, one, sizeof one), "-", 0, NULL, 0);
+    case SYS_write:
+      return note_write(a[0], path_of_fd(a[0], one, sizeof one), -1, (void*)a[1], result);
+    case SYS_pwrite64:
+      return note_write(a[0], path_of_fd(a[0], one, sizeof one), a[3], (void*)a[1], result);
+    case SYS_ftruncate:
+      return note("truncate", path_of_fd(a[0], one, sizeof one), "-", a[1], NULL, 0);
     case SYS_fsync:
-    case SYS_fdatasync: return note("sync", path_of_fd(a[0], one, sizeof one), "-", 0, NULL, 0);
-    case SYS_rename: return note("rename", whole_path(AT_FDCWD, p, one, sizeof one), whole_path(AT_FDCWD, q, two, sizeof two), 0, NULL, 0);
+    case SYS_fdatasync:
+      return note("sync", path_of_fd(a[0], one, sizeof one), "-", 0, NULL, 0);
+    case SYS_rename:
+      return note("rename", whole_path(AT_FDCWD, p, one, sizeof one), whole_path(AT_FDCWD, q, two, sizeof two), 0, NULL,
+                  0);
     case SYS_renameat:
-    case SYS_renameat2: return note("rename", whole_path(a[0], q, one, sizeof one), whole_path(a[2], r, two, sizeof two), 0, NULL, 0);
-    case SYS_link: return note("link", whole_path(AT_FDCWD, p, one, sizeof one), whole_path(AT_FDCWD, q, two, sizeof two), 0, NULL, 0);
-    case SYS_unlink: return note("unlink", whole_path(AT_FDCWD, p, one, sizeof one), "-", 0, NULL, 0);
-    case SYS_unlinkat: return note("unlink", whole_path(a[0], q, one, sizeof one), "-", 0, NULL, 0);
-    case SYS_mkdir: return note("mkdir", whole_path(AT_FDCWD, p, one, sizeof one), "-", 0, NULL, 0);
+    case SYS_renameat2:
+      return note("rename", whole_path(a[0], q, one, sizeof one), whole_path(a[2], r, two, sizeof two), 0, NULL, 0);
+    case SYS_link:
+      return note("link", whole_path(AT_FDCWD, p, one, sizeof one), whole_path(AT_FDCWD, q, two, sizeof two), 0, NULL,
+                  0);
+    case SYS_unlink:
+      return note("unlink", whole_path(AT_FDCWD, p, one, sizeof one), "-", 0, NULL, 0);
+    case SYS_unlinkat:
+      return note("unlink", whole_path(a[0], q, one, sizeof one), "-", 0, NULL, 0);
+    case SYS_mkdir:
+      return note("mkdir", whole_path(AT_FDCWD, p, one, sizeof one), "-", 0, NULL, 0);
     // What would leave a hole in the record.
     case SYS_writev:
     case SYS_pwritev:
     case SYS_fallocate:
     case SYS_creat:
     case SYS_open:
-    case SYS_linkat: return note("unknown", number == SYS_creat || number == SYS_open || number == SYS_linkat ? folder : path_of_fd(a[0], one, sizeof one), "-", number, NULL, 0);
-    default: return;
+    case SYS_linkat:
+      return note("unknown",
+                  number == SYS_creat || number == SYS_open || number == SYS_linkat ? folder
+                                                                                    : path_of_fd(a[0], one, sizeof one),
+                  "-", number, NULL, 0);
+    default:
+      return;
   }
 }
 
@@ -203,12 +273,14 @@ static long call(long number, long* a) {
   }
   const int spared = number == SYS_write && a[0] == STDERR_FILENO;  // where the error is told
   const long how = counting && !spared ? rule_of(number) : 0;
-  if (how > 0 && number == SYS_brk) return fault_raw(SYS_brk, 0, 0, 0, 0, 0, 0);  // where it ends, unmoved, is how it fails
+  if (how > 0 && number == SYS_brk)
+    return fault_raw(SYS_brk, 0, 0, 0, 0, 0, 0);  // where it ends, unmoved, is how it fails
   if (how > 0) return -how;
   if (how < 0) return made_short(number, a);
   const long result = fault_raw(number, a[0], a[1], a[2], a[3], a[4], a[5]);
   if (number == SYS_io_uring_setup && result >= 0) ring = *(struct io_uring_params*)a[1], ring_memory = NULL;
-  if (number == SYS_mmap && ring.cq_entries != 0 && ring_memory == NULL && a[5] == IORING_OFF_SQ_RING && a[4] >= 0 && result > 0)
+  if (number == SYS_mmap && ring.cq_entries != 0 && ring_memory == NULL && a[5] == IORING_OFF_SQ_RING && a[4] >= 0 &&
+      result > 0)
     ring_memory = (char*)result;  // one mapping holds both rings
   if (number == SYS_io_uring_enter) change_completions();
   return result;
@@ -217,7 +289,8 @@ static long call(long number, long* a) {
 static void on_trap(int signal, siginfo_t* info, void* context) {
   (void)signal;
   greg_t* registers = ((ucontext_t*)context)->uc_mcontext.gregs;
-  long a[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX], registers[REG_R10], registers[REG_R8], registers[REG_R9]};
+  long a[6] = {registers[REG_RDI], registers[REG_RSI], registers[REG_RDX],
+               registers[REG_R10], registers[REG_R8],  registers[REG_R9]};
   const long number = info->si_syscall;
   const long result = call(number, a);
   if (record >= 0) note_call(number, a, result);
@@ -229,14 +302,17 @@ static void install_filter(void) {
   const uint64_t own = (uint64_t)(uintptr_t)fault_raw_end;
   struct sock_filter program[kCount + 8];
   int at = 0;
-  program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer));
+  program[at++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer));
   program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)own, 0, 3);
-  program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4);
+  program[at++] =
+      (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, instruction_pointer) + 4);
   program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(own >> 32), 0, 1);
   program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   for (int each = 0; each < kCount; ++each)
-    program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)kTrapped[each], (uint8_t)(kCount - each), 0);
+    program[at++] =
+        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)kTrapped[each], (uint8_t)(kCount - each), 0);
   program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
   program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP);
   const struct sock_fprog filter = {.len = (unsigned short)at, .filter = program};
@@ -341,7 +417,8 @@ static int add_module(struct dl_phdr_info* info, size_t size, void* arg) {
   (void)arg;
   uintptr_t end = info->dlpi_addr;
   for (int each = 0; each < info->dlpi_phnum; ++each)
-    if (info->dlpi_phdr[each].p_type == PT_LOAD && info->dlpi_addr + info->dlpi_phdr[each].p_vaddr + info->dlpi_phdr[each].p_memsz > end)
+    if (info->dlpi_phdr[each].p_type == PT_LOAD &&
+        info->dlpi_addr + info->dlpi_phdr[each].p_vaddr + info->dlpi_phdr[each].p_memsz > end)
       end = info->dlpi_addr + info->dlpi_phdr[each].p_vaddr + info->dlpi_phdr[each].p_memsz;
   const int own = (uintptr_t)&add_module >= info->dlpi_addr && (uintptr_t)&add_module < end;
   const int at = own ? 0 : module_count;
@@ -351,7 +428,8 @@ static int add_module(struct dl_phdr_info* info, size_t size, void* arg) {
 }
 
 static void read_rules(const char* text) {
-  for (; text != NULL && *text != 0 && rule_count < kMostRules; text = strchr(text, ';') == NULL ? NULL : strchr(text, ';') + 1) {
+  for (; text != NULL && *text != 0 && rule_count < kMostRules;
+       text = strchr(text, ';') == NULL ? NULL : strchr(text, ';') + 1) {
     char number[16] = "", how[16] = "";
     Rule rule = {0, 0, 0, 1};
     sscanf(text, "%15[^:]:%ld:%15[^:;]:%ld", number, &rule.first, how, &rule.count);
@@ -375,7 +453,8 @@ static void begin(void) {
   thread_rule = read_count("FAULT_THREAD");
   folder = getenv("FAULT_FOLDER") != NULL ? getenv("FAULT_FOLDER") : "/";
   if (getenv("FAULT_FRAMES") != NULL) frame_count = atoi(getenv("FAULT_FRAMES"));
-  if (getenv("FAULT_RECORD") != NULL) record = open(getenv("FAULT_RECORD"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (getenv("FAULT_RECORD") != NULL)
+    record = open(getenv("FAULT_RECORD"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (getenv("FAULT_LOG") != NULL) {
     const int file = open(getenv("FAULT_LOG"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (file < 0 || ftruncate(file, sizeof(Log)) != 0) _exit(99);
@@ -391,7 +470,8 @@ static int (*program_main)(int, char**, char**);
 // Spares the loading of the program, which takes as long as what is asked of it. A line has fields, 0x1f between them: the file for
 // stdout, that for stderr, a variable as NAME=VALUE (or nothing), then the words. Answers are lines: the child's number, its status.
 static int child(char** fields, int count, char** environment) {
-  const int out = open(fields[0], O_WRONLY | O_CREAT | O_TRUNC, 0600), error = open(fields[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  const int out = open(fields[0], O_WRONLY | O_CREAT | O_TRUNC, 0600),
+            error = open(fields[1], O_WRONLY | O_CREAT | O_TRUNC, 0600);
   const int none = open("/dev/null", O_RDONLY);
   if (out < 0 || error < 0 || dup2(none, 0) < 0 || dup2(out, 1) < 0 || dup2(error, 2) < 0) _exit(99);
   close(out), close(error), close(none);
@@ -428,7 +508,8 @@ static int counted_main(int argc, char** argv, char** environment) {
   return program_main(argc, argv, environment);
 }
 
-int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(void), void (*fini)(void), void (*unload)(void), void* stack) {
+int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv, void (*init)(void), void (*fini)(void),
+                      void (*unload)(void), void* stack) {
   int (*real)(int (*)(int, char**, char**), int, char**, void (*)(void), void (*)(void), void (*)(void), void*);
   *(void**)&real = dlsym(RTLD_NEXT, "__libc_start_main");
   program_main = main;
