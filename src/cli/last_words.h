@@ -14,7 +14,8 @@ void say_at_once(std::string_view text);
 int tell_out_of_memory(bool json);
 
 // Where no memory is left inside something that may not fail (a destructor, say; code of CBC that does not look whether
-// malloc gave any), the process ends with E0910 in place of a signal. What it was writing stays as it was; a .part or .lock file may be left, as by a process that was killed.
+// malloc gave any), the process ends with E0910 in place of a signal. What it was writing stays as it was; a .part or
+// .lock file may be left, as by a process that was killed.
 void end_without_memory();
 
 // Of this process, at any time: code that caught it may have told something else (a number that cannot be read).

@@ -61,8 +61,9 @@ struct FirmwareSizes {
 };
 
 // Writes the project into `folder`, which is made; what stands there of an earlier one is replaced file by file, main.c
-// is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an unknown target or board; E0291 the plan uses kernels that firmware does not have, or the
-// weights lack a tensor of it; E0292 more RAM than the board has; E0901.
+// is left alone, and so is what others put there (project_folder.h). E0294 others' files are in its place; E0297 an
+// unknown target or board; E0291 the plan uses kernels that firmware does not have, or the weights lack a tensor of it;
+// E0292 more RAM than the board has; E0901.
 [[nodiscard]] Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string& folder);
 
 }  // namespace pantoum::emit
