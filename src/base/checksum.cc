@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <new>
+
 namespace pantoum::base {
 
 Checksum::Checksum(uint64_t seed) : state_(XXH3_createState()) {
+  if (!state_) throw std::bad_alloc();
   XXH3_64bits_reset_withSeed(state_.get(), seed);
 }
 

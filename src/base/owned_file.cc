@@ -99,15 +99,16 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   // what stands there is written only under the lock.
   const std::string part = path + ".part";
   for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string name = part, target = path;  // before there is a file: what is refused memory would leave it
     const int descriptor =
         uninterrupted([&] { return ::open(part.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, mode); });
     if (descriptor < 0) return write_failure(path, system_reason());
-    OwnedFile file(descriptor, part, 0);
+    OwnedFile file(descriptor, std::move(name), 0);
     if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0)
       return write_failure(path, errno == EWOULDBLOCK ? "another process is writing it" : system_reason());
     // Between open and lock another writer may have renamed this very file into place; then it must not be touched.
     if (!is_file_at(descriptor, part)) continue;
-    AtomicFile made(std::move(file), path);  // from here on it is ours to remove
+    AtomicFile made(std::move(file), std::move(target));  // from here on it is ours to remove
     if (uninterrupted([&] { return ::ftruncate(descriptor, 0); }) != 0 || ::fchmod(descriptor, mode) != 0)
       return write_failure(path, system_reason());
     return made;

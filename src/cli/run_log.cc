@@ -26,6 +26,22 @@ int open_again(const std::string& path, int flags) {
   return base::uninterrupted([&] { return ::open(path.c_str(), flags | O_CLOEXEC, 0644); });
 }
 
+// A file that goes unless it is finished.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& name) : name_(name) {}
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  ~Unfinished() {
+    if (!finished_) ::unlink(name_.c_str());
+  }
+  void finish() { finished_ = true; }
+
+ private:
+  const std::string& name_;
+  bool finished_ = false;
+};
+
 }  // namespace
 
 Result<void> RunLog::open(const std::string& name, int flags) {
@@ -61,14 +77,17 @@ Result<void> RunLog::go_on() {
 Result<void> RunLog::begin_anew() {
   const std::string name = path_ + ".part";
   // why: the name may be foreseen, as whoever writes the log holds its lock; and no link is followed.
-  PANTOUM_TRY(open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW));
-  Result<void> begun = put_kept();
-  if (begun && base::uninterrupted([&] { return ::fsync(file_.descriptor()); }) != 0)
-    begun = log_failure(path_, base::system_reason());
-  if (begun && ::rename(name.c_str(), path_.c_str()) != 0) begun = log_failure(path_, base::system_reason());
-  if (begun) return base::flush_folder_of(path_);
-  ::unlink(name.c_str());
-  return begun;
+  Unfinished unfinished(name);  // where memory is refused, too
+  if (Result<void> opened = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_NOFOLLOW); !opened) {
+    unfinished.finish();  // what stands there is not ours
+    return opened;
+  }
+  PANTOUM_TRY(put_kept());
+  if (base::uninterrupted([&] { return ::fsync(file_.descriptor()); }) != 0)
+    return log_failure(path_, base::system_reason());
+  if (::rename(name.c_str(), path_.c_str()) != 0) return log_failure(path_, base::system_reason());
+  unfinished.finish();
+  return base::flush_folder_of(path_);
 }
 
 Result<void> RunLog::write(const nlohmann::ordered_json& event) {

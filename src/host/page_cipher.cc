@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <sys/random.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -31,18 +32,40 @@ std::string cipher_reason(int error) {
 }
 
 bool draw(void* to, size_t bytes) {
-  ssize_t drawn = 0;
-  do drawn = ::getrandom(to, bytes, 0);  // so few come at once or not at all
-  while (drawn < 0 && errno == EINTR);
-  return drawn == static_cast<ssize_t>(bytes);
+  auto* const at = static_cast<unsigned char*>(to);
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t drawn = ::getrandom(at + done, bytes - done, 0);
+    if (drawn < 0 && errno == EINTR) continue;
+    if (drawn <= 0) return false;
+    done += static_cast<size_t>(drawn);
+  }
+  return true;
 }
 
-// libsodium ends the process where it finds no randomness, so it is asked for first.
+std::atomic<int> no_randomness = 0;  // errno, where libsodium was given none
+
+void draw_for_library(void* to, size_t bytes) {
+  if (!draw(to, bytes)) no_randomness = errno;
+}
+
+uint32_t draw_number_for_library() {
+  uint32_t number = 0;
+  draw_for_library(&number, sizeof number);
+  return number;
+}
+
+// libsodium's own way to randomness ends the process where there is none.
 Result<void> wake_library() {
-  unsigned char any = 0;
-  if (!draw(&any, sizeof any))
-    return no_cipher("no randomness: " + cipher_reason(errno), "run it on a system with getrandom");
-  if (sodium_init() < 0) return no_cipher("libsodium does not start", "install libsodium again");
+  static randombytes_implementation ours = {.implementation_name = [] { return "getrandom"; },
+                                            .random = draw_number_for_library,
+                                            .stir = [] {},
+                                            .uniform = nullptr,
+                                            .buf = draw_for_library,
+                                            .close = [] { return 0; }};
+  static const bool awake = randombytes_set_implementation(&ours) == 0 && sodium_init() >= 0;
+  if (!awake) return no_cipher("libsodium does not start", "install libsodium again");
+  if (no_randomness != 0)
+    return no_cipher("no randomness: " + cipher_reason(no_randomness), "run it on a system with getrandom");
   return {};
 }
 
@@ -73,7 +96,8 @@ const unsigned char* raw(const std::byte* bytes) {
 }  // namespace
 
 void PageCipher::Wipe::operator()(Secret* secret) const {
-  sodium_free(secret);  // which overwrites it first
+  // It is read-only, and the system may refuse to change that; locked memory that is never given back does no harm.
+  if (sodium_mprotect_readwrite(secret) == 0) sodium_free(secret);  // which overwrites it first
 }
 
 Result<PageCipher> PageCipher::make(CipherKind kind, const std::byte* key) {

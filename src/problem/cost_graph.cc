@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <new>
 #include <optional>
 #include <unordered_map>
 
@@ -202,7 +203,10 @@ class Validator {
 
 class Hasher {
  public:
-  Hasher() : state_(XXH64_createState(), &XXH64_freeState) { XXH64_reset(state_.get(), 0); }
+  Hasher() : state_(XXH64_createState(), &XXH64_freeState) {
+    if (!state_) throw std::bad_alloc();
+    XXH64_reset(state_.get(), 0);
+  }
   void add(int64_t value) {  // little-endian on every machine
     unsigned char bytes[8];
     for (int byte = 0; byte < 8; ++byte)

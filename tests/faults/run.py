@@ -2,7 +2,7 @@
 """Faults at every call: `make faults`. Runs the programs of this folder, prints their table and writes out/bench/faults.json.
 
 usage: run.py [--pantoum PROGRAM] [--quick] [--seed N] [--only injection,kills] [--jobs N]
---quick tries a sample of each, and writes no file. A program that fails to show its rows, and a row that is skipped, are faults: the exit status is 1.
+--only asks some, and replaces their rows in the file; --quick tries a sample of each, and writes no file. A program that fails to show its rows, and a row that is skipped, are faults: the exit status is 1.
 """
 import argparse
 import concurrent.futures
@@ -31,6 +31,19 @@ def ask(name, options, folder):
         return json.load(file)
 
 
+def keep(rows, options):
+    """Writes out/bench/faults.json; with --only the other rows stay."""
+    path = os.path.join(ROOT, "out", "bench", "faults.json")
+    before = []
+    if options.only and os.path.exists(path):
+        with open(path) as file:
+            before = json.load(file)["rows"]
+    asked = {row["name"] for row in rows}
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as file:
+        json.dump({"rows": [row for row in before if row["name"] not in asked] + rows, "raw": {"seed": options.seed}}, file, indent=1)
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pantoum", default=os.path.join(ROOT, "build", "release", "bin", "pantoum"))
@@ -50,10 +63,8 @@ def main():
                 rows += ask(name, options, folder)
     missed = [row["name"] for row in rows if not row["ok"]]
     print(f"{len(rows) - len(missed)} of {len(rows)} rows as they should" + (f"; not: {', '.join(missed)}" if missed else ""))
-    if not options.quick and not options.only:
-        os.makedirs(os.path.join(ROOT, "out", "bench"), exist_ok=True)
-        with open(os.path.join(ROOT, "out", "bench", "faults.json"), "w") as file:
-            json.dump({"rows": rows, "raw": {"seed": options.seed}}, file, indent=1)
+    if not options.quick:
+        keep(rows, options)
     sys.exit(bool(missed))
 
 
