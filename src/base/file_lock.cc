@@ -39,10 +39,11 @@ Result<FileLock> FileLock::acquire(const std::string& path) {
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, ignored);
   for (int attempt = 0; attempt < 100; ++attempt) {
+    std::string own = name;  // before there is a file: what is refused memory would leave it
     const int descriptor = uninterrupted(
         [&] { return ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644); });
     if (descriptor < 0) return write_failure(name, system_reason());
-    OwnedFile file(descriptor, name, 0);
+    OwnedFile file(descriptor, std::move(own), 0);
     if (uninterrupted([&] { return ::flock(descriptor, LOCK_EX | LOCK_NB); }) != 0) {
       if (errno == EWOULDBLOCK) return held_by_another(path, descriptor);
       return write_failure(name, system_reason());

@@ -29,6 +29,8 @@ LASTS = {"write": E.ENOSPC, "pwrite": E.ENOSPC, "fsync": E.EIO, "openat": E.EMFI
 STAYS = {"unlink": (".lock", ".part", ".initial"), "flock": (".part", ".lock"), "openat": (".part",)}
 RANDOM_CALLS = 500  # of planning
 MOST_OF_A_FOLDER = 1200  # points: `emit` writes many files in one way
+# A solver that gets no memory ends the process there (docs/errors.md, E0910): its locks stay, and are in nobody's way.
+ENDED_AT_ONCE_LEAVES = (".lock",)
 NO_URING = "425:1:38:0;"  # io_uring is not there: the pager with a thread
 
 
@@ -165,7 +167,7 @@ class Injection:
             self.small.clean()
 
             def wrong_of(ended, name=name, whole=whole):
-                fault = wrong_end(ended) or self.wrong_output(name, whole, ended) if name else self.small.wrong(ended)
+                fault = wrong_end(ended) or self.wrong_output(name, whole, ended) if name else self.small.wrong(ended, ENDED_AT_ONCE_LEAVES)
                 self.small.clean()
                 return fault
             every = range(len(line.places) + 1, len(counted.places) + 1)
@@ -196,7 +198,7 @@ class Injection:
             ended = self.limited(self.small.train(), **{name: value})
             if name in ("RLIMIT_AS", "RLIMIT_DATA", "RLIMIT_NOFILE") and ended.code == 127 and "loading shared libraries" in ended.error:
                 continue  # the program was not even loaded
-            fault = self.small.wrong(ended)
+            fault = self.small.wrong(ended, ENDED_AT_ONCE_LEAVES)
             tried += 1
             if fault:
                 wrong.append(f"{name} {value}: {fault}")
