@@ -25,8 +25,10 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
     const double gap = std::isfinite(progress.best) && progress.best > 0
                            ? 100 * (progress.best - progress.bound) / progress.best
                            : 100;
-    line.show(fmt::format("{}{:.1f}s  best {}  bound {}  gap {:.2g}%", label ? *label : "", progress.elapsed,
-                          show(progress.best), show(progress.bound), gap));
+    const std::string_view proof = progress.proof;
+    line.show(fmt::format("{}{:.1f}s  best {}  bound {}  gap {:.2g}%  {}{}{}", label ? *label : "", progress.elapsed,
+                          show(progress.best), show(progress.bound), gap, progress.search, proof.empty() ? "" : "; ",
+                          proof));
   };
 }
 

@@ -10,6 +10,7 @@
 #include "place/canonical_search.h"
 #include "place/greedy.h"
 #include "place/hill_climb.h"
+#include "place/overlap_search.h"
 #include "place/windows.h"
 
 namespace pantoum::place {
@@ -56,6 +57,10 @@ void try_greedy(Attempt& attempt, Bytes goal) {
       attempt.best = std::move(found);
       attempt.best_order = order;
     }
+}
+
+Bytes beyond(Bytes least, double share) {
+  return least + static_cast<Bytes>(static_cast<double>(least) * share);
 }
 
 Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
@@ -113,6 +118,8 @@ void pin_stripes(Boxes& boxes) {
 }
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
+constexpr int64_t kTurn = 20'000;      // nodes of the canonical search in the first round
+constexpr int64_t kLookTurn = 10'000;  // nodes of the guided local search in it
 
 // Windows of 1, 3, 5, 9, ... moments, wider in each round.
 bool proved_by_window(Attempt& attempt, Bytes budget, uint64_t round, int64_t nodes) {
@@ -125,48 +132,94 @@ bool proved_by_window(Attempt& attempt, Bytes budget, uint64_t round, int64_t no
   return proved;
 }
 
+// Guided local search for smaller and smaller arenas, each from the offsets of the last: half of the way to the goal at
+// once, or where that is too much less and less of it.
+class Untangling {
+ public:
+  explicit Untangling(Bytes goal) : goal_(goal) {}
+
+  // At most so many nodes; true: attempt.best is within the goal.
+  bool run(Attempt& attempt, int64_t nodes) {
+    while (nodes > 0 && attempt.limit.nodes > 0 && !out_of_time(attempt)) {
+      if (!search_) begin(attempt);
+      SearchLimit some{std::min({attempt.limit.nodes, nodes, left_}), attempt.limit.deadline};
+      const int64_t granted = some.nodes;
+      const bool found = search_->run(some) == Outcome::kFound;
+      const int64_t used = std::max<int64_t>(1, granted - some.nodes);
+      attempt.limit.nodes -= used, nodes -= used, left_ -= used;
+      if (found) attempt.best = {search_->at(), arena_of(attempt.boxes, search_->at())};
+      if (attempt.best.arena <= goal_) return true;
+      if (!found && left_ > 0) continue;
+      search_.reset();
+      if (!found) part_ = std::max(part_ / 2, kLeastPart), turn_ *= 2;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr double kLeastPart = 0.02;
+  void begin(const Attempt& attempt) {
+    const Bytes excess = attempt.best.arena - goal_;
+    const auto less = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(excess) * part_));
+    search_.emplace(attempt.boxes, attempt.best.arena - less, attempt.best.at);
+    left_ = turn_;
+  }
+
+  const Bytes goal_;
+  double part_ = 0.5;  // of the excess, that the next arena is to be smaller by
+  int64_t turn_ = kLookTurn, left_ = 0;
+  std::optional<OverlapSearch> search_;
+};
+
+// Where boxes are too many for everything else: a greedy order is mended.
+void mend(Attempt& attempt, Bytes goal) {
+  std::vector<int32_t> order = attempt.best_order;
+  hill_climb(attempt.boxes, order, 1, goal, attempt.limit, attempt.best);
+}
+
 // Until the best arena is within the budget; kNone: proved that none is.
 Outcome fit(Attempt& attempt, Bytes budget) {
   try_greedy(attempt, budget);
   if (attempt.best.arena <= budget) return Outcome::kFound;
-  const bool search = searchable(attempt.boxes);
-  const auto count = static_cast<int64_t>(attempt.boxes.boxes.size());
-  std::vector<int32_t> order = attempt.best_order;
   std::optional<Turns> turns;
+  std::optional<Untangling> untangling;
+  if (searchable(attempt.boxes)) turns.emplace(attempt.boxes, budget);
+  if (has_few_pairs(attempt.boxes)) untangling.emplace(budget);
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
-    if (search && !turns) turns.emplace(attempt.boxes, budget);
-    const Outcome outcome = search ? turns->run(attempt, 20'000 * stretch) : Outcome::kLimit;
+    const Outcome outcome = turns ? turns->run(attempt, kTurn * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
-    if (search && proved_by_window(attempt, budget, round, 20'000 * stretch)) return Outcome::kNone;
-    SearchLimit some{std::min(attempt.limit.nodes, search ? count * 100 * stretch : kNoLimit), attempt.limit.deadline};
-    const int64_t granted = some.nodes;
-    hill_climb(attempt.boxes, order, round + 1, budget, some, attempt.best);
-    attempt.limit.nodes -= granted - some.nodes;
-    if (attempt.best.arena <= budget) return Outcome::kFound;
-    if (!search) break;
+    if (turns && proved_by_window(attempt, budget, round, kTurn * stretch)) return Outcome::kNone;
+    if (untangling && untangling->run(attempt, kLookTurn * stretch)) return Outcome::kFound;
+    if (turns || untangling) continue;
+    mend(attempt, budget);
+    break;
   }
-  return Outcome::kLimit;
+  return attempt.best.arena <= budget ? Outcome::kFound : Outcome::kLimit;
 }
 
-// Makes the arena as small as can be found: searches for goals between the peak and the best, the smallest first.
+// Makes the arena as small as can be found: searches for goals between the peak and the best, the smallest first, and then
+// by untangling for less and less.
 void shrink(Attempt& attempt) {
   try_greedy(attempt, attempt.least);
   if (attempt.best.arena <= attempt.least) return;
   const int64_t nodes = attempt.limit.nodes;
   const auto began = std::chrono::steady_clock::now();
   const auto whole_deadline = attempt.limit.deadline;
-  const bool search = searchable(attempt.boxes);
+  const auto share_until = [&](size_t eighths) {
+    if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(eighths) / 8;
+  };
   constexpr double kExcess[] = {0, 0.003, 0.01, 0.02, 0.05};
+  const bool search = searchable(attempt.boxes), few = has_few_pairs(attempt.boxes);
   for (size_t round = 0; search && round < std::size(kExcess); ++round) {
-    const Bytes goal = attempt.least + static_cast<Bytes>(static_cast<double>(attempt.least) * kExcess[round]);
+    const Bytes goal = beyond(attempt.least, kExcess[round]);
     if (goal >= attempt.best.arena || past(whole_deadline)) break;
-    if (whole_deadline) attempt.limit.deadline = began + (*whole_deadline - began) * static_cast<int>(round + 1) / 8;
+    share_until(few ? (round + 1) / 2 : round + 1);
     if (Turns(attempt.boxes, goal).run(attempt, nodes / 8) == Outcome::kFound) return;
   }
   attempt.limit.deadline = whole_deadline;
-  std::vector<int32_t> order = attempt.best_order;
-  hill_climb(attempt.boxes, order, 1, attempt.least, attempt.limit, attempt.best);
+  if (!few) return mend(attempt, attempt.least);
+  Untangling(attempt.least).run(attempt, kNoLimit);
 }
 
 SearchLimit limit_of(const PlaceOptions& options) {

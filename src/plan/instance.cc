@@ -14,7 +14,8 @@ Instance::Instance(const CostGraph& from, const PlanOptions& how, Until latest)
       until(latest),
       model(make_model(graph, options)),
       bounds(lower_bounds(model, options.question.budget_bytes(), options.question.freedoms.paging,
-                          options.question.freedoms.recomputing)) {
+                          options.question.freedoms.recomputing)),
+      turns(by_clock() && thread_count() == 1) {
   if (options.question.freedoms.recomputing) return;
   for (TensorModel& tensor : model.tensors)  // the bounds above know it by the freedom
     if (tensor.start != problem::Home::kAux) tensor.can_drop = false;

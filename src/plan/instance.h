@@ -1,16 +1,18 @@
 // A question made ready for the solver: its model, its first bounds, and the clock that began with it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <optional>
 
 #include "plan/bound/bounds.h"
 #include "plan/simulate/model.h"
 #include "plan/simulate/plan_options.h"
+#include "plan/turns.h"
 
 namespace pantoum::plan {
 
-// Not changed once it is made, so that search and proof may read it side by side.
+// Not changed once it is made, so that search and proof may read it side by side; `turns` and `doing` are theirs.
 struct Instance {
   using Clock = std::chrono::steady_clock;
   using Until = std::optional<Clock::time_point>;
@@ -33,6 +35,11 @@ struct Instance {
   Until until;
   Model model;
   Bounds bounds;
+  mutable Turns turns;  // with one thread for both
+  struct Doing {        // what search and proof are at, for whoever waits
+    std::atomic<const char*> search = "", proof = "";
+  };
+  mutable Doing doing;
 };
 
 inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit

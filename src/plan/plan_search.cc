@@ -19,17 +19,25 @@ namespace {
 constexpr int kAnnealings = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 1000;
 constexpr int kMostAttempts = 8;
-constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's sums and the plan's differ by rounding
+constexpr double kMostShare = 1 - 1e-12;  // of a limit: the search's sums and the plan's differ by rounding
 
-constexpr double kStartShare = 0.2;     // of the time limit, for the search for a start where time counts
-constexpr double kTransferShare = 0.1;  // of the time taken so far, for fewer transfers among the fastest plans
-constexpr double kHopeShare = 0.75;     // of the time limit, for a search that finds nothing
-constexpr double kFirstShare = 0.6;     // of the time limit, for the first search, where offsets can cost time
-constexpr double kRoundShare = 0.1;     // of the time limit, for a round of the annealings
-constexpr double kMostLost = 1e-4;      // of the value that the search found, by offsets
+constexpr double kStartShare = 0.2;    // of the time limit, for the search for a start where time counts
+constexpr double kSame = 1 + 1e-12;    // values so near are the same: sums in another order
+constexpr double kTieShare = 0.05;     // of the time taken so far, for the best of plans of the same value
+constexpr Seconds kTieSeconds = 0.02;  // the same, at the least, and where there is a proof
+constexpr int64_t kTieRounds = 4;      // the part of the rounds that effort gives
+constexpr double kHopeShare = 0.75;    // of the time limit, for a search that finds nothing
+constexpr double kFirstShare = 0.6;    // of the time limit, for the first search, where offsets can cost time
+constexpr double kSecondShare = 0.5;   // the same, where they cannot: they may still need less RAM
+constexpr double kRoundShare = 0.1;    // of the time limit, for a round of the annealings
+constexpr double kMostLost = 1e-4;     // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
-constexpr Bytes kWritePart = 50;   // the budget's part that is left to bytes that are being written out
-constexpr Bytes kLeastStep = 400;  // the budget's, or the deadline's, part that an attempt gives way at the least
+constexpr Bytes kWritePart = 50;        // the budget's part that is left to bytes that are being written out
+constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
+constexpr Bytes kLeastRoom = 500;       // the budget's part for which no attempt is made
+constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
+constexpr int kFirstAttempts = 8;       // at placing a first plan
+constexpr double kFirstPlacing = 0.05;  // of what placing may take, for each
 
 void keep_better(std::optional<Plan>& best, std::optional<Plan> plan) {
   if (plan && (!best || value_of(*plan) < value_of(*best))) best = std::move(plan);
@@ -42,57 +50,99 @@ void give_way(Question& question, Bytes bytes) {
 }  // namespace
 
 std::optional<Plan> PlanSearch::run() {
-  const std::optional<Bytes> budget = instance_.options.question.budget;
   Attempt attempt = whole_question();
   const Starts starts = find_starts(attempt);
-  SearchResult found = starts.best;
-  std::optional<Plan> best;
+  std::optional<Plan> best = first_plan(attempt, starts.best);
+  SearchResult found = starts.best, placed = starts.best;
+  Room room{.highest = instance_.options.question.budget_bytes(), .step = instance_.model.align};
   int losses = 0;
-  for (int number = 0; number < kMostAttempts; ++number) {
+  for (int number = 0; number < kMostAttempts && !(best && proved(*best)); ++number) {
     attempt.time_share = time_share(number);
+    best_value_ = best ? value_of(*best) : std::numeric_limits<double>::infinity();
     found = improved(attempt, found);
     if (!found.outcome.fits() && number > 0) break;
-    Realized realized = realize(attempt, found, budget);
-    const bool waits = waits_for_writes(realized, found);
+    Realized realized = realize(attempt, found);
+    const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
+    if (fits) placed = found;
     keep_better(best, std::exchange(realized.plan, std::nullopt));
+    if (best && proved(*best)) break;
     if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
       if (out_of_time(attempt)) break;
       give_way(attempt.limit.question, instance_.options.question.budget_bytes() / kWritePart);
       found = greedy(instance_.model, attempt.limit, starts.best.policy, limits(attempt));
       continue;
     }
-    if (best || found.outcome.excess > 0 || !found.outcome.sound || (out_of_time(attempt) && number > 1)) break;
-    if (!tighten(attempt.limit, realized)) break;
+    if (found.outcome.excess > 0 || !found.outcome.sound) break;
+    const bool again =
+        fits ? !waits && room.more_after(attempt.limit.question) : tighten(attempt.limit, realized, room);
+    attempt.time_share = time_share(number + 1);
+    if (!again || (out_of_time(attempt) && (best || number > 1))) break;
+    found = greedy(instance_.model, attempt.limit, (fits ? placed : found).policy, limits(attempt));
+  }
+  settle_ties(placed, best);
+  if (!best || losses > 0)
+    for (const SearchResult& start : starts.by_energy) keep_better(best, realize(whole_question(), start).plan);
+  return best;
+}
+
+// The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much.
+std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) {
+  for (int number = 0; number < kFirstAttempts && found.outcome.fits(); ++number) {
+    Realized realized = place_policy(attempt.limit, found.policy, kFirstPlacing);
+    if (realized.plan) {
+      best_value_ = value_of(*realized.plan);
+      return std::move(realized.plan);
+    }
+    Room room{.highest = attempt.limit.question.budget_bytes(), .step = instance_.model.align};
+    if (!tighten(attempt.limit, realized, room)) break;
     found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
   }
-  if (!best || losses > 0)
-    for (const SearchResult& start : starts.by_energy) keep_better(best, realize(attempt, start, budget).plan);
-  return best;
+  return std::nullopt;
+}
+
+// Is it proved that no plan is better by more than the gap?
+bool PlanSearch::proved(const Plan& plan) const {
+  return value_of(plan) <= target();
+}
+
+// The same of the best policy so far, by the clock: the bound rises meanwhile.
+bool PlanSearch::settled() const {
+  return instance_.by_clock() && best_value_.load() <= target();
+}
+
+// What the proof leaves of the threads.
+int PlanSearch::search_threads() const {
+  return std::max(1, instance_.thread_count() - (prover_.running() ? 1 : 0));
 }
 
 std::optional<Plan> PlanSearch::keep_everything() {
   const Attempt attempt{.limit = {.question = {.objective = instance_.objective()}}, .time_share = time_share(1)};
   const Policy keep = keep_all(instance_.model, first_choices(instance_.model, instance_.objective()));
-  return realize(attempt, greedy(instance_.model, attempt.limit, keep, limits(attempt)), {}).plan;
+  return place_policy(attempt.limit, greedy(instance_.model, attempt.limit, keep, limits(attempt)).policy, 1, false)
+      .plan;
 }
 
 PlanSearch::Attempt PlanSearch::whole_question() const {
   Attempt attempt{.limit = {.question = instance_.options.question}, .time_share = time_share(1)};
   if (attempt.limit.question.energy_limit) *attempt.limit.question.energy_limit *= kMostShare;
+  if (attempt.limit.question.deadline) *attempt.limit.question.deadline *= kMostShare;
   return attempt;
 }
 
 double PlanSearch::time_share(int attempt) const {
   const Model& model = instance_.model;
   const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
-  return attempt == 0 && offsets_cost_time ? kFirstShare : 1 - kPlacementShare;
+  const double first = offsets_cost_time ? kFirstShare : kSecondShare, last = 1 - kPlacementShare;
+  return last - (last - first) / (1 << std::min(attempt, 30));
 }
 
 bool PlanSearch::out_of_time(const Attempt& attempt) const {
+  instance_.turns.pass();
   if (instance_.stopped()) return true;
   if (!instance_.by_clock()) return false;
-  const double share = std::isfinite(best_value_.load()) ? attempt.time_share : kHopeShare;
-  return instance_.elapsed() > instance_.options.time_limit * share - kReserve;
+  const Seconds limit = instance_.options.time_limit;
+  if (std::isfinite(best_value_.load())) return instance_.elapsed() > limit * attempt.time_share - kReserve;
+  return instance_.elapsed() > std::max(limit * kHopeShare - kReserve, kFirstSeconds);
 }
 
 // Nothing better for twice as long as it took to come here, and a share of the limit.
@@ -105,7 +155,7 @@ double PlanSearch::target() const {
 }
 
 SearchLimits PlanSearch::limits(const Attempt& attempt) const {
-  return {.rounds = 0, .stop = [this, &attempt] { return out_of_time(attempt); }, .target = target()};
+  return {.rounds = 0, .stop = [this, &attempt] { return out_of_time(attempt) || settled(); }, .target = target()};
 }
 
 // ---- starts --------------------------------------------------------------------------------------------
@@ -113,10 +163,13 @@ SearchLimits PlanSearch::limits(const Attempt& attempt) const {
 PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   const Model& model = instance_.model;
   const Policy keep = keep_all(model, first_choices(model, instance_.objective()));
-  SearchResult found = greedy(model, attempt.limit, keep, limits(attempt));
+  instance_.doing.search = "evicting until it fits";
+  // However short the limit: a plan that is known to exist is found.
+  const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};
+  SearchResult found = greedy(model, attempt.limit, keep, whole);
   if (!(found.policy == keep) || !found.outcome.fits()) found = with_lean_reads(attempt, keep, std::move(found));
   Starts starts{.best = with_lean_choices(attempt, std::move(found)), .by_energy = {}};
-  if (instance_.objective() == Objective::kEnergy) return starts;
+  if (instance_.objective() == Objective::kEnergy || !Simulator(model, attempt.limit).clocked()) return starts;
   starts.by_energy.push_back(least_energy(attempt));
   const Policy prefetched = prefetch(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
   starts.by_energy.push_back({prefetched, Simulator(model, attempt.limit).reset(prefetched)});
@@ -178,11 +231,12 @@ SearchResult PlanSearch::improved(const Attempt& attempt, const SearchResult& st
   SearchResult found = anneal_to_bound(attempt, start);
   if (!found.outcome.fits()) return found;
   best_value_ = std::min(best_value_.load(), found.outcome.value);
-  return instance_.objective() == Objective::kTime ? with_fewest_transfers(attempt, found) : found;
+  return found;
 }
 
 ParallelLimits PlanSearch::annealing_limits(const Attempt& attempt) const {
-  ParallelLimits annealing{.annealings = kAnnealings, .threads = instance_.thread_count(), .search = limits(attempt)};
+  ParallelLimits annealing{
+      .annealings = kAnnealings, .threads = [this] { return search_threads(); }, .search = limits(attempt)};
   if (instance_.by_clock())
     annealing.round = std::chrono::duration<double>(instance_.options.time_limit * kRoundShare);
   else
@@ -192,17 +246,17 @@ ParallelLimits PlanSearch::annealing_limits(const Attempt& attempt) const {
 
 SearchResult PlanSearch::anneal_to_bound(const Attempt& attempt, const SearchResult& start) {
   Seconds improved_at = instance_.elapsed();
+  instance_.doing.search = attempt.limit.question.budget_bytes() < instance_.options.question.budget_bytes()
+                               ? "annealing, with room for what offsets cost"
+                               : "annealing";
   ParallelLimits annealing = annealing_limits(attempt);
   annealing.improved = [&, this](const Outcome& best) {
     improved_at = instance_.elapsed();
-    report(best.value);
+    best_value_ = std::min(best_value_.load(), best.value);
   };
   if (instance_.by_clock()) {
-    annealing.annealings = std::clamp(annealing.threads, 2, kAnnealings);
+    annealing.annealings = std::clamp(instance_.thread_count(), 2, kAnnealings);
     annealing.stagnant = [&, this] { return stagnant(improved_at); };
-    annealing.search.stop = [&, this] {  // the bound rises meanwhile
-      return out_of_time(attempt) || best_value_.load() <= target();
-    };
     if (instance_.model.uses(Switch::kLpRounding)) annealing.hint = [this] { return prover_.take_near_policy(); };
   }
   return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
@@ -221,41 +275,48 @@ SearchResult PlanSearch::anneal_aside(const Attempt& attempt, const SearchResult
   return anneal_in_parallel(instance_.model, attempt.limit, start, annealing);
 }
 
-// Among the plans that are as fast, one that moves fewer bytes.
-SearchResult PlanSearch::with_fewest_transfers(const Attempt& attempt, const SearchResult& fast) {
-  const Model& model = instance_.model;
-  Attempt own = attempt;
-  own.limit.question.deadline = fast.outcome.time * (1 + 1e-12);
-  own.limit.fewest = true;
-  const SearchResult start{fast.policy, Simulator(model, own.limit).reset(fast.policy)};
-  if (!start.outcome.fits() || start.outcome.value <= 0) return fast;
-  const SearchResult fewest = anneal_aside(own, start, [this](Seconds improved_at) {
-    return instance_.elapsed() >
-           (1 + kTransferShare) * improved_at + kTransferShare / 10 * instance_.options.time_limit;
-  });
-  SearchResult found{fewest.policy, Simulator(model, attempt.limit).reset(fewest.policy), fast.price};
-  return found.outcome.fits() && found.outcome.value <= fast.outcome.value ? found : fast;
-}
+// ---- ties ----------------------------------------------------------------------------------------------
 
-void PlanSearch::report(double best) {
-  best_value_ = best;
-  if (!instance_.options.progress) return;
-  const std::lock_guard lock(progress_mutex_);
-  instance_.options.progress({.elapsed = instance_.elapsed(), .best = best, .bound = prover_.bound()});
+// Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
+// part of the time taken so far, or where the best is proved in no time to speak of.
+void PlanSearch::settle_ties(const SearchResult& placed, std::optional<Plan>& best) {
+  if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || instance_.stopped()) return;
+  instance_.doing.search = "settling ties";
+  Attempt own = whole_question();
+  const bool energy = instance_.objective() == Objective::kEnergy;
+  const double most = value_of(*best) * kSame;
+  own.limit.question.objective = energy ? Objective::kTime : Objective::kEnergy;
+  (energy ? own.limit.question.energy_limit : own.limit.question.deadline) = most;
+  const SearchResult start{placed.policy, Simulator(instance_.model, own.limit).reset(placed.policy)};
+  if (!start.outcome.fits()) return;
+  const Seconds now = instance_.elapsed(), left = instance_.options.time_limit - kReserve - now;
+  const Seconds until = now + std::min(left, proved(*best) ? kTieSeconds : std::max(kTieSeconds, kTieShare * now));
+  ParallelLimits annealing = annealing_limits(own);
+  annealing.search.target = 0;
+  annealing.search.stop = [this, until] {
+    return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > until);
+  };
+  if (!instance_.by_clock()) annealing.rounds = std::max<int64_t>(1, annealing.rounds / kTieRounds);
+  const SearchResult found = anneal_in_parallel(instance_.model, own.limit, start, annealing);
+  const auto other = [energy](const Plan& plan) { return energy ? plan.predicted.time_s : plan.predicted.energy_j; };
+  std::optional<Plan> plan = realize(own, found).plan;
+  if (plan && value_of(*plan) <= most && other(*plan) < other(*best)) best = std::move(plan);
 }
 
 // ---- offsets -------------------------------------------------------------------------------------------
 
 // With the page-ins moved ahead, or without that where it does not fit.
-Realized PlanSearch::realize(const Attempt& attempt, const SearchResult& found, std::optional<Bytes> budget) const {
+Realized PlanSearch::realize(const Attempt& attempt, const SearchResult& found) const {
   if (!found.outcome.fits()) return {};
+  instance_.doing.search = "placing";
   const Policy prefetched = prefetch(instance_.model, attempt.limit, found.policy, limits(attempt));
-  Realized realized = place_policy(attempt.limit, prefetched, budget);
+  Realized realized = place_policy(attempt.limit, prefetched, 1);
   if (realized.plan || prefetched == found.policy) return realized;
-  return place_policy(attempt.limit, found.policy, budget);
+  return place_policy(attempt.limit, found.policy, 1);
 }
 
-Realized PlanSearch::place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> budget) const {
+// `share`: of what placing may take. `within_budget`: of the question; else in as few bytes as can be found soon.
+Realized PlanSearch::place_policy(const Limit& limit, const Policy& policy, double share, bool within_budget) const {
   Simulator simulator(instance_.model, limit);
   simulator.reset(policy);
   PlanOptions placing = instance_.options;
@@ -264,7 +325,8 @@ Realized PlanSearch::place_policy(const Limit& limit, const Policy& policy, std:
     const std::chrono::duration<double> left = *instance_.until - Instance::Clock::now();
     placing.time_limit = std::max(0.0, left.count());
   }
-  return plan::realize(instance_.graph, instance_.model, simulator.events(), placing, budget);
+  const std::optional<Bytes> budget = within_budget ? instance_.options.question.budget : std::nullopt;
+  return plan::realize(instance_.graph, instance_.model, simulator.events(), placing, budget, share);
 }
 
 // Did the offsets cost what the search had found, as bytes are taken before their write completion?
@@ -275,14 +337,28 @@ bool PlanSearch::waits_for_writes(const Realized& realized, const SearchResult& 
 
 // Less RAM where the offsets did not fit, and an earlier end where they cost time. False: neither is the reason, or
 // nothing would be left.
-bool PlanSearch::tighten(Limit& limit, const Realized& missed) const {
+bool PlanSearch::tighten(Limit& limit, const Realized& missed, Room& room) const {
   Question& question = limit.question;
   const bool earlier = missed.time_excess > 0 && question.deadline && instance_.model.uses(Switch::kEarlier);
   if (missed.byte_excess <= 0 && !earlier) return false;
-  if (missed.byte_excess > 0)
-    give_way(question, std::max(missed.byte_excess, instance_.options.question.budget_bytes() / kLeastStep));
+  if (missed.byte_excess > 0) question.budget = room.less_after(question.budget_bytes(), missed);
   if (earlier) *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
   return question.budget_bytes() > 0 && !(earlier && *question.deadline <= 0);
+}
+
+// Between what was placed and what was not, by halves; below, by what was missing.
+Bytes PlanSearch::Room::less_after(Bytes budget, const Realized& missed) {
+  lowest_missed = std::min({lowest_missed, budget, missed.live_bytes});
+  if (highest_placed > 0) return highest_placed + (lowest_missed - highest_placed) / 2;
+  return lowest_missed - std::max(missed.byte_excess, highest / kLeastStep);
+}
+
+bool PlanSearch::Room::more_after(Question& question) {
+  highest_placed = std::max(highest_placed, question.budget_bytes());
+  const Bytes limit = std::min(lowest_missed, highest);
+  if (limit - highest_placed <= std::max(2 * step, highest / kLeastRoom)) return false;
+  question.budget = highest_placed + (limit - highest_placed) / 2;
+  return true;
 }
 
 }  // namespace pantoum::plan

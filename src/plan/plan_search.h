@@ -7,7 +7,7 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -47,8 +47,21 @@ class PlanSearch {
     SearchResult best;
     std::vector<SearchResult> by_energy;  // where time counts: the policies of least energy
   };
+  struct Room {         // budgets of the search, whose arenas are larger
+    Bytes highest = 0;  // the question's
+    Bytes step = 1;     // of all sizes
+    Bytes highest_placed = 0, lowest_missed = std::numeric_limits<Bytes>::max();
+    // The next budget after one whose plan missed the question's.
+    Bytes less_after(Bytes budget, const Realized& missed);
+    // After one whose plan fits: is there a larger one worth trying? It is in the question then.
+    bool more_after(Question& question);
+  };
   using Stagnant = std::function<bool(Seconds improved_at)>;
 
+  std::optional<Plan> first_plan(Attempt attempt, SearchResult found);
+  [[nodiscard]] bool proved(const Plan& plan) const;
+  [[nodiscard]] bool settled() const;
+  [[nodiscard]] int search_threads() const;
   [[nodiscard]] Attempt whole_question() const;
   [[nodiscard]] double time_share(int attempt) const;
   [[nodiscard]] bool out_of_time(const Attempt& attempt) const;
@@ -64,19 +77,18 @@ class PlanSearch {
   SearchResult improved(const Attempt& attempt, const SearchResult& start);
   SearchResult anneal_to_bound(const Attempt& attempt, const SearchResult& start);
   SearchResult anneal_aside(const Attempt& attempt, const SearchResult& start, const Stagnant& stagnant);
-  SearchResult with_fewest_transfers(const Attempt& attempt, const SearchResult& fast);
+  void settle_ties(const SearchResult& placed, std::optional<Plan>& best);
   [[nodiscard]] ParallelLimits annealing_limits(const Attempt& attempt) const;
-  void report(double best);
 
-  [[nodiscard]] Realized realize(const Attempt& attempt, const SearchResult& found, std::optional<Bytes> budget) const;
-  [[nodiscard]] Realized place_policy(const Limit& limit, const Policy& policy, std::optional<Bytes> budget) const;
+  [[nodiscard]] Realized realize(const Attempt& attempt, const SearchResult& found) const;
+  [[nodiscard]] Realized place_policy(const Limit& limit, const Policy& policy, double share,
+                                      bool within_budget = true) const;
   [[nodiscard]] bool waits_for_writes(const Realized& realized, const SearchResult& found) const;
-  [[nodiscard]] bool tighten(Limit& limit, const Realized& missed) const;
+  [[nodiscard]] bool tighten(Limit& limit, const Realized& missed, Room& room) const;
 
   const Instance& instance_;
   Prover& prover_;
   std::atomic<double>& best_value_;
-  std::mutex progress_mutex_;
 };
 
 }  // namespace pantoum::plan

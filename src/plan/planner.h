@@ -38,7 +38,8 @@ struct Infeasible {
 // rules (asserted by the pipeline, which runs the checker before anything is written).
 //   errors  E0300 budget of 0, E0301 proved infeasible, E0302 limit reached without a plan; for the last two
 //           `infeasible`, when given, is filled
-//   cost    honours options.time_limit to within 200 ms
+//   cost    honours options.time_limit to within 200 ms, but for a first plan, which is sought for a moment longer (0.7 s
+//           in all; one that is known to exist, by evicting what can be, is found however short the limit)
 [[nodiscard]] Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options,
                                      Infeasible* infeasible = nullptr);
 

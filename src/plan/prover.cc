@@ -7,6 +7,21 @@
 
 namespace pantoum::plan {
 
+namespace {
+
+class Running {
+ public:
+  explicit Running(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+  ~Running() { flag_ = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+}  // namespace
+
 Prover::Prover(const Instance& instance)
     : instance_(instance),
       sum_(instance.model, instance.options,
@@ -15,6 +30,8 @@ Prover::Prover(const Instance& instance)
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   const int64_t effort = instance_.options.effort;
+  const Running running(running_);
+  instance_.doing.proof = "raising the bound";
   if (by_product()) return product_.run({.seconds_left = seconds_left, .value = value, .effort = effort});
   sum_.run({.seconds_left = seconds_left,
             .value = value,

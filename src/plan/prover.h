@@ -23,6 +23,8 @@ class Prover {
   // `seconds_left` and `value` are asked again and again.
   void run(const std::function<double()>& seconds_left, const std::function<double()>& value);
 
+  // Is run() at work? From any thread.
+  [[nodiscard]] bool running() const { return running_.load(); }
   // Of the objective. From any thread.
   [[nodiscard]] double bound() const;
   // A policy near the relaxation's last solution, given once. From any thread. None without a clock: when a solution
@@ -43,6 +45,7 @@ class Prover {
   const Instance& instance_;
   BoundSearch sum_;   // of energy, or of time
   EdpBound product_;  // in its place for edp
+  std::atomic<bool> running_ = false;
   std::mutex near_mutex_;
   std::optional<Policy> near_policy_;
 };

@@ -34,6 +34,7 @@ class Solver {
 
  private:
   void prove(const std::stop_token& stop);
+  void tell() const;
 
   const Instance instance_;
   Prover prover_;

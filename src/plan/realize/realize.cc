@@ -14,7 +14,7 @@
 namespace pantoum::plan {
 namespace {
 
-constexpr double kMostSeconds = 2;
+constexpr double kMostSeconds = 20, kLeastSeconds = 0.01;
 constexpr int64_t kSteps = 300'000, kQuickSteps = 10'000;  // nodes of the placement's search, in place of a clock
 constexpr double kPatience[] = {1, 0.97, 0.9, 0.75};       // shares of the budget that bytes being written out may fill
 constexpr double kPatientShare = 0.1;                      // of the placement, for each of these
@@ -24,12 +24,14 @@ constexpr double kQuickSeconds = 0.02;                     // where an arena is 
 place::PlaceOptions placing(const Model& model, const PlanOptions& options, std::optional<Bytes> budget,
                             double share = 1) {
   const bool quick = !budget;
-  return {.align = model.align,
-          .budget = budget,
-          .seconds = quick ? kQuickSeconds : share * std::min(kMostSeconds, options.time_limit * kPlacementShare),
-          .steps = options.effort == 0 ? 0
-                   : quick             ? kQuickSteps
-                                       : static_cast<int64_t>(share * kSteps)};
+  return {
+      .align = model.align,
+      .budget = budget,
+      .seconds = quick ? kQuickSeconds
+                       : std::max(kLeastSeconds, share * std::min(kMostSeconds, options.time_limit * kPlacementShare)),
+      .steps = options.effort == 0 ? 0
+               : quick             ? kQuickSteps
+                                   : static_cast<int64_t>(share * kSteps)};
 }
 
 struct Placed {
@@ -40,8 +42,9 @@ struct Placed {
 // Places the allocations of a stream, again and again with other ends of them.
 class Placer {
  public:
-  Placer(const Model& model, const std::vector<Event>& events, const PlanOptions& options, std::optional<Bytes> budget)
-      : model_(model), events_(events), options_(options), budget_(budget) {}
+  Placer(const Model& model, const std::vector<Event>& events, const PlanOptions& options, std::optional<Bytes> budget,
+         double share)
+      : model_(model), events_(events), options_(options), budget_(budget), share_(share) {}
 
   // Offsets within the budget. Where they can be had, such that nothing takes bytes before their write completion while
   // others are free.
@@ -59,10 +62,9 @@ class Placer {
 
   // After run() found nothing: what the smallest arena found has, or else what every arena has, beyond the budget.
   [[nodiscard]] Bytes excess() const {
-    const Bytes nearest =
-        shortfall_.arena_bytes > 0 ? shortfall_.arena_bytes : place::peak_live_bytes(allocations({}).all, model_.align);
-    return nearest - budget_.value_or(0);
+    return (shortfall_.arena_bytes > 0 ? shortfall_.arena_bytes : live_bytes()) - budget_.value_or(0);
   }
+  [[nodiscard]] Bytes live_bytes() const { return place::peak_live_bytes(allocations({}).all, model_.align); }
 
  private:
   [[nodiscard]] Allocations allocations(const std::vector<size_t>& until) const {
@@ -71,7 +73,7 @@ class Placer {
 
   Result<Placed> attempt(const std::vector<size_t>& until, double share) {
     Placed made{.allocations = allocations(until), .placement = {}};
-    const place::PlaceOptions how = placing(model_, options_, budget_, share);
+    const place::PlaceOptions how = placing(model_, options_, budget_, share * share_);
     PANTOUM_ASSIGN(made.placement, place::place(made.allocations.all, how, &shortfall_));
     return made;
   }
@@ -80,6 +82,7 @@ class Placer {
   const std::vector<Event>& events_;
   const PlanOptions& options_;
   const std::optional<Bytes> budget_;
+  const double share_;
   place::Shortfall shortfall_;
 };
 
@@ -112,10 +115,10 @@ Realized judged(const Model& model, const PlanOptions& options, Plan plan) {
 }  // namespace
 
 Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
-                 const PlanOptions& options, std::optional<Bytes> budget) {
-  Placer placer(model, events, options, budget);
+                 const PlanOptions& options, std::optional<Bytes> budget, double share) {
+  Placer placer(model, events, options, budget, share);
   Result<Placed> placed = placer.run();
-  if (!placed) return {.plan = std::nullopt, .byte_excess = placer.excess()};
+  if (!placed) return {.plan = std::nullopt, .byte_excess = placer.excess(), .live_bytes = placer.live_bytes()};
   if (budget) shrink_arena(model, options, *placed);
   Plan plan{.question = options.question, .graph = graph};
   write_instructions(model, events, placed->allocations, placed->placement, plan);

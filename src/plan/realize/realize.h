@@ -18,6 +18,7 @@ struct Realized {
   // Nothing: no offsets within the budget, a stream that cannot run, a limit that is missed, or too little storage.
   std::optional<Plan> plan;
   Bytes byte_excess = 0;    // > 0: by how much the smallest arena found exceeds the budget
+  Bytes live_bytes = 0;     // the most at one moment: no arena is smaller
   Seconds time_excess = 0;  // > 0: by how much the step ends after the deadline
 };
 
@@ -25,6 +26,6 @@ struct Realized {
 // yet. Cost: a placement (at most 2 s, or a tenth of options.time_limit; a fixed number of steps with options.effort >
 // 0) and a replay.
 [[nodiscard]] Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
-                               const PlanOptions& options, std::optional<Bytes> budget);
+                               const PlanOptions& options, std::optional<Bytes> budget, double share = 1);
 
 }  // namespace pantoum::plan

@@ -2,6 +2,7 @@
 #include <queue>
 #include <tuple>
 
+#include "plan/search/recomputation.h"
 #include "plan/search/search.h"
 #include "plan/simulate/simulate.h"
 
@@ -9,13 +10,15 @@ namespace pantoum::plan {
 namespace {
 
 // An interval that may be evicted at once, and what that cost per byte saved when it was last looked at.
+enum class How : uint8_t { kPage, kDrop, kDropAndKeepInputs };
+
 struct Candidate {
   double score = 0;
   IntervalIndex interval;
-  bool page = false;
+  How how = How::kPage;
   // The least score first; of equals the first interval, paged.
   friend bool operator<(const Candidate& a, const Candidate& b) {
-    return std::tuple(a.score, a.interval, !a.page) > std::tuple(b.score, b.interval, !b.page);
+    return std::tuple(a.score, a.interval, a.how) > std::tuple(b.score, b.interval, b.how);
   }
 };
 
@@ -27,6 +30,7 @@ class Evictor {
   }
 
   SearchResult run() {
+    if (!simulator_.outcome().sound) return {simulator_.policy(), simulator_.outcome()};
     while (pressed() && !stopped()) {
       look_at_all();
       if (!evict()) break;
@@ -35,28 +39,40 @@ class Evictor {
   }
 
  private:
-  [[nodiscard]] bool pressed() const { return simulator_.outcome().excess > 0 || !simulator_.outcome().sound; }
+  [[nodiscard]] bool pressed() const { return simulator_.outcome().excess > 0; }
   [[nodiscard]] bool stopped() const { return limits_.stop && limits_.stop(); }
 
   void look_at_all() {
     found_ = {};
     for (const IntervalIndex interval : model_.intervals.indices()) {
       if (stopped()) return;
-      for (const bool page : {true, false}) look_at(interval, page);
+      for (const How how : {How::kPage, How::kDrop, How::kDropAndKeepInputs}) look_at(interval, how);
     }
   }
 
-  void look_at(IntervalIndex interval, bool page) {
+  // Nothing: the interval is not evicted like that, or is so already.
+  [[nodiscard]] std::vector<Simulator::Change> eviction(IntervalIndex interval, How how) const {
     const Interval& span = model_.intervals[interval];
-    if (span.to == model_.never() || span.to - span.from <= 1) return;
-    if (page ? !may_page(model_, interval) : !may_drop(model_, interval)) return;
-    const IntervalPolicy to = evicted(span, page);
-    if (to == simulator_.policy().intervals[interval]) return;
-    const Outcome before = simulator_.outcome(), after = simulator_.propose({{interval, to}});
+    if (span.to == model_.never() || span.to - span.from <= 1) return {};
+    if (how == How::kPage ? !may_page(model_, interval) : !may_drop(model_, interval)) return {};
+    if (how == How::kDropAndKeepInputs) {
+      std::vector<Simulator::Change> all =
+          dropped_with_inputs(model_, simulator_.policy(), interval, [](TensorIndex) { return true; });
+      return all.size() > 1 ? all : std::vector<Simulator::Change>{};
+    }
+    const IntervalPolicy to = evicted(span, how == How::kPage);
+    if (to == simulator_.policy().intervals[interval]) return {};
+    return {{interval, to}};
+  }
+
+  void look_at(IntervalIndex interval, How how) {
+    const std::vector<Simulator::Change> changes = eviction(interval, how);
+    if (changes.empty()) return;
+    const Outcome before = simulator_.outcome(), after = simulator_.propose(changes);
     simulator_.reject();
     if (!after.sound || after.excess >= before.excess) return;
     const double paid = std::max(0.0, after.value - before.value) + 1e-12 * before.value;
-    found_.push({paid / (before.excess - after.excess), interval, page});
+    found_.push({paid / (before.excess - after.excess), interval, how});
   }
 
   // An eviction changes what the others bring, mostly for the worse: only the first is looked at again.
@@ -65,12 +81,12 @@ class Evictor {
     while (pressed() && !found_.empty() && !stopped()) {
       const Candidate first = found_.top();
       found_.pop();
-      look_at(first.interval, first.page);
+      look_at(first.interval, first.how);
       if (found_.empty()) break;
       const Candidate& best = found_.top();
-      if (best.interval != first.interval || best.page != first.page) continue;
+      if (best.interval != first.interval || best.how != first.how) continue;
       found_.pop();
-      simulator_.propose({{first.interval, evicted(model_.intervals[first.interval], first.page)}});
+      simulator_.propose(eviction(first.interval, first.how));
       simulator_.accept();
       any = true;
     }

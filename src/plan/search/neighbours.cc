@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "plan/search/recomputation.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
@@ -218,26 +219,10 @@ void Neighbours::shift(const Simulator& simulator, Random& random) {
 
 void Neighbours::lean(const Simulator& simulator, Random& random) {
   const IntervalIndex interval = any(random);
-  const Interval& span = model_.intervals[interval];
-  const OpIndex producer = model_.tensors[span.tensor].producer;
-  if (!may_drop(model_, interval) || span.to > model_.end() || !producer.exists()) return;
-  add(interval, evicted(span, false));
-  for (const TensorIndex read : model_.chosen(producer, simulator.policy().choices).reads) {
-    const TensorModel& tensor = model_.tensors[read];
-    for (const IntervalIndex each : tensor.intervals) {
-      const Interval& input = model_.intervals[each];
-      if (input.from >= span.to || input.to < span.to || input.to == model_.never()) continue;
-      IntervalPolicy policy = simulator.policy().intervals[each];
-      if (random.one_in(2)) {
-        policy = retained(input);
-      } else if (policy.evict < span.to) {
-        policy.retain = std::max(policy.evict + 1, span.to);
-        policy.until = input.to;
-        if (policy.retain >= input.to) policy.retain = input.to;
-      }
-      add(each, policy);
-    }
-  }
+  if (!may_drop(model_, interval) || model_.intervals[interval].to > model_.end()) return;
+  for (const Simulator::Change& change :
+       dropped_with_inputs(model_, simulator.policy(), interval, [&](TensorIndex) { return random.one_in(2); }))
+    add(change.interval, change.to);
 }
 
 }  // namespace pantoum::plan

@@ -79,7 +79,7 @@ class ParallelAnnealing {
       const int64_t length = std::min({length_, affordable_, limits_.rounds > 0 ? limits_.rounds - spent : kLongest});
       choose_guides();
       const auto begin = std::chrono::steady_clock::now();
-      on_threads(limits_.threads, limits_.annealings, [&](int annealing) {
+      on_threads(limits_.threads ? limits_.threads() : 1, limits_.annealings, [&](int annealing) {
         SearchLimits search = limits_.search;
         search.rounds = length;
         search.heat = kHeats[(round + static_cast<uint64_t>(annealing)) % std::size(kHeats)] * heat_;

@@ -11,10 +11,11 @@ namespace pantoum::plan {
 
 struct ParallelLimits {
   int annealings = 4;
-  int threads = 1;                               // has no influence on what is found, unless a clock ends the search
-  int64_t rounds = 0;                            // proposals of each annealing; 0: until `stop`
-  std::chrono::duration<double> round{0};        // by the clock: about the longest that a round may take; 0: any
-  SearchLimits search;                           // stop and target of each annealing
+  std::function<int()> threads;            // asked before every round; no influence on what is found, unless a clock
+                                           // ends the search
+  int64_t rounds = 0;                      // proposals of each annealing; 0: until `stop`
+  std::chrono::duration<double> round{0};  // by the clock: about the longest that a round may take; 0: any
+  SearchLimits search;                     // stop and target of each annealing
   std::function<void(const Outcome&)> improved;  // told of every better plan that fits, between the rounds
   std::function<bool()> stagnant;                // asked between the rounds; true: that will do
   std::function<std::optional<Policy>()>

@@ -13,9 +13,8 @@ using problem::Question;
 using problem::Seconds;
 
 struct Limit {
-  Question question;    // as the search asks it: less RAM or time than the user's where placing takes its part
-  bool fewest = false;  // what is minimised are the bytes moved, in place of the objective
-  bool clock = false;   // the time is told even where nothing asks for it
+  Question question;   // as the search asks it: less RAM or time than the user's where placing takes its part
+  bool clock = false;  // the time is told even where nothing asks for it
 };
 
 // Lexicographic in spirit: a plan counts when `sound` and all excesses are 0.

@@ -20,22 +20,24 @@ using problem::Seconds;
 
 struct Progress {
   Seconds elapsed = 0;
-  double best = 0;   // objective value of the best plan so far; infinity before the first
-  double bound = 0;  // proved lower bound
+  double best = 0;          // objective value of the best plan so far; infinity before the first
+  double bound = 0;         // proved lower bound
+  const char* search = "";  // what the search is at, and the proof beside it; "": it has ended
+  const char* proof = "";
 };
 
 struct PlanOptions {
   Question question;                 // kTime: then fewest bytes transferred
   Without without;                   // rules of bounds and search that are switched off
   double gap = 1e-4;                 // stop when proved within
-  Seconds time_limit = 60;           // honoured to within 200 ms
+  Seconds time_limit = 60;           // honoured to within 200 ms, but for a first plan
   int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine
-  int threads = 0;                   // 0: all
+  int threads = 0;                   // at work at any moment; 0: as many as there are cores
   const Plan* warm_start = nullptr;  // a plan of the same graph; the answer is never worse than it where it fits
   std::map<int64_t, Bytes>
       fixed_initial;     // tensors whose arena offset is given (a second program that shares the arena)
   std::stop_token stop;  // asks for the best so far
-  std::function<void(const Progress&)> progress;
+  std::function<void(const Progress&)> progress;  // asked a few times a second, from another thread
 };
 
 }  // namespace pantoum::plan

@@ -5,15 +5,21 @@
 #include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
+namespace {
+
+constexpr int64_t kMostGrowth =
+    64;  // recomputations of a stage that a neighbour may have more: beyond, none is worth its time
+
+}  // namespace
 
 Simulator::Simulator(const Model& model, const Limit& limit)
     : model_(model),
       valuation_(model, limit),
       policy_(model),
-      accepted_(model, valuation_.budget(), valuation_.timed()),
-      trial_(model, accepted_, valuation_.timed()),
+      accepted_(model, valuation_.budget(), valuation_.clocked()),
+      trial_(model, accepted_, valuation_.clocked()),
       stage_run_(model, valuation_, policy_, trial_),
-      clock_(model, valuation_.budget(), valuation_.first_live(), valuation_.timed()) {}
+      clock_(model, valuation_.budget(), valuation_.first_live(), valuation_.clocked()) {}
 
 const Outcome& Simulator::reset(Policy policy) {
   policy_.reset(std::move(policy));
@@ -61,7 +67,7 @@ void Simulator::accept() {
   accepted_.take(trial_.record(), proposed_);
   policy_.keep();
   trial_.clear();
-  if (valuation_.timed() && outcome().sound && trial_.first_stage() <= model_.end())
+  if (valuation_.clocked() && outcome().sound && trial_.first_stage() <= model_.end())
     clock_.keep(accepted_, trial_.first_stage());
 }
 
@@ -90,7 +96,7 @@ Outcome Simulator::run_all() {
     if (!run_stage(stage, live) || trial_.totals().work > stage_run_.most_work()) return fail();
     live = stage_run_.live();
   }
-  return valuation_.outcome(trial_.totals(), times() ? clock_.run(accepted_, trial_.record(), 0) : 0);
+  return valuation_.outcome(trial_.totals(), time_from(0));
 }
 
 // Runs the stages that are scheduled and those that look at what differs; shifts the others.
@@ -108,15 +114,23 @@ Outcome Simulator::run_changed(const Interest& interest) {
     if (delta != 0 && next > stage + 1) trial_.skip(stage + 1, next, delta);
   }
   const StageCost& totals = trial_.totals();
-  if (!times()) return valuation_.outcome(totals, 0);
+  if (!valuation_.clocked()) return valuation_.outcome(totals, time_from(0));
   const Outcome least = valuation_.outcome(totals, clock_.least_time(totals));
   if (model_.uses(Switch::kLeastTime) && interest.price(least) > interest.most) return {};
-  return valuation_.outcome(totals, clock_.run(accepted_, trial_.record(), trial_.first_stage()));
+  return valuation_.outcome(totals, time_from(trial_.first_stage()));
+}
+
+// The makespan of the trial, whose stages before this one are the accepted run's; 0 where time does not matter.
+Seconds Simulator::time_from(Stage stage) {
+  if (valuation_.clocked()) return clock_.run(accepted_, trial_.record(), stage);
+  const StageCost& totals = trial_.totals();
+  return valuation_.timed() ? totals.compute + totals.in + totals.out : 0;
 }
 
 bool Simulator::run_stage(Stage stage, Bytes live) {
   trial_.begin_stage(stage, live);
-  if (!stage_run_.run(stage, live)) return false;
+  const int64_t most = trial_.record().whole ? stage_run_.most_work() : accepted_.cost(stage).work + kMostGrowth;
+  if (!stage_run_.run(stage, live, most)) return false;
   trial_.end_stage(stage_run_.cost(), stage_run_.peak(), stage_run_.live(), valuation_.budget());
   return true;
 }

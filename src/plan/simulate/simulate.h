@@ -55,6 +55,8 @@ class Simulator {
   [[nodiscard]] std::vector<Event> events();
   // Does time matter, so that outcomes tell it?
   [[nodiscard]] bool times() const { return valuation_.timed(); }
+  // Is the makespan more than a sum: may a transfer run beside a compute?
+  [[nodiscard]] bool clocked() const { return valuation_.clocked(); }
   [[nodiscard]] const Limit& limit() const { return valuation_.limit(); }
 
  private:
@@ -63,6 +65,7 @@ class Simulator {
   Outcome run_all();
   Outcome run_changed(const Interest& interest);
   bool run_stage(Stage stage, Bytes live);
+  Seconds time_from(Stage stage);
   Outcome fail();
 
   const Model& model_;

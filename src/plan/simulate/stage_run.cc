@@ -31,8 +31,9 @@ void StageRun::recover() {
 
 // ---- stages ---------------------------------------------------------------------------------------
 
-bool StageRun::run(Stage stage, Bytes live) {
+bool StageRun::run(Stage stage, Bytes live, int64_t most_work) {
   states_ = trial_.states();
+  stage_work_ = std::min(most_work, most_work_);
   cost_ = {};
   begin_ = live_ = peak_ = live;
   depth_ = 0;
@@ -167,7 +168,7 @@ bool StageRun::recompute(TensorIndex tensor) {
   if (!op.exists()) return false;
   const int32_t choice = maker_choice(op, tensor);
   if (choice < 0 || !may_compute(op)) return false;
-  if (++cost_.work > most_work_ || depth_ >= kMostDepth) return false;
+  if (++cost_.work > stage_work_ || depth_ >= kMostDepth) return false;
   ++depth_;
   const ChoiceModel& how = model_.ops[op].choices[static_cast<size_t>(choice)];
   if (!require(how.reads) || !compute(op, choice, false)) return false;

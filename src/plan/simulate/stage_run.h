@@ -19,8 +19,9 @@ class StageRun {
   // What it runs is read from the policy; what it looks at and asks of the clock is noted in the trial.
   StageRun(const Model& model, const Valuation& valuation, const ScheduledPolicy& policy, Trial& trial);
 
-  // Runs the stage from this many live bytes on. False: there is no such stream.
-  [[nodiscard]] bool run(Stage stage, Bytes live);
+  // Runs the stage from this many live bytes on. False: there is no such stream, or it has more recomputations than
+  // `most_work`.
+  [[nodiscard]] bool run(Stage stage, Bytes live, int64_t most_work);
   // Live bytes at its end, and the most while it ran.
   [[nodiscard]] Bytes live() const { return live_; }
   [[nodiscard]] Bytes peak() const { return peak_; }
@@ -79,6 +80,7 @@ class StageRun {
   Trial::States states_;  // of the stage
   const Prices prices_;
   const int64_t most_work_;
+  int64_t stage_work_ = 0;                           // recomputations that the stage may have
   std::vector<TensorIndex> finals_, stored_finals_;  // tensors that end in RAM, in storage
   Indexed<TensorIndex, uint16_t> pins_;              // how many computes at hand read it
   StageCost cost_;

@@ -5,13 +5,24 @@
 #include "problem/objective_values.h"
 
 namespace pantoum::plan {
+namespace {
+
+// Can a transfer run beside a compute?
+bool overlaps(const Model& model) {
+  return model.async && std::any_of(model.tensors.begin(), model.tensors.end(), [](const TensorModel& tensor) {
+           return tensor.can_page || tensor.ends_in_aux || tensor.start == problem::Home::kAux;
+         });
+}
+
+}  // namespace
 
 Valuation::Valuation(const Model& model, const Limit& limit)
     : model_(model),
       limit_(limit),
       budget_(limit.question.budget_bytes()),
       timed_(limit.clock || limit.question.deadline || limit.question.objective != Objective::kEnergy ||
-             model.idle_w > 0) {
+             model.idle_w > 0),
+      clocked_(timed_ && overlaps(model)) {
   double seconds = 0, joules = 0, bytes = 1;
   for (const OpModel& op : model.ops) seconds += op.choices.front().seconds, joules += op.choices.front().joules;
   prices_ = prices_of(limit.question.objective, joules, seconds);
@@ -37,7 +48,6 @@ Outcome Valuation::outcome(const StageCost& totals, Seconds time) const {
   if (question.energy_limit) outcome.energy_excess = std::max(0.0, outcome.energy - *question.energy_limit);
   outcome.value = value_of(question.objective, outcome.energy, outcome.time);
   if (question.objective == Objective::kTime) outcome.value += tie_ * totals.traffic;
-  if (limit_.fewest) outcome.value = totals.traffic;
   return outcome;
 }
 

@@ -15,6 +15,8 @@ class Valuation {
   [[nodiscard]] Bytes budget() const { return budget_; }
   // Does time matter?
   [[nodiscard]] bool timed() const { return timed_; }
+  // Is the makespan more than a sum: does a transfer ever run beside a compute?
+  [[nodiscard]] bool clocked() const { return clocked_; }
   // Live bytes before the step.
   [[nodiscard]] Bytes first_live() const { return first_live_; }
   // What a joule and a second count where two ways to do the same are compared.
@@ -26,7 +28,7 @@ class Valuation {
   const Model& model_;
   const Limit limit_;
   const Bytes budget_;
-  const bool timed_;
+  const bool timed_, clocked_;
   Bytes first_live_ = 0, first_stored_ = 0;
   double tie_ = 0;  // of equal makespans the one with fewer bytes moved
   Prices prices_;
