@@ -19,6 +19,7 @@ import time
 
 import planner_deadlines
 from planner_families import families
+from planner_measured import measured
 from table import Table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -118,6 +119,7 @@ def main():
     huge(table, args, raw)
     families(table, args, raw)
     planner_deadlines.deadlines(table, args, raw)
+    measured(table, args, raw)
     for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
         with open(os.path.join(args.out, name), "w") as file:
             json.dump(value, file, indent=1)

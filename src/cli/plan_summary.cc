@@ -20,6 +20,18 @@ std::string bound_text(const problem::Plan& plan) {
                      plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
 }
 
+// "modelled", or how much of the seconds is measured.
+std::string source_of_time(const problem::Plan& plan) {
+  const std::string& source = plan.graph.device.costs_of;
+  return source.starts_with("measured") ? source : "modelled";
+}
+
+// Joules follow from the seconds by the profile's watts: they are modelled whatever was measured.
+std::string sources(const problem::Plan& plan) {
+  const std::string time = source_of_time(plan);
+  return time == "modelled" ? time : "time " + base::one_line(time) + "; energy modelled";
+}
+
 }  // namespace
 
 PlanSummary summary_of(const pipeline::Compiled& compiled) {
@@ -27,6 +39,7 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
   PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.training.accumulate};
   if (const auto* accumulation = find_program(compiled.programs, pipeline::kAccumulate))
     summary.micro_batch = accumulation->found;
+  summary.measuring_s = compiled.measuring_s;
   return summary;
 }
 
@@ -44,8 +57,8 @@ std::string to_text(const PlanSummary& summary) {
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
-  text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s),
-                      base::show_joules(found.energy_j), base::show_seconds(summary.unplanned.time_s),
+  text += fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
+                      base::show_joules(found.energy_j), sources(plan), base::show_seconds(summary.unplanned.time_s),
                       base::show_joules(summary.unplanned.energy_j));
   if (summary.micro_batch)
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
@@ -74,6 +87,8 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"unplanned_time_s", summary.unplanned.time_s},
                               {"unplanned_energy_j", summary.unplanned.energy_j},
                               {"energy_source", "modelled"},
+                              {"time_source", source_of_time(plan)},
+                              {"measuring_s", summary.measuring_s},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};
   if (summary.micro_batch)

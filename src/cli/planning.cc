@@ -30,6 +30,12 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
   };
 }
 
+void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
+  options.progress = [&line](size_t done, size_t all) {
+    if (line.due() || done == all) line.show(fmt::format("measured {} of {} kernels", done, all));
+  };
+}
+
 Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                std::optional<problem::Plan>& kept) {
   if (path.empty()) return {};

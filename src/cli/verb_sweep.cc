@@ -68,10 +68,11 @@ Result<int> sweep(const SweepOptions& options) {
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
-  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
   ProgressLine line(options.common.json());
   std::string label;
   attach(request.plan.options, line, &label);
+  attach_measuring(request.plan.measure, line);
+  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
   };
@@ -89,7 +90,7 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
   verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
-  add_page_options(verb, options->pages, "folder whose storage --measure measures");
+  add_page_options(verb, options->pages, "folder whose storage is measured; where training makes its page file without it");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);

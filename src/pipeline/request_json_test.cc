@@ -39,7 +39,7 @@ PlanRequest some_request() {
   request.kernels = host::KernelSet::Choice::kPortable;
   request.fuse = request.layouts = false;
   request.compact_activations = true;
-  request.measure = {.measure = true, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
+  request.measure = {.measure = Measure::kMissing, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
   request.options.question.budget = 262144;
   request.options.question.energy_limit = 3.5;
   request.options.question.objective = problem::Objective::kEdp;
