@@ -29,6 +29,13 @@ struct SweepOptions {
   std::vector<std::string> planners{"pantoum"};
 };
 
+// Times of this machine that are not asked for anew are those of the sweep that is there.
+bool keeps_costs(const SweepOptions& options) {
+  const std::string& measure = options.plan.measure;
+  const bool may_measure = measure == "missing" || (measure.empty() && options.plan.effort == 0);
+  return options.costgraph.empty() && may_measure;
+}
+
 Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
     request.length.batch = options.model.batch;
@@ -41,7 +48,8 @@ Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanR
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   request.length.batch = pipeline::batch_of(compiled);
-  return std::move(compiled.training().cost.graph);
+  problem::CostGraph graph = std::move(compiled.training().cost.graph);
+  return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graph), options.output) : std::move(graph);
 }
 
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
@@ -54,6 +62,7 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   request.plan.length = options.length;
   request.plan.measure.page_folder = options.pages.file;
   request.plan.measure.page_encryption = options.pages.encrypt();
+  request.keeps_costs = keeps_costs(options);
   return request;
 }
 

@@ -13,8 +13,8 @@ namespace pantoum::cost {
 namespace {
 
 constexpr Bytes kOperandAlignment = 64;
-constexpr size_t kMostPlaces = 16;
-constexpr size_t kLeastRuns = 3, kMostRuns = 100;
+constexpr Bytes kMostPlaces = 128;
+constexpr size_t kLeastRuns = 3, kMostRuns = 128;
 
 Bytes room_of(Bytes bytes) {
   return base::round_up(std::max<Bytes>(bytes, 1), kOperandAlignment);

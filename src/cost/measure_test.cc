@@ -79,7 +79,7 @@ TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
   ASSERT_EQ(sqlite3_open(path("endless").c_str(), &raw), SQLITE_OK);
   const char* view =
       "CREATE VIEW op_samples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-      " SELECT 'other' AS key, i AS seconds FROM n;";
+      " SELECT 'key ' || -i AS key, i AS seconds FROM n;";
   ASSERT_EQ(sqlite3_exec(raw, view, nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(raw);
   const auto store = ProfileStore::open(path("endless"));
