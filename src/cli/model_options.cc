@@ -154,12 +154,14 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--threads", words.threads, "for kernels; all cores without it").within(1, 4096);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
       .one_of({"auto", "onednn", "portable"});
-  verb.add_option("--measure", words.measure,
-                  "times of operators and storage on this machine: missing ones, in a tenth of --time-limit (so without "
-                  "it, on the host and without --effort); all, anew; or off")
+  verb.add_option(
+          "--measure", words.measure,
+          "times of operators and storage on this machine: missing ones, in a tenth of --time-limit (so without "
+          "it, on the host and without --effort); all, anew; or off")
       .one_of({"off", "missing", "all"});
   verb.may_stand_alone("--measure", "all");
-  verb.add_option("--profile-store", words.profile_store, "SQLite file where measured times are kept; pantoum/times.db in the user's cache without it");
+  verb.add_option("--profile-store", words.profile_store,
+                  "SQLite file where measured times are kept; pantoum/times.db in the user's cache without it");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
   verb.add_option("--disable", words.disable,
                   "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates");

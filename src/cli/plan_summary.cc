@@ -9,6 +9,7 @@
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "problem/time_source.h"
 
 namespace pantoum::cli {
 namespace {
@@ -18,18 +19,6 @@ std::string bound_text(const problem::Plan& plan) {
   if (!bound) return "no bound proved";
   return fmt::format("proved bound {}, gap {:.3g}%, for {}", show_value(plan.question.objective, *bound),
                      plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
-}
-
-// "modelled", or how much of the seconds is measured.
-std::string source_of_time(const problem::Plan& plan) {
-  const std::string& source = plan.graph.device.costs_of;
-  return source.starts_with("measured") ? source : "modelled";
-}
-
-// Joules follow from the seconds by the profile's watts: they are modelled whatever was measured.
-std::string sources(const problem::Plan& plan) {
-  const std::string time = source_of_time(plan);
-  return time == "modelled" ? time : "time " + base::one_line(time) + "; energy modelled";
 }
 
 }  // namespace
@@ -57,9 +46,10 @@ std::string to_text(const PlanSummary& summary) {
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
-  text += fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
-                      base::show_joules(found.energy_j), sources(plan), base::show_seconds(summary.unplanned.time_s),
-                      base::show_joules(summary.unplanned.energy_j));
+  text +=
+      fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
+                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
+                  base::show_seconds(summary.unplanned.time_s), base::show_joules(summary.unplanned.energy_j));
   if (summary.micro_batch)
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),
@@ -87,7 +77,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"unplanned_time_s", summary.unplanned.time_s},
                               {"unplanned_energy_j", summary.unplanned.energy_j},
                               {"energy_source", "modelled"},
-                              {"time_source", source_of_time(plan)},
+                              {"time_source", problem::time_source(plan.graph.device)},
                               {"measuring_s", summary.measuring_s},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};

@@ -103,7 +103,8 @@ Result<int> make(const PlanVerbOptions& options) {
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan, answer->found, answer->unplanned, options.model.optimizer.accumulate,
+  const PlanSummary summary{answer->plan,        answer->found,
+                            answer->unplanned,   options.model.optimizer.accumulate,
                             answer->micro_batch, answer->measuring_s};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (interrupted().stop_requested()) return 130;
@@ -136,7 +137,8 @@ void add_plan(CommandLine& line) {
                   "a plan of the same step; the answer is never worse where it fits");
   verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
       .one_of(planners());
-  add_page_options(verb, options->pages, "folder whose storage is measured; where training makes its page file without it");
+  add_page_options(verb, options->pages,
+                   "folder whose storage is measured; where training makes its page file without it");
   verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);

@@ -99,7 +99,8 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
   verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
-  add_page_options(verb, options->pages, "folder whose storage is measured; where training makes its page file without it");
+  add_page_options(verb, options->pages,
+                   "folder whose storage is measured; where training makes its page file without it");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);

@@ -67,8 +67,8 @@ class Measuring {
  private:
   static Clock::time_point deadline_in(Seconds seconds) {
     constexpr Seconds kYear = 3.2e7;
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(std::clamp(seconds, 0.0, kYear)));
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, kYear)));
   }
 
   // Every choice's sample, and what all programs have in RAM at most.
@@ -202,9 +202,9 @@ class Measuring {
   Clock::time_point deadline_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
-  std::vector<const std::string*> keys_;          // by sample
-  std::vector<std::vector<size_t>> samples_of_;   // by program: of each choice of each op
-  std::vector<double> scaled_;                    // by sample: what the model's seconds are multiplied by
+  std::vector<const std::string*> keys_;         // by sample
+  std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
+  std::vector<double> scaled_;                   // by sample: what the model's seconds are multiplied by
   Scale so_far_;
   MeasuredCosts costs_;
 };

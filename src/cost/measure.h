@@ -31,11 +31,11 @@ struct MeasuringLimits {
 };
 
 struct MeasuredCosts {
-  size_t kernels = 0;                          // of all choices; one on the same shapes counts once
-  size_t known = 0, now = 0;                   // times from the store, and measured by this call
-  size_t too_large = 0;                        // for memory_bytes
-  double share = 0;                            // measured, of the seconds of the first program's ops at their first choice
-  std::optional<Error> store_failure = {};     // the first; from there on nothing is kept
+  size_t kernels = 0;                       // of all choices; one on the same shapes counts once
+  size_t known = 0, now = 0;                // times from the store, and measured by this call
+  size_t too_large = 0;                     // for memory_bytes
+  double share = 0;                         // measured, of the seconds of the first program's ops at their first choice
+  std::optional<Error> store_failure = {};  // the first; from there on nothing is kept
 };
 
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts

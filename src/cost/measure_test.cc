@@ -149,7 +149,8 @@ ir::Graph chain() {
   ir::Graph graph;
   ir::Builder builder(graph);
   const ir::ValueId x = builder.input("x", {ir::DType::kF32, {8, 8}});
-  const ir::ValueId w = builder.input("w", {ir::DType::kF32, {8, 8}}), v = builder.input("v", {ir::DType::kF32, {8, 4}});
+  const ir::ValueId w = builder.input("w", {ir::DType::kF32, {8, 8}}),
+                    v = builder.input("v", {ir::DType::kF32, {8, 4}});
   const ir::ValueId one = builder.op(ir::Kind::k_matmul, "one", {x, w}, {{0, 0}, {}});
   const ir::ValueId two = builder.op(ir::Kind::k_matmul, "two", {one, w}, {{0, 0}, {}});
   const ir::ValueId three = builder.op(ir::Kind::k_matmul, "three", {two, v}, {{0, 0}, {}});

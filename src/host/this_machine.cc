@@ -11,8 +11,8 @@ namespace pantoum::host {
 namespace {
 
 // Of the first processor, those that are there.
-constexpr std::array<std::string_view, 6> kTelling{"model name",  "cpu family",  "model",
-                                                   "CPU implementer", "CPU part", "uarch"};
+constexpr std::array<std::string_view, 6> kTelling{"model name",      "cpu family", "model",
+                                                   "CPU implementer", "CPU part",   "uarch"};
 
 std::string trimmed(std::string_view text) {
   const size_t first = text.find_first_not_of(" \t");

@@ -77,8 +77,8 @@ Result<void> MachineMeasurement::open_store() {
 }
 
 Result<void> MachineMeasurement::do_without_store(const Error& error) {
-  warnings_.push_back(
-      fmt::format("measured times are not kept: {} ({}); --profile-store names another file", error.message, error.where));
+  warnings_.push_back(fmt::format("measured times are not kept: {} ({}); --profile-store names another file",
+                                  error.message, error.where));
   PANTOUM_ASSIGN(store_, cost::ProfileStore::open(kInMemory));
   return {};
 }
@@ -145,8 +145,9 @@ void MachineMeasurement::measure_ops(Programs& programs) {
     warnings_.push_back(fmt::format("measured times are not kept: {} ({})", measured.store_failure->message,
                                     measured.store_failure->where));
   if (measured.too_large > 0)
-    warnings_.push_back(fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
-                                    measured.too_large, base::show_bytes(limits.memory_bytes)));
+    warnings_.push_back(
+        fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
+                    measured.too_large, base::show_bytes(limits.memory_bytes)));
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 

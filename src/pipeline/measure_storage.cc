@@ -26,11 +26,10 @@ class Probe {
   static Result<Probe> open(const StorageQuestion& question) {
     Probe probe;
     probe.seconds_ = question.seconds;
-    PANTOUM_ASSIGN(probe.pager_, host::FilePager::open(
-                                     {.path = question.folder,
-                                      .bytes = kFileBytes,
-                                      .align_bytes = kSmall,
-                                      .encrypt = question.encrypt}));
+    PANTOUM_ASSIGN(
+        probe.pager_,
+        host::FilePager::open(
+            {.path = question.folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = question.encrypt}));
     probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)));
     if (!probe.buffer_) return base::out_of_memory("storage probe");
     std::memset(probe.buffer_.get(), 1, kLarge);
@@ -81,7 +80,9 @@ Link fit(double small_s, double large_s, problem::Watts w) {
 std::string key_of(const StorageQuestion& question) {
   std::error_code none;
   const std::filesystem::path folder = std::filesystem::weakly_canonical(question.folder, none);
-  return (question.folder.empty() ? "default" : none ? question.folder : folder.string()) +
+  return (question.folder.empty() ? "default"
+          : none                  ? question.folder
+                                  : folder.string()) +
          (question.encrypt ? "|encrypted" : "|as it is");
 }
 

@@ -15,6 +15,7 @@
 #include "plan/planner.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
+#include "problem/time_source.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -34,6 +35,7 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
                            .name = graph.name,
                            .device = graph.device.name,
+                           .time_source = problem::time_source(graph.device),
                            .options = options,
                            .reserve = request.plan.reserve,
                            .budgets = request.budgets,
