@@ -51,6 +51,27 @@ struct Scale {
   [[nodiscard]] double ratio() const { return is_known() ? measured / modelled : 1; }
 };
 
+// Bytes that a step in the given order holds at most when every tensor is kept from its producer to its last reader.
+Bytes most_alive(const CostGraph& graph) {
+  std::map<int64_t, size_t> last;  // reader, as a position in the order
+  for (size_t at = 0; at < graph.order.size(); ++at)
+    for (const int64_t input : graph.ops[static_cast<size_t>(graph.order[at])].inputs) last[input] = at;
+  const auto bytes = [&](int64_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].bytes; };
+  Bytes alive = 0, most = 0;
+  for (const problem::Tensor& tensor : graph.tensors)
+    if (tensor.start != problem::Home::kNone) alive += tensor.bytes;
+  std::vector<Bytes> freed(graph.order.size() + 1, 0);
+  for (size_t at = 0; at < graph.order.size(); ++at) {
+    for (const int64_t output : graph.ops[static_cast<size_t>(graph.order[at])].outputs) {
+      alive += bytes(output);
+      freed[std::max(at, last.contains(output) ? last[output] : at)] += bytes(output);
+    }
+    most = std::max(most, alive);
+    alive -= freed[at];
+  }
+  return most;
+}
+
 class Measuring {
  public:
   Measuring(const std::vector<Measurable>& programs, ProfileStore& store, const MeasuringLimits& limits)
@@ -99,11 +120,7 @@ class Measuring {
 
   [[nodiscard]] Bytes footprint() const {
     Bytes most = 0;
-    for (const Measurable& program : programs_) {
-      Bytes sum = 0;
-      for (const problem::Tensor& tensor : program.built.graph.tensors) sum += tensor.bytes;
-      most = std::max(most, sum);
-    }
+    for (const Measurable& program : programs_) most = std::max(most, most_alive(program.built.graph));
     return std::min(most, kMostFootprint);
   }
 
