@@ -31,8 +31,10 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 }
 
 void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
-  options.progress = [&line](size_t done, size_t all) {
-    if (line.due() || done == all) line.show(fmt::format("measured {} of {} kernels", done, all));
+  options.progress = [&line](size_t done, size_t all, bool last) {
+    const std::string text = fmt::format("measured {} of {} kernels", done, all);
+    if (last) return line.finish(text);
+    if (line.due()) line.show(text);
   };
 }
 

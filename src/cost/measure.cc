@@ -155,10 +155,15 @@ class Measuring {
     if (order.empty() || left() <= 0) return;
     KernelBench bench(limits_.pool, footprint(), limits_.memory_bytes);
     for (size_t done = 0; done < order.size(); ++done) {
-      if (limits_.stop.stop_requested() || left() <= 0) return;
+      if (limits_.stop.stop_requested() || left() <= 0) break;
       measure(bench, order[done], order.size() - done);
-      if (limits_.progress) limits_.progress(done + 1, order.size());
+      tell(false);
     }
+    if (costs_.now > 0) tell(true);
+  }
+
+  void tell(bool last) const {
+    if (limits_.progress) limits_.progress(costs_.known + costs_.now, costs_.kernels, last);
   }
 
   void measure(KernelBench& bench, size_t at, size_t waiting) {

@@ -27,7 +27,8 @@ struct MeasuringLimits {
   std::string machine;                                         // processor, kernels and their versions: part of a key
   Watts active_w = 0;                                          // > 0: joules follow the seconds
   std::stop_token stop = {};
-  std::function<void(size_t done, size_t all)> progress = {};  // kernels
+  // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
+  std::function<void(size_t done, size_t all, bool last)> progress = {};
 };
 
 struct MeasuredCosts {

@@ -220,6 +220,33 @@ TEST_F(Measure, LeavesTheModelWhereThereIsNoTimeOrMemory) {
   EXPECT_EQ(modelled.time(), by_model);
 }
 
+TEST_F(Measure, TellsHowFarItIs) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  std::vector<size_t> told;
+  size_t ends = 0;
+  Modelled modelled(chain());
+  const auto hear = [&](size_t done, size_t all, bool last) {
+    told.push_back(done);
+    ends += last ? 1 : 0;
+    EXPECT_LE(done, all);
+  };
+  const MeasuredCosts measured = modelled.measured(**store, {.progress = hear});
+  EXPECT_EQ(ends, 1U);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.back(), measured.kernels);
+  (void)modelled.measured(**store, {.progress = hear});  // all is known: nothing to tell
+  EXPECT_EQ(ends, 1U);
+}
+
+TEST_F(Measure, StopsWhereItIsAsked) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(Modelled(chain()).measured(**store, {.stop = stop.get_token()}).now, 0U);
+}
+
 TEST_F(Measure, MeasuresAnewWhereAsked) {
   const auto store = ProfileStore::open(":memory:");
   ASSERT_TRUE(store);

@@ -48,7 +48,7 @@ struct MeasureOptions {  // the host alone: times of ops and of the storage
   // Of this run, not of a plan.
   std::string cache_store;  // in place of profile_store: a warning, and measured all the same; "": in memory
   bool only_known = false;  // take what the store has
-  std::function<void(size_t done, size_t all)> progress = {};
+  std::function<void(size_t done, size_t all, bool last)> progress = {};  // as cost::MeasuringLimits has it
 };
 
 struct Deadline {  // the earliest one counts

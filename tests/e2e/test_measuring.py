@@ -1,6 +1,7 @@
 """Times of this machine: measured by default, kept, and never a reason that planning fails or that bits change."""
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import unittest
@@ -51,6 +52,15 @@ class Measuring(House):
         measured, _ = self.plan(*QUICK, "--effort", 1, "--measure", "missing", "--profile-store", self.store)
         self.assertTrue(measured["time_source"].startswith("measured"), "--effort alone switches it off")
         self.refuse(2, "E0114", "plan", MODEL, *QUICK, "--device", "m4", "--measure", "missing")
+
+    def test_says_what_is_measured(self):
+        words = ("plan", MODEL, *QUICK, "--profile-store", self.store)
+        first = self.succeed(*words)
+        self.assertRegex(first.stderr, r"(?m)^measured \d+ of \d+ kernels$")
+        self.assertRegex(first.stdout, r"a step \(time measured.*; energy modelled\)")
+        found = re.search(r"measured (\d+) of (\d+) kernels", first.stderr)
+        self.assertLessEqual(int(found[1]), int(found[2]))
+        self.assertNotIn("measured", self.succeed(*words, "--measure", "off").stderr)
 
     def test_stands_alone_as_before(self):
         more = (*QUICK, "--profile-store", self.store, "--format", "json")
