@@ -133,6 +133,13 @@ class Measuring(House):
                 self.assertEqual(self.costs_of(self.path("again.json")), self.costs_of(self.path(plan + ".json")))
                 self.succeed("verify", self.path("again.json"))
 
+    def test_emits_what_was_measured(self):
+        plan, project = self.path("emitted.json"), self.path("project")
+        self.plan(*STEP, "--ram", "16MiB", "--no-paging", "--measure", "all", "--profile-store", self.store, "-o", plan)
+        os.remove(self.store)
+        self.succeed("emit", plan, "--target", "posix", "--data", self.path("data"), "-o", project)
+        self.assertFalse(os.path.exists(self.store), "firmware is made of the plan: nothing is measured again")
+
     def test_a_sweep_goes_on_with_the_times_that_it_began_with(self):
         words = ("sweep", MODEL, *STEP, "--ram", "600KiB,1MiB", "--planners", "keep", "--profile-store", self.store, "-o", self.path("sweep"))
         self.succeed(*words, "--time-limit", "100ms")
