@@ -1,9 +1,9 @@
 """Benchmark of the planner on two cores: reference questions, placement, large graphs, every family against every baseline,
-deadlines; a table and out/bench/planner.json, with the raw samples in planner-raw.json beside it.
+deadlines, measured times; a table and out/bench/planner.json, with the raw samples in planner-raw.json beside it.
 
 usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick] [--time-limit S]
---time-limit: of families and deadlines, 30 s without it.
---quick: a few rows of families and deadlines, the smallest of the large graphs, the small reference questions.
+--time-limit: of families, deadlines and measured, 30 s without it.
+--quick: a few rows of families, deadlines and measured, the smallest of the large graphs, the small reference questions.
 The reference questions, their tools and the synthetic cost graphs are not part of this repository: --reference names the
 folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped and said.
 Standard library only.
@@ -19,6 +19,7 @@ import time
 
 import planner_deadlines
 from planner_families import families
+from planner_measured import measured
 from table import Table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -118,6 +119,7 @@ def main():
     huge(table, args, raw)
     families(table, args, raw)
     planner_deadlines.deadlines(table, args, raw)
+    measured(table, args, raw)
     for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
         with open(os.path.join(args.out, name), "w") as file:
             json.dump(value, file, indent=1)

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <span>
 #include <thread>
 
@@ -93,6 +95,22 @@ void set_freedoms(const PlanWords& words, pipeline::PlanRequest& request) {
   request.compact_activations = words.compact_activations;
 }
 
+pipeline::Measure measure_named(const std::string& word) {
+  using enum pipeline::Measure;
+  return word == "off" ? kOff : word == "missing" ? kMissing : word == "all" ? kAll : kAuto;
+}
+
+// As the XDG base directories have it; "" where the user has no folder.
+std::string cache_store() {
+  const auto folder = [](const char* variable) -> std::filesystem::path {
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value == '/' ? value : "";
+  };
+  const std::filesystem::path cache = folder("XDG_CACHE_HOME"), home = folder("HOME");
+  if (cache.empty() && home.empty()) return "";
+  return ((cache.empty() ? home / ".cache" : cache) / "pantoum" / "times.db").string();
+}
+
 }  // namespace
 
 void add_model_options(Verb& verb, ModelWords& words) {
@@ -136,8 +154,14 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--threads", words.threads, "for kernels; all cores without it").within(1, 4096);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
       .one_of({"auto", "onednn", "portable"});
-  verb.add_flag("--measure", words.measure, "measure operators and storage on this machine (device host)");
-  verb.add_option("--profile-store", words.profile_store, "SQLite file where measurements are kept");
+  verb.add_option(
+          "--measure", words.measure,
+          "times of operators and storage on this machine: missing ones, in a tenth of --time-limit (so without "
+          "it, on the host and without --effort); all, anew; or off")
+      .one_of({"off", "missing", "all"});
+  verb.may_stand_alone("--measure", "all");
+  verb.add_option("--profile-store", words.profile_store,
+                  "SQLite file where measured times are kept; pantoum/times.db in the user's cache without it");
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
   verb.add_option("--disable", words.disable,
                   "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates");
@@ -183,7 +207,9 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   request.kernels = words.kernels == "portable" ? host::KernelSet::Choice::kPortable
                     : words.kernels == "onednn" ? host::KernelSet::Choice::kOneDnn
                                                 : host::KernelSet::Choice::kAuto;
-  request.measure = {.measure = words.measure, .profile_store = words.profile_store};
+  request.measure = {.measure = measure_named(words.measure),
+                     .profile_store = words.profile_store,
+                     .cache_store = words.profile_store.empty() ? cache_store() : ""};
   return request;
 }
 

@@ -26,12 +26,12 @@ struct ModelWords {
 
 struct PlanWords {
   std::string device = "host", ram, reserve, rom, objective = "energy", gap = "0.01%", time_limit = "60s", warm_start,
-              profile_store, kernels;  // kernels: "" where they are not named: auto
+              profile_store, kernels,  // kernels: "" where they are not named: auto
+      measure;                         // "" where it is not said: auto
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false,
-       measure = false;
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false;
   std::vector<std::string> dump_after, disable, without;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -131,12 +132,16 @@ void Verb::remove_option(const std::string& name) {
   app_->remove_option(app_->get_option(name));
 }
 
+void Verb::may_stand_alone(const std::string& name, const std::string& value) {
+  parsing_->alone[app_->get_option(name)] = value;
+}
+
 Verb Verb::add_verb(const std::string& name, const std::string& help) {
-  return Verb(app_->add_subcommand(name, help), chosen_);
+  return Verb(app_->add_subcommand(name, help), parsing_);
 }
 
 void Verb::does(Action action) {
-  app_->final_callback([chosen = chosen_, action = std::move(action)] { *chosen = action; });
+  app_->final_callback([parsing = parsing_, action = std::move(action)] { parsing->chosen = action; });
 }
 
 bool Verb::was_given() const {
@@ -153,19 +158,36 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
 CommandLine::~CommandLine() = default;
 
 Verb CommandLine::add_verb(const std::string& name, const std::string& help) {
-  return Verb(app_->add_subcommand(name, help), &chosen_);
+  return Verb(app_->add_subcommand(name, help), &parsing_);
+}
+
+std::vector<std::string> CommandLine::completed(int argc, const char* const* argv) const {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  const std::vector<CLI::App*> verbs =
+      app_->get_subcommands([&](CLI::App* verb) { return !words.empty() && verb->get_name() == words.front(); });
+  for (size_t at = 1; !verbs.empty() && at < words.size() && words[at] != "--"; ++at) {
+    CLI::Option* option = verbs.front()->get_option_no_throw(words[at]);
+    const auto alone = parsing_.alone.find(option);
+    if (option == nullptr || alone == parsing_.alone.end()) continue;
+    std::string next = at + 1 < words.size() ? words[at + 1] : "";
+    const bool has_value = !next.empty() && (*option->get_validator(0))(next).empty();
+    if (!has_value) words[at] += "=" + alone->second;
+  }
+  return words;
 }
 
 Result<std::optional<Action>> CommandLine::parse(int argc, const char* const* argv) {
   try {
-    app_->parse(argc, argv);
+    std::vector<std::string> words = completed(argc, argv);
+    std::reverse(words.begin(), words.end());  // as the parser takes them
+    app_->parse(std::move(words));
   } catch (const CLI::Success& asked) {
     app_->exit(asked);
     return std::optional<Action>();
   } catch (const CLI::ParseError& error) {
     return fail("E0100", error.what(), "command line", "pantoum --help, or pantoum VERB --help");
   }
-  return std::optional(chosen_);
+  return std::optional(parsing_.chosen);
 }
 
 }  // namespace pantoum::cli

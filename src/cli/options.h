@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,12 @@ namespace pantoum::cli {
 
 // What a verb does once its options are parsed; its value is the exit code.
 using Action = std::function<Result<int>()>;
+
+// What a command line keeps beside the parser.
+struct Parsing {
+  Action chosen;
+  std::map<const CLI::Option*, std::string> alone;  // what an option means that stands without a value
+};
 
 // One option of a verb. A handle: it is valid as long as its command line.
 class Option {
@@ -43,7 +50,7 @@ class Option {
 // into `value`, which outlives the parsing. A number that its type cannot hold is refused, and so are NaN and infinity.
 class Verb {
  public:
-  explicit Verb(CLI::App* app, Action* chosen) : app_(app), chosen_(chosen) {}
+  explicit Verb(CLI::App* app, Parsing* parsing) : app_(app), parsing_(parsing) {}
   [[nodiscard]] Verb add_verb(const std::string& name, const std::string& help);
 
   Option add_option(const std::string& name, std::string& value, const std::string& help = "");
@@ -57,6 +64,9 @@ class Verb {
   Option add_flag(const std::string& name, bool& value, const std::string& help = "");
   [[nodiscard]] Option option(const std::string& name);  // one that was added
   void remove_option(const std::string& name);
+  // The option `name` may be given without a value, and then means `value`; a word behind it that is none of its values
+  // is not its.
+  void may_stand_alone(const std::string& name, const std::string& value);
 
   // What the program does where this verb was given.
   void does(Action action);
@@ -64,7 +74,7 @@ class Verb {
 
  private:
   CLI::App* app_;
-  Action* chosen_;
+  Parsing* parsing_;
 };
 
 // The program's name, its verbs, --help and --version.
@@ -80,8 +90,11 @@ class CommandLine {
   [[nodiscard]] Result<std::optional<Action>> parse(int argc, const char* const* argv);
 
  private:
+  // The words, with the value of each option that stands alone.
+  [[nodiscard]] std::vector<std::string> completed(int argc, const char* const* argv) const;
+
   std::unique_ptr<CLI::App> app_;
-  Action chosen_;
+  Parsing parsing_;
 };
 
 }  // namespace pantoum::cli

@@ -13,6 +13,7 @@ struct Program {
   std::vector<std::string> parts;
   int64_t count = 1;
   bool dry = false;
+  std::string look = "no";
 
   Program() {
     verb.add_option("NAME", name).required();
@@ -20,6 +21,8 @@ struct Program {
     verb.add_option("--parts", parts).separated_by(',').one_value_each();
     verb.add_option("--count", count).positive();
     verb.add_flag("--dry", dry);
+    verb.add_option("--look", look).one_of({"no", "once", "twice"});
+    verb.may_stand_alone("--look", "twice");
     verb.add_flag("--rehearse", dry).hidden();
     verb.does([this]() -> Result<int> { return static_cast<int>(count); });
   }
@@ -45,6 +48,23 @@ TEST(Options, PutWordsIntoValues) {
   EXPECT_EQ(program.parts, (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_TRUE(program.dry);
   EXPECT_TRUE(program.verb.was_given());
+}
+
+TEST(Options, MayStandAlone) {
+  const auto looks = [](const std::vector<const char*>& words) {
+    Program program;
+    const auto parsed = program.parse(words);
+    EXPECT_TRUE(parsed.has_value()) << parsed.error().message;
+    EXPECT_EQ(program.name, "it");
+    return program.look;
+  };
+  EXPECT_EQ(looks({"make", "it"}), "no");
+  EXPECT_EQ(looks({"make", "it", "--look"}), "twice");
+  EXPECT_EQ(looks({"make", "--look", "it"}), "twice");
+  EXPECT_EQ(looks({"make", "it", "--look", "--dry"}), "twice");
+  EXPECT_EQ(looks({"make", "--look", "once", "it"}), "once");
+  EXPECT_EQ(looks({"make", "it", "--look=once"}), "once");
+  EXPECT_EQ(Program().refusal({"make", "it", "--look=never"}), "E0100: --look: never not in {no,once,twice}");
 }
 
 TEST(Options, AreRefusedByTheirNames) {

@@ -9,6 +9,7 @@
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "problem/time_source.h"
 
 namespace pantoum::cli {
 namespace {
@@ -27,6 +28,7 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
   PlanSummary summary{training.plan, training.found, compiled.unplanned, compiled.model.training.accumulate};
   if (const auto* accumulation = find_program(compiled.programs, pipeline::kAccumulate))
     summary.micro_batch = accumulation->found;
+  summary.measuring_s = compiled.measuring_s;
   return summary;
 }
 
@@ -44,9 +46,10 @@ std::string to_text(const PlanSummary& summary) {
   text += fmt::format("         {} computed again; {} paged out in {} transfers, {} in in {}\n", found.counts.recompute,
                       base::show_bytes(found.bytes_out), found.counts.page_out, base::show_bytes(found.bytes_in),
                       found.counts.page_in);
-  text += fmt::format("         {} and {} a step (modelled), unplanned {} and {}\n", base::show_seconds(found.time_s),
-                      base::show_joules(found.energy_j), base::show_seconds(summary.unplanned.time_s),
-                      base::show_joules(summary.unplanned.energy_j));
+  text +=
+      fmt::format("         {} and {} a step ({}), unplanned {} and {}\n", base::show_seconds(found.time_s),
+                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
+                  base::show_seconds(summary.unplanned.time_s), base::show_joules(summary.unplanned.energy_j));
   if (summary.micro_batch)
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),
@@ -74,6 +77,8 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"unplanned_time_s", summary.unplanned.time_s},
                               {"unplanned_energy_j", summary.unplanned.energy_j},
                               {"energy_source", "modelled"},
+                              {"time_source", problem::time_source(plan.graph.device)},
+                              {"measuring_s", summary.measuring_s},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};
   if (summary.micro_batch)

@@ -20,6 +20,7 @@ struct PlanSummary {
   problem::Predicted unplanned;
   int64_t micro_batches = 1;                     // of a step
   std::optional<check::Found> micro_batch = {};  // of all but the last
+  problem::Seconds measuring_s = 0;              // spent on times of this machine
 };
 
 [[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it

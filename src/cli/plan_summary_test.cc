@@ -38,6 +38,17 @@ TEST(PlanSummary, TellsWhatAPlanTakes) {
             "         proved bound 3.60 mJ, gap 10%, for any order\n");
 }
 
+TEST(PlanSummary, TellsHowMuchWasMeasured) {
+  problem::Plan plan = some_plan();
+  plan.graph.device.costs_of = "modelled by profile m4";
+  EXPECT_EQ(to_json(PlanSummary{plan, some_found(), kUnplanned})["time_source"], "modelled");
+  plan.graph.device.costs_of = "measured 83%, modelled by profile host 17%";
+  EXPECT_EQ(to_json(PlanSummary{plan, some_found(), kUnplanned})["time_source"], plan.graph.device.costs_of);
+  EXPECT_NE(to_text(PlanSummary{plan, some_found(), kUnplanned})
+                .find("a step (time measured 83%, modelled by profile host 17%; energy modelled), unplanned"),
+            std::string::npos);
+}
+
 TEST(PlanSummary, CountsMicroBatches) {
   const problem::Plan plan = some_plan();
   const std::string text = to_text(PlanSummary{plan, some_found(), kUnplanned, 4, some_found()});

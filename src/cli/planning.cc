@@ -32,6 +32,14 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
   };
 }
 
+void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
+  options.progress = [&line](size_t done, size_t all, bool last) {
+    const std::string text = fmt::format("measured {} of {} kernels", done, all);
+    if (last) return line.finish(text);
+    if (line.due()) line.show(text);
+  };
+}
+
 Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                std::optional<problem::Plan>& kept) {
   if (path.empty()) return {};

@@ -18,6 +18,9 @@ namespace pantoum::cli {
 // before every line that is shown.
 void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* label = nullptr);
 
+// Tells how far measuring is; `line` outlives the request.
+void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line);
+
 // Reads --warm-start into `kept`, which outlives the request. E0231 a plan of another structure is refused by the
 // planner.
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,

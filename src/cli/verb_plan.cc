@@ -40,6 +40,7 @@ struct Answer {
   problem::Predicted unplanned;
   std::optional<check::Found> micro_batch = {};
   std::vector<std::byte> binary = {};  // of a model
+  problem::Seconds measuring_s = 0;
 };
 
 Result<Answer> plan_bare(const PlanVerbOptions& options, pipeline::PlanRequest& request, plan::Infeasible& infeasible) {
@@ -60,8 +61,10 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
   if (!planned) return tl::make_unexpected(pipeline::with_leaner_kernels(planned.error(), compiled));
-  Answer answer{
-      .found = training.found, .unplanned = compiled.unplanned, .micro_batch = summary_of(compiled).micro_batch};
+  Answer answer{.found = training.found,
+                .unplanned = compiled.unplanned,
+                .micro_batch = summary_of(compiled).micro_batch,
+                .measuring_s = compiled.measuring_s};
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled.programs));
   }
@@ -91,6 +94,7 @@ Result<int> make(const PlanVerbOptions& options) {
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   ProgressLine line(options.common.json());
   attach(request.options, line);
+  attach_measuring(request.measure, line);
   plan::Infeasible infeasible;
   Result<Answer> answer =
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
@@ -99,8 +103,9 @@ Result<int> make(const PlanVerbOptions& options) {
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan, answer->found, answer->unplanned, options.model.optimizer.accumulate,
-                            answer->micro_batch};
+  const PlanSummary summary{answer->plan,        answer->found,
+                            answer->unplanned,   options.model.optimizer.accumulate,
+                            answer->micro_batch, answer->measuring_s};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (interrupted().stop_requested()) return 130;
   if (options.require_gap && answer->plan.gap > request.options.gap)
@@ -132,7 +137,8 @@ void add_plan(CommandLine& line) {
                   "a plan of the same step; the answer is never worse where it fits");
   verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")
       .one_of(planners());
-  add_page_options(verb, options->pages, "folder whose storage --measure measures");
+  add_page_options(verb, options->pages,
+                   "folder whose storage is measured; where training makes its page file without it");
   verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);

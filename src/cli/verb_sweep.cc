@@ -29,6 +29,13 @@ struct SweepOptions {
   std::vector<std::string> planners{"pantoum"};
 };
 
+// Times of this machine that are not asked for anew are those of the sweep that is there.
+bool keeps_costs(const SweepOptions& options) {
+  const std::string& measure = options.plan.measure;
+  const bool may_measure = measure == "missing" || (measure.empty() && options.plan.effort == 0);
+  return options.costgraph.empty() && may_measure;
+}
+
 Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
     request.length.batch = options.model.batch;
@@ -41,7 +48,8 @@ Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanR
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   request.length.batch = pipeline::batch_of(compiled);
-  return std::move(compiled.training().cost.graph);
+  problem::CostGraph graph = std::move(compiled.training().cost.graph);
+  return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graph), options.output) : std::move(graph);
 }
 
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
@@ -54,6 +62,7 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   request.plan.length = options.length;
   request.plan.measure.page_folder = options.pages.file;
   request.plan.measure.page_encryption = options.pages.encrypt();
+  request.keeps_costs = keeps_costs(options);
   return request;
 }
 
@@ -68,10 +77,11 @@ Result<int> sweep(const SweepOptions& options) {
     return fail("E0119", "give either a model or --costgraph", "sweep",
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
-  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
   ProgressLine line(options.common.json());
   std::string label;
   attach(request.plan.options, line, &label);
+  attach_measuring(request.plan.measure, line);
+  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
   };
@@ -89,7 +99,8 @@ void add_sweep(CommandLine& line) {
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
   verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
-  add_page_options(verb, options->pages, "folder whose storage --measure measures");
+  add_page_options(verb, options->pages,
+                   "folder whose storage is measured; where training makes its page file without it");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);

@@ -106,6 +106,7 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
   ProgressLine line(options.common.json());
   attach(request.plan.options, line);
+  attach_measuring(request.plan.measure, line);
   const pipeline::Listener listener{.dump = asked.dump,
                                     .note = print_note,
                                     .warning = print_warning,

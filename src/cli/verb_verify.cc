@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/foreign_text.h"
 #include "base/units.h"
 #include "check/certificate.h"
 #include "check/replay.h"
@@ -12,6 +13,7 @@
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "problem/time_source.h"
 
 namespace pantoum::cli {
 namespace {
@@ -102,12 +104,11 @@ Result<int> verify(const VerifyOptions& options) {
     print_json(answer);
     return 0;
   }
-  print_formatted(
-      "valid: peak {}, arena {} of {}, {}, {} (modelled); {} computed ({} again), {} paged in, {} paged out\n",
-      base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
-      base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
-      base::show_joules(found.energy_j), found.counts.compute, found.counts.recompute, found.counts.page_in,
-      found.counts.page_out);
+  print_formatted("valid: peak {}, arena {} of {}, {}, {} ({}); {} computed ({} again), {} paged in, {} paged out\n",
+                  base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
+                  base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
+                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
+                  found.counts.compute, found.counts.recompute, found.counts.page_in, found.counts.page_out);
   print_result(proof_line(plan, proof) + "\n");
   return 0;
 }

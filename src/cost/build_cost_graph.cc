@@ -54,9 +54,10 @@ class Construction {
   Result<BuiltCostGraph> run() {
     built_.graph.name = graph_.name;
     built_.graph.device = device_.device;
+    built_.graph.device.costs_of = "modelled by profile " + device_.device.name;
     add_tensors();
     for (size_t op = 0; op < graph_.ops.size(); ++op)
-      if (graph_.ops[op].kind != ir::Kind::k_alias) PANTOUM_TRY(add_op(static_cast<ir::OpId>(op)));
+      if (graph_.ops[op].kind != ir::Kind::k_alias) add_op(static_cast<ir::OpId>(op));
     if (!missing_.empty())
       return fail("E0404", "no kernel for some operators of the training step", graph_.name,
                   "use float32 for data and int64 for indices", missing_);
@@ -126,7 +127,7 @@ class Construction {
     return tensor;
   }
 
-  Result<void> add_op(ir::OpId id) {
+  void add_op(ir::OpId id) {
     const ir::Op& op = graph_.op(id);
     Op entry{.id = static_cast<int64_t>(built_.graph.ops.size()), .name = op.name};
     for (ir::ValueId output : op.outputs) entry.outputs.push_back(built_.tensor_of[static_cast<size_t>(output)]);
@@ -135,24 +136,23 @@ class Construction {
     built_.op_of.push_back(id);
     built_.kernel_of.emplace_back();
     built_.computed_as.emplace_back();
-    PANTOUM_TRY(add_choices(op, entry));
+    add_choices(op, entry);
     if (entry.choices.empty())
       missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
     for (const ir::Alternative& other : op.alternatives) {
       ir::Op as = op;
       as.kind = other.kind, as.inputs = other.inputs, as.attrs = other.attrs;
-      PANTOUM_TRY(add_choices(as, entry));
+      add_choices(as, entry);
     }
     built_.graph.ops.push_back(std::move(entry));
-    return {};
   }
 
   // Ways to compute the entry's outputs from the inputs of `op`, which join the entry's.
-  Result<void> add_choices(const ir::Op& op, Op& entry) {
+  void add_choices(const ir::Op& op, Op& entry) {
     const int before = static_cast<int>(entry.inputs.size());
     for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
     std::vector<const pt_kernel*> chosen;
-    PANTOUM_ASSIGN(std::vector<Choice> choices, choices_for(op, chosen));
+    std::vector<Choice> choices = choices_for(op, chosen);
     for (Choice& choice : choices) {
       for (int& position : choice.reads) position += before;
       for (auto& [output, input] : choice.overwrites) input += before;
@@ -160,12 +160,11 @@ class Construction {
     }
     built_.kernel_of.back().insert(built_.kernel_of.back().end(), chosen.begin(), chosen.end());
     built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
-    return {};
   }
 
   // Fastest first: in the table's order within one class of numerics, a slower kernel only where it needs less
   // workspace. Where a back end computes an op, the portable kernels are not offered.
-  Result<std::vector<Choice>> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
+  std::vector<Choice> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
     std::vector<Choice> choices;
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
     for (const pt_kernel* kernel : kernels_for(op)) {
@@ -179,8 +178,7 @@ class Construction {
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
       const double slowdown = first ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
-      PANTOUM_ASSIGN(Choice choice, choice_for(op, *kernel, workspace, slowdown));
-      choices.push_back(std::move(choice));
+      choices.push_back(choice_for(op, *kernel, workspace, slowdown));
       chosen.push_back(kernel);
     }
     return choices;
@@ -210,7 +208,7 @@ class Construction {
     return found;
   }
 
-  Result<Choice> choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, double slowdown) {
+  Choice choice_for(const ir::Op& op, const pt_kernel& kernel, Bytes workspace, double slowdown) {
     Choice choice{
         .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
@@ -220,9 +218,6 @@ class Construction {
     choice.time_s = cost.flops / compute.flops_per_s + compute.op_overhead_s;
     if (compute.bytes_per_s > 0) choice.time_s += bytes / compute.bytes_per_s;
     choice.time_s *= slowdown;
-    if (options_.timer != nullptr) {
-      PANTOUM_ASSIGN(choice.time_s, options_.timer->seconds(graph_, op, kernel));
-    }
     choice.energy_j = compute.active_w > 0 ? choice.time_s * compute.active_w
                                            : cost.flops * compute.joules_per_flop + bytes * compute.joules_per_byte;
     for (size_t position = 0; position < op.inputs.size(); ++position)

@@ -20,13 +20,6 @@ enum class ParamsIn {
   kAuto
 };  // kAuto: RAM while parameters and state take less than a quarter of the budget
 
-// Seconds of one op; the model's, or measured ones from a profile store.
-class OpTimer {
- public:
-  virtual ~OpTimer() = default;
-  [[nodiscard]] virtual Result<Seconds> seconds(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) = 0;
-};
-
 struct CostGraphOptions {
   ParamsIn params_in = ParamsIn::kRam;
   std::optional<Bytes> budget;        // kAuto's; none: as if there were no limit
@@ -34,7 +27,6 @@ struct CostGraphOptions {
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
   int threads = 1;                           // for workspace sizes
-  OpTimer* timer = nullptr;                  // null: the device's model
 };
 
 struct BuiltCostGraph {
@@ -47,7 +39,7 @@ struct BuiltCostGraph {
 };
 
 // Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the
-// step needs; parameters, buffers, state and constants live where in_rom and params_in say. E0404 an op without a
+// step needs; times are the device's model's (measure.h puts measured ones in their place); parameters, buffers, state and constants live where in_rom and params_in say. E0404 an op without a
 // kernel (all of them).
 [[nodiscard]] Result<BuiltCostGraph> build_cost_graph(const ir::Graph& graph, const DeviceProfile& device,
                                                       const CostGraphOptions& options);

@@ -1,21 +1,52 @@
-// Times of operators, measured on this machine.
+// Times of operators, measured on this machine: in place of the model's, and as its scale.
 #pragma once
 
-#include <memory>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <stop_token>
 #include <string>
+#include <vector>
 
 #include "cost/build_cost_graph.h"
 #include "cost/profile_store.h"
 
 namespace pantoum::cost {
 
-// Runs each kernel on operands of its real shapes (zeros for indices, small numbers otherwise), once per op key, shape
-// and algorithm; the median of a few runs goes to the store.
-//   store, pool   outlive the timer
-//   cost          per new key: a few runs, at least 3 and about 20 ms; operands are allocated and freed
-[[nodiscard]] std::unique_ptr<OpTimer> measuring_timer(ProfileStore& store, const pt_pool* pool);
+// A program whose costs are to be measured.
+struct Measurable {
+  const ir::Graph& graph;
+  BuiltCostGraph& built;
+};
+
+struct MeasuringLimits {
+  Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel at most
+  Bytes memory_bytes = Bytes{1} << 30;                         // no op's operands take more
+  bool anew = false;                                           // what the store has too
+  const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
+  std::string machine;                                         // processor, kernels and their versions: part of a key
+  Watts active_w = 0;                                          // > 0: joules follow the seconds
+  std::stop_token stop = {};
+  // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
+  std::function<void(size_t done, size_t all, bool last)> progress = {};
+};
+
+struct MeasuredCosts {
+  size_t kernels = 0;                       // of all choices; one on the same shapes counts once
+  size_t known = 0, now = 0;                // times from the store, and measured by this call
+  size_t too_large = 0;                     // for memory_bytes
+  double share = 0;                         // measured, of the seconds of the first program's ops at their first choice
+  std::optional<Error> store_failure = {};  // the first; from there on nothing is kept
+};
+
+// Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
+// the medians into the store and the choices. What is not measured keeps the model's seconds, scaled by what the
+// measured kernels of the same operator took over what the model says of them, else by that of all operators.
+MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
+                            const MeasuringLimits& limits);
 
 // The key under which an op's time is kept.
-[[nodiscard]] std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads);
+[[nodiscard]] std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
+                                 const std::string& machine);
 
 }  // namespace pantoum::cost

@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -58,23 +60,216 @@ TEST_F(Measure, RefusesWhatIsNoStore) {
   EXPECT_EQ(fs::file_size(path("text")), 4096u);
 }
 
+TEST_F(Measure, ReadsWhatIsNoTimeAsNotKnown) {
+  const auto store = ProfileStore::open(path("odd"));
+  ASSERT_TRUE(store);
+  for (const double odd : {-1.0, 0.0, HUGE_VAL, 1e300}) {
+    ASSERT_TRUE((*store)->put_op("op", odd, 1));
+    EXPECT_EQ((*store)->find_op("op").value(), std::nullopt) << odd;
+  }
+  ASSERT_TRUE((*store)->put_link("link", Link{.latency_s = -1, .bytes_per_s = 1e6}, 1));
+  EXPECT_FALSE((*store)->find_link("link").value());
+  ASSERT_TRUE((*store)->put_link("link", Link{.latency_s = 0, .bytes_per_s = 0}, 1));
+  EXPECT_FALSE((*store)->find_link("link").value());
+}
+
+// A query without an end, under the name of the table.
+TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path("endless").c_str(), &raw), SQLITE_OK);
+  const char* view =
+      "CREATE VIEW op_samples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+      " SELECT 'key ' || -i AS key, i AS seconds FROM n;";
+  ASSERT_EQ(sqlite3_exec(raw, view, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(raw);
+  const auto store = ProfileStore::open(path("endless"));
+  if (!store) {
+    EXPECT_EQ(store.error().code, "E0275");
+    return;
+  }
+  const auto found = (*store)->find_op("op");
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, "E0275");
+}
+
+TEST_F(Measure, RefusesEveryDamagedStoreOrReadsIt) {
+  {
+    const auto store = ProfileStore::open(path("whole"));
+    for (int key = 0; key < 200; ++key) ASSERT_TRUE((*store)->put_op("key " + std::to_string(key), 0.5, 3));
+  }
+  std::ifstream file(path("whole"), std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(file)), {});
+  for (size_t at = 0; at < whole.size(); at += 97) {
+    std::string damaged = whole;
+    damaged[at] = static_cast<char>(~damaged[at]);
+    std::ofstream(path("damaged"), std::ios::binary) << damaged;
+    const auto store = ProfileStore::open(path("damaged"));
+    if (!store) continue;
+    const auto found = (*store)->find_op("key 7");
+    if (!found || !*found) continue;
+    EXPECT_GT(**found, 0) << at;
+  }
+}
+
+TEST_F(Measure, GivesUpOnAStoreThatAnotherHolds) {
+  const auto store = ProfileStore::open(path("held"));
+  ASSERT_TRUE(store);
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path("held").c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  const auto put = (*store)->put_op("op", 1, 1);
+  sqlite3_close(raw);
+  ASSERT_FALSE(put);
+  EXPECT_EQ(put.error().code, "E0275");
+  EXPECT_TRUE((*store)->put_op("op", 1, 1));
+}
+
+// A program with its costs by the model.
+struct Modelled {
+  explicit Modelled(ir::Graph made) : graph(std::move(made)) {
+    device.device.name = "bench";
+    device.compute = {.flops_per_s = 1e9, .bytes_per_s = 1e9, .active_w = 2};
+    device.host = true;
+    built = build_cost_graph(graph, device, {}).value();
+  }
+  MeasuredCosts measured(ProfileStore& store, MeasuringLimits limits = {}) {
+    limits.machine = "here";
+    limits.active_w = device.compute.active_w;
+    return measure_costs({{graph, built}}, store, limits);
+  }
+  [[nodiscard]] Seconds time(size_t op = 0) const { return built.graph.ops[op].choices[0].time_s; }
+
+  ir::Graph graph;
+  DeviceProfile device;
+  BuiltCostGraph built;
+};
+
+// Two products of the same shapes, a third one, and a relu.
+ir::Graph chain() {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {8, 8}});
+  const ir::ValueId w = builder.input("w", {ir::DType::kF32, {8, 8}}),
+                    v = builder.input("v", {ir::DType::kF32, {8, 4}});
+  const ir::ValueId one = builder.op(ir::Kind::k_matmul, "one", {x, w}, {{0, 0}, {}});
+  const ir::ValueId two = builder.op(ir::Kind::k_matmul, "two", {one, w}, {{0, 0}, {}});
+  const ir::ValueId three = builder.op(ir::Kind::k_matmul, "three", {two, v}, {{0, 0}, {}});
+  builder.op(ir::Kind::k_relu, "four", {three}, {});
+  return graph;
+}
+
 TEST_F(Measure, MeasuresAnOpOnceForEachShape) {
   const auto store = ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
-  const auto timer = measuring_timer(**store, nullptr);
+  Modelled first(chain());
+  const MeasuredCosts measured = first.measured(**store);
+  EXPECT_EQ(measured.known, 0U);
+  EXPECT_EQ(measured.now, measured.kernels);
+  EXPECT_EQ(measured.share, 1);
+  EXPECT_FALSE(measured.store_failure);
+  EXPECT_GT(first.time(), 0);
+  EXPECT_EQ(first.time(0), first.time(1));
+  EXPECT_EQ(first.built.graph.ops[0].choices[0].energy_j, 2 * first.time());
+
+  Modelled again(chain());
+  const MeasuredCosts known = again.measured(**store);
+  EXPECT_EQ(known.now, 0U);
+  EXPECT_EQ(known.known, known.kernels);
+  for (size_t op = 0; op < 4; ++op) EXPECT_EQ(again.time(op), first.time(op));
+}
+
+TEST_F(Measure, HasAKeyForAllThatATimeDependsOn) {
   const ir::Graph small = product(2), large = product(512);
   const auto kernel = ir::kernel_of(small, small.ops[0], *pt_portable_kernels(), 0);
   ASSERT_NE(kernel, nullptr);
-  const auto first = timer->seconds(small, small.ops[0], *kernel);
-  ASSERT_TRUE(first) << to_text(first.error());
-  EXPECT_GT(*first, 0);
-  EXPECT_EQ(timer->seconds(small, small.ops[0], *kernel).value(), *first);
-  const std::string key = op_key(small, small.ops[0], *kernel, 1);
-  EXPECT_EQ((*store)->find_op(key).value(), *first);
+  const std::string key = op_key(small, small.ops[0], *kernel, 1, "here");
+  EXPECT_EQ(key, op_key(small, small.ops[0], *kernel, 1, "here"));
+  EXPECT_NE(key, op_key(large, large.ops[0], *kernel, 1, "here"));
+  EXPECT_NE(key, op_key(small, small.ops[0], *kernel, 2, "here"));
+  EXPECT_NE(key, op_key(small, small.ops[0], *kernel, 1, "there"));
+}
+
+TEST_F(Measure, TakesKnownTimesAndScalesTheModelOfTheOthers) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(chain());
+  const pt_kernel& kernel = *modelled.built.kernel_of[0][0];
+  ASSERT_TRUE((*store)->put_op(op_key(modelled.graph, modelled.graph.ops[0], kernel, 1, "here"), 42, 1));
+  const Seconds by_model = modelled.time(0), third = modelled.time(2), relu = modelled.time(3);
+  const MeasuredCosts measured = modelled.measured(**store, {.seconds = 0});
+  EXPECT_EQ(measured.now, 0U);
+  EXPECT_EQ(measured.known, 1U);
+  EXPECT_EQ(modelled.time(0), 42);
+  EXPECT_EQ(modelled.time(1), 42);
+  EXPECT_NEAR(modelled.time(2), third * 42 / by_model, 1e-9);  // of the same operator
+  EXPECT_NEAR(modelled.time(3), relu * 42 / by_model, 1e-9);   // of all
+  EXPECT_GT(measured.share, 0.5);
+  EXPECT_LT(measured.share, 1);
+}
+
+TEST_F(Measure, LeavesTheModelWhereThereIsNoTimeOrMemory) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(chain());
+  const Seconds by_model = modelled.time();
+  EXPECT_EQ(modelled.measured(**store, {.seconds = 0}).now, 0U);
+  const MeasuredCosts large = modelled.measured(**store, {.memory_bytes = 16});
+  EXPECT_EQ(large.now, 0U);
+  EXPECT_EQ(large.too_large, large.kernels);
+  EXPECT_EQ(large.share, 0);
+  EXPECT_EQ(modelled.time(), by_model);
+}
+
+TEST_F(Measure, TellsHowFarItIs) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  std::vector<size_t> told;
+  size_t ends = 0;
+  Modelled modelled(chain());
+  const auto hear = [&](size_t done, size_t all, bool last) {
+    told.push_back(done);
+    ends += last ? 1 : 0;
+    EXPECT_LE(done, all);
+  };
+  const MeasuredCosts measured = modelled.measured(**store, {.progress = hear});
+  EXPECT_EQ(ends, 1U);
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told.back(), measured.kernels);
+  (void)modelled.measured(**store, {.progress = hear});  // all is known: nothing to tell
+  EXPECT_EQ(ends, 1U);
+}
+
+TEST_F(Measure, StopsWhereItIsAsked) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_EQ(Modelled(chain()).measured(**store, {.stop = stop.get_token()}).now, 0U);
+}
+
+TEST_F(Measure, MeasuresAnewWhereAsked) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(product(2));
+  const std::string key = op_key(modelled.graph, modelled.graph.ops[0], *modelled.built.kernel_of[0][0], 1, "here");
   ASSERT_TRUE((*store)->put_op(key, 42, 1));
-  EXPECT_EQ(timer->seconds(small, small.ops[0], *kernel).value(), 42);
-  EXPECT_NE(op_key(large, large.ops[0], *kernel, 1), key);
-  EXPECT_NE(op_key(small, small.ops[0], *kernel, 2), key);
+  EXPECT_GT(modelled.measured(**store, {.anew = true}).now, 0U);
+  EXPECT_LT(modelled.time(), 1);
+  EXPECT_EQ((*store)->find_op(key).value(), modelled.time());
+}
+
+TEST_F(Measure, GoesOnWithoutAStoreThatFails) {
+  const auto store = ProfileStore::open(path("held"));
+  ASSERT_TRUE(store);
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path("held").c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
+  Modelled modelled(chain());
+  const MeasuredCosts measured = modelled.measured(**store);
+  sqlite3_close(raw);
+  ASSERT_TRUE(measured.store_failure);
+  EXPECT_EQ(measured.store_failure->code, "E0275");
+  EXPECT_EQ(measured.now, measured.kernels);
 }
 
 }  // namespace

@@ -2,15 +2,35 @@
 
 #include <sqlite3.h>
 
+#include <cmath>
 #include <utility>
 
 namespace pantoum::cost {
 namespace {
 
+// A file of somebody else's making: what it computes is not trusted, and what it asks for ends.
+constexpr const char* kGuards = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF;";
+constexpr int kMostSteps = 1 << 20;  // of SQLite's machine, for one question
+constexpr int kBusyMilliseconds = 250;
+constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
+
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS op_samples(key TEXT PRIMARY KEY, seconds REAL NOT NULL, n INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS link_samples(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
     " n INTEGER NOT NULL);";
+
+// What a measurement can be; anything else in the file is measured anew.
+bool is_time(double seconds) {
+  return std::isfinite(seconds) && seconds > 0 && seconds < kMostSeconds;
+}
+bool is_link(const Link& link) {
+  return std::isfinite(link.latency_s) && link.latency_s >= 0 && link.latency_s < kMostSeconds &&
+         std::isfinite(link.bytes_per_s) && link.bytes_per_s >= kLeastRate && link.bytes_per_s <= kMostRate;
+}
+
+int stop_statement(void* /*unused*/) {
+  return 1;
+}
 
 using Database = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
@@ -24,7 +44,8 @@ class SqliteStore final : public ProfileStore {
     const int code = sqlite3_step(query.get());
     if (code == SQLITE_DONE) return std::optional<Seconds>{};
     if (code != SQLITE_ROW) return failure();
-    return std::optional<Seconds>{sqlite3_column_double(query.get(), 0)};
+    const double seconds = sqlite3_column_double(query.get(), 0);
+    return is_time(seconds) ? std::optional<Seconds>{seconds} : std::nullopt;
   }
 
   Result<void> put_op(const std::string& key, Seconds seconds, int samples) override {
@@ -40,8 +61,9 @@ class SqliteStore final : public ProfileStore {
     const int code = sqlite3_step(query.get());
     if (code == SQLITE_DONE) return std::optional<Link>{};
     if (code != SQLITE_ROW) return failure();
-    return std::optional<Link>{
-        Link{.latency_s = sqlite3_column_double(query.get(), 0), .bytes_per_s = sqlite3_column_double(query.get(), 1)}};
+    const Link link{.latency_s = sqlite3_column_double(query.get(), 0),
+                    .bytes_per_s = sqlite3_column_double(query.get(), 1)};
+    return is_link(link) ? std::optional<Link>{link} : std::nullopt;
   }
 
   Result<void> put_link(const std::string& key, const Link& link, int samples) override {
@@ -59,6 +81,7 @@ class SqliteStore final : public ProfileStore {
 
  private:
   Result<Statement> prepare(const char* sql, const std::string& key) const {
+    sqlite3_progress_handler(database_.get(), kMostSteps, &stop_statement, nullptr);  // counts anew
     sqlite3_stmt* raw = nullptr;
     if (sqlite3_prepare_v2(database_.get(), sql, -1, &raw, nullptr) != SQLITE_OK) return failure();
     Statement statement(raw, &sqlite3_finalize);
@@ -84,9 +107,11 @@ Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path
   if (code != SQLITE_OK)
     return fail("E0275", "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
                 "name another file with --profile-store");
-  sqlite3_busy_timeout(raw, 5000);
+  sqlite3_busy_timeout(raw, kBusyMilliseconds);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   auto store = std::make_unique<SqliteStore>(std::move(database), path);
-  if (sqlite3_exec(raw, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) return store->failure();
+  for (const char* words : {kGuards, kSchema})
+    if (sqlite3_exec(raw, words, nullptr, nullptr, nullptr) != SQLITE_OK) return store->failure();
   return store;
 }
 

@@ -16,6 +16,8 @@ using problem::Seconds;
 class ProfileStore {
  public:
   // Opens or creates the data base; ":memory:" keeps nothing. E0275 when it is no profile store or cannot be written.
+  // Several processes may have it open; one that waits for another longer than a quarter of a second gives up (E0275). What is no
+  // time (negative, infinite, a text) reads as not known.
   [[nodiscard]] static Result<std::unique_ptr<ProfileStore>> open(const std::string& path);
   virtual ~ProfileStore() = default;
 

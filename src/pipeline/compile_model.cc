@@ -10,10 +10,9 @@
 #include "autodiff/running_statistics.h"
 #include "base/json_text.h"
 #include "cost/device.h"
-#include "cost/measure.h"
 #include "cost/read_in_place.h"
 #include "import/onnx.h"
-#include "pipeline/measure_storage.h"
+#include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/channel_blocks.h"
@@ -36,26 +35,6 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
     kept.next = ir::kNone;
     program.values.push_back(std::move(kept));
   }
-}
-
-struct Measuring {
-  std::unique_ptr<cost::ProfileStore> store;
-  std::unique_ptr<cost::OpTimer> timer;
-};
-
-Result<Measuring> start_measuring(const MeasureOptions& options, const host::KernelSet& kernels,
-                                  cost::DeviceProfile& device) {
-  Measuring measuring;
-  if (!options.measure) return measuring;
-  if (!device.host)
-    return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure",
-                "use --device host");
-  PANTOUM_ASSIGN(measuring.store,
-                 cost::ProfileStore::open(options.profile_store.empty() ? ":memory:" : options.profile_store));
-  measuring.timer = cost::measuring_timer(*measuring.store, kernels.pool());
-  PANTOUM_TRY(measure_storage(options.page_folder.empty() ? "." : options.page_folder, options.page_encryption,
-                              *measuring.store, device.device.pager));
-  return measuring;
 }
 
 rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
@@ -166,7 +145,8 @@ ir::Graph rewritten(const Program& program, const PlanRequest& request, const ho
 // Seconds, joules and bytes of every op on the device: the planner sees nothing else.
 Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
   device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
-  PANTOUM_ASSIGN(const Measuring measuring, start_measuring(request.measure, *compiled.kernels, device));
+  PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, device));
+  machine.measure_storage(device.device.pager);
   if (request.rom) device.rom_bytes = *request.rom;
   std::vector<const ir::Graph*> graphs;
   for (const Program& program : compiled.programs) graphs.push_back(&program.graph);
@@ -175,11 +155,13 @@ Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::Dev
                                        .in_rom = cost::read_in_place(graphs, device),
                                        .in_place = request.options.question.freedoms.in_place,
                                        .kernels = compiled.kernels->table(),
-                                       .threads = request.kernel_threads,
-                                       .timer = measuring.timer.get()};
+                                       .threads = request.kernel_threads};
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device, options));
   }
+  machine.measure_ops(compiled.programs);
+  machine.tell(compiled.warnings);
+  compiled.measuring_s = machine.seconds();
   return {};
 }
 

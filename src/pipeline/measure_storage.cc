@@ -1,11 +1,12 @@
 #include "pipeline/measure_storage.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <vector>
 
 #include "base/out_of_memory.h"
 #include "host/file_pager.h"
@@ -22,10 +23,13 @@ constexpr int kSamples = 7;
 // A page file and memory to move.
 class Probe {
  public:
-  static Result<Probe> open(const std::string& folder, bool encrypt) {
+  static Result<Probe> open(const StorageQuestion& question) {
     Probe probe;
-    PANTOUM_ASSIGN(probe.pager_, host::FilePager::open(
-                                     {.path = folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = encrypt}));
+    probe.seconds_ = question.seconds;
+    PANTOUM_ASSIGN(
+        probe.pager_,
+        host::FilePager::open(
+            {.path = question.folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = question.encrypt}));
     probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)));
     if (!probe.buffer_) return base::out_of_memory("storage probe");
     std::memset(probe.buffer_.get(), 1, kLarge);
@@ -34,16 +38,18 @@ class Probe {
 
   // Median seconds of one transfer of `bytes`.
   Result<double> seconds(bool write, size_t bytes) {
-    std::array<double, kSamples> seconds{};
-    for (int sample = 0; sample < kSamples; ++sample) {
+    std::vector<double> seconds;
+    for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
       const auto begin = std::chrono::steady_clock::now();
       const pt_status status = move(write, static_cast<uint64_t>(sample) * kLarge % kFileBytes, bytes);
       if (status != PT_OK) return host::status_failure(status, "measuring the storage");
       const auto end = std::chrono::steady_clock::now();
-      seconds[static_cast<size_t>(sample)] = std::chrono::duration<double>(end - begin).count();
+      seconds.push_back(std::chrono::duration<double>(end - begin).count());
+      total_ += seconds.back();
     }
-    std::nth_element(seconds.begin(), seconds.begin() + kSamples / 2, seconds.end());
-    return seconds[kSamples / 2];
+    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    return *middle;
   }
 
  private:
@@ -61,6 +67,7 @@ class Probe {
   std::unique_ptr<std::byte[], Free> buffer_;  // outlives the pager
   std::unique_ptr<host::FilePager> pager_;
   uint32_t ticket_ = 0;
+  double seconds_ = 0, total_ = 0;  // given, and taken
 };
 
 // latency + bytes / rate through the two measured points.
@@ -69,28 +76,46 @@ Link fit(double small_s, double large_s, problem::Watts w) {
   return {.latency_s = std::max(0.0, small_s - static_cast<double>(kSmall) / rate), .bytes_per_s = rate, .w = w};
 }
 
+// The same folder under whatever name.
+std::string key_of(const StorageQuestion& question) {
+  std::error_code none;
+  const std::filesystem::path folder = std::filesystem::weakly_canonical(question.folder, none);
+  return (question.folder.empty() ? "default"
+          : none                  ? question.folder
+                                  : folder.string()) +
+         (question.encrypt ? "|encrypted" : "|as it is");
+}
+
+void set_speed(Link& link, const Link& measured) {
+  link.latency_s = measured.latency_s;
+  link.bytes_per_s = measured.bytes_per_s;
+}
+
 }  // namespace
 
-Result<void> measure_storage(const std::string& folder, bool encrypt, cost::ProfileStore& store,
-                             problem::Pager& pager) {
-  const std::string key = folder + (encrypt ? "|encrypted" : "|as it is");
+Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store, problem::Pager& pager) {
+  const std::string key = key_of(question);
   PANTOUM_ASSIGN(const std::optional<Link> in, store.find_link(key + "|in"));
   PANTOUM_ASSIGN(const std::optional<Link> out, store.find_link(key + "|out"));
-  if (in && out) {
-    const problem::Watts w_in = pager.in.w, w_out = pager.out.w;
-    pager.in = *in;
-    pager.out = *out;
-    pager.in.w = w_in;
-    pager.out.w = w_out;
-    return {};
+  if (!in || !out) return false;
+  set_speed(pager.in, *in);
+  set_speed(pager.out, *out);
+  return true;
+}
+
+Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore& store, problem::Pager& pager) {
+  if (!question.anew) {
+    PANTOUM_ASSIGN(const bool known, known_storage(question, store, pager));
+    if (known) return {};
   }
-  PANTOUM_ASSIGN(Probe probe, Probe::open(folder, encrypt));
+  PANTOUM_ASSIGN(Probe probe, Probe::open(question));
   PANTOUM_ASSIGN(const double large_out, probe.seconds(true, kLarge));
   PANTOUM_ASSIGN(const double small_out, probe.seconds(true, kSmall));
   PANTOUM_ASSIGN(const double large_in, probe.seconds(false, kLarge));
   PANTOUM_ASSIGN(const double small_in, probe.seconds(false, kSmall));
   pager.in = fit(small_in, large_in, pager.in.w);
   pager.out = fit(small_out, large_out, pager.out.w);
+  const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", pager.in, kSamples));
   return store.put_link(key + "|out", pager.out, kSamples);
 }

@@ -1,6 +1,7 @@
 // The speed of the storage that the page file would lie on, measured once on this machine.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "cost/profile_store.h"
@@ -10,9 +11,19 @@
 namespace pantoum::pipeline {
 
 // Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, in small and large transfers,
-// and fits latency and rate to both directions; kept in the store. `encrypt`: as the run does, whose time is in both.
-// E0902, E0903 when the folder cannot be used; E0908.
-[[nodiscard]] Result<void> measure_storage(const std::string& folder, bool encrypt, cost::ProfileStore& store,
+// and fits latency and rate to both directions; kept in the store. E0902, E0903 when the folder cannot be used; E0908;
+// E0275 of the store.
+struct StorageQuestion {
+  std::string folder = {};  // "": where a run makes its page file
+  bool encrypt = true;      // as the run does: its time is in both directions
+  bool anew = false;        // though the store knows
+  problem::Seconds seconds = std::numeric_limits<problem::Seconds>::infinity();  // then, one sample of each is enough
+};
+[[nodiscard]] Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore& store,
                                            problem::Pager& pager);
+
+// What the store knows of it; false: nothing.
+[[nodiscard]] Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store,
+                                         problem::Pager& pager);
 
 }  // namespace pantoum::pipeline

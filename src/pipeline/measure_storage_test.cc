@@ -18,7 +18,9 @@ TEST_P(MeasureStorage, MeasuresOnceAndLeavesNothingBehind) {
   const auto store = cost::ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
   problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
-  const auto measured = measure_storage(folder.path().string(), GetParam(), **store, pager);
+  const StorageQuestion asked{.folder = folder.path().string(), .encrypt = GetParam()};
+  const StorageQuestion other{.folder = folder.path().string(), .encrypt = !GetParam()};
+  const auto measured = measure_storage(asked, **store, pager);
   ASSERT_TRUE(measured) << to_text(measured.error());
   EXPECT_GT(pager.in.bytes_per_s, 1e5);
   EXPECT_GT(pager.out.bytes_per_s, 1e5);
@@ -26,13 +28,34 @@ TEST_P(MeasureStorage, MeasuresOnceAndLeavesNothingBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
   problem::Pager again = pager;
   again.in.bytes_per_s = 1;
-  ASSERT_TRUE(measure_storage(folder.path().string(), GetParam(), **store, again));
+  ASSERT_TRUE(measure_storage(asked, **store, again));
   EXPECT_EQ(again.in.bytes_per_s, pager.in.bytes_per_s);
   again.in.bytes_per_s = 1;  // the other way is measured by itself
-  ASSERT_TRUE(measure_storage(folder.path().string(), !GetParam(), **store, again));
+  ASSERT_TRUE(measure_storage(other, **store, again));
   EXPECT_GT(again.in.bytes_per_s, 1e5);
   EXPECT_NE(again.in.bytes_per_s, pager.in.bytes_per_s);
-  EXPECT_FALSE(measure_storage(folder.file("absent/folder"), GetParam(), **store, pager));
+  EXPECT_FALSE(measure_storage({.folder = folder.file("absent/folder"), .encrypt = GetParam()}, **store, pager));
+}
+
+TEST(MeasureStorage, FindsAFolderUnderAnotherName) {
+  const TemporaryFolder folder;
+  const auto store = cost::ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
+  ASSERT_TRUE(measure_storage({.folder = folder.path().string()}, **store, pager));
+  problem::Pager again{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
+  EXPECT_TRUE(known_storage({.folder = folder.path().string() + "/./"}, **store, again).value());
+  EXPECT_EQ(again.out.bytes_per_s, pager.out.bytes_per_s);
+  EXPECT_FALSE(known_storage({.folder = "/"}, **store, again).value());
+}
+
+TEST(MeasureStorage, TakesOneSampleOfEachWhereThereIsNoTime) {
+  const TemporaryFolder folder;
+  const auto store = cost::ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
+  ASSERT_TRUE(measure_storage({.folder = folder.path().string(), .seconds = 0}, **store, pager));
+  EXPECT_GT(pager.in.bytes_per_s, 1e5);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ struct Compiled {
   std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   Programs programs;
   std::vector<std::string> warnings;  // of the model's file
+  problem::Seconds measuring_s = 0;   // spent on times of this machine
   problem::Predicted unplanned;       // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }

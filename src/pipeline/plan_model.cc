@@ -161,6 +161,23 @@ Result<void> check_given(const CostGraph& graph, const problem::Plan& given) {
   return fail(wrong.code, "the plan that was given is none: " + wrong.message, wrong.where, "plan again", wrong.notes);
 }
 
+// A plan of the same step keeps the seconds and joules that it was planned with: its prediction, bound and limits are of
+// them, and what was measured since would refute them all.
+void take_costs_of(const CostGraph& given, CostGraph& graph) {
+  if (problem::structure_hash(graph) != problem::structure_hash(given)) return;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    for (size_t choice = 0; choice < graph.ops[op].choices.size(); ++choice) {
+      const problem::Choice& from = given.ops[op].choices[choice];
+      graph.ops[op].choices[choice].time_s = from.time_s;
+      graph.ops[op].choices[choice].energy_j = from.energy_j;
+    }
+  }
+  graph.device.pager.in = given.device.pager.in;
+  graph.device.pager.out = given.device.pager.out;
+  graph.device.idle_w = given.device.idle_w;
+  graph.device.costs_of = given.device.costs_of;
+}
+
 // Training's state lies where training's plan is best, if the other programs fit as well; else packed; else as in the
 // plan of the smallest budget.
 Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan::Infeasible* infeasible) {
@@ -236,12 +253,14 @@ PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kerne
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   Program& training = compiled.training();
+  if (reuse != nullptr) take_costs_of(reuse->graph, training.cost.graph);
   PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(training.cost.graph, request));
   PlanRequest sized = request;
   sized.length.batch = batch_of(compiled);
 
   // Keep, drop, recompute or page every tensor, inside the budget.
-  PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
+  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
+  options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
   PANTOUM_TRY(find_plans({compiled, request.planner, options}, reuse, infeasible));
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);

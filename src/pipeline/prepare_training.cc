@@ -42,7 +42,9 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
     model.feature_cache.reset();
   }
   CompiledWithData made;
-  PANTOUM_ASSIGN(made.compiled, compile_model(model, request.plan, listener.dump));
+  PlanRequest plan = request.plan;
+  plan.measure.only_known = request.reuse != nullptr;  // a plan has the times that it was made with
+  PANTOUM_ASSIGN(made.compiled, compile_model(model, plan, listener.dump));
   PANTOUM_ASSIGN(made.data, open_training_data(request.data, made.compiled.evaluation().graph));
   if (!model.feature_cache) return made;
   const int64_t bytes = feature_cache_bytes(made.compiled.training().graph, made.data.train.count());
@@ -50,7 +52,7 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
   tell(listener,
        fmt::format("the features take {}, more than --feature-cache: none are kept", base::show_bytes(bytes)));
   model.feature_cache.reset();
-  PANTOUM_ASSIGN(made.compiled, compile_model(model, request.plan, listener.dump));
+  PANTOUM_ASSIGN(made.compiled, compile_model(model, plan, listener.dump));
   return made;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,11 +35,20 @@ struct ModelOptions {
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
 };
 
-struct MeasureOptions {  // the host alone: times measured once per op and shape, storage speed measured
-  bool measure = false;
-  std::string profile_store;  // SQLite file; "": in memory
-  std::string page_folder;    // whose storage is measured
+// kMissing: what the store does not have, at most a tenth of the time limit; kAll: everything anew, however long it takes;
+// kAuto: kMissing on the host, kOff for other devices and with a fixed effort, whose plans are the same everywhere.
+enum class Measure : uint8_t { kOff, kMissing, kAll, kAuto };
+
+struct MeasureOptions {  // the host alone: times of ops and of the storage
+  Measure measure = Measure::kOff;
+  std::string profile_store;  // SQLite file that the user named: it is an error that it cannot be used; "": none
+  std::string page_folder;    // whose storage is measured; "": where training makes its page file
   bool page_encryption = true;
+
+  // Of this run, not of a plan.
+  std::string cache_store;  // in place of profile_store: a warning, and measured all the same; "": in memory
+  bool only_known = false;  // take what the store has
+  std::function<void(size_t done, size_t all, bool last)> progress = {};  // as cost::MeasuringLimits has it
 };
 
 struct Deadline {  // the earliest one counts

@@ -44,6 +44,10 @@ class Writer {
   void choice(const char* key, T value, const Names& names) {
     json_[key] = names.at(static_cast<size_t>(value));
   }
+  template <class T>
+  void choice_or_flag(const char* key, T value, const Names& names, T /*on*/) {
+    choice(key, value, names);
+  }
   template <class Known>
   void choices(const char* key, const Names& values, const Names& /*names*/, const Known& /*known*/) {
     json_[key] = values;
@@ -81,6 +85,14 @@ class Reader {
     if (!asks(key)) return;
     const JsonNode node = node_.need(key);
     value = static_cast<T>(index_in(names, node, node.text()));
+  }
+  // Older plans have true or false: `on`, or the first name.
+  template <class T>
+  void choice_or_flag(const char* key, T& value, const Names& names, T on) {
+    if (!asks(key)) return;
+    const JsonNode node = node_.need(key);
+    if (node.raw() == nullptr || !node.raw()->is_boolean()) return choice(key, value, names);
+    value = node.boolean() ? on : T{};
   }
   // `names`: what an error lists; `known` may accept other spellings too.
   template <class Known>
@@ -267,7 +279,7 @@ void describe(Visitor& visitor, problem::Freedoms& freedoms) {
 
 template <class Visitor>
 void describe(Visitor& visitor, MeasureOptions& measure) {
-  visitor.field("measure", measure.measure);
+  visitor.choice_or_flag("measure", measure.measure, Names{"off", "missing", "all", "auto"}, Measure::kAll);
   visitor.field("profile_store", measure.profile_store);
   visitor.field("page_folder", measure.page_folder);
   visitor.field("page_encryption", measure.page_encryption);

@@ -39,7 +39,8 @@ PlanRequest some_request() {
   request.kernels = host::KernelSet::Choice::kPortable;
   request.fuse = request.layouts = false;
   request.compact_activations = true;
-  request.measure = {.measure = true, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
+  request.measure = {
+      .measure = Measure::kMissing, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
   request.options.question.budget = 262144;
   request.options.question.energy_limit = 3.5;
   request.options.question.objective = problem::Objective::kEdp;
@@ -90,6 +91,19 @@ TEST(RequestJson, KeepsEveryOptionOfARequest) {
 TEST(RequestJson, HasEveryKeyWhateverItsValue) {
   EXPECT_EQ(nlohmann::json::parse(model_json({})).size(), nlohmann::json::parse(model_json(some_model())).size());
   EXPECT_EQ(nlohmann::json::parse(request_json({})).size(), nlohmann::json::parse(request_json(some_request())).size());
+}
+
+TEST(RequestJson, ReadsHowOlderPlansWereMeasured) {
+  const auto measure_in = [](const std::string& value) {
+    return parse_request_json(R"({"measure": {"measure": )" + value + "}}", "plan.json");
+  };
+  EXPECT_EQ(measure_in("true")->measure.measure, Measure::kAll);
+  EXPECT_EQ(measure_in("false")->measure.measure, Measure::kOff);
+  EXPECT_EQ(measure_in(R"("missing")")->measure.measure, Measure::kMissing);
+  EXPECT_EQ(measure_in(R"("auto")")->measure.measure, Measure::kAuto);
+  ASSERT_FALSE(measure_in(R"("often")"));
+  EXPECT_EQ(measure_in(R"("often")").error().where, "plan.json: x-request.measure.measure");
+  EXPECT_FALSE(measure_in("1"));
 }
 
 TEST(RequestJson, TakesDefaultsForMissingKeys) {

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "plan/planner.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
+#include "problem/time_source.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -33,6 +35,7 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
                            .name = graph.name,
                            .device = graph.device.name,
+                           .time_source = problem::time_source(graph.device),
                            .options = options,
                            .reserve = request.plan.reserve,
                            .budgets = request.budgets,
@@ -189,9 +192,25 @@ Result<void> draw_curves(const CostGraph& graph, const SweepRequest& request, co
 
 }  // namespace
 
+std::string kept_costs(const std::string& folder) {
+  return (std::filesystem::path(folder) / "measured.costgraph.json").string();
+}
+
+Result<CostGraph> with_kept_costs(CostGraph graph, const std::string& folder) {
+  const std::string path = kept_costs(folder);
+  std::error_code none;
+  if (!std::filesystem::exists(path, none)) return graph;
+  PANTOUM_ASSIGN(CostGraph kept, problem::read_cost_graph(path));
+  const bool same = problem::structure_hash(kept) == problem::structure_hash(graph) && kept.name == graph.name &&
+                    kept.device.name == graph.device.name;
+  return same ? std::move(kept) : std::move(graph);
+}
+
 Result<report::Sweep> run_sweep(const CostGraph& graph, const SweepRequest& request) {
   PANTOUM_ASSIGN(report::SweepHead head, head_of(graph, request));
   PANTOUM_ASSIGN(SweepFolder folder, SweepFolder::open(request.folder, head));
+  // Times that were measured since make another question: a sweep goes on with those that it began with.
+  if (request.keeps_costs) PANTOUM_TRY(problem::write_cost_graph(graph, kept_costs(request.folder)));
   PANTOUM_TRY(draw_curves(graph, request, head, folder));
   report::Sweep sweep{.head = std::move(head), .rows = sorted(folder.rows())};
   PANTOUM_TRY(folder.write_results(sweep));

@@ -17,8 +17,15 @@ struct SweepRequest {
   std::vector<problem::Bytes> budgets;  // upward, each once
   std::vector<NamedPlanner> planners;
   std::string folder;
+  bool keeps_costs = false;  // in the folder: times of this machine are others tomorrow
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
 };
+
+// Where a sweep's folder keeps its cost graph.
+[[nodiscard]] std::string kept_costs(const std::string& folder);
+// The cost graph that the sweep in `folder` began with, where it is one of the same step; else
+// `graph`. E0220, E0201 a file there that is none.
+[[nodiscard]] Result<problem::CostGraph> with_kept_costs(problem::CostGraph graph, const std::string& folder);
 
 // Plans every budget with every planner, budgets upward, each from the plan of the one before, so that no value is
 // worse than that of a smaller budget; then, downward, each takes up the bound of the next larger one where that is

@@ -39,6 +39,7 @@ struct Pager {
 
 struct Device {
   std::string name;
+  std::string costs_of;  // whose figures seconds and joules are, in words; "": nobody says
   Bytes ram_bytes = 0;
   Bytes align_bytes = 1;
   Watts idle_w = 0;

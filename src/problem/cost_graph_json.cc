@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* kCode = "E0220";
 constexpr const char* kSchema = "pantoum.costgraph/1";
+constexpr const char* kCosts = "x-costs";
 constexpr double kMostQuantity = 1e30;
 constexpr size_t kMostOperands = 1 << 16;           // of one op
 constexpr size_t kMostPositions = size_t{1} << 26;  // of all choices together: a small file cannot ask for much memory
@@ -62,6 +63,7 @@ Device read_device(const base::JsonNode& node) {
       device.engines.push_back(engines.item(engine).text());
   }
   if (node.has("pager")) device.pager = read_pager(node.need("pager"));
+  if (node.has(kCosts)) device.costs_of = node.need(kCosts).text();
   return device;
 }
 
@@ -201,6 +203,7 @@ Json device_json(const Device& device) {
                {"align_bytes", device.align_bytes},
                {"idle_w", device.idle_w},
                {"engines", device.engines}};
+  if (!device.costs_of.empty()) json[kCosts] = device.costs_of;
   Json& out = json["pager"];
   out["mode"] = kModes[static_cast<size_t>(pager.mode)];
   if (pager.mode == PagerMode::kNone && pager.staging_bytes == 0) return json;

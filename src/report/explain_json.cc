@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "problem/objective_values.h"
+#include "problem/time_source.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -113,6 +114,7 @@ Json to_json(const Explanation& why) {
       {"device", why.plan.graph.device.name},
       {"objective", name_of(why.plan.question.objective)},
       {"energy_source", "modelled"},
+      {"time_source", problem::time_source(why.plan.graph.device)},
       {"binds", binds(why, names)},
       {"peak",
        {{"instruction", why.peak_instruction}, {"bytes", why.found.peak_bytes}, {"holds", at_peak(why, names)}}},

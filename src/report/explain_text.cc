@@ -5,6 +5,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "problem/objective_values.h"
+#include "problem/time_source.h"
 #include "report/explain.h"
 #include "report/names.h"
 
@@ -70,8 +71,9 @@ std::string at_peak(const Explanation& why, const Names& names) {
 
 std::string sums(const Explanation& why) {
   Section time("time"), energy("energy");
-  time.line(fmt::format("{} = {} computing + {} waiting for transfers", show_seconds(why.found.time_s),
-                        show_seconds(why.timeline.compute_s), show_seconds(why.timeline.stall_s)));
+  time.line(fmt::format("{} = {} computing + {} waiting for transfers ({})", show_seconds(why.found.time_s),
+                        show_seconds(why.timeline.compute_s), show_seconds(why.timeline.stall_s),
+                        base::one_line(problem::time_source(why.plan.graph.device))));
   energy.line(fmt::format("{} = {} computing + {} computing again + {} paging + {} idle (modelled)",
                           show_joules(why.found.energy_j), show_joules(why.energy.first_j),
                           show_joules(why.energy.again_j), show_joules(why.energy.paging_j),

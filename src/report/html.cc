@@ -8,6 +8,7 @@
 #include "base/foreign_text.h"
 #include "base/json_reader.h"
 #include "base/units.h"
+#include "problem/time_source.h"
 #include "report/memory_trace.h"
 #include "report/report.h"
 #include "report/svg.h"
@@ -32,7 +33,8 @@ std::string facts(const problem::Plan& plan, const check::Found& found) {
   text += row("budget", base::show_bytes(plan.question.budget_bytes()));
   text += row("arena", base::show_bytes(found.arena_bytes));
   text += row("peak", base::show_bytes(found.peak_bytes));
-  text += row("time of a step (modelled)", base::show_seconds(found.time_s));
+  text += row(fmt::format("time of a step ({})", problem::time_source(plan.graph.device)),
+              base::show_seconds(found.time_s));
   text += row("energy of a step (modelled)", base::show_joules(found.energy_j));
   text += row("computed", fmt::format("{} ops, {} of them again", found.counts.compute, found.counts.recompute));
   text += row("paged", fmt::format("{} out in {}, {} in in {}", base::show_bytes(found.bytes_out),

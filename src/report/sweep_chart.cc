@@ -50,8 +50,8 @@ Curves curves_of(const Sweep& sweep, const std::string& planner, bool energy, do
 
 Chart chart_of(const Sweep& sweep, bool energy) {
   const Unit unit = unit_of(sweep);
-  Chart chart{.title = fmt::format("{} on {}: {} of a step over RAM (modelled)", sweep.head.name, sweep.head.device,
-                                   energy ? "energy" : "time"),
+  Chart chart{.title = fmt::format("{} on {}: {} of a step over RAM ({})", sweep.head.name, sweep.head.device,
+                                   energy ? "energy" : "time", energy ? "modelled" : sweep.head.time_source),
               .x_label = fmt::format("RAM, {}", unit.name),
               .y_label = energy ? "J" : "s",
               .from_zero = false};

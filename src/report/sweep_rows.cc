@@ -128,6 +128,7 @@ Json to_json(const SweepHead& head) {
           {"time_limit_s", options.time_limit},
           {"effort", options.effort},
           {"energy_source", "modelled"},
+          {"time_source", head.time_source},
           {"unplanned",
            {{"peak_bytes", head.unplanned.peak_bytes},
             {"time_s", head.unplanned.time_s},
@@ -182,8 +183,9 @@ std::string to_csv(const Sweep& sweep) {
 
 std::string to_text(const Sweep& sweep) {
   const problem::Predicted& all = sweep.head.unplanned;
-  std::string text = fmt::format("unplanned: {}, {}, {} a step (modelled)\n", base::show_bytes(all.peak_bytes),
-                                 base::show_joules(all.energy_j), base::show_seconds(all.time_s));
+  std::string text = fmt::format("unplanned: {}, {}, {} a step (time {}; energy modelled)\n",
+                                 base::show_bytes(all.peak_bytes), base::show_joules(all.energy_j),
+                                 base::show_seconds(all.time_s), base::one_line(sweep.head.time_source));
   for (const SweepRow& row : sweep.rows) text += line_of(row, all);
   return text;
 }

@@ -16,8 +16,9 @@ struct SweepHead {
   std::string version;   // of the program
   std::string question;  // a hash of the cost graph
   std::string name, device;
-  plan::PlanOptions options;   // ram is not used
-  problem::Bytes reserve = 0;  // taken off every budget
+  std::string time_source = "modelled";  // problem/time_source.h
+  plan::PlanOptions options;             // ram is not used
+  problem::Bytes reserve = 0;            // taken off every budget
   std::vector<problem::Bytes> budgets;
   problem::Predicted unplanned;
 };

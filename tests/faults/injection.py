@@ -233,7 +233,7 @@ class Injection:
 
     def planning_threads(self):
         tried, wrong = 0, []
-        for how in (["--effort", 1], ["--time-limit", "0.3s"]):
+        for how in (["--effort", 1], ["--time-limit", "0.3s", "--measure", "off"]):
             words = ["plan", self.small.model, "--batch", BATCH, "--ram", "24KiB", *how, "--momentum", "0.9", "--kernels", "portable", "-o", os.path.join(self.small.out, "p.json")]
             counted, _ = self.server.count(words)
             for k in range(1, min(counted.threads, 6) + 1):

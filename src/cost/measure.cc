@@ -1,0 +1,248 @@
+#include "cost/measure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+
+#include "cost/kernel_bench.h"
+#include "ir/op_registry.h"
+
+namespace pantoum::cost {
+namespace {
+
+using Clock = KernelBench::Clock;
+
+using problem::Choice;
+
+constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3;  // of one kernel's runs
+constexpr double kRunsExpected = 4;                        // one to warm up, three to take the median of
+constexpr Bytes kMostFootprint = Bytes{64} << 20;          // more than the caches hold
+
+// One kernel on some shapes.
+struct Sample {
+  const ir::Graph* graph;
+  const ir::Op* op;
+  const pt_kernel* kernel;
+  Seconds modelled = 0;
+  double weight = 0;  // modelled seconds of all choices that are this one
+  std::optional<Seconds> measured = {};
+};
+
+std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
+  std::string text;
+  for (const ir::ValueId value : values) {
+    const ir::TensorType& type = graph.value(value).type;
+    text += fmt::format("{}{}[{}]", text.empty() ? "" : " ", ir::name_of(type.dtype), fmt::join(type.shape, ","));
+  }
+  return text;
+}
+
+// Measured over modelled seconds.
+struct Scale {
+  double measured = 0, modelled = 0;
+  void add(const Sample& sample) {
+    const double times = sample.modelled > 0 ? sample.weight / sample.modelled : 0;
+    measured += times * *sample.measured;
+    modelled += times * sample.modelled;
+  }
+  [[nodiscard]] bool is_known() const { return measured > 0 && modelled > 0; }
+  [[nodiscard]] double ratio() const { return is_known() ? measured / modelled : 1; }
+};
+
+// Bytes that a step in the given order holds at most when every tensor is kept from its producer to its last reader.
+Bytes most_alive(const CostGraph& graph) {
+  std::map<int64_t, size_t> last;  // reader, as a position in the order
+  for (size_t at = 0; at < graph.order.size(); ++at)
+    for (const int64_t input : graph.ops[static_cast<size_t>(graph.order[at])].inputs) last[input] = at;
+  const auto bytes = [&](int64_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].bytes; };
+  Bytes alive = 0, most = 0;
+  for (const problem::Tensor& tensor : graph.tensors)
+    if (tensor.start != problem::Home::kNone) alive += tensor.bytes;
+  std::vector<Bytes> freed(graph.order.size() + 1, 0);
+  for (size_t at = 0; at < graph.order.size(); ++at) {
+    for (const int64_t output : graph.ops[static_cast<size_t>(graph.order[at])].outputs) {
+      alive += bytes(output);
+      freed[std::max(at, last.contains(output) ? last[output] : at)] += bytes(output);
+    }
+    most = std::max(most, alive);
+    alive -= freed[at];
+  }
+  return most;
+}
+
+class Measuring {
+ public:
+  Measuring(const std::vector<Measurable>& programs, ProfileStore& store, const MeasuringLimits& limits)
+      : programs_(programs), store_(&store), limits_(limits), deadline_(deadline_in(limits.seconds)) {}
+
+  MeasuredCosts run() {
+    collect();
+    look_up();
+    measure();
+    apply();
+    return std::move(costs_);
+  }
+
+ private:
+  static Clock::time_point deadline_in(Seconds seconds) {
+    constexpr Seconds kYear = 3.2e7;
+    return Clock::now() +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(std::clamp(seconds, 0.0, kYear)));
+  }
+
+  // Every choice's sample, and what all programs have in RAM at most.
+  void collect() {
+    for (const Measurable& program : programs_) {
+      samples_of_.emplace_back();
+      for (size_t op = 0; op < program.built.graph.ops.size(); ++op) add_op(program, op);
+    }
+    costs_.kernels = samples_.size();
+  }
+
+  void add_op(const Measurable& program, size_t op) {
+    const std::vector<Choice>& choices = program.built.graph.ops[op].choices;
+    for (size_t choice = 0; choice < choices.size(); ++choice) {
+      const ir::Op& as = program.built.computed_as[op][choice];
+      const pt_kernel* kernel = program.built.kernel_of[op][choice];
+      const uint32_t threads = limits_.pool != nullptr ? limits_.pool->threads : 1;
+      std::string key = op_key(program.graph, as, *kernel, threads, limits_.machine);
+      const auto [entry, is_new] = sample_of_.try_emplace(std::move(key), samples_.size());
+      if (is_new) {
+        samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s});
+        keys_.push_back(&entry->first);
+      }
+      samples_[entry->second].weight += choices[choice].time_s;
+      samples_of_.back().push_back(entry->second);
+    }
+  }
+
+  [[nodiscard]] Bytes footprint() const {
+    Bytes most = 0;
+    for (const Measurable& program : programs_) most = std::max(most, most_alive(program.built.graph));
+    return std::min(most, kMostFootprint);
+  }
+
+  // A store that fails is not asked again.
+  void look_up() {
+    if (limits_.anew) return;
+    for (size_t sample = 0; sample < samples_.size() && store_ != nullptr; ++sample) {
+      Result<std::optional<Seconds>> found = store_->find_op(*keys_[sample]);
+      if (!found) return leave_store(found.error());
+      if (*found) samples_[sample].measured = **found, ++costs_.known;
+    }
+  }
+
+  void leave_store(const Error& error) {
+    costs_.store_failure = error;
+    store_ = nullptr;
+  }
+
+  [[nodiscard]] std::vector<size_t> heaviest_first() const {
+    std::vector<size_t> order;
+    for (size_t sample = 0; sample < samples_.size(); ++sample)
+      if (!samples_[sample].measured) order.push_back(sample);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return samples_[a].weight > samples_[b].weight; });
+    return order;
+  }
+
+  [[nodiscard]] Seconds left() const { return std::chrono::duration<double>(deadline_ - Clock::now()).count(); }
+
+  void measure() {
+    const std::vector<size_t> order = heaviest_first();
+    if (order.empty() || left() <= 0) return;
+    KernelBench bench(limits_.pool, footprint(), limits_.memory_bytes);
+    for (size_t done = 0; done < order.size(); ++done) {
+      if (limits_.stop.stop_requested() || left() <= 0) break;
+      measure(bench, order[done], order.size() - done);
+      tell(false);
+    }
+    if (costs_.now > 0) tell(true);
+  }
+
+  void tell(bool last) const {
+    if (limits_.progress) limits_.progress(costs_.known + costs_.now, costs_.kernels, last);
+  }
+
+  void measure(KernelBench& bench, size_t at, size_t waiting) {
+    Sample& sample = samples_[at];
+    if (kRunsExpected * sample.modelled * so_far_.ratio() > left()) return;
+    if (bench.bytes_of(*sample.graph, *sample.op, *sample.kernel) > limits_.memory_bytes) {
+      ++costs_.too_large;
+      return;
+    }
+    const Seconds slice = std::clamp(left() / static_cast<double>(waiting), kLeastSlice, kMostSlice);
+    sample.measured = bench.seconds(*sample.graph, *sample.op, *sample.kernel, slice, deadline_);
+    if (!sample.measured) return;
+    ++costs_.now;
+    so_far_.add(sample);
+    keep(at);
+  }
+
+  void keep(size_t at) {
+    constexpr int kRunsAtLeast = 1;
+    if (store_ == nullptr) return;
+    const Result<void> kept = store_->put_op(*keys_[at], *samples_[at].measured, kRunsAtLeast);
+    if (!kept) leave_store(kept.error());
+  }
+
+  void apply() {
+    std::map<ir::Kind, Scale> scale_of;
+    Scale of_all;
+    for (const Sample& sample : samples_)
+      if (sample.measured) scale_of[sample.op->kind].add(sample), of_all.add(sample);
+    if (!of_all.is_known()) return;
+    for (Sample& sample : samples_) {
+      const Scale& own = scale_of[sample.op->kind];
+      scaled_.push_back(own.is_known() ? own.ratio() : of_all.ratio());
+    }
+    for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
+  }
+
+  void apply_to(size_t program) {
+    double measured = 0, all = 0;
+    size_t at = 0;
+    for (problem::Op& op : programs_[program].built.graph.ops) {
+      for (Choice& choice : op.choices) {
+        const size_t number = samples_of_[program][at++];
+        const Sample& sample = samples_[number];
+        choice.time_s = sample.measured ? *sample.measured : choice.time_s * scaled_[number];
+        if (limits_.active_w > 0) choice.energy_j = choice.time_s * limits_.active_w;
+        if (&choice != &op.choices.front()) continue;
+        all += choice.time_s;
+        measured += sample.measured ? choice.time_s : 0;
+      }
+    }
+    if (program == 0 && all > 0) costs_.share = measured / all;
+  }
+
+  const std::vector<Measurable>& programs_;
+  ProfileStore* store_;  // null: nothing is kept
+  const MeasuringLimits& limits_;
+  Clock::time_point deadline_;
+  std::vector<Sample> samples_;
+  std::unordered_map<std::string, size_t> sample_of_;
+  std::vector<const std::string*> keys_;         // by sample
+  std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
+  std::vector<double> scaled_;                   // by sample: what the model's seconds are multiplied by
+  Scale so_far_;
+  MeasuredCosts costs_;
+};
+
+}  // namespace
+
+std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
+                   const std::string& machine) {
+  return fmt::format("{}|{}|{}->{}|{}|{}|threads {}|{}", ir::name_of(op.kind), kernel.algorithm_name,
+                     shapes(graph, op.inputs), shapes(graph, op.outputs), fmt::join(op.attrs.ints, ","),
+                     fmt::join(op.attrs.reals, ","), threads, machine);
+}
+
+MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
+                            const MeasuringLimits& limits) {
+  return Measuring(programs, store, limits).run();
+}
+
+}  // namespace pantoum::cost

@@ -1,0 +1,22 @@
+#include "host/this_machine.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace pantoum::host {
+namespace {
+
+TEST(ThisMachine, TellsTheSameProcessorEachTime) {
+  EXPECT_FALSE(processor_name().empty());
+  EXPECT_EQ(processor_name(), processor_name());
+  EXPECT_EQ(processor_name().find('\n'), std::string::npos);
+}
+
+TEST(ThisMachine, HasSomeMemoryFreeAndNoMoreThanThereIs) {
+  const auto there = static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  EXPECT_GT(available_bytes(), 0U);
+  EXPECT_LE(available_bytes(), there);
+}
+
+}  // namespace
+}  // namespace pantoum::host

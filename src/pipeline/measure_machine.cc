@@ -1,0 +1,158 @@
+#include "pipeline/measure_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/units.h"
+#include "host/this_machine.h"
+#include "pipeline/measure_storage.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+constexpr double kShareOfTimeLimit = 0.1, kShareOfStorage = 0.5;
+constexpr double kShareOfMemory = 0.5;  // of what is free: planning has other data too
+
+constexpr const char* kInMemory = ":memory:";
+
+// What a time depends on beside its op: another one of these has keys of its own.
+std::string machine_of(const host::KernelSet& kernels) {
+  return fmt::format("{}|{}|portable {}", host::processor_name(), kernels.name(), PANTOUM_VERSION);
+}
+
+problem::Bytes memory_of_operands() {
+  const uint64_t available = host::available_bytes();
+  if (available == 0) return cost::MeasuringLimits{}.memory_bytes;
+  return static_cast<problem::Bytes>(kShareOfMemory * static_cast<double>(available));
+}
+
+// 99% for 99.7%: all is all.
+int percent(double share) {
+  return static_cast<int>(std::floor(100 * share));
+}
+
+}  // namespace
+
+Measure measure_of(const PlanRequest& request, bool host) {
+  if (request.measure.measure != Measure::kAuto) return request.measure.measure;
+  return host && request.options.effort == 0 ? Measure::kMissing : Measure::kOff;
+}
+
+MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels,
+                                       const cost::DeviceProfile& device)
+    : request_(request),
+      kernels_(kernels),
+      profile_(device.device.name),
+      active_w_(device.compute.active_w),
+      measure_(measure_of(request, device.host)) {}
+
+Result<MachineMeasurement> MachineMeasurement::begin(const PlanRequest& request, const host::KernelSet& kernels,
+                                                     const cost::DeviceProfile& device) {
+  MachineMeasurement machine(request, kernels, device);
+  if (machine.measure_ == Measure::kOff) return machine;
+  if (!device.host)
+    return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure",
+                "use --device host, or --measure off");
+  PANTOUM_TRY(machine.open_store());
+  return machine;
+}
+
+Result<void> MachineMeasurement::open_store() {
+  const MeasureOptions& options = request_.measure;
+  const bool named = !options.profile_store.empty();
+  if (!named && !options.cache_store.empty()) {
+    std::error_code none;  // the store says so
+    std::filesystem::create_directories(std::filesystem::path(options.cache_store).parent_path(), none);
+  }
+  const std::string& path = named ? options.profile_store : options.cache_store;
+  Result<std::unique_ptr<cost::ProfileStore>> opened = cost::ProfileStore::open(path.empty() ? kInMemory : path);
+  if (!opened && named) return tl::make_unexpected(opened.error());
+  if (!opened) return do_without_store(opened.error());
+  store_ = std::move(*opened);
+  return {};
+}
+
+Result<void> MachineMeasurement::do_without_store(const Error& error) {
+  warnings_.push_back(fmt::format("measured times are not kept: {} ({}); --profile-store names another file",
+                                  error.message, error.where));
+  PANTOUM_ASSIGN(store_, cost::ProfileStore::open(kInMemory));
+  return {};
+}
+
+problem::Seconds MachineMeasurement::left() const {
+  if (request_.measure.only_known) return 0;
+  if (measure_ == Measure::kAll) return std::numeric_limits<problem::Seconds>::infinity();
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
+  return std::max(0.0, kShareOfTimeLimit * request_.options.time_limit - taken.count());
+}
+
+Result<void> MachineMeasurement::take_storage(problem::Pager& pager) {
+  const MeasureOptions& options = request_.measure;
+  const StorageQuestion question{.folder = options.page_folder,
+                                 .encrypt = options.page_encryption,
+                                 .anew = measure_ == Measure::kAll,
+                                 .seconds = kShareOfStorage * left()};
+  if (options.only_known) {
+    PANTOUM_ASSIGN(has_storage_, known_storage(question, *store_, pager));
+    return {};
+  }
+  PANTOUM_TRY(pipeline::measure_storage(question, *store_, pager));
+  has_storage_ = true;
+  return {};
+}
+
+void MachineMeasurement::measure_storage(problem::Pager& pager) {
+  const bool pages = pager.mode != problem::PagerMode::kNone && request_.options.question.freedoms.paging;
+  if (store_ == nullptr || !pages) return;
+  Result<void> taken = take_storage(pager);
+  if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage(pager);
+  if (!taken)
+    warnings_.push_back(fmt::format("the storage was not measured: {} ({}); the figures of profile {} count",
+                                    taken.error().message, taken.error().where, profile_));
+}
+
+cost::MeasuringLimits MachineMeasurement::limits() const {
+  return {.seconds = left(),
+          .memory_bytes = memory_of_operands(),
+          .anew = measure_ == Measure::kAll,
+          .pool = kernels_.pool(),
+          .machine = machine_of(kernels_),
+          .active_w = active_w_,
+          .stop = request_.options.stop,
+          .progress = request_.measure.progress};
+}
+
+std::string MachineMeasurement::costs_of(double share) const {
+  const std::string modelled = "modelled by profile " + profile_;
+  const std::string storage = has_storage_ ? "; storage measured" : "";
+  if (share <= 0) return modelled + storage;
+  if (share >= 1) return "measured" + storage;
+  return fmt::format("measured {}%, {} {}%{}", percent(share), modelled, 100 - percent(share), storage);
+}
+
+void MachineMeasurement::measure_ops(Programs& programs) {
+  if (store_ == nullptr) return;
+  std::vector<cost::Measurable> all;
+  for (Program& program : programs) all.push_back({program.graph, program.cost});
+  const cost::MeasuringLimits limits = this->limits();
+  const cost::MeasuredCosts measured = cost::measure_costs(all, *store_, limits);
+  for (Program& program : programs) program.cost.graph.device.costs_of = costs_of(measured.share);
+  if (measured.store_failure)
+    warnings_.push_back(fmt::format("measured times are not kept: {} ({})", measured.store_failure->message,
+                                    measured.store_failure->where));
+  if (measured.too_large > 0)
+    warnings_.push_back(
+        fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
+                    measured.too_large, base::show_bytes(limits.memory_bytes)));
+  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void MachineMeasurement::tell(std::vector<std::string>& warnings) const {
+  warnings.insert(warnings.end(), warnings_.begin(), warnings_.end());
+}
+
+}  // namespace pantoum::pipeline

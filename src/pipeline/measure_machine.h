@@ -1,0 +1,55 @@
+// Times of this machine in place of a profile's: its storage, then the operators of all programs.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cost/device.h"
+#include "cost/measure.h"
+#include "cost/profile_store.h"
+#include "pipeline/pipeline.h"
+
+namespace pantoum::pipeline {
+
+// What `auto` means for this device and request.
+[[nodiscard]] Measure measure_of(const PlanRequest& request, bool host);
+
+// One measurement: begun before the cost graphs are made, ended by `tell`. Does nothing where nothing is to be measured.
+class MachineMeasurement {
+ public:
+  // E0114 a device that is not this machine; E0275 the store that the user named. All else goes on, with a warning.
+  [[nodiscard]] static Result<MachineMeasurement> begin(const PlanRequest& request, const host::KernelSet& kernels,
+                                                        const cost::DeviceProfile& device);
+
+  // The pager's rates and latencies; at most half of the time that there is.
+  void measure_storage(problem::Pager& pager);
+  // Seconds and joules of all choices, and whose they are (Device::costs_of).
+  void measure_ops(Programs& programs);
+  // What could not be done.
+  void tell(std::vector<std::string>& warnings) const;
+  [[nodiscard]] problem::Seconds seconds() const { return seconds_; }
+
+ private:
+  MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels, const cost::DeviceProfile& device);
+  [[nodiscard]] Result<void> open_store();
+  [[nodiscard]] Result<void> do_without_store(const Error& error);
+  [[nodiscard]] Result<void> take_storage(problem::Pager& pager);
+  [[nodiscard]] problem::Seconds left() const;
+  [[nodiscard]] cost::MeasuringLimits limits() const;
+  [[nodiscard]] std::string costs_of(double share) const;
+
+  const PlanRequest& request_;
+  const host::KernelSet& kernels_;
+  std::string profile_;
+  problem::Watts active_w_;
+  Measure measure_;
+  std::unique_ptr<cost::ProfileStore> store_;  // null: nothing is measured
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  bool has_storage_ = false;
+  problem::Seconds seconds_ = 0;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace pantoum::pipeline
