@@ -62,6 +62,7 @@ struct Certificate {
   double second_price = 0;              // kEnergy: joules for every second of the makespan, which the bound counts too
   std::optional<Seconds> most_seconds;  // plans that take longer are worse than the bound by their time alone
   std::vector<int64_t> order;           // op ids: plans compute them first in this order
+  bool any_order = false;               // or in any other: then `order` only numbers the ops
   // The last stage of every segment: stage s first computes order[s - 1], n + 1 is the end.
   std::vector<int32_t> boundaries;
   std::vector<Row> rows;

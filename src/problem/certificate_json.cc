@@ -98,8 +98,8 @@ Question read_parts(const JsonNode& node) {
 Certificate read_certificate(const JsonNode& node) {
   Certificate certificate;
   const bool whole = node.has("question");
-  if (whole ? !node.object(
-                  {"question", "bound", "second_price_w", "most_seconds", "order", "boundaries", "rows", "cases"})
+  if (whole ? !node.object({"question", "bound", "second_price_w", "most_seconds", "order", "any_order", "boundaries",
+                            "rows", "cases"})
             : !node.object({"objective", "bound", "ram_bytes", "second_price_w", "deadline_s", "most_energy_j",
                             "most_seconds", "paging", "remat", "in_place", "any_numerics", "order", "boundaries",
                             "rows", "cases"}))
@@ -112,6 +112,7 @@ Certificate read_certificate(const JsonNode& node) {
     if (most > 0) certificate.most_seconds = most;
   }
   read_order(node.need("order"), node.need("boundaries"), certificate);
+  if (node.has("any_order")) certificate.any_order = node.need("any_order").boolean();
   read_rows(node.need("rows"), certificate);
   if (node.has("cases"))
     for (size_t at = 0, cases = node.need("cases").array(); at < cases; ++at)
@@ -124,6 +125,7 @@ Json certificate_json(const Certificate& certificate) {
   if (certificate.second_price > 0) json["second_price_w"] = certificate.second_price;
   if (certificate.most_seconds) json["most_seconds"] = *certificate.most_seconds;
   json["order"] = certificate.order;
+  if (certificate.any_order) json["any_order"] = true;
   json["boundaries"] = certificate.boundaries;
   json["rows"] = Json::array();
   for (const Certificate::Row& row : certificate.rows) {
