@@ -29,6 +29,9 @@ enum class Rule : uint8_t {
   kIssued,    // segment, tensor
   kFlight,    // segment, then the tensors whose S it counts
   kFlow,      // segment or -1, a later segment, 0 work or 1 page-ins behind its boundary
+  kOnce,      // op                              (this and what follows: where an op floats, as of any order)
+  kMade,      // segment, tensor
+  kWindow,    // first segment, last segment, op, then a path as kPath has it
 };
 
 // What a plan decides, 0 or 1 (a column of the relaxation).

@@ -47,13 +47,13 @@ std::string tightest(const Model& model, const Certificate& certificate) {
 
 }  // namespace
 
-RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations) {
+RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations, bool any_order) {
   const auto begin = std::chrono::steady_clock::now();
   Question least = options.question;
   least.budget = everything(model);
   least.objective = Objective::kRam;
-  const Relaxation relaxation(model, {.question = least},
-                              choose_boundaries(model, options.question.budget_bytes(), kSegments));
+  const Relaxation relaxation(model, {.question = least, .any_order = any_order},
+                              choose_boundaries(model, options.question.budget_bytes(), kSegments, any_order));
   const auto left = [&] {
     return seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
