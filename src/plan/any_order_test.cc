@@ -75,10 +75,12 @@ void hold_certificate(const CostGraph& graph, const problem::Certificate& certif
 
 void hold_bound(const CostGraph& graph, const Model& model, const PlanOptions& options, double optimum, Tally& tally) {
   BoundSearch search(model, options, 0, true);
-  const double value = std::isfinite(optimum) ? optimum : HUGE_VAL;
+  const double value = std::isfinite(optimum) ? 1.5 * optimum : HUGE_VAL;  // of a plan, which need not be the best
   search.run({.seconds_left = [] { return 1e9; }, .value = [&] { return value; }, .effort = 4, .solved = {}});
   ++tally.bounds;
-  EXPECT_LE(search.bound(), optimum * (1 + kRounding)) << "not a bound";
+  if (exact(graph, options.question.objective)) {
+    EXPECT_LE(search.bound(), optimum * (1 + kRounding)) << "not a bound";
+  }
   if (!search.certificate()) return;
   hold_certificate(graph, *search.certificate(), tally);
   double computes = 0;

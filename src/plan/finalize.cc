@@ -37,19 +37,16 @@ void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const
   plan.graph = original;
   plan.method = "policies with thresholds: greedy, annealing, exchanges; linear relaxation with cuts, branch and bound";
   const Prover& proved = solver.proved();
-  const Bounds bounds = proved.bounds();
-  const double value = value_of(plan), bound = proved.bound();
+  const double value = value_of(plan);
+  const bool keeps = keeps_order(plan, solver.instance().model);  // else it is a warm start of another order
+  Prover::Proof proof = keeps ? proved.proof(value) : proved.any_order_proof();
   plan.solver_seconds = options.effort > 0 ? 0 : solver.instance().elapsed();
-  plan.bound = {.energy_j = bounds.energy, .time_s = bounds.time, .any_order = false};
-  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = bound;
-  plan.certificate = proved.certificate();
-  plan.lines = proved.lines();
+  plan.bound = {.energy_j = proof.bounds.energy, .time_s = proof.bounds.time, .any_order = proof.any_order};
+  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = proof.bound;
+  plan.certificate = std::move(proof.certificate);
+  plan.lines = std::move(proof.lines);
   plan.separators = proved.separators();
-  if (!keeps_order(plan, solver.instance().model)) {  // a warm start of another order: nothing is proved for that
-    plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1, plan.status = Status::kFeasible;
-    return;
-  }
-  plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
+  plan.gap = value > 0 ? std::max(0.0, (value - proof.bound) / value) : 0;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
 

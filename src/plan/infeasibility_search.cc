@@ -80,8 +80,8 @@ void InfeasibilitySearch::raise_ram_bound(const Model& model) {
   if (options_.question.freedoms.paging && model.paging && !options_.question.deadline &&
       !options_.question.energy_limit)
     return;
-  RamBound bound =
-      ram_bound(model, options_, until_ ? kShare * seconds_left() : 0, iterations_for(options_.effort, model));
+  RamBound bound = ram_bound(model, options_, until_ ? kShare * seconds_left() : 0,
+                             iterations_for(options_.effort, model), options_.question.freedoms.reordering);
   if (bound.bytes <= known_.min_ram_bound_bytes) return;
   known_.min_ram_bound_bytes = bound.bytes;
   if (!bound.why.empty()) known_.why = std::move(bound.why);

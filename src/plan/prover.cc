@@ -1,19 +1,63 @@
 #include "plan/prover.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
+#include "plan/bound/tolerances.h"
 #include "plan/instance.h"
 #include "plan/search/lp_rounding.h"
 
 namespace pantoum::plan {
+namespace {
+
+constexpr double kAsGood = 1 - 1e-9;  // as the bound of one order
+// For a bound of any order once the plan's own is proved: so long, or this share of all that was taken.
+constexpr Seconds kLeastMore = 0.05;
+constexpr double kMoreShare = 0.1;
+
+double of_objective(Objective objective, const Bounds& bounds) {
+  return objective == Objective::kEnergy ? bounds.energy : bounds.time;
+}
+
+// What is paid in any order: in RAM without end.
+Bounds least_in_any_order(const Instance& instance) {
+  const problem::Freedoms& may = instance.options.question.freedoms;
+  return lower_bounds(instance.model, std::numeric_limits<Bytes>::max() / 2, may.paging, may.recomputing);
+}
+
+}  // namespace
 
 Prover::Prover(const Instance& instance)
     : instance_(instance),
-      sum_(instance.model, instance.options,
-           instance.objective() == Objective::kEnergy ? instance.bounds.energy : instance.bounds.time),
-      product_(instance.model, instance.options, instance.bounds) {}
+      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds)),
+      product_(instance.model, instance.options, instance.bounds),
+      any_order_least_(least_in_any_order(instance)),
+      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), any_order_least_), true),
+      any_order_product_(instance.model, instance.options, any_order_least_, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
+  run_in_order(seconds_left, value);
+  if (instance_.options.question.freedoms.reordering) run_in_any_order(seconds_left, value);
+}
+
+void Prover::run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
+  const bool proved = bound() >= enough_for(value(), instance_.options.gap);
+  const Seconds more = proved ? std::max(kLeastMore, kMoreShare * instance_.elapsed()) : HUGE_VAL;
+  const Seconds until = instance_.elapsed() + more;
+  const int64_t effort = instance_.options.effort;
+  const auto left = [&] { return std::min(seconds_left(), until - instance_.elapsed()); };
+  const int64_t most = proved && effort > 0
+                           ? std::max<int64_t>(1, static_cast<int64_t>(kMoreShare * static_cast<double>(effort)))
+                           : effort;
+  if (by_product())
+    any_order_product_.run({.seconds_left = left, .value = value, .effort = most});
+  else
+    any_order_sum_.run({.seconds_left = left, .value = value, .effort = most, .solved = {}});
+}
+
+void Prover::run_in_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   const int64_t effort = instance_.options.effort;
   if (by_product()) return product_.run({.seconds_left = seconds_left, .value = value, .effort = effort});
   sum_.run({.seconds_left = seconds_left,
@@ -26,6 +70,28 @@ void Prover::run(const std::function<double()>& seconds_left, const std::functio
 
 double Prover::bound() const {
   return by_product() ? product_.bound() : sum_.bound();
+}
+
+Prover::Proof Prover::any_order_proof() const {
+  Proof proof{.bounds = any_order_least_, .any_order = true};
+  if (by_product()) {
+    proof.bound = any_order_product_.bound();
+    proof.bounds = any_order_product_.least();
+    proof.lines = any_order_product_.hyperplanes();
+    return proof;
+  }
+  proof.bound = any_order_sum_.bound();
+  (instance_.objective() == Objective::kEnergy ? proof.bounds.energy : proof.bounds.time) = proof.bound;
+  const std::optional<Certificate>& certificate = any_order_sum_.certificate();
+  if (certificate && certificate->bound >= proof.bound) proof.certificate = certificate;
+  return proof;
+}
+
+Prover::Proof Prover::proof(double value) const {
+  Proof any = any_order_proof();
+  const double enough = std::min(enough_for(value, instance_.options.gap), bound() * kAsGood);
+  if (any.bound >= enough) return any;
+  return {.bound = bound(), .bounds = bounds(), .certificate = certificate(), .lines = lines()};
 }
 
 std::optional<Policy> Prover::take_near_policy() {
