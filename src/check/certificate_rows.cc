@@ -88,6 +88,8 @@ Result<void> CertificateRows::add_by_rule(Rule rule, Numbers& numbers) {
       return once(numbers);
     case Rule::kMade:
       return made(numbers);
+    case Rule::kSingle:
+      return single(numbers);
     case Rule::kWindow:
       return window(numbers);
   }
@@ -247,6 +249,16 @@ Result<void> CertificateRows::once(Numbers& numbers) {
   for (int32_t at = facts_.op(op).segment; at <= facts_.op(op).last_segment; ++at)
     sums_.add(Column::kComputed, at, op, y_);
   sums_.add_side(1, y_);
+  return {};
+}
+
+// It runs once in the whole step.
+Result<void> CertificateRows::single(Numbers& numbers) {
+  PANTOUM_ASSIGN(const int32_t op, floating_op(numbers));
+  if (facts_.op(op).may_recompute) return broken(fmt::format("op {} may be recomputed", op));
+  for (int32_t at = facts_.op(op).segment; at <= facts_.op(op).last_segment; ++at)
+    sums_.subtract(Column::kComputed, at, op, y_);
+  sums_.add_side(-1, y_);
   return {};
 }
 

@@ -59,6 +59,7 @@ class CertificateRows {
   Result<void> flow(Numbers& numbers);
   Result<void> once(Numbers& numbers);
   Result<void> made(Numbers& numbers);
+  Result<void> single(Numbers& numbers);
   Result<void> path(Numbers& numbers);
   Result<void> window(Numbers& numbers);
   Result<void> add_path(int32_t first, int32_t last, int32_t reader, Numbers& numbers);

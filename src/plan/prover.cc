@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "plan/bound/boundaries.h"
+#include "plan/bound/precedence.h"
 #include "plan/bound/tolerances.h"
 #include "plan/instance.h"
 #include "plan/search/lp_rounding.h"
@@ -27,19 +29,41 @@ Bounds least_in_any_order(const Instance& instance) {
   return lower_bounds(instance.model, std::numeric_limits<Bytes>::max() / 2, may.paging, may.recomputing);
 }
 
+// Does the relaxation of any order have the columns and rows of that of the model's, whichever stages end its segments?
+bool same_in_any_order(const Instance& instance) {
+  const Model& model = instance.model;
+  const Question& asked = instance.options.question;
+  const bool timed = asked.objective == Objective::kTime || asked.deadline || model.idle_w > 0;
+  if (!asked.freedoms.reordering || (timed && model.async)) return false;  // flows are of one order
+  const auto pressed = [&](bool any) { return choose_boundaries(model, asked.budget_bytes(), model.end(), any); };
+  const std::vector<Stage> boundaries = pressed(true);
+  if (boundaries != pressed(false)) return false;
+  const Windows windows = windows_of(model, common_reads(model), boundaries);
+  Segment segment = 0;
+  for (const OpModel& op : model.ops) {
+    const OpIndex index = Model::op_of(op.stage);
+    if (windows.first[index] != segment || (!op.optional && windows.last[index] != segment)) return false;
+    if (op.stage == boundaries[base::position_of(segment)]) ++segment;
+  }
+  return true;
+}
+
 }  // namespace
 
 Prover::Prover(const Instance& instance)
     : instance_(instance),
-      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds)),
-      product_(instance.model, instance.options, instance.bounds),
       any_order_least_(least_in_any_order(instance)),
+      same_(same_in_any_order(instance)),
+      sum_(instance.model, instance.options,
+           of_objective(instance.objective(), same_ ? any_order_least_ : instance.bounds), same_),
+      product_(instance.model, instance.options, instance.bounds),
       any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), any_order_least_), true),
       any_order_product_(instance.model, instance.options, any_order_least_, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   run_in_order(seconds_left, value);
-  if (instance_.options.question.freedoms.reordering) run_in_any_order(seconds_left, value);
+  const bool more = by_product() || !same_;
+  if (more && instance_.options.question.freedoms.reordering) run_in_any_order(seconds_left, value);
 }
 
 void Prover::run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
@@ -80,9 +104,10 @@ Prover::Proof Prover::any_order_proof() const {
     proof.lines = any_order_product_.hyperplanes();
     return proof;
   }
-  proof.bound = any_order_sum_.bound();
+  const BoundSearch& search = same_ ? sum_ : any_order_sum_;
+  proof.bound = search.bound();
   (instance_.objective() == Objective::kEnergy ? proof.bounds.energy : proof.bounds.time) = proof.bound;
-  const std::optional<Certificate>& certificate = any_order_sum_.certificate();
+  const std::optional<Certificate>& certificate = search.certificate();
   if (certificate && certificate->bound >= proof.bound) proof.certificate = certificate;
   return proof;
 }

@@ -1,7 +1,8 @@
 // What is proved of an instance: a bound that rises beside the search, or after it.
 //
 // First of plans of the model's order, as the search seeks these. Then, where plans may choose their order, of all: in
-// the time that is left, or once the first is proved in a little more (any_order_seconds).
+// the time that is left, or in a little more once the first is proved. At once of all where the ops that press are a
+// chain and no op floats beside it: then both are the same.
 #pragma once
 
 #include <functional>
@@ -58,9 +59,10 @@ class Prover {
   void offer_near_policy(const Relaxation& relaxation, const Point& point);
 
   const Instance& instance_;
-  BoundSearch sum_;   // of energy, or of time
-  EdpBound product_;  // in its place for edp
   const Bounds any_order_least_;
+  const bool same_;            // sum_ is of any order, and proves of one no less
+  BoundSearch sum_;            // of energy, or of time
+  EdpBound product_;           // in its place for edp
   BoundSearch any_order_sum_;  // the same two for all orders
   EdpBound any_order_product_;
   std::mutex near_mutex_;

@@ -31,6 +31,7 @@ enum class Rule : uint8_t {
   kFlow,      // segment or -1, a later segment, 0 work or 1 page-ins behind its boundary
   kOnce,      // op                              (this and what follows: where an op floats, as of any order)
   kMade,      // segment, tensor
+  kSingle,    // op
   kWindow,    // first segment, last segment, op, then a path as kPath has it
 };
 

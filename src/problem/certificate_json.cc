@@ -14,16 +14,16 @@ using base::kLargestInteger;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostQuantity = 1e100;
-constexpr const char* kRule[] = {"need",    "dep",      "carry", "stored",   "memory", "work",
-                                 "move_in", "move_out", "path",  "rounding", "cover",  "spend",
-                                 "issued",  "flight",   "flow",  "once",     "made",   "window"};
+constexpr const char* kRule[] = {"need",     "dep",  "carry",    "stored", "memory", "work",   "move_in",
+                                 "move_out", "path", "rounding", "cover",  "spend",  "issued", "flight",
+                                 "flow",     "once", "made",     "single", "window"};
 constexpr const char* kVariable[] = {"in_ram", "computed", "paged_in", "paged_out"};
 constexpr const char* kCaseRows = "rows";
 
 Rule read_rule(const JsonNode& node) {
   return static_cast<Rule>(
       node.one_of({kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7], kRule[8], kRule[9],
-                   kRule[10], kRule[11], kRule[12], kRule[13], kRule[14], kRule[15], kRule[16], kRule[17]}));
+                   kRule[10], kRule[11], kRule[12], kRule[13], kRule[14], kRule[15], kRule[16], kRule[17], kRule[18]}));
 }
 
 Certificate::Row read_row(const JsonNode& node) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/bound/bounds.h"
+
 namespace pantoum::plan {
 namespace {
 
@@ -24,7 +26,62 @@ Indexed<OpIndex, Segment> ends_of(const Model& model, const std::vector<Stage>& 
   return ends;
 }
 
+using OpSet = std::vector<bool>;
+
+void add(OpSet& set, const OpSet& more) {
+  for (size_t op = 0; op < set.size(); ++op) set[op] = set[op] || more[op];
+}
+
+// By op: those that come before it in every order.
+Indexed<OpIndex, OpSet> ancestors_of(const Model& model, const Reads& reads) {
+  Indexed<OpIndex, OpSet> before(model.ops.size(), OpSet(model.ops.size()));
+  for (const OpIndex op : model.ops.indices())
+    for (const TensorIndex tensor : reads[op])
+      if (const OpIndex maker = model.tensors[tensor].producer; maker.exists()) {
+        add(before[op], before[maker]);
+        before[op][base::position_of(maker)] = true;
+      }
+  return before;
+}
+
+bool comes_back(const Model& model, const TensorModel& tensor) {
+  const bool stored = tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+  return stored || (tensor.producer.exists() && model.ops[tensor.producer].recomputable);
+}
+
+bool touches(const OpModel& op, TensorIndex tensor) {
+  const auto lists = [&](const std::vector<TensorIndex>& list) {
+    return std::find(list.begin(), list.end(), tensor) != list.end();
+  };
+  return std::any_of(op.choices.begin(), op.choices.end(),
+                     [&](const ChoiceModel& choice) { return lists(choice.reads) || lists(choice.writes); });
+}
+
 }  // namespace
+
+Indexed<OpIndex, Bytes> surely_held(const Model& model) {
+  const Reads reads = common_reads(model);
+  const Indexed<OpIndex, OpSet> before = ancestors_of(model, reads);
+  Indexed<TensorIndex, std::vector<OpIndex>> readers(model.tensors.size());
+  for (const OpIndex op : model.ops.indices())
+    for (const TensorIndex tensor : reads[op])
+      if (!model.ops[op].optional) readers[tensor].push_back(op);
+  Indexed<OpIndex, Bytes> held;
+  for (const OpModel& op : model.ops) held.push_back(working_set(model, op));
+  for (const TensorIndex tensor : model.tensors.indices()) {
+    const TensorModel& entry = model.tensors[tensor];
+    const bool there = entry.producer.exists() || entry.start == problem::Home::kRam;
+    if (!there || entry.size == 0 || comes_back(model, entry)) continue;
+    for (const OpIndex op : model.ops.indices()) {
+      const size_t place = base::position_of(op);
+      const bool made = !entry.producer.exists() || before[op][base::position_of(entry.producer)];
+      const bool wanted = entry.ends_in_ram || std::any_of(readers[tensor].begin(), readers[tensor].end(),
+                                                           [&](OpIndex reader) { return before[reader][place]; });
+      if (made && wanted && !touches(model.ops[op], tensor)) held[op] += entry.size;
+    }
+  }
+  return held;
+}
 
 Reads common_reads(const Model& model) {
   Reads reads;

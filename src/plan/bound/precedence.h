@@ -25,6 +25,10 @@ struct Windows {  // by op: the first and the last segment in which it can first
 [[nodiscard]] Windows windows_of(const Model& model, const Indexed<OpIndex, std::vector<TensorIndex>>& reads,
                                  const std::vector<Stage>& boundaries);
 
+// By op: the bytes that are surely in RAM when it first runs, whatever the order: its working set, and of what cannot
+// come back once it is gone all that was made before and is read or must be there after. Cost: ops times (ops + reads).
+[[nodiscard]] Indexed<OpIndex, Bytes> surely_held(const Model& model);
+
 // The stages of the chain whose weights (by stage, >= 0) sum to the most, those of weight 0 left out; ascending. An op
 // that is optional has no weight. Cost: linear.
 [[nodiscard]] std::vector<Stage> heaviest_chain(const Model& model, const Indexed<Stage, double>& weights);

@@ -237,7 +237,10 @@ void Relaxation::add_floating_rows(OpIndex op) {
   Row row{.terms = {}, .lower = 1, .rule = Rule::kOnce, .of = {op.value()}};
   for (Segment segment = first_segment(op); segment <= last_segment(op); ++segment)
     row.terms.push_back({recomputed(segment, op), 1});
+  Row single{.terms = row.terms, .lower = -1, .rule = Rule::kSingle, .of = row.of};
+  for (Term& term : single.terms) term.factor = -1;
   rows_.push_back(std::move(row));
+  if (!model_.ops[op].recomputable) rows_.push_back(std::move(single));
   std::set<TensorIndex> made;
   for (const ChoiceModel& choice : model_.ops[op].choices) made.insert(choice.writes.begin(), choice.writes.end());
   for (const TensorIndex tensor : made) add_made_rows(tensor);

@@ -34,6 +34,7 @@
 // its window, and none of its reads and writes are for sure.
 //
 //   once    sum of R[e,o] over the window  >=  1
+//   single  sum of R[e,o] over the window  <=  1       o is not recomputed
 //   made    I[e,i] <= sum of R[e',o] over e' <= e      o floats and makes i
 //   memory  with m_w (1 - sum of R[e',o] over e' <= e) for a pinned w whose bytes only o takes over, and o floats
 //   window  (path_cuts.h) what it reads was somewhere when it was first computed
