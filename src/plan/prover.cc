@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "plan/bound/boundaries.h"
@@ -21,12 +20,6 @@ constexpr double kMoreShare = 0.1;
 
 double of_objective(Objective objective, const Bounds& bounds) {
   return objective == Objective::kEnergy ? bounds.energy : bounds.time;
-}
-
-// What is paid in any order: in RAM without end.
-Bounds least_in_any_order(const Instance& instance) {
-  const problem::Freedoms& may = instance.options.question.freedoms;
-  return lower_bounds(instance.model, std::numeric_limits<Bytes>::max() / 2, may.paging, may.recomputing);
 }
 
 // Does the relaxation of any order have the columns and rows of that of the model's, whichever stages end its segments?
@@ -52,13 +45,11 @@ bool same_in_any_order(const Instance& instance) {
 
 Prover::Prover(const Instance& instance)
     : instance_(instance),
-      any_order_least_(least_in_any_order(instance)),
       same_(same_in_any_order(instance)),
-      sum_(instance.model, instance.options,
-           of_objective(instance.objective(), same_ ? any_order_least_ : instance.bounds), same_),
+      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), same_),
       product_(instance.model, instance.options, instance.bounds),
-      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), any_order_least_), true),
-      any_order_product_(instance.model, instance.options, any_order_least_, true) {}
+      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), true),
+      any_order_product_(instance.model, instance.options, instance.bounds, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   run_in_order(seconds_left, value);
@@ -97,7 +88,7 @@ double Prover::bound() const {
 }
 
 Prover::Proof Prover::any_order_proof() const {
-  Proof proof{.bounds = any_order_least_, .any_order = true};
+  Proof proof{.bounds = instance_.bounds, .any_order = true};
   if (by_product()) {
     proof.bound = any_order_product_.bound();
     proof.bounds = any_order_product_.least();

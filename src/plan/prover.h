@@ -59,7 +59,6 @@ class Prover {
   void offer_near_policy(const Relaxation& relaxation, const Point& point);
 
   const Instance& instance_;
-  const Bounds any_order_least_;
   const bool same_;            // sum_ is of any order, and proves of one no less
   BoundSearch sum_;            // of energy, or of time
   EdpBound product_;           // in its place for edp
