@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "check/certificate.h"
+#include "check/refusal.h"
 #include "plan/bound/bound_search.h"
 #include "plan/bound/branch.h"
 #include "plan/bound/precedence.h"
@@ -33,6 +35,8 @@ struct Tally {
   int bounds = 0, raised = 0;          // above what the computes cost alone
   int tight = 0;                       // the optimum
   int rams = 0;                        // bounds of the RAM
+  int planned = 0, any_order = 0;      // by the planner; with a bound for any order
+  int refused = 0;                     // E0301
   std::map<problem::Rule, int> rules;  // of the rows of certificates
 };
 
@@ -122,6 +126,28 @@ void hold_ram(const CostGraph& graph, const Model& model, const PlanOptions& opt
   EXPECT_TRUE(std::isinf(*below)) << bound.bytes << " bytes are not needed: " << bound.why;
 }
 
+// The planner's own answer.
+void hold_answer(const CostGraph& graph, const PlanOptions& options, double optimum, Tally& tally) {
+  Infeasible why;
+  const Result<Plan> plan = make_plan(graph, options, &why);
+  if (!plan) {
+    tally.refused += plan.error().code == "E0301" ? 1 : 0;
+    EXPECT_TRUE(plan.error().code != "E0301" || std::isinf(optimum)) << to_text(plan.error());
+    if (!why.refusal) return;
+    const auto proved = check::check_refusal(*why.refusal);
+    EXPECT_TRUE(proved) << to_text(proved.error());
+    return;
+  }
+  ++tally.planned;
+  tally.any_order += plan->bound.any_order ? 1 : 0;
+  const auto claimed = check::prove_bounds(*plan);
+  EXPECT_TRUE(claimed) << to_text(claimed.error());
+  const auto bound = bound_of(*plan);
+  if (plan->bound.any_order && bound && exact(graph, options.question.objective)) {
+    EXPECT_LE(*bound, optimum * (1 + kRounding)) << "not a bound for any order";
+  }
+}
+
 void ask(uint64_t seed, Tally& tally) {
   const CostGraph graph = graph_of(seed);
   const auto whole = unplanned(graph, {.question = {.freedoms = {.reordering = false}}});
@@ -140,23 +166,39 @@ void ask(uint64_t seed, Tally& tally) {
     hold_bound(graph, model, options, *optimum, tally);
     if (options.question.objective == Objective::kEnergy && std::isfinite(*optimum))
       hold_chain(graph, model, options, *optimum, random, tally);
-    if (question == 0) hold_ram(graph, model, options, tally);
+    if (question > 0) continue;
+    hold_ram(graph, model, options, tally);
+    hold_answer(graph, options, *optimum, tally);
   }
+}
+
+// `--gtest_output=json:FILE` has the counts.
+void report(const Tally& tally) {
+  std::string text;
+  const auto count = [&](const std::string& name, int number) {
+    ::testing::Test::RecordProperty(name, number);
+    text += (text.empty() ? "" : ", ") + name + " " + std::to_string(number);
+  };
+  count("graphs", tally.graphs), count("questions", tally.questions), count("without_plan", tally.planless);
+  count("bounds", tally.bounds), count("above_computes", tally.raised), count("tight", tally.tight);
+  count("ram_bounds", tally.rams), count("planned", tally.planned), count("any_order", tally.any_order);
+  count("refused", tally.refused);
+  for (const auto& [rule, rows] : tally.rules) count("rows_of_rule_" + std::to_string(static_cast<int>(rule)), rows);
+  std::puts(text.c_str());
 }
 
 TEST(AnyOrder, BoundsHoldForEveryOrderOfTinyGraphs) {
   Tally tally;
   const uint64_t graphs = kFew ? 50 : all_cases() ? 5000 : 400;
   for (uint64_t seed = 1; seed <= graphs; ++seed) ask(seed, tally);
-  std::printf("graphs %d, questions %d (no plan: %d), bounds %d (above the computes: %d, tight: %d), RAM %d\n",
-              tally.graphs, tally.questions, tally.planless, tally.bounds, tally.raised, tally.tight, tally.rams);
-  for (const problem::Rule rule : {problem::Rule::kOnce, problem::Rule::kMade, problem::Rule::kWindow})
-    std::printf("rows of rule %d: %d\n", static_cast<int>(rule), tally.rules[rule]);
+  report(tally);
   EXPECT_GT(tally.questions, tally.graphs);
   if (kFew) return;
   EXPECT_GT(tally.raised, tally.bounds / 10);
   EXPECT_GT(tally.tight, tally.bounds / 10);
   EXPECT_GT(tally.rams, tally.graphs / 4);
+  EXPECT_GT(tally.any_order, tally.planned / 2);
+  EXPECT_GT(tally.refused, tally.graphs / 20);
 }
 
 }  // namespace
