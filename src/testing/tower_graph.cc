@@ -61,7 +61,8 @@ class Maker {
     choice.reads.resize(inputs.size());
     std::iota(choice.reads.begin(), choice.reads.end(), 0);
     choice.writes = {0};
-    if (random_.chance(0.3)) choice.overwrites = {{0, 0}};
+    const bool in_rom = graph_.tensors[static_cast<size_t>(inputs.front())].start == Home::kRom;
+    if (random_.chance(0.3) && !in_rom) choice.overwrites = {{0, 0}};
     op.choices = {choice};
     graph_.order.push_back(op.id);
     graph_.ops.push_back(op);
