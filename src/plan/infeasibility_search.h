@@ -25,6 +25,7 @@ class InfeasibilitySearch {
  private:
   [[nodiscard]] Seconds seconds_left() const;
   std::optional<Plan> explore_limits(const Solver& solver);
+  [[nodiscard]] bool of_all_plans(const Certificate& certificate) const;
   void raise_ram_bound(const Model& model);
   Infeasible::Least least_of(Objective objective, double proved, std::optional<Plan>& found);
   std::optional<Plan> smallest_plan();

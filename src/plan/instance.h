@@ -32,7 +32,8 @@ struct Instance {
   Clock::time_point begin;
   Until until;
   Model model;
-  Bounds bounds;
+  Bounds bounds;               // of any order
+  Joules stage_priced_energy;  // of plans of the model's order
 };
 
 inline constexpr Seconds kReserve = 0.05;  // at the end of the time limit

@@ -19,7 +19,7 @@ namespace {
 constexpr int kAnnealings = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 1000;
 constexpr int kMostAttempts = 8;
-constexpr double kMostShare = 1 - 1e-12;  // of a limit on energy: the search's sums and the plan's differ by rounding
+constexpr double kMostShare = 1 - 1e-12;  // of a limit: the search's sums and the plan's differ by rounding
 
 constexpr double kStartShare = 0.2;     // of the time limit, for the search for a start where time counts
 constexpr double kTransferShare = 0.1;  // of the time taken so far, for fewer transfers among the fastest plans
@@ -79,6 +79,7 @@ std::optional<Plan> PlanSearch::keep_everything() {
 PlanSearch::Attempt PlanSearch::whole_question() const {
   Attempt attempt{.limit = {.question = instance_.options.question}, .time_share = time_share(1)};
   if (attempt.limit.question.energy_limit) *attempt.limit.question.energy_limit *= kMostShare;
+  if (attempt.limit.question.deadline) *attempt.limit.question.deadline *= kMostShare;
   return attempt;
 }
 
@@ -101,7 +102,9 @@ bool PlanSearch::stagnant(Seconds improved_at) const {
 }
 
 double PlanSearch::target() const {
-  return prover_.bound() / std::max(1e-9, 1 - instance_.options.gap);
+  const bool energy = instance_.objective() == Objective::kEnergy;
+  const double proved = std::max(prover_.bound(), energy ? instance_.stage_priced_energy : 0);
+  return proved / std::max(1e-9, 1 - instance_.options.gap);
 }
 
 SearchLimits PlanSearch::limits(const Attempt& attempt) const {
