@@ -49,7 +49,7 @@ std::string restrictions(const problem::Freedoms& freedoms) {
   without(freedoms.paging, "paging");
   without(freedoms.recomputing, "rematerialization");
   without(freedoms.in_place, "in-place operation");
-  without(freedoms.reordering, "another order than the graph's");
+  if (!freedoms.reordering) text += ", in the graph's order";
   return text;
 }
 
@@ -161,6 +161,11 @@ Result<int> verify_plan(problem::Plan plan, const VerifyOptions& options) {
   return 0;
 }
 
+nlohmann::ordered_json number(problem::Objective of, double value) {
+  if (of == problem::Objective::kRam) return static_cast<int64_t>(value);  // bytes are whole
+  return value;
+}
+
 std::string amount(problem::Objective of, double value) {
   return of == problem::Objective::kRam ? fmt::format("{} bytes", static_cast<int64_t>(value))
                                         : problem::show_value(of, value);
@@ -177,8 +182,11 @@ Result<int> verify_refusal(problem::Refusal refusal, const VerifyOptions& option
     print_json({{"valid", true},
                 {"status", "infeasible"},
                 {"asked", question_json(refusal.question)},
-                {"claimed", {{"of", problem::objective_name(refusal.of)}, {"least", refusal.least}, {"order", order}}},
-                {"proved", {{key_of(refusal.of), proved}, {"order", order}}}});
+                {"claimed",
+                 {{"of", problem::objective_name(refusal.of)},
+                  {"least", number(refusal.of, refusal.least)},
+                  {"order", order}}},
+                {"proved", {{key_of(refusal.of), number(refusal.of, proved)}, {"order", order}}}});
     return 0;
   }
   print_result(fmt::format(
