@@ -131,7 +131,7 @@ class Accountant {
     std::vector<bool> until = {};  // by op: is it first computed no later than the successor? Else: is not known
   };
   static constexpr size_t kNobody = SIZE_MAX;
-  static constexpr int64_t kMostMarks = int64_t{1} << 26;
+  static constexpr int64_t kMarks = int64_t{1} << 26;
 
   [[nodiscard]] int64_t least_ram() {
     const int64_t staging = graph_.device.pager.staging_bytes;
@@ -209,7 +209,7 @@ class Accountant {
       } else if (each.successor = successor->second; stays_to_the_end(each.successor)) {
         each.bytes = std::min(each.bytes, size_of(each.successor));
         add_staying(each);
-      } else if (static_cast<int64_t>((leaving.size() + 1) * graph_.ops.size()) <= kMostMarks) {
+      } else if (static_cast<int64_t>((leaving.size() + 1) * graph_.ops.size()) <= kMarks) {
         each.until = computed_before(producer_of_.at(each.successor));
         leaving.push_back(std::move(each));
       }

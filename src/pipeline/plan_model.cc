@@ -118,7 +118,10 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
     if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
     options.time_limit = asked.patience.next();
     options.fixed_initial = inherited(program->cost.graph, places);
-    PANTOUM_ASSIGN(program->plan, plan::make_plan(program->cost.graph, options));
+    plan::Infeasible none;
+    Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
+    if (!plan && infeasible != nullptr) infeasible->refusal = std::move(none.refusal);
+    PANTOUM_ASSIGN(program->plan, std::move(plan));
     places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
   }
   return {};
