@@ -176,7 +176,7 @@ class Accountant {
       const auto stay = stay_of_.find(each);
       if (stay == stay_of_.end()) continue;
       const bool counted = each == stay->second.successor && held.contains(stay->second.tensor);
-      if (!counted) bytes -= stay->second.bytes;
+      if (!counted) bytes = std::max<int64_t>(0, bytes - stay->second.bytes);
     }
     return bytes;
   }
