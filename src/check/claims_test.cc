@@ -241,5 +241,15 @@ TEST(LeastCosts, LeaveAPinnedTensorsBytesToItsSuccessor) {
   EXPECT_EQ(least_costs(graph, {}).ram_bytes, 410) << "g4: t1, t3, t4, t5 and t2, which stays";
 }
 
+// An alignment of 2^52 bytes: sums of rounded sizes do not overflow.
+TEST(LeastCosts, OfAHugeAlignmentAreNoSmallNumber) {
+  problem::CostGraph graph = step_graph();
+  graph.device.align_bytes = int64_t{1} << 52;
+  for (int64_t id = 10; id < 10000; ++id)
+    graph.tensors.push_back({.id = id, .bytes = 1, .start = Home::kRam, .pinned = true});
+  ASSERT_TRUE(problem::validate(graph));
+  EXPECT_GT(least_costs(graph, {}).ram_bytes, int64_t{1} << 60);
+}
+
 }  // namespace
 }  // namespace pantoum::check

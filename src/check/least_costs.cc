@@ -17,6 +17,12 @@ using problem::Home;
 using problem::Op;
 using problem::Tensor;
 
+// Sizes are rounded up to an alignment that may be huge: sums stop at what no arena has.
+int64_t add(int64_t bytes, int64_t more) {
+  constexpr int64_t kEnough = int64_t{1} << 61;
+  return std::min(kEnough, bytes + std::min(kEnough, more));
+}
+
 class Accountant {
  public:
   Accountant(const CostGraph& graph, const problem::Freedoms& freedoms) : graph_(graph), free_(freedoms) {
@@ -131,16 +137,16 @@ class Accountant {
     std::vector<bool> until = {};  // by op: is it first computed no later than the successor? Else: is not known
   };
   static constexpr size_t kNobody = SIZE_MAX;
-  static constexpr int64_t kMostMarks = int64_t{1} << 26;
+  static constexpr int64_t kMarks = int64_t{1} << 26;
 
   [[nodiscard]] int64_t least_ram() {
     const int64_t staging = graph_.device.pager.staging_bytes;
     int64_t most = staging;
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
-      if (tensor(index).start == Home::kRam) most += size_of(index);
+      if (tensor(index).start == Home::kRam) most = add(most, size_of(index));
     const std::vector<Pinned> pinned = find_pinned();
     for (size_t op = 0; op < graph_.ops.size(); ++op)
-      if (!graph_.ops[op].optional) most = std::max(most, staging + leanest(op, pinned));
+      if (!graph_.ops[op].optional) most = std::max(most, add(staging, leanest(op, pinned)));
     return std::max<int64_t>(1, most - (std::max<int64_t>(1, graph_.device.align_bytes) - 1));
   }
 
@@ -159,8 +165,8 @@ class Accountant {
       if (source_of(op, choice, position) == kNobody)
         held.insert(tensor_of_.at(op.outputs[static_cast<size_t>(position)]));
     int64_t bytes = base::round_up(choice.workspace_bytes, std::max<int64_t>(1, graph_.device.align_bytes));
-    for (const size_t each : held) bytes += size_of(each);
-    return bytes + staying_beside(held) + leaving_beside(index, held, pinned);
+    for (const size_t each : held) bytes = add(bytes, size_of(each));
+    return add(add(bytes, staying_beside(held)), leaving_beside(index, held, pinned));
   }
 
   // Of what is pinned until the end, the bytes of those that the op does not touch.
@@ -170,7 +176,7 @@ class Accountant {
       const auto stay = stay_of_.find(each);
       if (stay == stay_of_.end()) continue;
       const bool counted = each == stay->second.successor && held.contains(stay->second.tensor);
-      if (!counted) bytes -= stay->second.bytes;
+      if (!counted) bytes = std::max<int64_t>(0, bytes - stay->second.bytes);
     }
     return bytes;
   }
@@ -178,7 +184,8 @@ class Accountant {
   static int64_t leaving_beside(size_t op, const std::set<size_t>& held, const std::vector<Pinned>& leaving) {
     int64_t bytes = 0;
     for (const Pinned& each : leaving)
-      if (each.until[op] && !held.contains(each.tensor) && !held.contains(each.successor)) bytes += each.bytes;
+      if (each.until[op] && !held.contains(each.tensor) && !held.contains(each.successor))
+        bytes = add(bytes, each.bytes);
     return bytes;
   }
 
@@ -209,7 +216,7 @@ class Accountant {
       } else if (each.successor = successor->second; stays_to_the_end(each.successor)) {
         each.bytes = std::min(each.bytes, size_of(each.successor));
         add_staying(each);
-      } else if (static_cast<int64_t>((leaving.size() + 1) * graph_.ops.size()) <= kMostMarks) {
+      } else if (static_cast<int64_t>((leaving.size() + 1) * graph_.ops.size()) <= kMarks) {
         each.until = computed_before(producer_of_.at(each.successor));
         leaving.push_back(std::move(each));
       }
@@ -218,7 +225,7 @@ class Accountant {
   }
 
   void add_staying(const Pinned& each) {
-    staying_bytes_ += each.bytes;
+    staying_bytes_ = add(staying_bytes_, each.bytes);
     stay_of_[each.tensor] = each;
     if (each.successor != kNobody) stay_of_[each.successor] = each;
   }

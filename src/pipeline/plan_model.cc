@@ -118,7 +118,10 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
     if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
     options.time_limit = asked.patience.next();
     options.fixed_initial = inherited(program->cost.graph, places);
-    PANTOUM_ASSIGN(program->plan, plan::make_plan(program->cost.graph, options));
+    plan::Infeasible none;
+    Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
+    if (!plan && infeasible != nullptr) infeasible->refusal = std::move(none.refusal);
+    PANTOUM_ASSIGN(program->plan, std::move(plan));
     places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
   }
   return {};
@@ -261,7 +264,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   training.plan.model = model_json(compiled.model);
   training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
   for (Program& program : compiled.programs) {
-    PANTOUM_ASSIGN(program.found, checked(program.cost.graph, program.plan, program.kind.words));
+    const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own
+    PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)
+                                        : checked(program.cost.graph, program.plan, program.kind.words));
   }
   return {};
 }

@@ -152,7 +152,7 @@ class Curve {
       row.status = SweepStatus::kNotApplicable;
     else
       return tl::make_unexpected(error);
-    none.min_plan.reset();
+    none.min_plan.reset(), none.refusal.reset();
     if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
     row.none = none;
     if (row.status == SweepStatus::kInfeasible) none_ = std::move(none);

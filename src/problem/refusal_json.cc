@@ -21,7 +21,7 @@ using base::JsonNode;
 
 constexpr const char* kRefusalCode = "E0232";
 constexpr const char* kRefusalSchema = "pantoum.refusal/1";
-constexpr double kMostLeast = 1e100;
+constexpr double kMostQuantity = 1e100;
 
 void read_proved(const JsonNode& node, Refusal& refusal) {
   if (!node.object({"of", "least", "order"})) return;
@@ -30,7 +30,7 @@ void read_proved(const JsonNode& node, Refusal& refusal) {
   if (refusal.of == Objective::kEdp) of.error("there is no limit on the product of energy and time");
   const JsonNode least = node.need("least");
   refusal.least = refusal.of == Objective::kRam ? static_cast<double>(least.integer(0, base::kLargestInteger))
-                                                : least.number(0, kMostLeast);
+                                                : least.number(0, kMostQuantity);
   refusal.any_order = node.need("order").one_of({"plan", "any"}) == 1;
 }
 
