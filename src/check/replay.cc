@@ -300,7 +300,7 @@ class Replay {
     PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
     block.busy_s = std::max(block.busy_s, end);
     store(index, end);
-    if (!must_end_in_storage_[index]) note(found_.used.paging);
+    if (!must_end_in_storage_[index]) note(found_.used.paging);  // what must, may come back too
     found_.counts.page_out += 1;
     return {};
   }
@@ -315,7 +315,6 @@ class Replay {
     note_peak(0);
     PANTOUM_ASSIGN(const double end, transfer(index, false, size, std::max(free_from, stored_s_[index])));
     block.ready_s = block.busy_s = end;
-    if (tensor(index).start != Home::kAux) note(found_.used.paging);
     found_.counts.page_in += 1;
     return {};
   }

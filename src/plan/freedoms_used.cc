@@ -36,9 +36,8 @@ class FreedomFinder {
  private:
   void note(const Instruction& step) {
     if (step.what == Do::kCompute) return note_compute(step);
-    const bool from_storage = tensors_.at(step.subject)->start == problem::Home::kAux;
+    // What must end in storage may go there early and come back; nothing else comes back that did not go or start there.
     if (step.what == Do::kPageOut && !ends_in_storage_.contains(step.subject)) used_.paging = true;
-    if (step.what == Do::kPageIn && !from_storage) used_.paging = true;
     if (step.what == Do::kPageIn) at_[step.subject] = step.at.front();
     if (step.what == Do::kFree) at_.erase(step.subject);
   }
