@@ -8,6 +8,7 @@
 
 #include "check/certificate.h"
 #include "check/certificate_faults.h"
+#include "check/least_costs.h"
 
 namespace pantoum::check {
 namespace {
@@ -24,8 +25,16 @@ constexpr Freedom kFreedoms[] = {{&problem::Freedoms::paging, "paging", "page"},
                                  {&problem::Freedoms::reordering, "reordering", "reorder"},
                                  {&problem::Freedoms::numerics, "numerics", "change numerics"}};
 
+bool several_numerics(const problem::CostGraph& graph) {
+  return std::any_of(graph.ops.begin(), graph.ops.end(), [](const problem::Op& op) {
+    return std::any_of(op.choices.begin(), op.choices.end(),
+                       [&](const problem::Choice& choice) { return choice.numerics != op.choices.front().numerics; });
+  });
+}
+
 // A plan that does what no plan of the certificate does may be below its bound.
-Result<void> check_freedoms(const problem::Freedoms& asked, const problem::Freedoms& of) {
+Result<void> check_freedoms(const problem::CostGraph& graph, problem::Freedoms asked, const problem::Freedoms& of) {
+  if (!several_numerics(graph)) asked.numerics = false;  // nothing could be made of it
   for (const auto& [allowed, key, does] : kFreedoms)
     if (asked.*allowed && !(of.*allowed))
       return broken(fmt::format("is for plans that may not {}, and the plan may", does),
@@ -33,22 +42,7 @@ Result<void> check_freedoms(const problem::Freedoms& asked, const problem::Freed
   return {};
 }
 
-// The certificate's question includes the plan's: no less RAM, no tighter limits, no fewer freedoms, the same objective
-// and order.
-Result<void> check_same_question(const problem::Plan& plan, const Certificate& certificate) {
-  const problem::Question &asked = plan.question, &of = certificate.question;
-  if (asked.objective != problem::Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
-    return broken("bounds another objective than the plan's", ".question.objective");
-  if (of.budget_bytes() < asked.budget_bytes())
-    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", of.budget_bytes(), asked.budget_bytes()),
-                  ".question.budget_bytes");
-  if (of.deadline && !(asked.deadline && *asked.deadline <= *of.deadline))
-    return broken(fmt::format("is for plans within {} s, and the plan need not be", *of.deadline),
-                  ".question.deadline_s");
-  if (of.energy_limit && !(asked.energy_limit && *asked.energy_limit <= *of.energy_limit))
-    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *of.energy_limit),
-                  ".question.energy_limit_j");
-  PANTOUM_TRY(check_freedoms(asked.freedoms, of.freedoms));
+Result<void> check_same_order(const problem::Plan& plan, const Certificate& certificate) {
   std::set<int64_t> computed;
   size_t next = 0;
   for (const problem::Instruction& step : plan.instructions) {
@@ -58,6 +52,15 @@ Result<void> check_same_question(const problem::Plan& plan, const Certificate& c
       return broken(fmt::format("the plan computes op {} first in another order", step.subject), ".order");
   }
   return {};
+}
+
+// The certificate's question includes the plan's, and so do its objective and its order.
+Result<void> check_same_question(const problem::Plan& plan, const Certificate& certificate) {
+  const problem::Question &asked = plan.question, &of = certificate.question;
+  if (asked.objective != problem::Objective::kEdp && (of.objective != asked.objective || certificate.second_price > 0))
+    return broken("bounds another objective than the plan's", ".question.objective");
+  PANTOUM_TRY(check_covers(plan.graph, certificate, asked));
+  return certificate.any_order ? Result<void>{} : check_same_order(plan, certificate);
 }
 
 // energy + price * makespan >= least, for every plan.
@@ -90,41 +93,88 @@ double least_product(const std::vector<Line>& lines, double least_time) {
   return least * (1 - kTolerance / 8);  // what the divisions may err
 }
 
-Result<double> check_lines(const problem::Plan& plan) {
-  std::vector<Line> lines;
-  double least_time = 0;
-  for (size_t at = 0; at < plan.lines.size(); ++at) {
-    const Certificate& certificate = plan.lines[at];
-    const auto proved = [&]() -> Result<double> {
-      PANTOUM_TRY(check_same_question(plan, certificate));
-      return check_certificate(plan.graph, certificate);
-    }();
-    if (!proved) {
-      Error error = proved.error();
-      error.where += fmt::format(" {}", at);
-      return Failure(std::move(error));
-    }
-    if (certificate.question.objective == problem::Objective::kTime)
-      least_time = std::max(least_time, *proved);
-    else if (certificate.question.objective == problem::Objective::kEnergy)
-      lines.push_back({certificate.second_price, *proved});
+double product_of(const ProvedBounds& proved, const std::vector<Line>& lines) {
+  std::vector<Line> all = lines;
+  all.push_back({0, proved.energy_j});
+  return std::max(0.0, least_product(all, proved.time_s));
+}
+
+Error at_line(Error error, size_t line) {
+  error.where += fmt::format(" {}", line);
+  return error;
+}
+
+// What one certificate adds to what is proved.
+Result<void> add_certificate(const problem::Plan& plan, const Certificate& certificate, ProvedBounds& proved,
+                             std::vector<Line>& lines) {
+  PANTOUM_TRY(check_same_question(plan, certificate));
+  PANTOUM_ASSIGN(const double bound, check_certificate(plan.graph, certificate));
+  if (plan.bound.any_order && !certificate.any_order) return {};
+  ++proved.certificates;
+  if (certificate.question.objective == problem::Objective::kTime)
+    proved.time_s = std::max(proved.time_s, bound);
+  else if (certificate.question.objective == problem::Objective::kEnergy && certificate.second_price > 0)
+    lines.push_back({certificate.second_price, bound});
+  else if (certificate.question.objective == problem::Objective::kEnergy)
+    proved.energy_j = std::max(proved.energy_j, bound);
+  return {};
+}
+
+Result<void> add_certificates(const problem::Plan& plan, ProvedBounds& proved, std::vector<Line>& lines) {
+  if (plan.certificate) PANTOUM_TRY(add_certificate(plan, *plan.certificate, proved, lines));
+  for (size_t line = 0; line < plan.lines.size(); ++line) {
+    auto added = add_certificate(plan, plan.lines[line], proved, lines);
+    if (!added) return Failure(at_line(std::move(added).error(), line));
   }
-  return least_product(lines, least_time);
+  return {};
 }
 
 }  // namespace
 
+Result<void> check_covers(const problem::CostGraph& graph, const Certificate& certificate,
+                          const problem::Question& asked) {
+  const problem::Question& of = certificate.question;
+  const bool any_budget = of.objective == problem::Objective::kRam;  // it is of whoever needs less than it proves
+  if (!any_budget && of.budget_bytes() < asked.budget_bytes())
+    return broken(fmt::format("is for {} bytes, and the plan's budget is {}", of.budget_bytes(), asked.budget_bytes()),
+                  ".question.budget_bytes");
+  if (of.deadline && !(asked.deadline && *asked.deadline <= *of.deadline))
+    return broken(fmt::format("is for plans within {} s, and the plan need not be", *of.deadline),
+                  ".question.deadline_s");
+  if (of.energy_limit && !(asked.energy_limit && *asked.energy_limit <= *of.energy_limit))
+    return broken(fmt::format("is for plans of at most {} J, and the plan need not be", *of.energy_limit),
+                  ".question.energy_limit_j");
+  return check_freedoms(graph, asked.freedoms, of.freedoms);
+}
+
+namespace {
+
+Result<ProvedBounds> prove_from(const problem::Plan& plan, const LeastCosts& least) {
+  ProvedBounds proved{.energy_j = least.energy_j, .time_s = least.time_s};
+  std::vector<Line> lines;
+  PANTOUM_TRY(add_certificates(plan, proved, lines));
+  proved.edp_js = product_of(proved, lines);
+  return proved;
+}
+
+}  // namespace
+
+Result<ProvedBounds> prove_bounds(const problem::Plan& plan) {
+  PANTOUM_TRY(problem::validate(plan.graph));
+  return prove_from(plan, least_costs(plan.graph, plan.question.freedoms));
+}
+
 Result<double> check_bound(const problem::Plan& plan, double value) {
-  const bool product = plan.question.objective == problem::Objective::kEdp;
+  const problem::Objective objective = plan.question.objective;
+  const bool product = objective == problem::Objective::kEdp;
   if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
-  if (!product) PANTOUM_TRY(check_same_question(plan, *plan.certificate));
-  PANTOUM_ASSIGN(const double proved, product ? check_lines(plan) : check_certificate(plan.graph, *plan.certificate));
-  const std::optional<double>& claimed = product                                                  ? plan.bound.edp_js
-                                         : plan.question.objective == problem::Objective::kEnergy ? plan.bound.energy_j
-                                                                                                  : plan.bound.time_s;
-  if (claimed && plan.bound.any_order)
+  PANTOUM_ASSIGN(const ProvedBounds bounds, prove_from(plan, {}));
+  const bool energy = objective == problem::Objective::kEnergy;
+  const double proved = product ? bounds.edp_js : energy ? bounds.energy_j : bounds.time_s;
+  const std::optional<double>& claimed = product ? plan.bound.edp_js : energy ? plan.bound.energy_j : plan.bound.time_s;
+  if (claimed && plan.bound.any_order && bounds.certificates == 0)
     return fail("E0806", "the bound is claimed for any order, and the certificate proves it for one", "bound.order");
-  if (claimed && above(*claimed, proved))
+  if (claimed && *claimed > proved)
     return fail("E0806", fmt::format("the plan claims a bound of {}, and its certificate proves {}", *claimed, proved),
                 "bound");
   if (above(proved, value))

@@ -103,6 +103,8 @@ TEST(CheckBound, RefusesACertificateOfFewerFreedomsThanThePlanHas) {
                                                           {&Freedoms::numerics, "change numerics"}};
   for (const auto& [freedom, does] : all) {
     problem::Plan plan = whole_plan();
+    plan.graph.ops[0].choices.push_back(plan.graph.ops[0].choices[0]);
+    plan.graph.ops[0].choices[1].numerics = "other";  // else there is nothing to be free of
     plan.question.freedoms.*freedom = true;
     plan.certificate->question.freedoms.*freedom = false;
     EXPECT_TRUE(bound_refusal(plan).starts_with(std::string("E0805 is for plans that may not ") + does +
@@ -113,6 +115,7 @@ TEST(CheckBound, RefusesACertificateOfFewerFreedomsThanThePlanHas) {
     plan.certificate->question.freedoms.*freedom = true;  // more than the plan has: its bound holds for fewer
     EXPECT_EQ(bound_refusal(plan), "accepted");
     problem::Plan lined = lined_plan();
+    lined.graph = plan.graph;
     lined.question.freedoms.*freedom = true;
     for (Certificate& line : lined.lines) line.question.freedoms.*freedom = true;
     EXPECT_EQ(bound_refusal(lined, 40), "accepted");

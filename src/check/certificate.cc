@@ -22,6 +22,8 @@ Result<void> check_question(const Certificate& certificate) {
     return broken("counts beside energy alone", ".second_price_w");
   if (certificate.question.objective == problem::Objective::kEdp)
     return broken("is proved by lines", ".question.objective");
+  if (certificate.question.objective == problem::Objective::kRam && !certificate.question.budget)
+    return broken("bounds RAM up to a budget, and has none", ".question.budget_bytes");
   if (!std::isfinite(certificate.bound)) return broken("is no bound", ".bound");
   return {};
 }

@@ -18,8 +18,22 @@ namespace pantoum::check {
 [[nodiscard]] Result<double> check_certificate(const problem::CostGraph& graph,
                                                const problem::Certificate& certificate);
 
+// Does a question include another one: no less RAM, no tighter limits, no fewer freedoms? Then what is proved of the plans
+// of the certificate is proved of all that answer `asked`. Orders and objectives are not compared. E0805 where not.
+[[nodiscard]] Result<void> check_covers(const problem::CostGraph& graph, const problem::Certificate& certificate,
+                                        const problem::Question& asked);
+
+// What every plan takes at the least that answers the plan's question in its own order of first computations, or in any
+// where plan.bound.any_order says so: as the certificates prove it, and as it can be read off the cost graph.
+//   errors  E0805 a certificate of another question, or with a row that is none; E0806 one that does not prove its bound
+struct ProvedBounds {
+  double energy_j = 0, time_s = 0, edp_js = 0;
+  int64_t certificates = 0;  // that count
+};
+[[nodiscard]] Result<ProvedBounds> prove_bounds(const problem::Plan& plan);
+
 // Checks that the plan's certificate (of edp: its lines, all of them), which it must have, is one of its question and
-// of its own order, and that it proves the bound that the plan claims. A certificate's question includes the plan's where
+// of its own order, and that it alone proves the bound that the plan claims. A certificate's question includes the plan's where
 // it has no smaller budget, no tighter limits, no fewer freedoms, and the same objective.
 //   value    what the plan really costs
 //   returns  the bound

@@ -84,6 +84,14 @@ Result<void> CertificateRows::add_by_rule(Rule rule, Numbers& numbers) {
       return flight(numbers);
     case Rule::kFlow:
       return flow(numbers);
+    case Rule::kOnce:
+      return once(numbers);
+    case Rule::kMade:
+      return made(numbers);
+    case Rule::kSingle:
+      return single(numbers);
+    case Rule::kWindow:
+      return window(numbers);
   }
   return broken(fmt::format("there is no rule {}", static_cast<int>(rule)));
 }
@@ -140,6 +148,26 @@ Result<void> CertificateRows::stored(Numbers& numbers) {
 Result<void> CertificateRows::memory(Numbers& numbers) {
   PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
   sums_.add_memory(at, y_);
+  add_pinned_or_replaced(at);
+  return {};
+}
+
+// What is pinned is there until the op that makes its successor is first computed: 1 - the sum of R so far, at least.
+void CertificateRows::add_pinned_or_replaced(int32_t segment) {
+  if (!facts_.any_order()) return;
+  for (int32_t held = 0; held < tensors_; ++held) {
+    const TensorFacts& facts = facts_.tensor(held);
+    if (facts.size == 0 || !facts_.pinned_or_replaced(segment, held)) continue;
+    if (facts_.touches(facts_.boundary_op(segment), held)) continue;
+    sums_.add_side(facts.size, y_);
+    for (int32_t each = facts_.op(facts.taker).segment; each <= segment; ++each)
+      sums_.add(Column::kComputed, each, facts.taker, y_, facts.size);
+  }
+}
+
+// What has been computed or written before a boundary is known in one order alone.
+Result<void> CertificateRows::check_one_order() const {
+  if (facts_.any_order()) return broken("it does not hold for any order");
   return {};
 }
 
@@ -162,6 +190,7 @@ Result<void> CertificateRows::spend() {
 // (F), or neither; W or F only where it is paged out. An op begins when it has waited for what it waits for: what it
 // overwrites in place while that is paged out is W then, so a tensor that is still written out is in RAM or was freed.
 Result<void> CertificateRows::issued(Numbers& numbers) {
+  PANTOUM_TRY(check_one_order());
   PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
   PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
   if (facts_.tensor(moved).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", moved));
@@ -174,6 +203,7 @@ Result<void> CertificateRows::issued(Numbers& numbers) {
 // Then, bytes that are still written out (F) are nobody else's, as whoever computes into them waits, but of what was paged
 // in and is not there yet: that may be on its way to them. All others are beside the op's working set.
 Result<void> CertificateRows::flight(Numbers& numbers) {
+  PANTOUM_TRY(check_one_order());
   PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments() - 1));
   const int32_t op = facts_.boundary_op(at);
   ++knapsacks_;
@@ -195,6 +225,7 @@ Result<void> CertificateRows::flight(Numbers& numbers) {
 // The work up to the first segment's boundary; then what was first computed later is written, one by one, before the
 // other segment's boundary op starts; then that op and the work behind it, or the page-ins behind it, one by one.
 Result<void> CertificateRows::flow(Numbers& numbers) {
+  PANTOUM_TRY(check_one_order());
   PANTOUM_ASSIGN(const int32_t first, numbers.index("segment of the work before", -1, facts_.segments() - 1));
   PANTOUM_ASSIGN(const int32_t at,
                  numbers.index("segment of the boundary", first < 0 ? 0 : first, facts_.segments() - 1));
@@ -205,22 +236,78 @@ Result<void> CertificateRows::flow(Numbers& numbers) {
   return {};
 }
 
-// The first tensor is needed in the last segment. Each was in RAM when the first segment opened, or was paged in
-// since (and then paged out once), or was recomputed since: then all that its op reads was in RAM too.
+// The op whose first computation may be in several segments.
+Result<int32_t> CertificateRows::floating_op(Numbers& numbers) const {
+  PANTOUM_ASSIGN(const int32_t op, numbers.index("op", 0, ops_));
+  if (!facts_.op(op).floats) return broken(fmt::format("it is known when op {} is first computed", op));
+  return op;
+}
+
+// It must run, so it is computed in one of the segments in which it may be first.
+Result<void> CertificateRows::once(Numbers& numbers) {
+  PANTOUM_ASSIGN(const int32_t op, floating_op(numbers));
+  for (int32_t at = facts_.op(op).segment; at <= facts_.op(op).last_segment; ++at)
+    sums_.add(Column::kComputed, at, op, y_);
+  sums_.add_side(1, y_);
+  return {};
+}
+
+// It runs once in the whole step.
+Result<void> CertificateRows::single(Numbers& numbers) {
+  PANTOUM_ASSIGN(const int32_t op, floating_op(numbers));
+  if (facts_.op(op).may_recompute) return broken(fmt::format("op {} may be recomputed", op));
+  for (int32_t at = facts_.op(op).segment; at <= facts_.op(op).last_segment; ++at)
+    sums_.subtract(Column::kComputed, at, op, y_);
+  sums_.add_side(-1, y_);
+  return {};
+}
+
+// What is paged in was computed before, in this segment or an earlier one.
+Result<void> CertificateRows::made(Numbers& numbers) {
+  PANTOUM_ASSIGN(const int32_t at, segment(numbers, facts_.segments()));
+  PANTOUM_ASSIGN(const int32_t moved, tensor(numbers));
+  const int32_t producer = facts_.tensor(moved).producer;
+  if (producer < 0 || !facts_.op(producer).floats)
+    return broken(fmt::format("it is known when tensor {} is first made", moved));
+  if (facts_.paged_in(at, moved)) sums_.subtract(Column::kPagedIn, at, moved, y_);
+  for (int32_t each = facts_.op(producer).segment; each <= at; ++each)
+    if (facts_.recomputed(each, producer)) sums_.add(Column::kComputed, each, producer, y_);
+  return {};
+}
+
+// The first tensor is needed in the last segment.
 Result<void> CertificateRows::path(Numbers& numbers) {
   PANTOUM_ASSIGN(const int32_t first, segment(numbers, facts_.segments()));
   PANTOUM_ASSIGN(const int32_t last, numbers.index("last segment", first, facts_.segments()));
-  int32_t reader = -1;  // makes the tensor before this one
-  for (bool begins = true; begins || numbers.more(); begins = false) {
+  return add_path(first, last, -1, numbers);
+}
+
+// The op is first computed in one of the other segments in which it may be, or reads the first tensor in these.
+Result<void> CertificateRows::window(Numbers& numbers) {
+  PANTOUM_ASSIGN(const int32_t first, segment(numbers, facts_.segments()));
+  PANTOUM_ASSIGN(const int32_t last, numbers.index("last segment", first, facts_.segments()));
+  PANTOUM_ASSIGN(const int32_t op, floating_op(numbers));
+  for (int32_t at = facts_.op(op).segment; at <= facts_.op(op).last_segment; ++at)
+    if (at < first || at > last) sums_.add(Column::kComputed, at, op, y_);
+  return add_path(first, last, op, numbers);
+}
+
+// Each tensor was in RAM when the first segment opened, or was paged in since (and then paged out once), or was
+// computed since: then all that its op reads was in RAM too. The first one is read by `reader`; -1: it is needed in the
+// last segment.
+Result<void> CertificateRows::add_path(int32_t first, int32_t last, int32_t reader, Numbers& numbers) {
+  bool needed = reader < 0;
+  do {
     sums_.count_terms(last - first + 1);
     if (sums_.too_large()) break;
     PANTOUM_ASSIGN(const int32_t at, tensor(numbers));
     PANTOUM_ASSIGN(const int64_t copy, numbers.next("mark of what is paged out", 0, first > 0 ? 3 : 2));
-    if (begins ? !facts_.needed(last, at) : reader < 0 || !facts_.reads(reader, at))
+    if (needed ? !facts_.needed(last, at) : reader < 0 || !facts_.reads(reader, at))
       return broken(fmt::format("the path does not lead to tensor {}", at));
     PANTOUM_TRY(step(first, last, at, copy));
     reader = facts_.tensor(at).producer;
-  }
+    needed = false;
+  } while (numbers.more());
   for (int32_t at = first; reader >= 0 && at <= last; ++at)
     if (facts_.recomputed(at, reader)) sums_.add(Column::kComputed, at, reader, y_);
   sums_.add_side(1, y_);
@@ -237,6 +324,7 @@ Result<void> CertificateRows::step(int32_t first, int32_t last, int32_t at, int6
   if (copy > 0) {
     if (facts_.tensor(at).starts_in_aux) return broken(fmt::format("tensor {} starts in storage", at));
     if (copy == 1) sums_.add_paged_out(at, y_);
+    if (copy == 2) PANTOUM_TRY(check_one_order());
     if (copy == 2 && facts_.tensor(at).pages && facts_.tensor(at).definition_segment < first) {
       sums_.add(Column::kWritten, first - 1, at, y_);
       sums_.add(Column::kInFlight, first - 1, at, y_);

@@ -57,7 +57,15 @@ class CertificateRows {
   Result<void> issued(Numbers& numbers);
   Result<void> flight(Numbers& numbers);
   Result<void> flow(Numbers& numbers);
+  Result<void> once(Numbers& numbers);
+  Result<void> made(Numbers& numbers);
+  Result<void> single(Numbers& numbers);
   Result<void> path(Numbers& numbers);
+  Result<void> window(Numbers& numbers);
+  Result<void> add_path(int32_t first, int32_t last, int32_t reader, Numbers& numbers);
+  Result<int32_t> floating_op(Numbers& numbers) const;
+  void add_pinned_or_replaced(int32_t segment);
+  [[nodiscard]] Result<void> check_one_order() const;
   Result<void> step(int32_t first, int32_t last, int32_t at, int64_t copy);
 
   Result<Knapsack> knapsack(Numbers& numbers);

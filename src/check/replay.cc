@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "check/arena.h"
+#include "check/rounding.h"
 #include "check/storage_table.h"
 
 namespace pantoum::check {
@@ -29,10 +30,11 @@ Failure broken(std::string rule) {
 // One replay of one plan. Tensors and ops are known by their index in the graph.
 class Replay {
  public:
-  Replay(const CostGraph& graph, const Plan& plan, std::vector<Span>* spans)
+  Replay(const CostGraph& graph, const Plan& plan, std::vector<Span>* spans, Rounding rounding)
       : graph_(graph),
         plan_(plan),
         spans_(spans),
+        rounded_(rounding),
         arena_(graph.tensors.size(), std::max<int64_t>(1, graph.device.align_bytes)) {
     in_storage_.assign(graph.tensors.size(), false);
     stored_s_.assign(graph.tensors.size(), 0);
@@ -40,6 +42,12 @@ class Replay {
     uses_.resize(graph.tensors.size());
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) tensor_of_[graph.tensors[tensor].id] = tensor;
     for (size_t op = 0; op < graph.ops.size(); ++op) op_of_[graph.ops[op].id] = op;
+    must_end_in_storage_.assign(graph.tensors.size(), false);
+    for (size_t index = 0; index < graph.tensors.size(); ++index) {
+      if (tensor(index).end == Home::kAux) must_end_in_storage_[index] = true;
+      if (tensor(index).start == Home::kAux && tensor(index).next >= 0)
+        must_end_in_storage_[index_of(tensor(index).next)] = true;
+    }
   }
 
   Result<Found> run() {
@@ -52,11 +60,12 @@ class Replay {
       arena_.forget(now_s_);
     }
     PANTOUM_TRY(at_place(finish(), "end"));
-    if (!plan_.storage.empty()) PANTOUM_TRY(check_storage(graph_, plan_.storage, uses_));
+    if (!plan_.storage.empty() && rounded_.nearest()) PANTOUM_TRY(check_storage(graph_, plan_.storage, uses_));
     found_.arena_bytes = arena_.top();
     found_.time_s = end_s_;
-    found_.energy_j += graph_.device.idle_w * end_s_;
+    add_joules(rounded_.product(graph_.device.idle_w, end_s_));
     found_.keeps_order = keeps_order();
+    for (const StorageUse& use : uses_) found_.uses_storage = found_.uses_storage || use.ever;
     return found_;
   }
 
@@ -173,7 +182,7 @@ class Replay {
     PANTOUM_TRY(wait_for_inputs(op, choice, begin));
     std::vector<size_t> taken_over;
     PANTOUM_TRY(claim_outputs(op, choice, step, begin, taken_over));
-    const double end = begin + choice.time_s;
+    const double end = rounded_.sum(begin, choice.time_s);
     for (const int position : choice.reads) {
       const size_t input = index_of(op.inputs[static_cast<size_t>(position)]);
       if (tensor(input).start != Home::kRom) arena_.block(input).busy_s = std::max(arena_.block(input).busy_s, end);
@@ -184,7 +193,9 @@ class Replay {
     end_s_ = std::max(end_s_, end);
     span_.begin_s = begin;
     span_.end_s = end;
-    found_.energy_j += choice.energy_j;
+    add_joules(choice.energy_j);
+    if (recomputed) note(found_.used.recomputing);
+    if (choice.numerics != op.choices.front().numerics) note(found_.used.numerics);
     found_.counts.compute += 1;
     found_.counts.recompute += recomputed ? 1 : 0;
     if (!recomputed) first_computed_.push_back(op.id);
@@ -249,6 +260,7 @@ class Replay {
                                     named(source), block.at, block.size));
         allowed = static_cast<int64_t>(source);
         if (std::find(taken_over.begin(), taken_over.end(), source) == taken_over.end()) taken_over.push_back(source);
+        if (tensor(source).next != op.outputs[static_cast<size_t>(position)]) note(found_.used.in_place);
         begin = std::max(begin, block.busy_s);
       }
     }
@@ -288,6 +300,7 @@ class Replay {
     PANTOUM_ASSIGN(const double end, transfer(index, true, block.size, block.ready_s));
     block.busy_s = std::max(block.busy_s, end);
     store(index, end);
+    if (!must_end_in_storage_[index]) note(found_.used.paging);  // what must, may come back too
     found_.counts.page_out += 1;
     return {};
   }
@@ -321,14 +334,14 @@ class Replay {
     const problem::Link& link = out ? pager.out : pager.in;
     const int64_t block = std::max<int64_t>(1, pager.block_bytes);
     const int64_t moved = (size / block + (size % block > 0 ? 1 : 0)) * block;
-    const double seconds = link.latency_s + static_cast<double>(moved) / link.bytes_per_s;
+    const double seconds = rounded_.sum(link.latency_s, rounded_.quotient(moved, link.bytes_per_s));
     double& channel_free = pager.full_duplex && out ? out_free_s_ : in_free_s_;
     const double begin = std::max({earliest, now_s_, channel_free});
-    const double end = begin + seconds;
+    const double end = rounded_.sum(begin, seconds);
     channel_free = end;
     span_.begin_s = begin;
     span_.end_s = end;
-    found_.energy_j += seconds * link.w;
+    add_joules(rounded_.product(seconds, link.w));
     int64_t& bytes = out ? found_.bytes_out : found_.bytes_in;
     if (__builtin_add_overflow(bytes, moved, &bytes)) return broken("more than 2^63 bytes are transferred");
     end_s_ = std::max(end_s_, end);
@@ -350,6 +363,10 @@ class Replay {
     stored_s_[index] = from;
     uses_[index].ever = true;
   }
+  void add_joules(double joules) { found_.energy_j = rounded_.sum(found_.energy_j, joules); }
+  void note(std::optional<int64_t>& first) const {
+    if (!first) first = index_;
+  }
   void note_peak(int64_t workspace) {
     found_.peak_bytes = std::max(found_.peak_bytes, arena_.bytes_held() + workspace);
   }
@@ -357,15 +374,17 @@ class Replay {
   const CostGraph& graph_;
   const Plan& plan_;
   std::vector<Span>* spans_;
+  const Rounded rounded_;
   Span span_;  // of the instruction that is being issued
   std::unordered_map<int64_t, size_t> tensor_of_, op_of_;
   Arena arena_;
-  std::vector<bool> in_storage_;         // by tensor
-  std::vector<double> stored_s_;         // by tensor: its copy in storage is whole from then on
-  std::vector<bool> computed_;           // by op
-  std::vector<int64_t> first_computed_;  // op ids in the order of their first computations
-  std::vector<StorageUse> uses_;         // by tensor
-  double now_s_ = 0;                     // the instruction stream's clock, and when the engine is free
+  std::vector<bool> in_storage_;           // by tensor
+  std::vector<bool> must_end_in_storage_;  // by tensor
+  std::vector<double> stored_s_;           // by tensor: its copy in storage is whole from then on
+  std::vector<bool> computed_;             // by op
+  std::vector<int64_t> first_computed_;    // op ids in the order of their first computations
+  std::vector<StorageUse> uses_;           // by tensor
+  double now_s_ = 0;                       // the instruction stream's clock, and when the engine is free
   double in_free_s_ = 0, out_free_s_ = 0;
   double end_s_ = 0;
   int64_t index_ = 0;
@@ -425,7 +444,11 @@ Result<void> check_claims(const Plan& plan, const Found& found) {
 Result<Found> replay(const CostGraph& graph, const Plan& plan, const problem::Question& question,
                      std::vector<Span>* spans) {
   PANTOUM_TRY(problem::validate(graph));
-  PANTOUM_ASSIGN(Found found, Replay(graph, plan, spans).run());
+  PANTOUM_ASSIGN(Found found, Replay(graph, plan, spans, Rounding::kNearest).run());
+  PANTOUM_ASSIGN(const Found least, Replay(graph, plan, nullptr, Rounding::kDown).run());
+  PANTOUM_ASSIGN(const Found most, Replay(graph, plan, nullptr, Rounding::kUp).run());
+  found.time = {least.time_s, most.time_s};
+  found.energy = {least.energy_j, most.energy_j};
   PANTOUM_TRY(check_limits(question, found));
   PANTOUM_TRY(check_claims(plan, found));
   return found;

@@ -15,12 +15,28 @@ struct Counts {
   int64_t compute = 0, recompute = 0, page_in = 0, page_out = 0, free = 0;
 };
 
+// Where the exact value lies: of what was summed with both roundings.
+struct Interval {
+  double low = 0, high = 0;
+};
+
+// The first instruction that makes use of what a question may forbid; none: no instruction does.
+struct FreedomsUsed {
+  std::optional<int64_t> paging;  // moves what neither starts nor must end in storage, or reads there what was written
+  std::optional<int64_t> recomputing;
+  std::optional<int64_t> in_place;  // takes over bytes of another tensor than the one that it succeeds
+  std::optional<int64_t> numerics;  // a choice of another class than the op's first
+};
+
 struct Found {  // what the plan really needs
   int64_t peak_bytes = 0, arena_bytes = 0;
   double time_s = 0, energy_j = 0;
   Counts counts;
   int64_t bytes_in = 0, bytes_out = 0;
   bool keeps_order = true;
+  Interval time, energy;  // around time_s and energy_j
+  FreedomsUsed used;
+  bool uses_storage = false;  // a tensor is there at some time
 };
 
 // When one instruction ran. A compute that begins after its issue has waited; so has all that follows.

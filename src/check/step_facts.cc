@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <unordered_map>
 
 #include "base/index.h"
@@ -23,7 +22,6 @@ using problem::Op;
 using problem::PagerMode;
 using problem::Tensor;
 
-constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 constexpr __int128 kMostBytes = __int128{1} << 62;
 
 void make_set(std::vector<int32_t>& list) {
@@ -50,6 +48,8 @@ class FactFinder {
     PANTOUM_TRY(check_boundaries());
     add_tensors();
     PANTOUM_TRY(add_ops());
+    if (asked_.any_order) PANTOUM_TRY(widen_windows());
+    add_producers();
     add_duties();
     add_needs();
     add_budget();
@@ -101,7 +101,6 @@ class FactFinder {
       facts.starts_in_aux = each.start == Home::kAux;
       facts.in_rom = each.start == Home::kRom;
       facts.pinned = each.pinned;
-      facts.replaced_from = kNever;
       const bool writable =
           pager.mode != PagerMode::kNone && asked_.question.freedoms.paging && !facts.in_rom && !each.pinned;
       facts.pages = facts.starts_in_aux || writable;
@@ -130,14 +129,53 @@ class FactFinder {
       op_of_.erase(known);  // named
       PANTOUM_TRY(check_inputs(op));
       facts_.ops_.push_back(op_facts(op, segment));
-      for (const int64_t output : op.outputs)
-        tensor(output).producer = position, tensor(output).definition_segment = segment;
+      for (const int64_t output : op.outputs) tensor(output).producer = position;
       if (position + 1 != facts_.boundaries_[segment]) continue;
       if (op.optional)
         return broken(fmt::format("a segment ends with op {}, which may never be computed", id), ".boundaries");
       ++segment;
     }
     return {};
+  }
+
+  // Ops stand behind those that make what they read: one pass finds the last link of the chain that each comes after,
+  // and one back the first that comes after it. That holds through optional ops too: what follows one whatever its
+  // choice is computed after it, or not at all, and each link must run.
+  Result<void> widen_windows() {
+    facts_.any_order_ = true;
+    base::Indexed<int32_t, int32_t> ends(facts_.ops_.size(), -1);  // by op: the segment that it ends
+    for (int32_t at = 0; at + 1 < facts_.segments(); ++at) ends[facts_.boundary_op(at)] = at;
+    for (const int32_t at : facts_.ops_.indices()) {
+      OpFacts& op = facts_.ops_[at];
+      op.segment = 0;
+      for (const int32_t maker : makers(op))
+        op.segment = std::max({op.segment, facts_.ops_[maker].segment, ends[maker] + 1});
+      op.last_segment = ends[at] >= 0 ? ends[at] : facts_.segments() - 1;
+      if (ends[at] >= 0 && op.segment != ends[at])
+        return broken(fmt::format("op {} need not come after the one that ends the segment before",
+                                  asked_.order[static_cast<size_t>(at)]),
+                      ".boundaries");
+    }
+    for (int32_t at = facts_.op_count() - 1; at >= 0; --at) {
+      for (const int32_t maker : makers(facts_.ops_[at]))
+        facts_.ops_[maker].last_segment = std::min(facts_.ops_[maker].last_segment, facts_.ops_[at].last_segment);
+      OpFacts& op = facts_.ops_[at];
+      op.floats = !op.optional && op.segment < op.last_segment;
+    }
+    return {};
+  }
+
+  // The ops that make what it reads whatever its choice.
+  [[nodiscard]] std::vector<int32_t> makers(const OpFacts& op) const {
+    std::vector<int32_t> positions;
+    for (const int32_t read : op.reads)
+      if (const int32_t producer = facts_.tensors_[read].producer; producer >= 0) positions.push_back(producer);
+    return positions;
+  }
+
+  void add_producers() {
+    for (TensorFacts& each : facts_.tensors_)
+      if (each.producer >= 0) each.definition_segment = facts_.ops_[each.producer].segment;
   }
 
   Result<void> check_inputs(const Op& op) {
@@ -149,6 +187,7 @@ class FactFinder {
 
   OpFacts op_facts(const Op& op, int32_t segment) {
     OpFacts facts{.segment = segment,
+                  .last_segment = segment,
                   .optional = op.optional,
                   .may_recompute = op.recompute && asked_.question.freedoms.recomputing};
     bool first = true;
@@ -213,7 +252,7 @@ class FactFinder {
       TensorFacts& successor = tensor(each.next < 0 ? each.id : each.next);
       if (each.start == Home::kRam) successor.ends_in_ram = true;
       if (each.start == Home::kAux) successor.ends_in_aux = true;
-      if (each.next >= 0 && successor.producer >= 0) tensor(each.id).replaced_from = successor.producer + 1;
+      if (each.next >= 0) tensor(each.id).taker = successor.producer;
     }
   }
 
@@ -221,7 +260,7 @@ class FactFinder {
     facts_.needs_.resize(facts_.boundaries_.size());
     for (const OpFacts& op : facts_.ops_) {
       std::vector<int32_t>& needs = facts_.needs_[op.segment];
-      if (!op.optional) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
+      if (!op.optional && !op.floats) needs.insert(needs.end(), op.reads.begin(), op.reads.end());
     }
     for (const int32_t index : facts_.tensors_.indices())
       if (facts_.tensors_[index].ends_in_ram) facts_.needs_[facts_.segments() - 1].push_back(index);
@@ -231,17 +270,15 @@ class FactFinder {
   void add_budget() {
     for (const TensorFacts& each : facts_.tensors_) slack_ = std::max(slack_, each.size - each.bytes);
     facts_.budget_ = *asked_.question.budget + slack_ - graph_.device.pager.staging_bytes;
-    const base::Indexed<int32_t, int32_t>& ends = facts_.boundaries_;
-    std::vector<int64_t> leaves(ends.size() + 1, 0);  // by segment: the first that may end without these bytes
+    const auto last = static_cast<size_t>(facts_.segments());
+    std::vector<int64_t> leaves(last + 1, 0);  // by segment: the first that may end without these bytes
     int64_t pinned = 0;
     for (const TensorFacts& each : facts_.tensors_) {
       if (!each.pinned || !each.starts_in_ram) continue;
-      const auto segment = std::lower_bound(ends.begin(), ends.end(), each.replaced_from) - ends.begin();
-      leaves[static_cast<size_t>(segment)] += each.size;
+      leaves[each.taker < 0 ? last : static_cast<size_t>(facts_.op(each.taker).segment)] += each.size;
       pinned += each.size;
     }
-    for (const int32_t segment : ends.indices())
-      facts_.pinned_after_.push_back(pinned -= leaves[static_cast<size_t>(segment)]);
+    for (size_t segment = 0; segment < last; ++segment) facts_.pinned_after_.push_back(pinned -= leaves[segment]);
   }
 
   const CostGraph& graph_;
@@ -268,6 +305,7 @@ bool StepFacts::paged_in(int32_t segment, int32_t index) const {
 
 bool StepFacts::recomputed(int32_t segment, int32_t position) const {
   const OpFacts& facts = op(position);
+  if (facts.floats && segment >= facts.segment && segment <= facts.last_segment) return true;
   return segment >= facts.segment && (facts.may_recompute || facts.optional);
 }
 
@@ -275,7 +313,8 @@ bool StepFacts::available(int32_t first, int32_t last, int32_t index) const {
   const TensorFacts& facts = tensor(index);
   if (facts.pinned) return true;
   if (facts.producer < 0) return facts.starts_in_ram && first == 0;
-  return !op(facts.producer).optional && facts.definition_segment >= first && facts.definition_segment <= last;
+  const OpFacts& made_by = op(facts.producer);
+  return !made_by.optional && !made_by.floats && facts.definition_segment >= first && facts.definition_segment <= last;
 }
 
 bool StepFacts::needed(int32_t segment, int32_t index) const {
@@ -292,9 +331,17 @@ int64_t StepFacts::budget_beside(int32_t segment, int32_t position) const {
   int64_t bytes = budget_ - pinned_after_[segment];
   for (const int32_t index : op(position).touches) {
     const TensorFacts& facts = tensor(index);
-    if (facts.pinned && facts.starts_in_ram && boundaries_[segment] < facts.replaced_from) bytes += facts.size;
+    const bool stays = facts.taker < 0 || op(facts.taker).segment > segment;
+    if (facts.pinned && facts.starts_in_ram && stays) bytes += facts.size;
   }
   return bytes;
+}
+
+bool StepFacts::pinned_or_replaced(int32_t segment, int32_t index) const {
+  const TensorFacts& facts = tensor(index);
+  if (!facts.pinned || !facts.starts_in_ram || facts.taker < 0) return false;
+  const OpFacts& taker = op(facts.taker);
+  return taker.floats && taker.segment <= segment && segment < taker.last_segment;
 }
 
 }  // namespace pantoum::check

@@ -1,5 +1,10 @@
-// What is true of every plan that first computes the ops of a cost graph in a given order: the facts that the rows of a
-// certificate are made from. Derived from the cost graph alone; sharing a struct with nobody.
+// What is true of every plan that first computes the ops of a cost graph in a given order, or in any: the facts that the
+// rows of a certificate are made from. Derived from the cost graph alone; sharing a struct with nobody.
+//
+// In any order: the ops that end the segments are a chain, each reading, whatever its choice, what comes from the one
+// before. So every plan first computes them in this sequence and has the same segments; and an op that comes after the
+// link that ends segment e, and before the one that ends segment f, is first computed in e+1..f. Where that is one
+// segment, it is known as in a given order; else the op floats.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +20,8 @@ struct TensorFacts {
   int64_t bytes = 0;
   int64_t size = 0;       // rounded up to the alignment: blocks that do not overlap do not either when rounded
   int32_t producer = -1;  // position in the order of the op that writes it
-  int32_t definition_segment = -1;  // the producer's segment; -1: no op writes it
-  int32_t replaced_from = 0;        // first stage at which its successor may stand in its place
+  int32_t definition_segment = -1;  // the producer's first segment; -1: no op writes it
+  int32_t taker = -1;               // position of the op whose successor of it may stand in its place
   bool starts_in_ram = false, starts_in_aux = false, in_rom = false;
   bool pinned = false;
   bool ends_in_ram = false, ends_in_aux = false;  // the duties of a successor included
@@ -27,7 +32,8 @@ struct TensorFacts {
 // Choices are those whose numerics a plan may use. Lists are ascending and name a tensor once; without what is in rom,
 // which takes no RAM.
 struct OpFacts {
-  int32_t segment = 0;
+  int32_t segment = 0, last_segment = 0;         // in which it may first be computed, and those between
+  bool floats = false;                           // must run, and there are several
   bool optional = false, may_recompute = false;  // may_recompute: after its first time
   double seconds = 0, joules = 0;                // of the cheapest choice, each
   std::vector<int32_t> reads;                    // by every choice
@@ -46,10 +52,13 @@ class StepFacts {
   [[nodiscard]] int32_t op_count() const { return ops_.next_index(); }
   [[nodiscard]] const TensorFacts& tensor(int32_t index) const { return tensors_[index]; }
   [[nodiscard]] const OpFacts& op(int32_t position) const { return ops_[position]; }
+  // In any order: nothing is known of what happens before what but by the segments.
+  [[nodiscard]] bool any_order() const { return any_order_; }
   // The op whose first computation ends the segment; not of the last one.
   [[nodiscard]] int32_t boundary_op(int32_t segment) const { return boundaries_[segment] - 1; }
 
-  // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional, computed)?
+  // May it be in RAM when the segment opens, be paged in during it, be recomputed (or, where it is optional or floats,
+  // computed)?
   [[nodiscard]] bool in_ram(int32_t segment, int32_t tensor) const;
   [[nodiscard]] bool paged_in(int32_t segment, int32_t tensor) const;
   [[nodiscard]] bool recomputed(int32_t segment, int32_t op) const;
@@ -62,6 +71,9 @@ class StepFacts {
   // Bytes for all that the op does not touch, while it runs in the segment and at any time in it: the budget without
   // the staging buffer and what is pinned, and with what the topmost block need not be rounded up.
   [[nodiscard]] int64_t budget_beside(int32_t segment, int32_t op) const;
+  // May its successor's op, which floats, have taken its bytes by the end of the segment, and may it not? Else they
+  // count in budget_beside, or not at all.
+  [[nodiscard]] bool pinned_or_replaced(int32_t segment, int32_t tensor) const;
 
  private:
   friend class FactFinder;
@@ -70,6 +82,7 @@ class StepFacts {
   base::Indexed<int32_t, int32_t> boundaries_;          // by segment
   base::Indexed<int32_t, std::vector<int32_t>> needs_;  // by segment, ascending
   base::Indexed<int32_t, int64_t> pinned_after_;  // by segment: bytes pinned from the start until behind its boundary
+  bool any_order_ = false;
   int64_t budget_ = 0;  // without the staging buffer, with what the topmost block need not be rounded up
 };
 

@@ -94,11 +94,29 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   return json;
 }
 
-nlohmann::ordered_json to_json(const plan::Infeasible& infeasible) {
-  nlohmann::ordered_json json{{"status", "infeasible"},
+namespace {
+
+// What is proved of the planned order alone, where plans may choose another.
+nlohmann::ordered_json of_order(const plan::Infeasible& infeasible) {
+  nlohmann::ordered_json json{{"order", "plan"}};
+  if (infeasible.order_ram_bound_bytes > infeasible.min_ram_bound_bytes)
+    json["min_ram_bound_bytes"] = infeasible.order_ram_bound_bytes;
+  const auto put = [&](const char* bound, const std::optional<plan::Infeasible::Least>& least) {
+    if (least && least->of_order > least->proved) json[bound] = least->of_order;
+  };
+  put("min_time_bound_s", infeasible.time_s);
+  put("min_energy_bound_j", infeasible.energy_j);
+  return json.size() > 1 ? json : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const plan::Infeasible& infeasible, bool proved) {
+  nlohmann::ordered_json json{{"status", proved ? "infeasible" : "unknown"},
                               {"min_ram_bytes", infeasible.min_ram_bytes},
                               {"min_ram_bound_bytes", infeasible.min_ram_bound_bytes},
                               {"why", infeasible.why}};
+  if (infeasible.refusal) json["order"] = infeasible.refusal->any_order ? "any" : "plan";
   if (infeasible.without_limits) json["without_limits"] = true;
   const auto put = [&](const char* known, const char* bound, const std::optional<plan::Infeasible::Least>& least) {
     if (!least) return;
@@ -107,6 +125,7 @@ nlohmann::ordered_json to_json(const plan::Infeasible& infeasible) {
   };
   put("min_time_s", "min_time_bound_s", infeasible.time_s);
   put("min_energy_j", "min_energy_bound_j", infeasible.energy_j);
+  if (nlohmann::ordered_json order = of_order(infeasible); !order.is_null()) json["of_order"] = std::move(order);
   return json;
 }
 

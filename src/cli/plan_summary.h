@@ -26,6 +26,7 @@ struct PlanSummary {
 [[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it
 [[nodiscard]] std::string to_text(const PlanSummary& summary);
 [[nodiscard]] nlohmann::ordered_json to_json(const PlanSummary& summary);
-[[nodiscard]] nlohmann::ordered_json to_json(const plan::Infeasible& infeasible);
+// Where there is no plan. `proved`: for exactly the question asked; else it is only not found.
+[[nodiscard]] nlohmann::ordered_json to_json(const plan::Infeasible& infeasible, bool proved);
 
 }  // namespace pantoum::cli

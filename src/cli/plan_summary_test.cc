@@ -68,9 +68,14 @@ TEST(PlanSummary, OfAnInfeasibleQuestionHasWhatIsKnownAndProved) {
   plan::Infeasible infeasible;
   infeasible.min_ram_bytes = 2000, infeasible.min_ram_bound_bytes = 1500, infeasible.why = "too little";
   infeasible.time_s = plan::Infeasible::Least{.known = {}, .proved = 0.5};
-  const nlohmann::ordered_json json = to_json(infeasible);
+  const nlohmann::ordered_json json = to_json(infeasible, true);
   EXPECT_EQ(json.dump(), R"({"status":"infeasible","min_ram_bytes":2000,"min_ram_bound_bytes":1500,"why":"too little",)"
                          R"("min_time_s":null,"min_time_bound_s":0.5})");
+  infeasible.order_ram_bound_bytes = 1800, infeasible.time_s->of_order = 0.75;
+  const nlohmann::ordered_json unknown = to_json(infeasible, false);
+  EXPECT_EQ(unknown["status"], "unknown");
+  EXPECT_EQ(unknown["min_ram_bound_bytes"], 1500) << "what is proved of one order is proved of no other";
+  EXPECT_EQ(unknown["of_order"].dump(), R"({"order":"plan","min_ram_bound_bytes":1800,"min_time_bound_s":0.75})");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
+#include "problem/refusal_json.h"
 
 namespace pantoum::cli {
 
@@ -56,13 +57,27 @@ void print_warning(const std::string& warning) {
   print_message("warning: " + base::one_line(warning) + "\n");
 }
 
+namespace {
+
+Result<void> write_refusal(const Error& error, const plan::Infeasible& infeasible, const std::string& path) {
+  if (error.code == "E0301" && infeasible.refusal) return problem::write_refusal(*infeasible.refusal, path);
+  print_note(fmt::format("no refusal is written to {}: {}", path,
+                         error.code == "E0301" ? "the planner that was asked for gives no proof"
+                                               : "that there is no plan is not proved for exactly this question"));
+  return {};
+}
+
+}  // namespace
+
 Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible, const Common& common,
-                               const std::string& min_plan_path) {
+                               const RefusalFiles& files) {
   if (error.code != "E0301" && error.code != "E0302") return {};
-  if (common.json() && error.code == "E0301") print_json(to_json(infeasible));
-  if (min_plan_path.empty()) return {};
-  if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", min_plan_path);
-  return problem::write_plan(*infeasible.min_plan, min_plan_path);
+  if (common.json() && (error.code == "E0301" || infeasible.min_ram_bound_bytes > 0))
+    print_json(to_json(infeasible, error.code == "E0301"));
+  if (!files.refusal.empty()) PANTOUM_TRY(write_refusal(error, infeasible, files.refusal));
+  if (files.min_plan.empty()) return {};
+  if (!infeasible.min_plan) return fail("E0302", "no plan for the smallest budget is known", files.min_plan);
+  return problem::write_plan(*infeasible.min_plan, files.min_plan);
 }
 
 }  // namespace pantoum::cli

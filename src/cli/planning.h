@@ -29,9 +29,15 @@ void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line);
 void print_note(const std::string& note);
 void print_warning(const std::string& warning);
 
-// Where no plan was found: writes the smallest known plan where it was asked for, and prints the JSON answer with --format
-// json.
+// Where no plan was found: files that were asked for; "": not.
+struct RefusalFiles {
+  std::string min_plan;  // the smallest known plan
+  std::string refusal;   // the proof that there is none
+};
+
+// Writes them, and prints the JSON answer with --format json. Nothing is written as a proof that is none of exactly the
+// question asked.
 [[nodiscard]] Result<void> report_infeasible(const Error& error, const plan::Infeasible& infeasible,
-                                             const Common& common, const std::string& min_plan_path);
+                                             const Common& common, const RefusalFiles& files);
 
 }  // namespace pantoum::cli

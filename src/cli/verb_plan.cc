@@ -28,7 +28,8 @@ struct PlanVerbOptions {
   ModelWords model;
   PlanWords plan;
   pipeline::TrainingLength length;
-  std::string costgraph, output, binary_output, costgraph_output, min_plan;
+  std::string costgraph, output, binary_output, costgraph_output;
+  RefusalFiles refusal_files;
   PageWords pages;
   std::string planner = "pantoum";
   bool require_gap = false;
@@ -99,7 +100,7 @@ Result<int> make(const PlanVerbOptions& options) {
   Result<Answer> answer =
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
-    PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.min_plan));
+    PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.refusal_files));
     return tl::make_unexpected(answer.error());
   }
   PANTOUM_TRY(write(options, *answer));
@@ -132,7 +133,10 @@ void add_plan(CommandLine& line) {
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
   verb.add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
-  verb.add_option("--write-min-plan", options->min_plan, "where no plan fits: the plan of the smallest budget known");
+  verb.add_option("--write-min-plan", options->refusal_files.min_plan,
+                  "where no plan fits: the plan of the smallest budget known");
+  verb.add_option("--write-refusal", options->refusal_files.refusal,
+                  "where no plan fits: the proof of it, which verify checks");
   verb.add_option("--warm-start", options->plan.warm_start,
                   "a plan of the same step; the answer is never worse where it fits");
   verb.add_option("--planner", options->planner, "pantoum, or a method of the literature to compare with")

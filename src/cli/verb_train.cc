@@ -116,7 +116,7 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   plan::Infeasible infeasible;
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);
   if (prepared) return prepared;
-  PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, ""));
+  PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, {}));
   return tl::make_unexpected(
       with_origin_of_kernels(prepared.error(), options.plan.kernels, resumed ? resumed->path : options.plan_input));
 }

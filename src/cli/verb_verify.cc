@@ -1,18 +1,21 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <utility>
+#include <variant>
 
 #include "base/foreign_text.h"
 #include "base/units.h"
-#include "check/certificate.h"
-#include "check/replay.h"
+#include "check/claims.h"
+#include "check/refusal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
-#include "problem/plan_json.h"
+#include "problem/question_json.h"
+#include "problem/refusal_json.h"
 #include "problem/time_source.h"
 
 namespace pantoum::cli {
@@ -23,52 +26,91 @@ struct VerifyOptions {
   std::string plan, costgraph, ram;
 };
 
-// A bound that was proved again, and how far the plan is from it.
-struct Proof {
-  double bound = 0, gap = 0;
-  size_t rows = 0, cases = 1;
-};
+constexpr const char* kUnits[] = {"energy_j", "time_s", "edp_js", "ram_bytes"};
 
-Result<std::optional<Proof>> prove(const problem::Plan& plan, const check::Found& found) {
-  if (!plan.certificate && plan.lines.empty()) return std::nullopt;
-  const double value = value_of(plan.question.objective, found.energy_j, found.time_s);
-  PANTOUM_ASSIGN(const double bound, check::check_bound(plan, value));
-  const double gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
-  size_t rows = plan.certificate ? plan.certificate->rows.size() : 0;
-  for (const problem::Certificate& line : plan.lines) rows += line.rows.size();
-  return Proof{
-      .bound = bound, .gap = gap, .rows = rows, .cases = plan.certificate ? plan.certificate->cases.size() / 2 + 1 : 1};
+const char* key_of(problem::Objective objective) {
+  return kUnits[static_cast<size_t>(objective)];
 }
 
-// What plans may not do for which the bound holds; "" where they may do all.
-std::string restrictions(const problem::Certificate& certificate) {
+size_t rows_of(const problem::Plan& plan) {
+  size_t rows = plan.certificate ? plan.certificate->rows.size() : 0;
+  for (const problem::Certificate& line : plan.lines) rows += line.rows.size();
+  return rows;
+}
+
+size_t cases_of(const problem::Plan& plan) {
+  return plan.certificate ? plan.certificate->cases.size() / 2 + 1 : 1;
+}
+
+// What a plan of the question may not do; "" where it may do all.
+std::string restrictions(const problem::Freedoms& freedoms) {
   std::string text;
   const auto without = [&](bool allowed, const char* what) {
-    if (!allowed) text += fmt::format("{}{}", text.empty() ? " for plans without " : " or ", what);
+    if (!allowed) text += fmt::format("{}{}", text.empty() ? " without " : " or ", what);
   };
-  without(certificate.question.freedoms.paging, "paging");
-  without(certificate.question.freedoms.recomputing, "rematerialization");
-  without(certificate.question.freedoms.in_place, "in-place operation");
+  without(freedoms.paging, "paging");
+  without(freedoms.recomputing, "rematerialization");
+  without(freedoms.in_place, "in-place operation");
+  if (!freedoms.reordering) text += ", in the graph's order";
   return text;
 }
 
-std::string proof_line(const problem::Plan& plan, const std::optional<Proof>& proof) {
-  if (!proof) return "bound    the plan carries no certificate of one";
-  std::string parts;
-  if (!plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
-  if (proof->cases > 1) parts = fmt::format(" in {} cases", proof->cases);
-  return fmt::format("bound    {} proved by {} rows{}{}, gap {:.3f}%",
-                     show_value(plan.question.objective, proof->bound), proof->rows, parts,
-                     restrictions(plan.lines.empty() ? *plan.certificate : plan.lines.front()), proof->gap * 100);
+std::string text_of(const problem::Question& question) {
+  std::string text =
+      fmt::format("{} in {}", problem::name_of(question.objective), base::show_bytes(question.budget_bytes()));
+  if (question.deadline) text += fmt::format(", within {} s", *question.deadline);
+  if (question.energy_limit) text += fmt::format(", at most {} J", *question.energy_limit);
+  return text + restrictions(question.freedoms);
 }
 
-nlohmann::ordered_json to_json(const problem::Plan& plan, const std::optional<Proof>& proof) {
-  if (!proof) return nullptr;
-  constexpr const char* kKeys[] = {"energy_j", "time_s", "edp_js"};
-  return {{kKeys[static_cast<size_t>(plan.question.objective)], proof->bound},
-          {"rows", proof->rows},
-          {"cases", proof->cases},
-          {"gap", proof->gap}};
+const char* status_of(const problem::Plan& plan) {
+  return plan.status == problem::Status::kOptimal ? "optimal" : "feasible";
+}
+
+std::string claims_of(const problem::Plan& plan) {
+  const problem::Objective objective = plan.question.objective;
+  const std::optional<double> bound = bound_of(plan);
+  std::string text = fmt::format("{} (a gap of at most {:.4g}% was asked for), gap {:.4g}%", status_of(plan),
+                                 plan.asked_gap * 100, plan.gap * 100);
+  if (bound)
+    text += fmt::format(", bound {} for {}", show_value(objective, *bound),
+                        plan.bound.any_order ? "any order" : "this order");
+  return text;
+}
+
+std::string proof_line(const problem::Plan& plan, const check::Judgement& judged) {
+  std::string parts;
+  if (!plan.lines.empty()) parts = fmt::format(" of {} lines", plan.lines.size());
+  if (cases_of(plan) > 1) parts = fmt::format(" in {} cases", cases_of(plan));
+  const std::string how =
+      judged.proved.certificates == 0 ? "from the costs alone" : fmt::format("by {} rows{}", rows_of(plan), parts);
+  return fmt::format("bound    {} proved {} for {}, gap {:.3f}%", show_value(plan.question.objective, judged.bound),
+                     how, plan.bound.any_order ? "any order" : "this order", judged.gap * 100);
+}
+
+nlohmann::ordered_json claims_json(const problem::Plan& plan) {
+  nlohmann::ordered_json bound{{"order", plan.bound.any_order ? "any" : "plan"}};
+  if (plan.bound.energy_j) bound["energy_j"] = *plan.bound.energy_j;
+  if (plan.bound.time_s) bound["time_s"] = *plan.bound.time_s;
+  if (plan.bound.edp_js) bound["edp_js"] = *plan.bound.edp_js;
+  return {{"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", bound}};
+}
+
+nlohmann::ordered_json proved_json(const problem::Plan& plan, const check::Judgement& judged) {
+  return {{"order", plan.bound.any_order ? "any" : "plan"},
+          {"energy_j", judged.proved.energy_j},
+          {"time_s", judged.proved.time_s},
+          {"edp_js", judged.proved.edp_js},
+          {"gap", judged.gap},
+          {"certificates", judged.proved.certificates}};
+}
+
+// Of the objective, as programs have read it since there are certificates.
+nlohmann::ordered_json bound_json(const problem::Plan& plan, const check::Judgement& judged) {
+  return {{key_of(plan.question.objective), judged.bound},
+          {"rows", rows_of(plan)},
+          {"cases", cases_of(plan)},
+          {"gap", judged.gap}};
 }
 
 nlohmann::ordered_json to_json(const check::Found& found) {
@@ -87,40 +129,91 @@ nlohmann::ordered_json to_json(const check::Found& found) {
           {"keeps_order", found.keeps_order}};
 }
 
-Result<int> verify(const VerifyOptions& options) {
-  PANTOUM_ASSIGN(problem::Plan plan, problem::read_plan(options.plan));
+void print(const problem::Plan& plan, const check::Judgement& judged, bool as_json) {
+  const check::Found& found = judged.found;
+  if (as_json) {
+    nlohmann::ordered_json answer = to_json(found);
+    answer["bound"] = bound_json(plan, judged);
+    answer["asked"] = question_json(plan.question);
+    answer["claimed"] = claims_json(plan);
+    answer["proved"] = proved_json(plan, judged);
+    return print_json(answer);
+  }
+  print_formatted(
+      "valid: peak {}, arena {} of {}, {}, {} ({}); {} computed ({} again), {} paged in, {} paged out\n",
+      base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
+      base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
+      base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)), found.counts.compute, found.counts.recompute, found.counts.page_in,
+      found.counts.page_out);
+  print_result(
+      fmt::format("asked    {}\nclaimed  {}\n{}\n", text_of(plan.question), claims_of(plan), proof_line(plan, judged)));
+}
+
+Result<int> verify_plan(problem::Plan plan, const VerifyOptions& options) {
   if (!options.costgraph.empty()) {
     PANTOUM_ASSIGN(plan.graph, problem::read_cost_graph(options.costgraph));
   }
-  problem::Question asked = plan.question;
   if (!options.ram.empty()) {
+    problem::Question asked = plan.question;
     PANTOUM_ASSIGN(asked.budget, base::parse_bytes(options.ram, "--ram"));
+    PANTOUM_TRY(check::replay(plan.graph, plan, asked));
   }
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, asked));
-  PANTOUM_ASSIGN(const std::optional<Proof> proof, prove(plan, found));
+  PANTOUM_ASSIGN(const check::Judgement judged, check::judge(plan));
+  print(plan, judged, options.common.json());
+  return 0;
+}
+
+nlohmann::ordered_json number(problem::Objective of, double value) {
+  if (of == problem::Objective::kRam) return static_cast<int64_t>(value);  // bytes are whole
+  return value;
+}
+
+std::string amount(problem::Objective of, double value) {
+  return of == problem::Objective::kRam ? fmt::format("{} bytes", static_cast<int64_t>(value))
+                                        : problem::show_value(of, value);
+}
+
+Result<int> verify_refusal(problem::Refusal refusal, const VerifyOptions& options) {
+  if (!options.ram.empty()) return fail("E0113", "a refusal is of its own budget", "--ram", "leave it out");
+  if (!options.costgraph.empty()) {
+    PANTOUM_ASSIGN(refusal.graph, problem::read_cost_graph(options.costgraph));
+  }
+  PANTOUM_ASSIGN(const double proved, check::check_refusal(refusal));
+  const char* order = refusal.any_order ? "any" : "plan";
   if (options.common.json()) {
-    nlohmann::ordered_json answer = to_json(found);
-    answer["bound"] = to_json(plan, proof);
-    print_json(answer);
+    print_json({{"valid", true},
+                {"status", "infeasible"},
+                {"asked", question_json(refusal.question)},
+                {"claimed",
+                 {{"of", problem::objective_name(refusal.of)},
+                  {"least", number(refusal.of, refusal.least)},
+                  {"order", order}}},
+                {"proved", {{key_of(refusal.of), number(refusal.of, proved)}, {"order", order}}}});
     return 0;
   }
-  print_formatted("valid: peak {}, arena {} of {}, {}, {} ({}); {} computed ({} again), {} paged in, {} paged out\n",
-                  base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
-                  base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
-                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
-                  found.counts.compute, found.counts.recompute, found.counts.page_in, found.counts.page_out);
-  print_result(proof_line(plan, proof) + "\n");
+  print_result(fmt::format(
+      "valid: no plan answers the question\nasked    {}\nclaimed  at least {} {}\n"
+      "proved   at least {}, {}\n",
+      text_of(refusal.question), amount(refusal.of, refusal.least),
+      refusal.any_order ? "in any order" : "in the graph's order", amount(refusal.of, proved),
+      refusal.certificate ? fmt::format("by {} rows", refusal.certificate->rows.size()) : "from the costs alone"));
   return 0;
+}
+
+Result<int> verify(const VerifyOptions& options) {
+  PANTOUM_ASSIGN(auto answer, problem::read_answer(options.plan));
+  if (auto* refusal = std::get_if<problem::Refusal>(&answer)) return verify_refusal(std::move(*refusal), options);
+  return verify_plan(std::move(std::get<problem::Plan>(answer)), options);
 }
 
 }  // namespace
 
 void add_verify(CommandLine& line) {
   auto options = std::make_shared<VerifyOptions>();
-  Verb verb = line.add_verb("verify", "independent replay of a plan on the graph inside it");
-  verb.add_option("PLAN", options->plan, "a plan file (JSON)").required();
+  Verb verb = line.add_verb("verify", "checks all that a plan or a refusal claims, from the cost graph inside it");
+  verb.add_option("PLAN", options->plan, "a plan or a refusal (JSON)").required();
   verb.add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");
-  verb.add_option("--ram", options->ram, "another budget");
+  verb.add_option("--ram", options->ram, "another budget, which the plan must keep as well");
   add_common(verb, options->common);
   verb.does([options] { return verify(*options); });
 }

@@ -6,7 +6,8 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
-#include "check/certificate.h"
+#include "check/claims.h"
+#include "check/refusal.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
 #include "pipeline/request_json.h"
@@ -117,18 +118,20 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
     if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
     options.time_limit = asked.patience.next();
     options.fixed_initial = inherited(program->cost.graph, places);
-    PANTOUM_ASSIGN(program->plan, plan::make_plan(program->cost.graph, options));
+    plan::Infeasible none;
+    Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
+    if (!plan && infeasible != nullptr) infeasible->refusal = std::move(none.refusal);
+    PANTOUM_ASSIGN(program->plan, std::move(plan));
     places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
   }
   return {};
 }
 
 // The checker has the last word on what is proved impossible too.
-Result<void> check_infeasibility(const CostGraph& graph, const plan::Infeasible& infeasible) {
-  if (!infeasible.ram_certificate) return {};
-  if (const Result<double> proved = check::check_certificate(graph, *infeasible.ram_certificate); !proved)
-    return fail("E0001",
-                "the planner proved a least RAM with a certificate that the checker rejects: " + proved.error().message,
+Result<void> check_infeasibility(const plan::Infeasible& infeasible) {
+  if (!infeasible.refusal) return {};
+  if (const Result<double> proved = check::check_refusal(*infeasible.refusal); !proved)
+    return fail("E0001", "the planner refused with a proof that the checker rejects: " + proved.error().message,
                 proved.error().where,
                 "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
   return {};
@@ -194,20 +197,30 @@ Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan:
     if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
     if (plan_from_least_budget(asked)) return {};
   }
-  PANTOUM_TRY(check_infeasibility(asked.compiled.training().cost.graph, answer));
+  PANTOUM_TRY(check_infeasibility(answer));
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return all;
+}
+
+// A deadline that is refused is refused by somebody's times: whose they are decides what the refusal is worth.
+Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
+  const bool by_time = infeasible.refusal && infeasible.refusal->of == problem::Objective::kTime;
+  const std::string source = device.costs_of.empty() ? "modelled by profile " + device.name : device.costs_of;
+  if (error.code == "E0301" && by_time) error.message += fmt::format(", by times that are {}", source);
+  return error;
 }
 
 }  // namespace
 
 Result<check::Found> checked(const CostGraph& graph, const problem::Plan& plan, const std::string& what) {
-  Result<check::Found> found = check::replay(graph, plan);
-  if (!found)
+  problem::Plan whole = plan;
+  whole.graph = graph;
+  const Result<check::Judgement> judged = check::judge(whole);
+  if (!judged)
     return fail(
-        "E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, found.error().message),
-        found.error().where, "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
-  return found;
+        "E0001", fmt::format("the planner made a {} plan that the checker rejects: {}", what, judged.error().message),
+        judged.error().where, "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
+  return judged->found;
 }
 
 Result<problem::Predicted> unplanned_step(const CostGraph& graph, const PlanRequest& request) {
@@ -261,12 +274,18 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   // Keep, drop, recompute or page every tensor, inside the budget.
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
   options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
-  PANTOUM_TRY(find_plans({compiled, request.planner, options}, reuse, infeasible));
+  plan::Infeasible none;
+  const Result<void> found = find_plans({compiled, request.planner, options}, reuse, &none);
+  if (infeasible != nullptr) *infeasible = none;
+  if (!found)
+    return tl::make_unexpected(with_source_of_times(found.error(), none, training.cost.graph.device));
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);
   training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
   for (Program& program : compiled.programs) {
-    PANTOUM_ASSIGN(program.found, checked(program.cost.graph, program.plan, program.kind.words));
+    const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own
+    PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)
+                                        : checked(program.cost.graph, program.plan, program.kind.words));
   }
   return {};
 }
@@ -275,9 +294,15 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   PlannedGraph planned;
   PANTOUM_ASSIGN(planned.unplanned, unplanned_step(graph, request));
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
-  Result<problem::Plan> plan = make_plan(request.planner, graph, options, infeasible);
-  if (!plan && infeasible != nullptr) PANTOUM_TRY(check_infeasibility(graph, *infeasible));
-  PANTOUM_ASSIGN(planned.plan, std::move(plan));
+  plan::Infeasible none;
+  Result<problem::Plan> plan = make_plan(request.planner, graph, options, &none);
+  if (!plan) {
+    PANTOUM_TRY(check_infeasibility(none));
+    Error error = with_source_of_times(std::move(plan).error(), none, graph.device);
+    if (infeasible != nullptr) *infeasible = std::move(none);
+    return tl::make_unexpected(std::move(error));
+  }
+  planned.plan = std::move(*plan);
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));
   return planned;
 }

@@ -10,7 +10,7 @@
 
 #include "base/json_text.h"
 #include "base/units.h"
-#include "check/certificate.h"
+#include "check/claims.h"
 #include "pipeline/sweep_folder.h"
 #include "plan/planner.h"
 #include "problem/cost_graph_json.h"
@@ -42,12 +42,16 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
                            .unplanned = unplanned};
 }
 
-// Gap and status, of the plan's value and bound.
-void set_gap(problem::Plan& plan, double gap) {
-  const double value = value_of(plan);
-  const std::optional<double> bound = bound_of(plan);
-  plan.gap = bound && value > 0 ? std::max(0.0, (value - *bound) / value) : bound ? 0 : 1;
+// Gap and status, as the checker finds them; false where it finds the bound unproved.
+bool set_gap(problem::Plan& plan, double gap) {
+  plan.gap = 1;
+  plan.asked_gap = gap;
+  plan.status = problem::Status::kFeasible;
+  const Result<check::Judgement> judged = check::judge(plan);
+  if (!judged) return false;
+  plan.gap = judged->gap;
   plan.status = plan.gap <= gap ? problem::Status::kOptimal : problem::Status::kFeasible;
+  return true;
 }
 
 // The curve of one planner, from the smallest budget up.
@@ -89,8 +93,7 @@ class Curve {
       to.lines = from.lines;
       to.bound.any_order = from.bound.any_order;
       bound_of(to.bound, to.question.objective) = bound_of(from);
-      if (!check::check_bound(to, value_of(to))) continue;  // it is for another order
-      set_gap(to, head_.options.gap);
+      if (!set_gap(to, head_.options.gap)) continue;  // it is for another order
       SweepRow row = *less;
       describe(row, to);
       PANTOUM_TRY(folder_.add(row, &to));
@@ -129,7 +132,10 @@ class Curve {
     last_->bound = fresh ? fresh->bound : problem::Bound{};
     last_->certificate = fresh ? fresh->certificate : std::nullopt;
     last_->lines = fresh ? fresh->lines : std::vector<problem::Certificate>{};
-    set_gap(*last_, options.gap);
+    if (!set_gap(*last_, options.gap)) {  // the fresh plan's bound is of another order
+      last_->bound = {}, last_->certificate.reset(), last_->lines.clear();
+      (void)set_gap(*last_, options.gap);
+    }
     last_->solver_seconds = fresh ? fresh->solver_seconds : 0;
   }
 
@@ -149,7 +155,7 @@ class Curve {
       row.status = SweepStatus::kNotApplicable;
     else
       return tl::make_unexpected(error);
-    none.min_plan.reset();
+    none.min_plan.reset(), none.refusal.reset();
     if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
     row.none = none;
     if (row.status == SweepStatus::kInfeasible) none_ = std::move(none);

@@ -6,7 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "plan/bound/tolerances.h"
+#include "plan/freedoms_used.h"
 #include "plan/realize/predict.h"
+#include "plan/realize/upper_end.h"
 #include "plan/solver.h"
 #include "problem/objective_values.h"
 
@@ -16,7 +19,7 @@ using problem::Instruction;
 using problem::Status;
 namespace {
 
-// Does the plan first compute its ops in the model's order, for which alone the bounds hold?
+// Does the plan first compute its ops in the model's order, for which alone certificates of one order hold?
 bool keeps_order(const Plan& plan, const Model& model) {
   std::map<int64_t, int32_t> stages;
   for (const OpModel& op : model.ops) stages.emplace(op.id, op.stage);
@@ -31,25 +34,35 @@ bool keeps_order(const Plan& plan, const Model& model) {
   return true;
 }
 
+// What is stated of the objective: what certificates prove of the plan's order, or of any, or else what can be read off
+// the graph.
+Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
+  const Prover& proved = solver.proved();
+  const Bounds derived = solver.instance().bounds;
+  const Objective objective = plan.question.objective;
+  const double least = objective == Objective::kEdp ? derived.energy * derived.time * kMargin
+                                                    : value_of(objective, derived.energy, derived.time);
+  Prover::Proof proof = keeps_order(plan, solver.instance().model) ? proved.proof(value) : proved.any_order_proof();
+  const bool certified = (proof.certificate || !proof.lines.empty()) && proof.bound > least;
+  return certified ? proof : Prover::Proof{.bound = least, .bounds = derived, .any_order = true};
+}
+
 }  // namespace
 
 void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const PlanOptions& options) {
   plan.graph = original;
   plan.method = "policies with thresholds: greedy, annealing, exchanges; linear relaxation with cuts, branch and bound";
   const Prover& proved = solver.proved();
-  const Bounds bounds = proved.bounds();
-  const double value = value_of(plan), bound = proved.bound();
+  const double value = upper_end(plan, upper_end(plan, value_of(plan)));  // of a product of two
+  Prover::Proof stated = stated_of(plan, value, solver);
   plan.solver_seconds = options.effort > 0 ? 0 : solver.instance().elapsed();
-  plan.bound = {.energy_j = bounds.energy, .time_s = bounds.time, .any_order = false};
-  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = bound;
-  plan.certificate = proved.certificate();
-  plan.lines = proved.lines();
+  plan.bound = {.energy_j = stated.bounds.energy, .time_s = stated.bounds.time, .any_order = stated.any_order};
+  if (plan.question.objective == Objective::kEdp) plan.bound.edp_js = stated.bound;
+  plan.certificate = std::move(stated.certificate);
+  plan.lines = std::move(stated.lines);
   plan.separators = proved.separators();
-  if (!keeps_order(plan, solver.instance().model)) {  // a warm start of another order: nothing is proved for that
-    plan.bound = {}, plan.certificate.reset(), plan.lines.clear(), plan.gap = 1, plan.status = Status::kFeasible;
-    return;
-  }
-  plan.gap = value > 0 ? std::max(0.0, (value - bound) / value) : 0;
+  plan.gap = value > 0 ? std::clamp((value - stated.bound) / value, 0.0, 1.0) : 0;
+  plan.asked_gap = options.gap;
   plan.status = plan.gap <= options.gap ? Status::kOptimal : Status::kFeasible;
 }
 
@@ -61,8 +74,9 @@ bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& optio
     if (const auto own = other.initial.find(tensor); own == other.initial.end() || own->second != at) return false;
   const std::optional<Predicted> now = predict(graph, other);
   return now && now->arena_bytes <= options.question.budget_bytes() &&
-         (!options.question.deadline || now->time_s <= *options.question.deadline) &&
-         (!options.question.energy_limit || now->energy_j <= *options.question.energy_limit);
+         (!options.question.deadline || upper_end(other, now->time_s) <= *options.question.deadline) &&
+         (!options.question.energy_limit || upper_end(other, now->energy_j) <= *options.question.energy_limit) &&
+         keeps_freedoms(graph, other, options.question.freedoms);
 }
 
 void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options) {

@@ -2,11 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace pantoum::plan {
 namespace {
 
-bool beyond(const std::optional<Infeasible::Least>& least, const std::optional<double>& limit) {
-  return least && limit && least->proved > *limit;
+bool beyond(const std::optional<Infeasible::Least>& least, const std::optional<double>& limit,
+            double Infeasible::Least::*proved = &Infeasible::Least::proved) {
+  return least && limit && (*least).*proved > *limit;
+}
+
+// The certificate, where it is of what is proved of all plans.
+std::optional<Certificate> of_all(const std::optional<Infeasible::Least>& least) {
+  const bool any_order = least->certificate && least->certificate->any_order;
+  return any_order || least->proved >= least->of_order ? least->certificate : std::nullopt;
 }
 
 std::string limits_of(const PlanOptions& options) {
@@ -22,6 +31,11 @@ void note_least(const std::optional<Infeasible::Least>& least, const char* what,
   error.notes.push_back(
       fmt::format("the least {} known in this RAM: {}; below {:.6g} {} it is proved that there is none", what, known,
                   least->proved, unit));
+  if (least->of_order > least->proved)
+    error.notes.push_back(
+        fmt::format("below {:.6g} {} there is none that first computes the ops in the planned order; "
+                    "of other orders it is not known",
+                    least->of_order, unit));
 }
 
 // What to ask for instead.
@@ -45,6 +59,32 @@ bool proved_infeasible(const PlanOptions& options, const Infeasible& known) {
          beyond(known.time_s, options.question.deadline) || beyond(known.energy_j, options.question.energy_limit);
 }
 
+bool proved_for_one_order(const PlanOptions& options, const Infeasible& known) {
+  constexpr auto kOfOrder = &Infeasible::Least::of_order;
+  return options.question.budget_bytes() < known.order_ram_bound_bytes ||
+         beyond(known.time_s, options.question.deadline, kOfOrder) ||
+         beyond(known.energy_j, options.question.energy_limit, kOfOrder);
+}
+
+std::optional<problem::Refusal> refusal_of(const CostGraph& graph, const PlanOptions& options,
+                                           const Infeasible& known) {
+  const Question& asked = options.question;
+  if (!proved_infeasible(options, known)) return std::nullopt;
+  problem::Refusal refusal{.question = asked, .any_order = true, .plan = known.min_plan, .graph = graph};
+  refusal.question.budget = asked.budget_bytes();
+  const auto prove = [&](Objective of, double least, const std::optional<Certificate>& certificate) {
+    refusal.of = of;
+    refusal.least = least;
+    refusal.certificate = certificate;
+    refusal.any_order = !certificate || certificate->any_order;
+    return refusal;
+  };
+  if (beyond(known.time_s, asked.deadline)) return prove(Objective::kTime, known.time_s->proved, of_all(known.time_s));
+  if (beyond(known.energy_j, asked.energy_limit))
+    return prove(Objective::kEnergy, known.energy_j->proved, of_all(known.energy_j));
+  return prove(Objective::kRam, static_cast<double>(known.min_ram_bound_bytes), known.ram_certificate);
+}
+
 Error infeasibility_report(const std::string& graph, const PlanOptions& options, const Infeasible& known) {
   const bool proved = proved_infeasible(options, known);
   Error error{.code = proved ? "E0301" : "E0302"};
@@ -52,6 +92,8 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
       proved ? fmt::format("no plan fits in {} bytes", options.question.budget_bytes())
              : fmt::format("no plan was found for {} bytes within the limits", options.question.budget_bytes());
   error.message += limits_of(options);
+  if (!proved && proved_for_one_order(options, known))
+    error.message += ": it is proved of the planned order of first computations that there is none, and not of others";
   error.where = graph;
   if (known.min_plan)
     error.notes.push_back(fmt::format(
@@ -60,6 +102,11 @@ Error infeasibility_report(const std::string& graph, const PlanOptions& options,
         static_cast<double>(known.min_ram_bytes) / 1024,
         known.without_limits ? ""
                              : fmt::format("; below {} it is proved that there is none", known.min_ram_bound_bytes)));
+  if (known.order_ram_bound_bytes > known.min_ram_bound_bytes)
+    error.notes.push_back(
+        fmt::format("below {} bytes there is none that first computes the ops in the planned order; of "
+                    "other orders it is not known",
+                    known.order_ram_bound_bytes));
   note_least(known.time_s, "time", "s", error);
   note_least(known.energy_j, "energy", "J", error);
   error.notes.push_back("at the tightest point: " + known.why);

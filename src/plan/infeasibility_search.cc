@@ -36,7 +36,7 @@ InfeasibilitySearch::InfeasibilitySearch(const CostGraph& graph, const PlanOptio
 }
 
 std::optional<Plan> InfeasibilitySearch::run(const Solver& solver, const WorkingSet& least) {
-  known_.min_ram_bound_bytes = least.bytes;
+  known_.min_ram_bound_bytes = known_.order_ram_bound_bytes = least.bytes;
   known_.why = least.why;
   if (options_.question.budget_bytes() >= least.bytes) {
     std::optional<Plan> found = explore_limits(solver);
@@ -56,6 +56,7 @@ Infeasible InfeasibilitySearch::known(const CostGraph& original) {
     if (known_.without_limits) drop_limits(own);
     finalize(*known_.min_plan, original, Solver(graph_, own), own);
   }
+  known_.refusal = refusal_of(original, options_, known_);
   return std::move(known_);
 }
 
@@ -67,12 +68,18 @@ Seconds InfeasibilitySearch::seconds_left() const {
 std::optional<Plan> InfeasibilitySearch::explore_limits(const Solver& solver) {
   raise_ram_bound(solver.instance().model);
   std::optional<Plan> found;
-  const Bounds proved = solver.proved().bounds();
-  if (options_.question.deadline) known_.time_s = least_of(Objective::kTime, proved.time, found);
-  if (options_.question.energy_limit && !found) known_.energy_j = least_of(Objective::kEnergy, proved.energy, found);
+  const Bounds& least = solver.instance().bounds;
+  if (options_.question.deadline) known_.time_s = least_of(Objective::kTime, least.time, found);
+  if (options_.question.energy_limit && !found) known_.energy_j = least_of(Objective::kEnergy, least.energy, found);
   if (!found && proved_infeasible(options_, known_))  // the limits are out of reach in this RAM, and so in less
     known_.min_ram_bound_bytes = std::max(known_.min_ram_bound_bytes, options_.question.budget_bytes() + 1);
+  known_.order_ram_bound_bytes = std::max(known_.order_ram_bound_bytes, known_.min_ram_bound_bytes);
   return found;
+}
+
+// Is what the certificate proves proved of exactly the plans that were asked for?
+bool InfeasibilitySearch::of_all_plans(const Certificate& certificate) const {
+  return certificate.any_order || !options_.question.freedoms.reordering;
 }
 
 // Where the largest working set is not all that there is to say.
@@ -80,12 +87,20 @@ void InfeasibilitySearch::raise_ram_bound(const Model& model) {
   if (options_.question.freedoms.paging && model.paging && !options_.question.deadline &&
       !options_.question.energy_limit)
     return;
-  RamBound bound =
-      ram_bound(model, options_, until_ ? kShare * seconds_left() : 0, iterations_for(options_.effort, model));
-  if (bound.bytes <= known_.min_ram_bound_bytes) return;
-  known_.min_ram_bound_bytes = bound.bytes;
-  if (!bound.why.empty()) known_.why = std::move(bound.why);
-  known_.ram_certificate = std::move(bound.certificate);
+  const bool any_order = options_.question.freedoms.reordering;
+  RamBound bound = ram_bound_of(model, any_order);
+  if (bound.bytes > known_.min_ram_bound_bytes && bound.certificate) {
+    known_.min_ram_bound_bytes = known_.order_ram_bound_bytes = bound.bytes;
+    if (!bound.why.empty()) known_.why = std::move(bound.why);
+    known_.ram_certificate = std::move(bound.certificate);
+  }
+  if (any_order)
+    known_.order_ram_bound_bytes = std::max(known_.order_ram_bound_bytes, ram_bound_of(model, false).bytes);
+}
+
+RamBound InfeasibilitySearch::ram_bound_of(const Model& model, bool any_order) const {
+  return ram_bound(model, options_, until_ ? kShare * seconds_left() : 0, iterations_for(options_.effort, model),
+                   any_order);
 }
 
 // The least time or energy in the RAM asked for. `found`: its plan, where that meets all limits.
@@ -96,9 +111,19 @@ Infeasible::Least InfeasibilitySearch::least_of(Objective objective, double prov
   if (until_) own.time_limit = kShare * seconds_left();
   Solver solver(graph_, own, until_);
   std::optional<Plan> plan = solver.solve_and_prove();
-  if (!plan) return {.known = std::nullopt, .proved = proved};
+  Infeasible::Least least{.proved = proved, .of_order = proved};
+  if (!plan) return least;
   solver.prove_for(value_of(*plan));
-  const Infeasible::Least least{.known = value_of(*plan), .proved = std::max(proved, solver.proved().bound())};
+  least.known = value_of(*plan);
+  if (options_.question.freedoms.reordering)
+    if (const Prover::Proof all = solver.proved().any_order_proof(); all.certificate && all.bound > proved)
+      least.proved = least.of_order = all.bound, least.certificate = all.certificate;
+  if (std::optional<Certificate> certificate = solver.proved().certificate();
+      certificate && solver.proved().bound() > least.of_order) {
+    least.of_order = solver.proved().bound();
+    if (of_all_plans(*certificate)) least.proved = least.of_order;
+    if (of_all_plans(*certificate) || !least.certificate) least.certificate = std::move(certificate);
+  }
   plan->question.objective = options_.question.objective;
   if (answers(*plan, graph_, options_)) found = std::move(plan);
   return least;

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "plan/bound/ram_bound.h"
 #include "plan/instance.h"
 #include "plan/planner.h"
 
@@ -25,7 +26,9 @@ class InfeasibilitySearch {
  private:
   [[nodiscard]] Seconds seconds_left() const;
   std::optional<Plan> explore_limits(const Solver& solver);
+  [[nodiscard]] bool of_all_plans(const Certificate& certificate) const;
   void raise_ram_bound(const Model& model);
+  [[nodiscard]] RamBound ram_bound_of(const Model& model, bool any_order) const;
   Infeasible::Least least_of(Objective objective, double proved, std::optional<Plan>& found);
   std::optional<Plan> smallest_plan();
   std::optional<Plan> unplanned_step(PlanOptions& options);

@@ -13,8 +13,10 @@ Instance::Instance(const CostGraph& from, const PlanOptions& how, Until latest)
       begin(Clock::now()),
       until(latest),
       model(make_model(graph, options)),
-      bounds(lower_bounds(model, options.question.budget_bytes(), options.question.freedoms.paging,
-                          options.question.freedoms.recomputing)),
+      bounds(lower_bounds(model)),
+      stage_priced_energy(plan::stage_priced_energy(model, options.question.budget_bytes(),
+                                                    options.question.freedoms.paging,
+                                                    options.question.freedoms.recomputing)),
       turns(by_clock() && thread_count() == 1) {
   if (options.question.freedoms.recomputing) return;
   for (TensorModel& tensor : model.tensors)  // the bounds above know it by the freedom

@@ -34,7 +34,8 @@ struct Instance {
   Clock::time_point begin;
   Until until;
   Model model;
-  Bounds bounds;
+  Bounds bounds;               // of any order
+  Joules stage_priced_energy;  // of plans of the model's order
   mutable Turns turns;  // with one thread for both
   struct Doing {        // what search and proof are at, for whoever waits
     std::atomic<const char*> search = "", proof = "";

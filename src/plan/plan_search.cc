@@ -151,7 +151,9 @@ bool PlanSearch::stagnant(Seconds improved_at) const {
 }
 
 double PlanSearch::target() const {
-  return prover_.bound() / std::max(1e-9, 1 - instance_.options.gap);
+  const bool energy = instance_.objective() == Objective::kEnergy;
+  const double proved = std::max(prover_.bound(), energy ? instance_.stage_priced_energy : 0);
+  return proved / std::max(1e-9, 1 - instance_.options.gap);
 }
 
 SearchLimits PlanSearch::limits(const Attempt& attempt) const {

@@ -1,11 +1,47 @@
 #include "plan/prover.h"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
+#include "plan/bound/boundaries.h"
+#include "plan/bound/precedence.h"
+#include "plan/bound/tolerances.h"
 #include "plan/instance.h"
 #include "plan/search/lp_rounding.h"
 
 namespace pantoum::plan {
+namespace {
+
+constexpr double kAsGood = 1 - 1e-9;  // as the bound of one order
+// For a bound of any order once the plan's own is proved: so long, or this share of all that was taken.
+constexpr Seconds kLeastMore = 0.05;
+constexpr double kMoreShare = 0.1;
+
+double of_objective(Objective objective, const Bounds& bounds) {
+  return objective == Objective::kEnergy ? bounds.energy : bounds.time;
+}
+
+// Does the relaxation of any order have the columns and rows of that of the model's, whichever stages end its segments?
+bool same_in_any_order(const Instance& instance) {
+  const Model& model = instance.model;
+  const Question& asked = instance.options.question;
+  const bool timed = asked.objective == Objective::kTime || asked.deadline || model.idle_w > 0;
+  if (!asked.freedoms.reordering || (timed && model.async)) return false;  // flows are of one order
+  const auto pressed = [&](bool any) { return choose_boundaries(model, asked.budget_bytes(), model.end(), any); };
+  const std::vector<Stage> boundaries = pressed(true);
+  if (boundaries != pressed(false)) return false;
+  const Windows windows = windows_of(model, common_reads(model), boundaries);
+  Segment segment = 0;
+  for (const OpModel& op : model.ops) {
+    const OpIndex index = Model::op_of(op.stage);
+    if (windows.first[index] != segment || (!op.optional && windows.last[index] != segment)) return false;
+    if (op.stage == boundaries[base::position_of(segment)]) ++segment;
+  }
+  return true;
+}
+
+}  // namespace
 
 namespace {
 
@@ -24,11 +60,34 @@ class Running {
 
 Prover::Prover(const Instance& instance)
     : instance_(instance),
-      sum_(instance.model, instance.options,
-           instance.objective() == Objective::kEnergy ? instance.bounds.energy : instance.bounds.time),
-      product_(instance.model, instance.options, instance.bounds) {}
+      same_(same_in_any_order(instance)),
+      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), same_),
+      product_(instance.model, instance.options, instance.bounds),
+      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), true),
+      any_order_product_(instance.model, instance.options, instance.bounds, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
+  run_in_order(seconds_left, value);
+  const bool more = by_product() || !same_;
+  if (more && instance_.options.question.freedoms.reordering) run_in_any_order(seconds_left, value);
+}
+
+void Prover::run_in_any_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
+  const bool proved = bound() >= enough_for(value(), instance_.options.gap);
+  const Seconds more = proved ? std::max(kLeastMore, kMoreShare * instance_.elapsed()) : HUGE_VAL;
+  const Seconds until = instance_.elapsed() + more;
+  const int64_t effort = instance_.options.effort;
+  const auto left = [&] { return std::min(seconds_left(), until - instance_.elapsed()); };
+  const int64_t most = proved && effort > 0
+                           ? std::max<int64_t>(1, static_cast<int64_t>(kMoreShare * static_cast<double>(effort)))
+                           : effort;
+  if (by_product())
+    any_order_product_.run({.seconds_left = left, .value = value, .effort = most});
+  else
+    any_order_sum_.run({.seconds_left = left, .value = value, .effort = most, .solved = {}});
+}
+
+void Prover::run_in_order(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   const int64_t effort = instance_.options.effort;
   const Running running(running_);
   instance_.doing.proof = "raising the bound";
@@ -43,6 +102,29 @@ void Prover::run(const std::function<double()>& seconds_left, const std::functio
 
 double Prover::bound() const {
   return by_product() ? product_.bound() : sum_.bound();
+}
+
+Prover::Proof Prover::any_order_proof() const {
+  Proof proof{.bounds = instance_.bounds, .any_order = true};
+  if (by_product()) {
+    proof.bound = any_order_product_.bound();
+    proof.bounds = any_order_product_.least();
+    proof.lines = any_order_product_.hyperplanes();
+    return proof;
+  }
+  const BoundSearch& search = same_ ? sum_ : any_order_sum_;
+  proof.bound = search.bound();
+  (instance_.objective() == Objective::kEnergy ? proof.bounds.energy : proof.bounds.time) = proof.bound;
+  const std::optional<Certificate>& certificate = search.certificate();
+  if (certificate && certificate->bound >= proof.bound) proof.certificate = certificate;
+  return proof;
+}
+
+Prover::Proof Prover::proof(double value) const {
+  Proof any = any_order_proof();
+  const double enough = std::min(enough_for(value, instance_.options.gap), bound() * kAsGood);
+  if (any.bound >= enough) return any;
+  return {.bound = bound(), .bounds = bounds(), .certificate = certificate(), .lines = lines()};
 }
 
 std::optional<Policy> Prover::take_near_policy() {

@@ -29,6 +29,10 @@ enum class Rule : uint8_t {
   kIssued,    // segment, tensor
   kFlight,    // segment, then the tensors whose S it counts
   kFlow,      // segment or -1, a later segment, 0 work or 1 page-ins behind its boundary
+  kOnce,      // op                              (this and what follows: where an op floats, as of any order)
+  kMade,      // segment, tensor
+  kSingle,    // op
+  kWindow,    // first segment, last segment, op, then a path as kPath has it
 };
 
 // What a plan decides, 0 or 1 (a column of the relaxation).
@@ -62,6 +66,7 @@ struct Certificate {
   double second_price = 0;              // kEnergy: joules for every second of the makespan, which the bound counts too
   std::optional<Seconds> most_seconds;  // plans that take longer are worse than the bound by their time alone
   std::vector<int64_t> order;           // op ids: plans compute them first in this order
+  bool any_order = false;               // or in any other: then `order` only numbers the ops
   // The last stage of every segment: stage s first computes order[s - 1], n + 1 is the end.
   std::vector<int32_t> boundaries;
   std::vector<Row> rows;

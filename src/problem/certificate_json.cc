@@ -14,14 +14,16 @@ using base::kLargestInteger;
 using Json = nlohmann::ordered_json;
 
 constexpr double kMostQuantity = 1e100;
-constexpr const char* kRule[] = {"need", "dep",      "carry", "stored", "memory", "work",   "move_in", "move_out",
-                                 "path", "rounding", "cover", "spend",  "issued", "flight", "flow"};
+constexpr const char* kRule[] = {"need",     "dep",  "carry",    "stored", "memory", "work",   "move_in",
+                                 "move_out", "path", "rounding", "cover",  "spend",  "issued", "flight",
+                                 "flow",     "once", "made",     "single", "window"};
 constexpr const char* kVariable[] = {"in_ram", "computed", "paged_in", "paged_out"};
 constexpr const char* kCaseRows = "rows";
 
 Rule read_rule(const JsonNode& node) {
-  return static_cast<Rule>(node.one_of({kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7],
-                                        kRule[8], kRule[9], kRule[10], kRule[11], kRule[12], kRule[13], kRule[14]}));
+  return static_cast<Rule>(
+      node.one_of({kRule[0], kRule[1], kRule[2], kRule[3], kRule[4], kRule[5], kRule[6], kRule[7], kRule[8], kRule[9],
+                   kRule[10], kRule[11], kRule[12], kRule[13], kRule[14], kRule[15], kRule[16], kRule[17], kRule[18]}));
 }
 
 Certificate::Row read_row(const JsonNode& node) {
@@ -98,8 +100,8 @@ Question read_parts(const JsonNode& node) {
 Certificate read_certificate(const JsonNode& node) {
   Certificate certificate;
   const bool whole = node.has("question");
-  if (whole ? !node.object(
-                  {"question", "bound", "second_price_w", "most_seconds", "order", "boundaries", "rows", "cases"})
+  if (whole ? !node.object({"question", "bound", "second_price_w", "most_seconds", "order", "any_order", "boundaries",
+                            "rows", "cases"})
             : !node.object({"objective", "bound", "ram_bytes", "second_price_w", "deadline_s", "most_energy_j",
                             "most_seconds", "paging", "remat", "in_place", "any_numerics", "order", "boundaries",
                             "rows", "cases"}))
@@ -112,6 +114,7 @@ Certificate read_certificate(const JsonNode& node) {
     if (most > 0) certificate.most_seconds = most;
   }
   read_order(node.need("order"), node.need("boundaries"), certificate);
+  if (node.has("any_order")) certificate.any_order = node.need("any_order").boolean();
   read_rows(node.need("rows"), certificate);
   if (node.has("cases"))
     for (size_t at = 0, cases = node.need("cases").array(); at < cases; ++at)
@@ -124,6 +127,7 @@ Json certificate_json(const Certificate& certificate) {
   if (certificate.second_price > 0) json["second_price_w"] = certificate.second_price;
   if (certificate.most_seconds) json["most_seconds"] = *certificate.most_seconds;
   json["order"] = certificate.order;
+  if (certificate.any_order) json["any_order"] = true;
   json["boundaries"] = certificate.boundaries;
   json["rows"] = Json::array();
   for (const Certificate::Row& row : certificate.rows) {

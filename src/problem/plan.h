@@ -25,6 +25,7 @@ struct Instruction {
 };
 
 enum class Status : uint8_t { kOptimal, kFeasible };
+inline constexpr double kUsualGap = 1e-4;  // that is asked for where nobody says another
 
 struct Predicted {
   Bytes peak_bytes = 0, arena_bytes = 0;
@@ -40,6 +41,7 @@ struct Bound {  // proved lower bounds; absent: none proved
 };
 
 struct Plan {
+  int schema = 2;                    // pantoum.plan/1 does not say what a plan was free to do
   Question question;                 // which it answers; its budget is always there
   std::map<int64_t, Bytes> initial;  // tensor id -> arena offset
   Bytes staging_at = -1;
@@ -53,6 +55,7 @@ struct Plan {
   std::string method;
   Seconds solver_seconds = 0;
   double gap = 1.0;                        // (value - bound) / value of the objective
+  double asked_gap = kUsualGap;            // kOptimal: the gap is no more than this
   std::vector<SeparatorCount> separators;  // of the bound; empty where no linear program was asked
   CostGraph graph;
   // Of a model: the options that made the graph, and those of planning, each a JSON object, opaque here

@@ -29,6 +29,7 @@ constexpr const char* kCertificate = "x-certificate";
 constexpr const char* kLines = "x-lines";
 constexpr const char* kModel = "x-model";
 constexpr const char* kRequest = "x-request";
+constexpr const char* kAskedGap = "x-asked_gap";
 constexpr double kMostQuantity = 1e100;
 constexpr const char* kDo[] = {"compute", "page_out", "page_in", "free"};
 constexpr const char* kStatus[] = {"optimal", "feasible"};
@@ -123,6 +124,7 @@ void read_solver(const JsonNode& root, Plan& plan) {
   if (node.has("method")) plan.method = node.need("method").text();
   if (node.has("seconds")) plan.solver_seconds = quantity(node.need("seconds"));
   if (node.has("gap")) plan.gap = quantity(node.need("gap"));
+  if (node.has(kAskedGap)) plan.asked_gap = quantity(node.need(kAskedGap));
   if (!node.has("separators")) return;
   const JsonNode separators = node.need("separators");
   for (size_t each = 0, count = separators.array(); each < count; ++each)
@@ -146,12 +148,11 @@ Question read_parts(const JsonNode& root) {
   return question;
 }
 
-// A `pantoum.plan/1` does not say what it was free to do: no more than what proves its bound, where there is any, says.
-Question read_asked(const JsonNode& root, bool whole, const Plan& plan) {
+// A `pantoum.plan/1` does not say what it was free to do: everything, so that its bound must hold for all plans.
+Question read_asked(const JsonNode& root, bool whole) {
   Question parts = read_parts(root);
   if (!whole) {
-    if (plan.certificate) parts.freedoms = plan.certificate->question.freedoms;
-    if (!plan.lines.empty()) parts.freedoms = plan.lines.front().question.freedoms;
+    parts.freedoms.numerics = true;
     return parts;
   }
   // What tools of the first version read and write is what counts where the two differ.
@@ -195,7 +196,8 @@ Plan read_body(const JsonNode& root, const JsonErrors& errors) {
   if (root.has(kLines))
     for (size_t line = 0, lines = root.need(kLines).array(); line < lines; ++line)
       plan.lines.push_back(read_certificate(root.need(kLines).item(line)));
-  plan.question = read_asked(root, schema == kSchema, plan);
+  plan.schema = schema == kSchema ? 2 : 1;
+  plan.question = read_asked(root, schema == kSchema);
   return plan;
 }
 
@@ -234,6 +236,7 @@ Json predicted_json(const Predicted& predicted) {
 Json solver_json(const Plan& plan) {
   Json json = {{"method", plan.method}, {"seconds", plan.solver_seconds}};
   if (std::isfinite(plan.gap)) json["gap"] = std::max(0.0, plan.gap);  // JSON has no infinity
+  json[kAskedGap] = plan.asked_gap;
   if (!plan.separators.empty()) json["separators"] = separators_json(plan.separators);
   return json;
 }
@@ -251,13 +254,19 @@ Json bound_json(const Bound& bound) {
 
 Result<Plan> parse_plan(std::string_view json_text, const std::string& where, bool needs_graph) {
   PANTOUM_ASSIGN(const nlohmann::json json, base::parse_json(json_text, kCode, where));
+  return plan_from_json(json, where, {}, needs_graph);
+}
+
+Result<Plan> plan_from_json(const nlohmann::json& json, const std::string& where, const std::string& path,
+                            bool needs_graph) {
   JsonErrors errors{kCode, where, {}};
-  const JsonNode root(json, errors);
+  const JsonNode root(json, errors, path);
   Plan plan = read_body(root, errors);
   if (needs_graph) (void)root.need("graph");
   if (errors.first) return Failure(std::move(*errors.first));
   if (root.has("graph")) {
-    PANTOUM_ASSIGN(plan.graph, cost_graph_from_json(*root.need("graph").raw(), where, "graph"));
+    PANTOUM_ASSIGN(plan.graph,
+                   cost_graph_from_json(*root.need("graph").raw(), where, path.empty() ? "graph" : path + ".graph"));
   }
   return plan;
 }

@@ -172,7 +172,8 @@ TEST(PlanJson, ReadsTheQuestionOfTheSecondVersion) {
   const auto again = parse_plan(base::json_text(to_json(*plan)), "again");
   ASSERT_TRUE(again) << to_text(again.error());
   EXPECT_EQ(again->question, plan->question);
-  EXPECT_EQ(parse_plan(kWhole, "p.json")->question.freedoms, Freedoms{});  // the first version does not say
+  EXPECT_EQ(parse_plan(kWhole, "p.json")->question.freedoms,
+            (Freedoms{.numerics = true}));  // the first version does not say
 }
 
 TEST(PlanJson, TakesTheKeysBesideTheQuestionWhereTheyDiffer) {

@@ -43,12 +43,15 @@ class Trial:
         self.make("plan", self.net, *QUICKLY, "-o", self.plan, "--costgraph-out", self.graph)
         self.make("plan", self.net, "--batch", "4", "--device", "m4", "--ram", "32KiB", "--reserve", "8KiB", "--effort", "1", "-o", self.small)
         self.make("plan", MODEL, "--batch", "4", "--ram", "400KiB", "--effort", "5", "--device", "m4", "-o", self.proved)
+        self.refusal = self.path("refusal.json")
+        self.make("plan", "--costgraph", self.graph, "--ram", "1KiB", "--effort", "1", "--write-refusal", self.refusal, code=5)
         self.make("train", self.net, "--data", folder, *QUICKLY, "--checkpoint-every", "1", "-o", self.path("w.safetensors"))
         self.make("sweep", self.net, *QUICKLY[:2], "--effort", "1", "--ram", "8KiB:64KiB:3", "--planners", "keep", "-o", self.path("sweep"))
         self.base = self.measured([PANTOUM, "verify", self.plan])[2]
 
-    def make(self, *words):
-        subprocess.run([PANTOUM, *words], check=True, capture_output=True)
+    def make(self, *words, code=0):
+        done = subprocess.run([PANTOUM, *words], capture_output=True)
+        assert done.returncode == code, (words, done.returncode, done.stderr)
 
     def good(self, *names):
         with open(self.path(*names), "rb") as file:
@@ -118,6 +121,7 @@ class Trial:
             "plan to emit": (lambda draw: hostile_models.plan_files(draw, self.good_json(self.small)), lambda data: {"p.json": data},
                              [PANTOUM, "emit", case("p.json"), "--target", "cortex-m3", "--stack", "2KiB", "--model", self.net, "-o", case("project")]),
             "certificate": (lambda draw: hostile_models.certificate_files(draw, proved), lambda data: {"p.json": data}, [PANTOUM, "verify", case("p.json")]),
+            "refusal": (lambda draw: hostile_models.refusal_files(draw, self.good_json(self.refusal), proved), lambda data: {"r.json": data}, [PANTOUM, "verify", case("r.json")]),
             "cost graph": (lambda draw: hostile_models.cost_graph_files(draw, self.good_json(self.graph)), lambda data: {"g.json": data},
                            [PANTOUM, "plan", "--costgraph", case("g.json"), *QUICKLY[2:]]),
             "run log": (lambda draw: hostile_models.log_files(draw, self.good("w.safetensors.jsonl").decode()), lambda data: {"log": data},
@@ -134,7 +138,7 @@ class Trial:
                 "cifar": (bytes([3]) + bytes(3072)) * 8, "csv": b"a,b,c,d,label\n" + b"1,2,3,4,0\n" * ROWS, "png": png_of(4, 4), "jpeg": jpeg_of(16, 16), "ppm": ppm_of(4, 4),
                 "classes": b"a class", "onnx": hostile_models.good_model(), "external data": hostile_models.model_with_data(b"w.data", b"0", b"64"),
                 "safetensors": tensors_file(GOOD_TENSORS), "checkpoint": self.good("w.safetensors.checkpoint"), "toml": GOOD_PROFILE.encode(), "plan": self.good("plan.json"),
-                "plan to train": self.good("plan.json"), "plan to emit": self.good("small.json"), "certificate": self.good("proved.json"), "cost graph": self.good("graph.json"),
+                "plan to train": self.good("plan.json"), "plan to emit": self.good("small.json"), "certificate": self.good("proved.json"), "refusal": self.good("refusal.json"), "cost graph": self.good("graph.json"),
                 "run log": self.good("w.safetensors.jsonl"), "sweep": self.good("sweep", "sweep.jsonl")}
 
     def accepts(self, name, data):

@@ -175,6 +175,20 @@ def certificate_files(draw, good):
         yield encoded(before + '"x-certificate": ' + changed_text(draw, json.dumps(good["x-certificate"])) + after)
 
 
+def refusal_files(draw, good, proved):
+    text = json.dumps(good)
+    yield json.dumps({**good, "graph": {**good["graph"], "tensors": good["graph"]["tensors"] * 5000}}).encode()
+    yield json.dumps({**good, "certificate": proved["x-certificate"]}).encode()
+    yield json.dumps({**good, "plan": {**{key: value for key, value in proved.items() if key != "graph"}, "instructions": proved["instructions"] * 2000}}).encode()
+    pinned = [{"id": at, "name": "", "bytes": 8, "start": "ram", "pinned": True, "next": at + 20000} for at in range(20000)]
+    updates = [{"id": at, "name": "", "inputs": [at], "outputs": [at + 20000], "choices": [{"time_s": 1, "energy_j": 1, "overwrites": [[0, 0]]}]} for at in range(20000)]
+    many = {**good["graph"], "tensors": pinned + [{"id": at + 20000, "name": "", "bytes": 8} for at in range(20000)], "ops": updates, "order": list(range(20000))}
+    yield json.dumps({**good, "plan": None, "certificate": None, "graph": many}).encode()
+    yield from (each.encode() for each in broken_json())
+    while True:
+        yield encoded(changed_text(draw, text)) if draw.random() < 0.8 else changed(draw, text.encode())
+
+
 def cost_graph_files(draw, good):
     text = json.dumps(good)
     yield from (each.encode() for each in broken_json())

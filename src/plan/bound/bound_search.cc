@@ -39,8 +39,8 @@ bool wait_for_value(const BoundSearch::Limits& limits, double until) {
 
 }  // namespace
 
-BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double least)
-    : model_(model), options_(options), bound_(least) {}
+BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double least, bool any_order)
+    : model_(model), options_(options), any_order_(any_order), bound_(least) {}
 
 double BoundSearch::second_cost() const {
   if (!model_.uses(Switch::kTimeCap)) return 0;
@@ -49,7 +49,7 @@ double BoundSearch::second_cost() const {
 
 RelaxationOptions BoundSearch::asked(const Limits& limits) const {
   const double known = limits.value(), value = std::isfinite(known) ? known : kFarAbove * bound_.load();
-  RelaxationOptions asked{.question = options_.question};
+  RelaxationOptions asked{.question = options_.question, .any_order = any_order_};
   if (second_cost() > 0) asked.most_seconds = value / second_cost();
   return asked;
 }
@@ -113,7 +113,7 @@ void BoundSearch::run(const Limits& limits) {
 
 std::vector<Stage> BoundSearch::refined(const std::vector<Stage>& boundaries, int32_t most) const {
   if (most > kMostSegments || (!boundaries.empty() && int64_t{most} * model_.stages() > kMostCells)) return {};
-  std::vector<Stage> next = choose_boundaries(model_, options_.question.budget_bytes(), most);
+  std::vector<Stage> next = choose_boundaries(model_, options_.question.budget_bytes(), most, any_order_);
   return next == boundaries ? std::vector<Stage>{} : next;
 }
 

@@ -24,8 +24,8 @@ struct RelaxationOptions;
 
 class BoundSearch {
  public:
-  // `least`: a bound that is known already.
-  BoundSearch(const Model& model, const PlanOptions& options, double least);
+  // `least`: a bound that is known already. `any_order`: of all orders of first computations, not of the model's alone.
+  BoundSearch(const Model& model, const PlanOptions& options, double least, bool any_order = false);
 
   struct Limits {
     std::function<double()> seconds_left;  // <= 0: stop
@@ -70,6 +70,7 @@ class BoundSearch {
 
   const Model& model_;
   const PlanOptions& options_;
+  const bool any_order_;
   std::atomic<double> bound_;
   std::optional<Certificate> certificate_;
   std::vector<problem::SeparatorCount> separators_;

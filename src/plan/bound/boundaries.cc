@@ -5,6 +5,7 @@
 #include <span>
 
 #include "plan/bound/bounds.h"
+#include "plan/bound/precedence.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::plan {
@@ -33,6 +34,25 @@ Indexed<Stage, Pressure> pressures(const Model& model) {
   return result;
 }
 
+std::vector<Stage> pressed_stages(const Model& model, Bytes budget, const Indexed<Stage, Pressure>& pressure) {
+  std::vector<Stage> pressed;
+  for (Stage stage = 1; stage <= model.stages(); ++stage)
+    if (pressure[stage].live > budget && !model.ops[Model::op_of(stage)].optional) pressed.push_back(stage);
+  return pressed;
+}
+
+std::vector<Stage> pressed_chain(const Model& model, Bytes budget, const Indexed<Stage, Pressure>& pressure,
+                                 OpIndex through) {
+  Indexed<Stage, double> excess;
+  double all = 1;
+  for (const Pressure& at : pressure) {
+    excess.push_back(static_cast<double>(std::max<Bytes>(0, at.live - budget)));
+    all += excess[excess.next_index() - 1];
+  }
+  if (through.exists()) excess[model.ops[through].stage] += all;
+  return heaviest_chain(model, excess);
+}
+
 // The stage of the most `key` among the stages; the first of several.
 template <class Key>
 Stage most_pressed(std::span<const Stage> stages, Key key) {
@@ -41,11 +61,10 @@ Stage most_pressed(std::span<const Stage> stages, Key key) {
 
 }  // namespace
 
-std::vector<Stage> choose_boundaries(const Model& model, Bytes budget, int32_t most) {
+std::vector<Stage> choose_boundaries(const Model& model, Bytes budget, int32_t most, bool any_order, OpIndex through) {
   const Indexed<Stage, Pressure> pressure = pressures(model);
-  std::vector<Stage> pressed;
-  for (Stage stage = 1; stage <= model.stages(); ++stage)
-    if (pressure[stage].live > budget && !model.ops[Model::op_of(stage)].optional) pressed.push_back(stage);
+  const std::vector<Stage> pressed =
+      any_order ? pressed_chain(model, budget, pressure, through) : pressed_stages(model, budget, pressure);
   const size_t count = pressed.size(), limit = base::position_of(most), slices = std::max<size_t>(1, limit / 2);
   std::set<Stage> chosen;
   if (count <= limit) chosen.insert(pressed.begin(), pressed.end());
@@ -61,6 +80,7 @@ std::vector<Stage> choose_boundaries(const Model& model, Bytes budget, int32_t m
     chosen.insert(most_pressed(stages, by_live));
     if (model.uses(Switch::kRoomBoundaries)) chosen.insert(most_pressed(stages, by_share));
   }
+  if (through.exists()) chosen.insert(model.ops[through].stage);
   std::vector<Stage> boundaries(chosen.begin(), chosen.end());
   boundaries.push_back(model.end());
   return boundaries;

@@ -99,31 +99,53 @@ Bytes working_set(const Model& model, const OpModel& op) {
   return std::max<Bytes>(0, least);
 }
 
-Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat) {
-  Bounds bounds;
+namespace {
+
+// What transfers that must happen take.
+struct Moved {
+  Joules joules = 0;
+  Seconds seconds = 0;
+};
+
+Moved must_move(const Model& model) {
+  Moved moved;
   std::set<TensorIndex> from_storage;
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    bounds.energy += cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
-    bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
     if (op.choices.size() == 1)
       for (const TensorIndex tensor : op.choices.front().reads)
         if (model.tensors[tensor].start == problem::Home::kAux) from_storage.insert(tensor);
   }
-  double transfers = 0;
-  Seconds moving = 0;
   for (const TensorIndex tensor : from_storage)
-    transfers += model.tensors[tensor].in_j, moving += model.tensors[tensor].in_s;
+    moved.joules += model.tensors[tensor].in_j, moved.seconds += model.tensors[tensor].in_s;
   for (const TensorModel& tensor : model.tensors)
-    if (tensor.ends_in_aux && tensor.start != problem::Home::kAux) transfers += tensor.out_j, moving += tensor.out_s;
-  bounds.time = model.async ? bounds.time : bounds.time + moving;
-  bounds.energy += transfers + model.idle_w * bounds.time;
-  // Transfers that must happen anyway are not paid a second time: the memory term counts only where none are.
-  if (transfers == 0 && plain(model) && model.uses(Switch::kStagePrice))
-    bounds.energy += memory_price(model, ram, paging, remat);
+    if (tensor.ends_in_aux && tensor.start != problem::Home::kAux)
+      moved.joules += tensor.out_j, moved.seconds += tensor.out_s;
+  return moved;
+}
+
+}  // namespace
+
+Bounds lower_bounds(const Model& model) {
+  const Moved moved = must_move(model);
+  Bounds bounds;
+  for (const OpModel& op : model.ops) {
+    if (op.optional) continue;
+    bounds.energy += cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
+    bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
+  }
+  if (!model.async) bounds.time += moved.seconds;
+  bounds.energy += moved.joules + model.idle_w * bounds.time;
   bounds.energy *= kMargin;
   bounds.time *= kMargin;
   return bounds;
+}
+
+Joules stage_priced_energy(const Model& model, Bytes ram, bool paging, bool remat) {
+  const Joules least = lower_bounds(model).energy;
+  // Transfers that must happen anyway are not paid a second time: the memory term counts only where none are.
+  if (must_move(model).joules > 0 || !plain(model) || !model.uses(Switch::kStagePrice)) return least;
+  return least + memory_price(model, ram, paging, remat) * kMargin;
 }
 
 namespace {

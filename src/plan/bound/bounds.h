@@ -1,4 +1,5 @@
-// Proved lower bounds for the model's order of first computations.
+// Proved lower bounds that need no linear program: what holds in any order of first computations, and what the model's
+// order adds.
 #pragma once
 
 #include <string>
@@ -12,24 +13,29 @@ struct Bounds {
   Seconds time = 0;
 };
 
-// Every plan of this order pays at least
+// Every plan, whatever its order, pays at least
 //
 //   - the cheapest permitted choice of every op that must run,
 //   - every transfer that must happen: of what starts in storage and is read, and of what must end there,
-//   - idle power over the least makespan,
-//   - at the stage where that is most, the price of the bytes that exceed the budget. A tensor that is live across a
-//     stage and not used there is either in RAM, or comes back by a page-in (and a page-out before) or by recomputing
-//     it. The least such price is a fractional knapsack. (Only where every choice reads and writes all its operands
-//     and no op is optional; else this term is left out.)
+//   - idle power over the least makespan.
 //
-// Rounded down by a relative 1e-9 against floating-point error. Cost: stages times intervals.
-[[nodiscard]] Bounds lower_bounds(const Model& model, Bytes ram, bool paging, bool remat);
+// Rounded down by a relative 1e-9 against floating-point error. Whoever has the cost graph adds it up again
+// (check/least_costs.h): it needs no certificate. Cost: linear.
+[[nodiscard]] Bounds lower_bounds(const Model& model);
+
+// The energy of every plan of the model's order: lower_bounds() and, at the stage where that is most, the price of the
+// bytes that exceed the budget. A tensor that is live across a stage and not used there is either in RAM, or comes back by
+// a page-in (and a page-out before) or by recomputing it. The least such price is a fractional knapsack. (Only where every
+// choice reads and writes all its operands and no op is optional; else that term is left out.) No certificate tells
+// it: it is for the search alone. Cost: stages times intervals.
+[[nodiscard]] Joules stage_priced_energy(const Model& model, Bytes ram, bool paging, bool remat);
 
 // Bytes that are in RAM while the op runs under its leanest choice, beside what only spans its stage.
 [[nodiscard]] Bytes working_set(const Model& model, const OpModel& op);
 
-// The largest working set: inputs, outputs that take over nothing, workspace, what is pinned, staging. No plan fits in
-// less.
+// The largest working set: inputs, outputs that take over nothing, workspace, what is pinned, staging. No plan of any
+// order fits in less: an op has its operands when it runs, and what is pinned stays until its successor, whose maker runs
+// after the ops that it depends on, takes over its bytes.
 struct WorkingSet {
   Bytes bytes = 0;
   std::string why;  // the op and its largest tensors

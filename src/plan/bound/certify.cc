@@ -11,7 +11,7 @@ namespace pantoum::plan {
 
 Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options) {
   const RelaxationOptions& asked = relaxation.options();
-  Certificate certificate{.question = asked.question, .second_price = asked.second_price};
+  Certificate certificate{.question = asked.question, .second_price = asked.second_price, .any_order = asked.any_order};
   certificate.question.freedoms = options.question.freedoms;
   if (!asked.question.deadline) certificate.most_seconds = asked.most_seconds;
   for (const OpModel& op : relaxation.model().ops) certificate.order.push_back(op.id);

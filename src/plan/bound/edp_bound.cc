@@ -46,8 +46,12 @@ Corner least_corner(const std::vector<Hyperplane>& hyperplanes, Seconds least_ti
   return best;
 }
 
-EdpBound::EdpBound(const Model& model, const PlanOptions& options, const Bounds& least)
-    : model_(model), options_(options), least_(least), bound_(least.energy * least.time * kMargin) {}
+EdpBound::EdpBound(const Model& model, const PlanOptions& options, const Bounds& least, bool any_order)
+    : model_(model),
+      options_(options),
+      any_order_(any_order),
+      least_(least),
+      bound_(least.energy * least.time * kMargin) {}
 
 Corner EdpBound::corner() const {
   std::vector<Hyperplane> hyperplanes = hyperplanes_;
@@ -65,7 +69,8 @@ RelaxationOptions EdpBound::asked(const Limits& limits, Objective objective, dou
   const Seconds by_value = std::isfinite(value) && least_.energy > 0 ? kLongestByValue * value / least_.energy : 0;
   RelaxationOptions asked{.question = options_.question,
                           .second_price = second_price,
-                          .most_seconds = std::max(kLongest * least_.time, by_value)};
+                          .most_seconds = std::max(kLongest * least_.time, by_value),
+                          .any_order = any_order_};
   asked.question.objective = objective;
   return asked;
 }
@@ -74,7 +79,7 @@ void EdpBound::run(const Limits& limits) {
   const bool small = model_.stages() <= kAllStages;
   std::vector<Stage> last;
   for (int32_t most = small ? model_.end() : kFewestSegments; most <= kMostSegments; most *= 2) {
-    std::vector<Stage> boundaries = choose_boundaries(model_, options_.question.budget_bytes(), most);
+    std::vector<Stage> boundaries = choose_boundaries(model_, options_.question.budget_bytes(), most, any_order_);
     if (boundaries == last || !refine(boundaries, limits) || small) return;
     last = std::move(boundaries);
   }

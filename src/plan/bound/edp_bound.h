@@ -41,8 +41,8 @@ struct Corner {
 
 class EdpBound {
  public:
-  // `least`: bounds that are known already.
-  EdpBound(const Model& model, const PlanOptions& options, const Bounds& least);
+  // `least`: bounds that are known already. `any_order`: of all orders of first computations, not of the model's alone.
+  EdpBound(const Model& model, const PlanOptions& options, const Bounds& least, bool any_order = false);
 
   struct Limits {
     std::function<double()> seconds_left;  // <= 0: stop
@@ -70,6 +70,7 @@ class EdpBound {
 
   const Model& model_;
   const PlanOptions& options_;
+  const bool any_order_;
   Bounds least_;
   std::vector<Hyperplane> hyperplanes_;  // with a price
   std::vector<Certificate> certified_;   // of energy, makespan and hyperplanes_

@@ -53,7 +53,7 @@ class LpRounds {
     if (answer == LinearProgram::Answer::kStopped) return false;
     best_.point = program_.point();
     if (best_.bound >= limits_.target()) return false;
-    return !model_.uses(Switch::kTail) || !tail_.ends(best_.bound, best_.bound - relaxation_.constant());
+    return !model_.uses(Switch::kTail) || !tail_.ends(best_.bound, best_.bound - relaxation_.paid());
   }
 
   // False: the point violates nothing that is known. In-out separation: cuts are sought halfway to a running mean.

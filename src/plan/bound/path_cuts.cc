@@ -24,13 +24,15 @@ class PathSeparator {
     std::stable_sort(by_stage_.begin(), by_stage_.end(), [&](TensorIndex a, TensorIndex b) {
       return model_.tensors[a].producer < model_.tensors[b].producer;
     });
+    for (const OpIndex op : model_.ops.indices())
+      if (relaxation_.floats(op)) floating_.push_back(floating(op));
   }
 
   std::vector<Row> run(const std::function<bool()>& stop) {
     std::vector<Row> cuts;
     for (Segment last = 1; last < relaxation_.segments() && !stop(); ++last) {
       const std::vector<TensorIndex>& needs = relaxation_.needs(last);
-      if (needs.empty()) continue;
+      if (needs.empty() && floating_.empty()) continue;
       std::vector<double> worst(needs.size(), 1 - tolerance_);
       ins_.assign(model_.tensors.size(), 0), computes_.assign(model_.ops.size(), 0);
       add_segment(last);
@@ -42,8 +44,11 @@ class PathSeparator {
           worst[need] = value_[needs[need]];
           cuts.push_back(cut(needs[need], first, last));
         }
+        for (Floating& each : floating_) cut_floating(each, first, last);
       }
     }
+    for (Floating& each : floating_)
+      if (!each.worst.terms.empty()) cuts.push_back(std::move(each.worst));
     return cuts;
   }
 
@@ -51,6 +56,39 @@ class PathSeparator {
   // Not below 0, as a solver's zeros may be: a path would go on through an op that cannot be recomputed, to tensors
   // that have no columns.
   [[nodiscard]] double at(ColumnIndex column) const { return column.exists() ? std::max(0.0, point_[column]) : 0; }
+
+  struct Floating {
+    OpIndex op;
+    std::vector<double> before;  // by segments behind its first one: the sum of R in the window's before
+    double value = 1;            // of the left side of the worst row
+    Row worst;                   // empty: none is violated
+  };
+
+  [[nodiscard]] Floating floating(OpIndex op) const {
+    Floating entry{.op = op, .before = {0}, .value = 1 - tolerance_, .worst = {}};
+    for (Segment segment = relaxation_.first_segment(op); segment <= relaxation_.last_segment(op); ++segment)
+      entry.before.push_back(entry.before.back() + at(relaxation_.recomputed(segment, op)));
+    return entry;
+  }
+
+  // The sum of R in the window, but for the segments from `first` to `last`.
+  [[nodiscard]] double outside(const Floating& entry, Segment first, Segment last) const {
+    const Segment from = std::max(first, relaxation_.first_segment(entry.op)) - relaxation_.first_segment(entry.op);
+    const Segment to = std::min(last, relaxation_.last_segment(entry.op)) - relaxation_.first_segment(entry.op) + 1;
+    const std::vector<double>& before = entry.before;
+    return before.back() - before[base::position_of(to)] + before[base::position_of(from)];
+  }
+
+  void cut_floating(Floating& entry, Segment first, Segment last) const {
+    if (last < relaxation_.first_segment(entry.op) || first > relaxation_.last_segment(entry.op)) return;
+    const double elsewhere = outside(entry, first, last);
+    if (elsewhere >= entry.value) return;
+    for (const TensorIndex tensor : relaxation_.reads(entry.op)) {
+      if (elsewhere + value_[tensor] >= entry.value - step_) continue;
+      entry.value = elsewhere + value_[tensor];
+      entry.worst = window_cut(entry.op, tensor, first, last);
+    }
+  }
 
   void add_segment(Segment segment) {
     for (const TensorIndex tensor : ins_.indices()) ins_[tensor] += at(relaxation_.paged_in(segment, tensor));
@@ -92,6 +130,19 @@ class PathSeparator {
 
   [[nodiscard]] Row cut(TensorIndex tensor, Segment first, Segment last) const {
     Row row{.lower = 1, .rule = Rule::kPath, .of = {first, last}};
+    add_path(tensor, first, last, row);
+    return row;
+  }
+
+  [[nodiscard]] Row window_cut(OpIndex op, TensorIndex tensor, Segment first, Segment last) const {
+    Row row{.lower = 1, .rule = Rule::kWindow, .of = {first, last, op.value()}};
+    for (Segment segment = relaxation_.first_segment(op); segment <= relaxation_.last_segment(op); ++segment)
+      if (segment < first || segment > last) row.terms.push_back({relaxation_.recomputed(segment, op), 1});
+    add_path(tensor, first, last, row);
+    return row;
+  }
+
+  void add_path(TensorIndex tensor, Segment first, Segment last, Row& row) const {
     const auto add = [&](ColumnIndex column) {
       if (column.exists()) row.terms.push_back({column, 1});
     };
@@ -111,7 +162,6 @@ class PathSeparator {
     const OpIndex producer = model_.tensors[tensor].producer;
     for (Segment segment = first; producer.exists() && segment <= last; ++segment)
       add(relaxation_.recomputed(segment, producer));
-    return row;
   }
 
   const Relaxation& relaxation_;
@@ -119,6 +169,7 @@ class PathSeparator {
   const Point& point_;
   const double tolerance_, step_;
   std::vector<TensorIndex> by_stage_;
+  std::vector<Floating> floating_;
   Indexed<TensorIndex, TensorIndex> via_;
   Indexed<TensorIndex, double> value_, ins_;
   Indexed<OpIndex, double> computes_;

@@ -12,6 +12,9 @@
 // written, or on the way there, when the boundary op of a - 1 started; else i was in RAM after it without being paged
 // in.
 //
+// Where all orders are meant, an op p that floats (relaxation.h) and reads i is first computed outside [a,b], or i was
+// somewhere in it, for all a and b: sum of R[e,p] over the rest of its window + A_i >= 1.
+//
 // The structure of lot sizing (Barany, Van Roy and Wolsey, 1984), projected.
 #pragma once
 
@@ -24,8 +27,8 @@ namespace pantoum::plan {
 
 class Relaxation;
 
-// At most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`. Those found
-// so far when `stop`, asked in every segment, says so. Cost: segments squared times (tensors + reads).
+// At most one row for each needed tensor and segment: the most violated over a, by more than `tolerance`; and one for
+// each op that floats, over a and b. Those found so far when `stop`, asked in every segment, says so. Cost: segments squared times (tensors + reads).
 [[nodiscard]] std::vector<Row> path_cuts(
     const Relaxation& relaxation, const Point& point, double tolerance,
     const std::function<bool()>& stop = [] { return false; });

@@ -39,7 +39,7 @@ LpBound primal_dual_bound(const Relaxation& relaxation, const PlanOptions& optio
       limits.raised(best.bound);
     }
     separation.solved(best.bound);
-    if (best.bound >= limits.target() || stop() || tail.ends(value, value - relaxation.constant())) break;
+    if (best.bound >= limits.target() || stop() || tail.ends(value, value - relaxation.paid())) break;
     program.forget_idle(relaxation.rows().size(), kIdleRounds, [&](const Row& row) { known.erase(key_of(row)); });
     std::vector<Row> cuts = separation.violated(program.point());
     std::erase_if(cuts, [&](const Row& row) { return !known.insert(key_of(row)).second; });

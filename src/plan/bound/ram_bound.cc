@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "plan/bound/boundaries.h"
 #include "plan/bound/lp_bound.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int32_t kSegments = 48;  // at most
 constexpr size_t kNamed = 3;       // ops
+constexpr double kHalf = 0.5;      // of the limits, for the first of two chains
 
 // More than any plan needs.
 Bytes everything(const Model& model) {
@@ -45,26 +47,69 @@ std::string tightest(const Model& model, const Certificate& certificate) {
   return names.empty() ? names : "RAM is shortest while these ops run: " + names;
 }
 
+class Search {
+ public:
+  Search(const Model& model, const PlanOptions& options, double seconds, int64_t iterations, bool any_order)
+      : model_(model), options_(options), seconds_(seconds), iterations_(iterations), any_order_(any_order) {
+    least_.budget = everything(model);
+    least_.objective = Objective::kRam;
+  }
+
+  // `share` of the limits.
+  void solve(const std::vector<Stage>& boundaries, double share) {
+    const Relaxation relaxation(model_, {.question = least_, .any_order = any_order_}, boundaries);
+    const double until = spent() + share * (seconds_ - spent());
+    LpBound found = lp_bound(relaxation, options_,
+                             {.seconds_left = [&] { return until - spent(); },
+                              .iterations = iterations_,
+                              .target = [] { return HUGE_VAL; },
+                              .raised = [](double) {}});
+    if (!found.certificate) return;
+    const double bytes = std::min(found.bound, static_cast<double>(everything(model_)));
+    const auto whole = static_cast<Bytes>(std::ceil(bytes * kMargin));
+    if (best_.certificate && whole <= best_.bytes) return;
+    best_ = {.bytes = whole, .why = tightest(model_, *found.certificate), .certificate = std::move(found.certificate)};
+  }
+
+  [[nodiscard]] RamBound best() && { return std::move(best_); }
+
+ private:
+  [[nodiscard]] double spent() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  const Model& model_;
+  const PlanOptions& options_;
+  const double seconds_;
+  const int64_t iterations_;
+  const bool any_order_;
+  Question least_ = options_.question;
+  RamBound best_;
+};
+
+// That surely holds the most bytes.
+OpIndex fullest_op(const Model& model) {
+  const Indexed<OpIndex, Bytes> held = surely_held(model);
+  OpIndex fullest;
+  for (const OpIndex op : model.ops.indices())
+    if (!model.ops[op].optional && (!fullest.exists() || held[op] > held[fullest])) fullest = op;
+  return fullest;
+}
+
 }  // namespace
 
-RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations) {
-  const auto begin = std::chrono::steady_clock::now();
-  Question least = options.question;
-  least.budget = everything(model);
-  least.objective = Objective::kRam;
-  const Relaxation relaxation(model, {.question = least},
-                              choose_boundaries(model, options.question.budget_bytes(), kSegments));
-  const auto left = [&] {
-    return seconds - std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  };
-  const LpBound found = lp_bound(
-      relaxation, options,
-      {.seconds_left = left, .iterations = iterations, .target = [] { return HUGE_VAL; }, .raised = [](double) {}});
-  if (!found.certificate) return {};
-  const double bytes = std::min(found.bound, static_cast<double>(everything(model)));
-  return {.bytes = static_cast<Bytes>(std::ceil(bytes * kMargin)),
-          .why = tightest(model, *found.certificate),
-          .certificate = found.certificate};
+RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations, bool any_order) {
+  Search search(model, options, seconds, iterations, any_order);
+  const Bytes budget = options.question.budget_bytes();
+  const std::vector<Stage> pressed = choose_boundaries(model, budget, kSegments, any_order);
+  if (any_order) {  // one chain cannot have all that press
+    const OpIndex fullest = fullest_op(model);
+    const std::vector<Stage> through = choose_boundaries(model, budget, kSegments, true, fullest);
+    if (fullest.exists() && through != pressed) search.solve(through, kHalf);
+  }
+  search.solve(pressed, 1);
+  return std::move(search).best();
 }
 
 }  // namespace pantoum::plan

@@ -15,13 +15,14 @@ struct Model;
 using problem::Certificate;
 
 struct RamBound {
-  Bytes bytes = 0;                         // no plan of the model's order needs less
+  Bytes bytes = 0;                         // no plan of the model's order, or of any, needs less
   std::string why;                         // the ops at which it is needed
   std::optional<Certificate> certificate;  // objective kRam
 };
 
 // At most `seconds`, or `iterations` of the simplex where that is > 0. The budget of `options`: where RAM is short, for
-// the boundaries of the segments.
-[[nodiscard]] RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations);
+// the boundaries of the segments. `any_order`: of all orders of first computations.
+[[nodiscard]] RamBound ram_bound(const Model& model, const PlanOptions& options, double seconds, int64_t iterations,
+                                 bool any_order = false);
 
 }  // namespace pantoum::plan

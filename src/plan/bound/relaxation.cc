@@ -20,15 +20,6 @@ double seconds(const OpModel& op) {
   return cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
 }
 
-std::vector<TensorIndex> common_reads(const OpModel& op) {
-  std::vector<TensorIndex> common = op.choices.front().reads;
-  for (const ChoiceModel& choice : op.choices)
-    std::erase_if(common, [&](TensorIndex tensor) {
-      return std::find(choice.reads.begin(), choice.reads.end(), tensor) == choice.reads.end();
-    });
-  return common;
-}
-
 // All that any choice of the op holds while it runs.
 std::set<TensorIndex> touched(const OpModel& op) {
   std::set<TensorIndex> all;
@@ -56,8 +47,10 @@ Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, con
       boundaries_(boundaries),
       defined_(model.tensors.size()),
       x_(model.tensors.size()) {
-  flows_ = model.async && model.paging && model.uses(Switch::kFlowCuts) && timed();
+  // What flows count as done before a boundary is so in one order.
+  flows_ = model.async && model.paging && model.uses(Switch::kFlowCuts) && timed() && !options.any_order;
   find_segments();
+  find_windows();
   find_definitions();
   find_pinned();
   find_needs();
@@ -84,23 +77,41 @@ void Relaxation::find_segments() {
   }
 }
 
+void Relaxation::find_windows() {
+  reads_ = common_reads(model_);
+  if (options_.any_order) {
+    windows_ = windows_of(model_, reads_, {boundaries_.begin(), boundaries_.end()});
+    return;
+  }
+  for (const OpModel& op : model_.ops) windows_.first.push_back(segment_of(op.stage));
+  windows_.last = windows_.first;
+}
+
 void Relaxation::find_definitions() {
   for (const TensorIndex tensor : model_.tensors.indices()) {
     const TensorModel& entry = model_.tensors[tensor];
-    const OpModel* maker = entry.producer.exists() ? &model_.ops[entry.producer] : nullptr;
-    definition_segment_.push_back(maker != nullptr ? segment_of(maker->stage) : -1);
-    defined_[tensor] = maker != nullptr ? !maker->optional : entry.start == problem::Home::kRam;
+    const OpIndex maker = entry.producer;
+    definition_segment_.push_back(maker.exists() ? first_segment(maker) : -1);
+    defined_[tensor] =
+        maker.exists() ? !model_.ops[maker].optional && !floats(maker) : entry.start == problem::Home::kRam;
   }
 }
 
 void Relaxation::find_pinned() {
-  replaced_.assign(model_.tensors.size(), model_.never());
-  for (const OpModel& op : model_.ops) {
-    touched_.push_back(touched(op));
-    for (const ChoiceModel& choice : op.choices)
-      for (const TensorIndex source : choice.shares)
-        if (source.exists()) replaced_[source] = std::min(replaced_[source], op.stage);
+  replaced_.assign(model_.tensors.size(), segments());
+  taker_.assign(model_.tensors.size(), OpIndex());
+  std::set<TensorIndex> several;  // ops may take its bytes
+  for (const OpIndex op : model_.ops.indices()) {
+    touched_.push_back(touched(model_.ops[op]));
+    for (const ChoiceModel& choice : model_.ops[op].choices)
+      for (const TensorIndex source : choice.shares) {
+        if (!source.exists()) continue;
+        replaced_[source] = std::min(replaced_[source], first_segment(op));
+        if (taker_[source].exists() && taker_[source] != op) several.insert(source);
+        taker_[source] = op;
+      }
   }
+  for (const TensorIndex source : several) taker_[source] = OpIndex();
   for (const TensorIndex tensor : model_.tensors.indices()) {
     const TensorModel& entry = model_.tensors[tensor];
     if (entry.pinned && entry.start == problem::Home::kRam && model_.uses(Switch::kPinnedRoom))
@@ -111,11 +122,10 @@ void Relaxation::find_pinned() {
 
 void Relaxation::find_needs() {
   needs_.resize(boundaries_.size());
-  for (const OpModel& op : model_.ops) {
-    reads_.push_back(common_reads(op));
-    if (op.optional) continue;
-    std::vector<TensorIndex>& needs = needs_[segment_of(op.stage)];
-    needs.insert(needs.end(), reads_.back().begin(), reads_.back().end());
+  for (const OpIndex op : model_.ops.indices()) {
+    if (model_.ops[op].optional || floats(op)) continue;
+    std::vector<TensorIndex>& needs = needs_[first_segment(op)];
+    needs.insert(needs.end(), reads(op).begin(), reads(op).end());
   }
   for (const TensorIndex tensor : model_.tensors.indices())
     if (model_.tensors[tensor].ends_in_ram) needs_[segments() - 1].push_back(tensor);
@@ -128,7 +138,8 @@ void Relaxation::find_needs() {
   }
 }
 
-// last_use_[i]: the last segment in which i is of use, to a reader or to recompute something that is.
+// last_use_[i]: the last segment in which i is of use, to a reader (of one that floats: in its window) or to recompute
+// something that is.
 void Relaxation::find_last_uses() {
   for (const TensorModel& tensor : model_.tensors) {
     const bool starts = tensor.start == problem::Home::kRam || tensor.start == problem::Home::kAux;
@@ -139,9 +150,9 @@ void Relaxation::find_last_uses() {
     for (const TensorIndex tensor : needs_[segment]) last_use_[tensor] = std::max(last_use_[tensor], segment);
   for (const OpIndex op : model_.ops.indices().descending()) {
     const OpModel& entry = model_.ops[op];
-    if (!entry.recomputable && !entry.optional) continue;
-    const Segment last = last_use_of_outputs(entry);
-    for (const TensorIndex tensor : reads_[op]) last_use_[tensor] = std::max(last_use_[tensor], last);
+    Segment last = entry.recomputable || entry.optional ? last_use_of_outputs(entry) : -1;
+    if (floats(op)) last = std::max(last, last_segment(op));
+    for (const TensorIndex tensor : reads(op)) last_use_[tensor] = std::max(last_use_[tensor], last);
   }
 }
 
@@ -158,8 +169,9 @@ void Relaxation::add_columns() {
   for (const TensorIndex tensor : model_.tensors.indices())
     if (!model_.tensors[tensor].pinned) add_tensor_columns(tensor);
   for (const OpIndex op : model_.ops.indices()) add_op_columns(op);
-  for (const OpModel& op : model_.ops)
-    if (!op.optional && options_.question.objective == Objective::kEnergy) constant_ += joules(op);
+  for (const OpIndex op : model_.ops.indices())
+    if (!model_.ops[op].optional && options_.question.objective == Objective::kEnergy)
+      (floats(op) ? floating_ : constant_) += joules(model_.ops[op]);
 }
 
 void Relaxation::add_tensor_columns(TensorIndex tensor) {
@@ -182,9 +194,11 @@ void Relaxation::add_tensor_columns(TensorIndex tensor) {
 
 void Relaxation::add_op_columns(OpIndex op) {
   const OpModel& entry = model_.ops[op];
-  if (!entry.recomputable && !entry.optional) return;
+  if (!entry.recomputable && !entry.optional && !floats(op)) return;
   const double cost = options_.question.objective == Objective::kEnergy ? joules(entry) : 0;
-  const Segment first = segment_of(entry.stage) + (entry.optional ? 0 : 1), last = last_use_of_outputs(entry);
+  const Segment first = first_segment(op) + (entry.optional || floats(op) ? 0 : 1);
+  Segment last = entry.recomputable || entry.optional ? last_use_of_outputs(entry) : -1;
+  if (floats(op)) last = std::max(last, last_segment(op));
   for (Segment segment = first; segment <= last; ++segment)
     r_.at(segment, op) = add_column(cost, {{Variable::kComputed, segment, op.value()}});
 }
@@ -215,6 +229,33 @@ void Relaxation::add_rows() {
     }
     for (const TensorIndex tensor : model_.tensors.indices()) add_tensor_rows(segment, tensor);
   }
+  for (const OpIndex op : model_.ops.indices())
+    if (floats(op)) add_floating_rows(op);
+}
+
+void Relaxation::add_floating_rows(OpIndex op) {
+  Row row{.terms = {}, .lower = 1, .rule = Rule::kOnce, .of = {op.value()}};
+  for (Segment segment = first_segment(op); segment <= last_segment(op); ++segment)
+    row.terms.push_back({recomputed(segment, op), 1});
+  Row single{.terms = row.terms, .lower = -1, .rule = Rule::kSingle, .of = row.of};
+  for (Term& term : single.terms) term.factor = -1;
+  rows_.push_back(std::move(row));
+  if (!model_.ops[op].recomputable) rows_.push_back(std::move(single));
+  std::set<TensorIndex> made;
+  for (const ChoiceModel& choice : model_.ops[op].choices) made.insert(choice.writes.begin(), choice.writes.end());
+  for (const TensorIndex tensor : made) add_made_rows(tensor);
+}
+
+// What was not made yet is not read back from storage. From the end of the window on that says nothing new.
+void Relaxation::add_made_rows(TensorIndex tensor) {
+  const OpIndex maker = model_.tensors[tensor].producer;
+  for (Segment segment = first_segment(maker); segment < last_segment(maker); ++segment) {
+    if (!paged_in(segment, tensor).exists()) continue;
+    Row row{.terms = {{paged_in(segment, tensor), -1}}, .rule = Rule::kMade, .of = {segment, tensor.value()}};
+    for (Segment each = first_segment(maker); each <= segment; ++each)
+      row.terms.push_back({recomputed(each, maker), 1});
+    rows_.push_back(std::move(row));
+  }
 }
 
 void Relaxation::add_tensor_rows(Segment segment, TensorIndex tensor) {
@@ -237,7 +278,7 @@ bool Relaxation::read_at_boundary(Segment segment, TensorIndex tensor) const {
 Bytes Relaxation::budget_beside(Segment segment, OpIndex op) const {
   Bytes left = budget_ - working_set(model_, model_.ops[op]);
   for (const TensorIndex tensor : pinned_)
-    if (replaced_[tensor] > boundary(segment) && !touches(op, tensor)) left -= model_.tensors[tensor].size;
+    if (replaced_[tensor] > segment && !touches(op, tensor)) left -= model_.tensors[tensor].size;
   return left;
 }
 
@@ -263,7 +304,21 @@ void Relaxation::add_memory_rows() {
       if (column.exists() && size > 0 && !touches(boundary_op(segment), tensor))
         row.terms.push_back({column, -static_cast<double>(size)});
     }
+    add_floating_pinned(segment, row);
     rows_.push_back(std::move(row));
+  }
+}
+
+// A pinned tensor whose successor is made by an op that floats is in RAM until that op is first computed.
+void Relaxation::add_floating_pinned(Segment segment, Row& row) const {
+  for (const TensorIndex tensor : pinned_) {
+    const OpIndex taker = taker_[tensor];
+    const auto size = static_cast<double>(model_.tensors[tensor].size);
+    if (!taker.exists() || !floats(taker) || size == 0 || touches(boundary_op(segment), tensor)) continue;
+    if (segment < first_segment(taker) || segment >= last_segment(taker)) continue;
+    row.lower += size;
+    for (Segment each = first_segment(taker); each <= segment; ++each)
+      row.terms.push_back({recomputed(each, taker), size});
   }
 }
 
@@ -288,7 +343,7 @@ void Relaxation::add_time_rows() {
       out{.terms = {{makespan_, 1}}, .rule = Rule::kMoveOut};
   for (const OpIndex op : model_.ops.indices()) {
     const double takes = seconds(model_.ops[op]);
-    if (!model_.ops[op].optional) work.lower += takes;
+    if (!model_.ops[op].optional && !floats(op)) work.lower += takes;
     for (Segment segment = 0; segment < segments(); ++segment)
       if (recomputed(segment, op).exists()) work.terms.push_back({recomputed(segment, op), -takes});
   }
@@ -307,8 +362,8 @@ void Relaxation::add_time_rows() {
 void Relaxation::add_energy_row() {
   if (!options_.question.energy_limit) return;
   Row row{.lower = -*options_.question.energy_limit, .rule = Rule::kSpend};
-  for (const OpModel& op : model_.ops)
-    if (!op.optional) row.lower += joules(op);
+  for (const OpIndex op : model_.ops.indices())
+    if (!model_.ops[op].optional && !floats(op)) row.lower += joules(model_.ops[op]);
   const auto add = [&](ColumnIndex column, double factor) {
     if (column.exists() && factor > 0) row.terms.push_back({column, -factor});
   };

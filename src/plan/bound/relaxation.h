@@ -28,6 +28,16 @@
 //
 // i counts as 1 in its definition segment. Of an op's choices the rows take the cheapest and the leanest, and what all
 // of them read.
+//
+// Of all orders, where the boundary ops are a chain (precedence.h): an op whose window is one segment is first computed
+// there by every plan, and all is as above. One with a wider window floats: R[e,o] counts its first computation too, in
+// its window, and none of its reads and writes are for sure.
+//
+//   once    sum of R[e,o] over the window  >=  1
+//   single  sum of R[e,o] over the window  <=  1       o is not recomputed
+//   made    I[e,i] <= sum of R[e',o] over e' <= e      o floats and makes i
+//   memory  with m_w (1 - sum of R[e',o] over e' <= e) for a pinned w whose bytes only o takes over, and o floats
+//   window  (path_cuts.h) what it reads was somewhere when it was first computed
 #pragma once
 
 #include <algorithm>
@@ -37,6 +47,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/bound/precedence.h"
 #include "plan/bound/row.h"
 #include "plan/simulate/model.h"
 #include "problem/certificate.h"
@@ -46,8 +57,6 @@ namespace pantoum::plan {
 
 using problem::Certificate;
 using problem::Question;
-
-using Segment = int32_t;  // one counts with segments, so they are plain numbers
 
 // By segment, and by tensor or op: the column, or none.
 template <class I>
@@ -71,6 +80,7 @@ struct RelaxationOptions {
   Question question;                    // kRam: the least M that does as the budget, at most the budget given here
   double second_price = 0;              // kEnergy: what a second of the makespan costs beside idle power
   std::optional<Seconds> most_seconds;  // no plan worth finding takes longer
+  bool any_order = false;               // of all orders of first computations; the boundary ops are a chain
 };
 
 class Relaxation {
@@ -87,12 +97,21 @@ class Relaxation {
     return decisions_[column];
   }
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
+  // That, and what the columns are sure to cost: the first computations of all ops that must run.
+  [[nodiscard]] double paid() const { return constant_ + floating_; }
   [[nodiscard]] Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
   [[nodiscard]] Stage boundary(Segment segment) const { return boundaries_[segment]; }
   // The op that ends the segment; not of the last one.
   [[nodiscard]] OpIndex boundary_op(Segment segment) const { return Model::op_of(boundary(segment)); }
   [[nodiscard]] Segment segment_of(Stage stage) const { return segment_of_[stage]; }
-  // The segment in which the tensor is first had: -1 in RAM from the start. Storage and optional ops define nothing.
+  // The segments in which the op can first be computed: one, but for an op that floats.
+  [[nodiscard]] Segment first_segment(OpIndex op) const { return windows_.first[op]; }
+  [[nodiscard]] Segment last_segment(OpIndex op) const { return windows_.last[op]; }
+  [[nodiscard]] bool floats(OpIndex op) const {
+    return !model_.ops[op].optional && first_segment(op) < last_segment(op);
+  }
+  // The segment in which the tensor can first be had: -1 in RAM from the start. It is had there for sure where it is
+  // defined: storage, optional ops and those that float define nothing.
   [[nodiscard]] Segment definition_segment(TensorIndex tensor) const { return definition_segment_[tensor]; }
   [[nodiscard]] bool defined(TensorIndex tensor) const { return defined_[tensor] != 0; }
 
@@ -129,6 +148,7 @@ class Relaxation {
  private:
   ColumnIndex add_column(double cost, std::optional<Certificate::Decision> decision);
   void find_segments();
+  void find_windows();
   void find_definitions();
   void find_pinned();
   void find_needs();
@@ -139,7 +159,10 @@ class Relaxation {
   void add_op_columns(OpIndex op);
   void add_rows();
   void add_tensor_rows(Segment segment, TensorIndex tensor);
+  void add_floating_rows(OpIndex op);
+  void add_made_rows(TensorIndex tensor);
   void add_memory_rows();
+  void add_floating_pinned(Segment segment, Row& row) const;
   [[nodiscard]] Row memory_row(Rule rule, Segment segment) const;
   void add_time_rows();
   void add_energy_row();
@@ -154,6 +177,7 @@ class Relaxation {
   const RelaxationOptions options_;
   Indexed<Segment, Stage> boundaries_;
   Indexed<Stage, Segment> segment_of_;
+  Windows windows_;
   Indexed<TensorIndex, Segment> definition_segment_, last_use_;
   Indexed<TensorIndex, char> defined_;
   ColumnGrid<TensorIndex> s_, i_, w_, f_;
@@ -165,13 +189,14 @@ class Relaxation {
   Indexed<OpIndex, std::vector<TensorIndex>> reads_;
   Indexed<Segment, std::vector<TensorIndex>> needs_;
   Indexed<OpIndex, std::set<TensorIndex>> touched_;
-  std::vector<TensorIndex> pinned_;       // that start in RAM
-  Indexed<TensorIndex, Stage> replaced_;  // the first stage at which an output may take its bytes
-  Bytes budget_ = 0;                      // without the staging buffer, and with what need not be rounded up
+  std::vector<TensorIndex> pinned_;         // that start in RAM
+  Indexed<TensorIndex, Segment> replaced_;  // the first segment in which an output may take its bytes
+  Indexed<TensorIndex, OpIndex> taker_;     // the op whose output may, where it is the only one
+  Bytes budget_ = 0;                        // without the staging buffer, and with what need not be rounded up
   Columns columns_;
   Indexed<ColumnIndex, std::optional<Certificate::Decision>> decisions_;
   std::vector<Row> rows_;
-  double constant_ = 0;
+  double constant_ = 0, floating_ = 0;
 };
 
 }  // namespace pantoum::plan

@@ -44,7 +44,7 @@ size_t separator_of(Rule rule) {
 
 const std::vector<Separator>& separators() {
   static const std::vector<Separator> list{
-      {"path-cuts", {Switch::kPathCuts}, {Rule::kPath}, paths},
+      {"path-cuts", {Switch::kPathCuts}, {Rule::kPath, Rule::kWindow}, paths},
       {"memory-cuts", {Switch::kBoundaryCuts, Switch::kRecomputeCuts}, {Rule::kRounding, Rule::kCover}, memory},
       {"flow-cuts", {Switch::kFlowCuts}, {Rule::kFlow}, flows},
   };

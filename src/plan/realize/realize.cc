@@ -8,6 +8,7 @@
 #include "plan/realize/allocations.h"
 #include "plan/realize/predict.h"
 #include "plan/realize/storage_slots.h"
+#include "plan/realize/upper_end.h"
 #include "plan/realize/write_completion.h"
 #include "plan/simulate/switches.h"
 
@@ -102,9 +103,9 @@ Realized judged(const Model& model, const PlanOptions& options, Plan plan) {
   const std::optional<Predicted> predicted = predict(plan.graph, plan);
   if (!predicted) return {};
   const Question& asked = options.question;
-  if (asked.deadline && predicted->time_s > *asked.deadline)
-    return {.plan = std::nullopt, .time_excess = predicted->time_s - *asked.deadline};
-  if (asked.energy_limit && predicted->energy_j > *asked.energy_limit) return {};
+  if (const Seconds most = upper_end(plan, predicted->time_s); asked.deadline && most > *asked.deadline)
+    return {.plan = std::nullopt, .time_excess = most - *asked.deadline};
+  if (asked.energy_limit && upper_end(plan, predicted->energy_j) > *asked.energy_limit) return {};
   plan.predicted = *predicted;
   Result<std::map<int64_t, Bytes>> slots = storage_slots(model, plan);
   if (!slots) return {};

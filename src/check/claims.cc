@@ -1,0 +1,137 @@
+#include "check/claims.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "check/directed.h"
+
+namespace pantoum::check {
+namespace {
+
+using problem::Objective;
+using problem::Plan;
+using problem::Question;
+
+constexpr double kPrediction = 1e-9, kFirstPrediction = 1e-6;  // relative
+
+Failure forbidden(const char* does, const char* option, int64_t instruction) {
+  return fail("E0807", fmt::format("the plan {}, and its question forbids it ({})", does, option),
+              fmt::format("instruction {}", instruction));
+}
+
+Result<void> check_freedoms_used(const problem::Freedoms& allowed, const Found& found) {
+  const FreedomsUsed& used = found.used;
+  if (used.paging && !allowed.paging) return forbidden("pages", "paging", *used.paging);
+  if (used.recomputing && !allowed.recomputing) return forbidden("recomputes", "recomputing", *used.recomputing);
+  if (used.in_place && !allowed.in_place) return forbidden("computes in place", "in_place", *used.in_place);
+  if (used.numerics && !allowed.numerics)
+    return forbidden("uses a choice of another numerics class than its op's first", "numerics", *used.numerics);
+  if (!found.keeps_order && !allowed.reordering)
+    return fail("E0807", "the plan leaves the order of the cost graph, and its question forbids it (reordering)",
+                "instructions");
+  return {};
+}
+
+Result<void> check_limit(const std::optional<double>& limit, const Interval& found, const char* unit) {
+  if (!limit || found.high <= *limit) return {};
+  return fail("E0802", fmt::format("the step takes up to {} {}, rounding included, and may take {} {}", found.high,
+                                   unit, *limit, unit));
+}
+
+Result<void> check_predictions(const Plan& plan, const Found& found) {
+  const auto refute = [](const char* what, auto claimed, auto real) {
+    return fail("E0803", fmt::format("the plan predicts {} {}, and the replay finds {}", what, claimed, real),
+                "predicted");
+  };
+  const double tolerance = plan.schema == 1 ? kFirstPrediction : kPrediction;
+  const auto off = [&](double claimed, double real) {
+    return !std::isnan(claimed) && !(std::abs(claimed - real) <= tolerance * std::abs(real));
+  };
+  const auto& [peak, arena, time, energy] = plan.predicted;
+  if (peak >= 0 && peak != found.peak_bytes) return refute("peak_bytes", peak, found.peak_bytes);
+  if (arena >= 0 && arena != found.arena_bytes) return refute("arena_bytes", arena, found.arena_bytes);
+  if (off(time, found.time_s)) return refute("time_s", time, found.time_s);
+  if (off(energy, found.energy_j)) return refute("energy_j", energy, found.energy_j);
+  return {};
+}
+
+// What the objective is worth; products rounded outwards.
+Interval value_of(Objective objective, const Found& found) {
+  if (objective == Objective::kEnergy) return found.energy;
+  if (objective == Objective::kTime) return found.time;
+  return {std::max(0.0, down(found.energy.low * found.time.low)), up(found.energy.high * found.time.high)};
+}
+
+Result<void> check_claimed(const std::optional<double>& claimed, double proved, const Interval& found, const char* unit,
+                           bool any_order) {
+  if (!claimed) return {};
+  if (!(*claimed <= proved))
+    return fail("E0806",
+                fmt::format("the plan claims a bound of {} {}{}, and {} is proved", *claimed, unit,
+                            any_order ? " for any order" : "", proved),
+                "bound");
+  if (!(*claimed <= found.low))
+    return fail("E0806", fmt::format("the plan claims a bound of {} {}, and takes {}", *claimed, unit, found.low),
+                "bound");
+  return {};
+}
+
+// At least (value - bound) / value.
+double gap_of(const Interval& value, double bound) {
+  if (value.high <= 0) return 0;
+  return std::clamp(up(up(value.high - bound) / value.high), 0.0, 1.0);
+}
+
+Result<void> check_gap(const Plan& plan, double gap) {
+  if (plan.gap < gap)
+    return fail("E0808", fmt::format("the plan claims a gap of {}, and {} is proved", plan.gap, gap), "solver.gap");
+  if (plan.status == problem::Status::kOptimal && gap > plan.asked_gap)
+    return fail("E0808",
+                fmt::format("the plan claims to be optimal within {}, and a gap of {} is proved", plan.asked_gap, gap),
+                "status");
+  return {};
+}
+
+Result<void> check_bounds(const Plan& plan, const Found& found, const ProvedBounds& proved) {
+  const problem::Bound& bound = plan.bound;
+  PANTOUM_TRY(check_claimed(bound.energy_j, proved.energy_j, found.energy, "J", bound.any_order));
+  PANTOUM_TRY(check_claimed(bound.time_s, proved.time_s, found.time, "s", bound.any_order));
+  return check_claimed(bound.edp_js, proved.edp_js, value_of(Objective::kEdp, found), "J s", bound.any_order);
+}
+
+}  // namespace
+
+Result<void> check_question_kept(const Question& question, const Found& found) {
+  if (question.budget && found.arena_bytes > *question.budget)
+    return fail("E0802",
+                fmt::format("the arena takes {} bytes and the budget is {}", found.arena_bytes, *question.budget));
+  PANTOUM_TRY(check_limit(question.deadline, found.time, "s"));
+  PANTOUM_TRY(check_limit(question.energy_limit, found.energy, "J"));
+  return check_freedoms_used(question.freedoms, found);
+}
+
+Result<Judgement> judge(const Plan& plan) {
+  Judgement judged;
+  PANTOUM_ASSIGN(judged.found, replay(plan.graph, plan));
+  PANTOUM_TRY(check_question_kept(plan.question, judged.found));
+  PANTOUM_TRY(check_predictions(plan, judged.found));
+  if (judged.found.uses_storage && plan.storage.empty())
+    return fail("E0804", "tensors are in storage, and the plan gives them no place there", "storage");
+  PANTOUM_ASSIGN(judged.proved, prove_bounds(plan));
+  PANTOUM_TRY(check_bounds(plan, judged.found, judged.proved));
+  const Objective objective = plan.question.objective;
+  judged.bound = objective == Objective::kEnergy ? judged.proved.energy_j
+                 : objective == Objective::kTime ? judged.proved.time_s
+                                                 : judged.proved.edp_js;
+  const Interval value = value_of(objective, judged.found);
+  if (judged.bound > value.high)
+    return fail("E0806", fmt::format("a bound of {} is proved, and the plan takes {}", judged.bound, value.high),
+                "x-certificate");
+  judged.gap = gap_of(value, judged.bound);
+  PANTOUM_TRY(check_gap(plan, judged.gap));
+  return judged;
+}
+
+}  // namespace pantoum::check

@@ -1,0 +1,30 @@
+// All that a plan says of itself, held against what is found: the whole of `pantoum verify`.
+#pragma once
+
+#include "check/certificate.h"
+#include "check/replay.h"
+
+namespace pantoum::check {
+
+struct Judgement {
+  Found found;
+  ProvedBounds proved;
+  double bound = 0;  // of the objective
+  double gap = 1;    // the plan is no further from it, as a share of the plan's value
+};
+
+// Replays the plan and checks every claim: budget and limits, what it was free to do, predictions, the table of
+// storage, bounds and their order, gap, status.
+//
+// Bytes and counts are equal. Seconds and joules lie in an interval (Found::time, Found::energy): limits are judged by its
+// upper end and bounds by its lower one, without a tolerance. Predictions may differ by a relative 1e-9; by 1e-6 in
+// plans of the first version.
+//   errors  those of replay() and prove_bounds(); E0802 a limit that is not surely kept, E0803 a prediction that is wrong,
+//           E0804 storage without a table, E0806 a bound that is not proved, E0807 what the question forbids,
+//           E0808 a gap or a status that does not follow
+[[nodiscard]] Result<Judgement> judge(const problem::Plan& plan);
+
+// The parts that a plan needs to be one, whatever it claims of its bound: limits and freedoms of a question.
+[[nodiscard]] Result<void> check_question_kept(const problem::Question& question, const Found& found);
+
+}  // namespace pantoum::check

@@ -1,0 +1,36 @@
+// What the reads of a step say of every order of its first computations.
+//
+// An op is first computed after the ops that make what each of its choices reads. A chain is a row of ops that must all
+// run, each after the one before in that sense: every plan first computes them in this sequence, whatever else it
+// reorders. So boundaries at a chain cut every plan into the same segments, and an op's window is where it may first
+// be computed: after the last link that it comes after, and by the first link that comes after it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/simulate/model.h"
+
+namespace pantoum::plan {
+
+using Segment = int32_t;  // one counts with segments, so they are plain numbers
+
+// By op: what every choice of it reads.
+[[nodiscard]] Indexed<OpIndex, std::vector<TensorIndex>> common_reads(const Model& model);
+
+struct Windows {  // by op: the first and the last segment in which it can first be computed
+  Indexed<OpIndex, Segment> first, last;
+};
+// Of all orders; `boundaries`: the stages of a chain, and the end. Cost: linear.
+[[nodiscard]] Windows windows_of(const Model& model, const Indexed<OpIndex, std::vector<TensorIndex>>& reads,
+                                 const std::vector<Stage>& boundaries);
+
+// By op: the bytes that are surely in RAM when it first runs, whatever the order: its working set, and of what cannot
+// come back once it is gone all that was made before and is read or must be there after. Cost: ops times (ops + reads).
+[[nodiscard]] Indexed<OpIndex, Bytes> surely_held(const Model& model);
+
+// The stages of the chain whose weights (by stage, >= 0) sum to the most, those of weight 0 left out; ascending. An op
+// that is optional has no weight. Cost: linear.
+[[nodiscard]] std::vector<Stage> heaviest_chain(const Model& model, const Indexed<Stage, double>& weights);
+
+}  // namespace pantoum::plan

@@ -1,0 +1,32 @@
+// Any bytes as a plan or a refusal: refused, or one that is checked without a fault and is written as it was read.
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <variant>
+
+#include "base/json_text.h"
+#include "check/claims.h"
+#include "check/refusal.h"
+#include "problem/refusal_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const auto answer = pantoum::problem::parse_answer({reinterpret_cast<const char*>(data), size}, "fuzz");
+  if (!answer) {
+    if (answer.error().message.empty()) std::abort();
+    return 0;
+  }
+  if (const auto* plan = std::get_if<pantoum::problem::Plan>(&*answer)) {
+    const auto judged = pantoum::check::judge(*plan);
+    if (judged && !(judged->bound >= 0 && judged->gap >= 0)) std::abort();
+    return 0;
+  }
+  const auto& refusal = std::get<pantoum::problem::Refusal>(*answer);
+  const auto proved = pantoum::check::check_refusal(refusal);
+  if (proved && !(*proved >= refusal.least)) std::abort();
+  const std::string text = pantoum::base::json_text(pantoum::problem::to_json(refusal));
+  const auto again = pantoum::problem::parse_refusal(text, "again");
+  if (!again || pantoum::base::json_text(pantoum::problem::to_json(*again)) != text) std::abort();
+  if (pantoum::check::check_refusal(*again).has_value() != proved.has_value()) std::abort();
+  return 0;
+}
