@@ -20,12 +20,18 @@ Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& o
   return certificate;
 }
 
+std::optional<Certificate::Row> work_row(const Relaxation& relaxation) {
+  if (relaxation.work_price() <= 0) return {};
+  return Certificate::Row{.rule = Rule::kWork, .of = {}, .multiplier = relaxation.work_price()};
+}
+
 namespace {
 
 template <typename Program>
 Certificate certificate_of(const Relaxation& relaxation, const Program& program, const PlanOptions& options) {
   Certificate certificate = empty_certificate(relaxation, options);
   certificate.bound = program.proved() + relaxation.constant();
+  if (const auto work = work_row(relaxation)) certificate.rows.push_back(*work);
   for (size_t row = 0; row < program.rows(); ++row)
     if (const double multiplier = program.multiplier(row); multiplier > 0)
       certificate.rows.push_back({program.row(row).rule, program.row(row).of, multiplier});

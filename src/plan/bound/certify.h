@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plan/simulate/plan_options.h"
@@ -17,6 +18,8 @@ class Relaxation;
 
 // The question, order and boundaries of the relaxation, and as yet no bound and no row.
 [[nodiscard]] Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& options);
+// Where R pays for its seconds (Relaxation::work_price): the time row, which every case has with that multiplier.
+[[nodiscard]] std::optional<Certificate::Row> work_row(const Relaxation& relaxation);
 
 // The rows with a multiplier, of the solution that `program` holds now: to be called where its proved() is taken,
 // before rows are added or forgotten (of a PrimalDual: the best multipliers, at any time). `options` are those that the

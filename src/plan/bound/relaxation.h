@@ -87,6 +87,9 @@ class Relaxation {
     return decisions_[column];
   }
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
+  // > 0: there is no T, as nothing but work can make a plan longer, and no limit does: R pays for its seconds, and the
+  // constant for those of the first computations. What a second costs: the multiplier of the time row in a certificate.
+  [[nodiscard]] double work_price() const { return work_price_; }
   [[nodiscard]] Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
   [[nodiscard]] Stage boundary(Segment segment) const { return boundaries_[segment]; }
   // The op that ends the segment; not of the last one.
@@ -144,14 +147,16 @@ class Relaxation {
   void add_time_rows();
   void add_energy_row();
   [[nodiscard]] double second_cost() const;
+  [[nodiscard]] double find_work_price() const;
   [[nodiscard]] bool timed() const;
+  [[nodiscard]] double cost_of(const OpModel& op) const;  // of a computation
   void add_flow_columns();
   void add_flow_rows();
   void add_flow_rows(Segment segment);
   bool presence(Segment segment, TensorIndex tensor, std::vector<Term>& terms) const;
 
   const Model& model_;
-  const RelaxationOptions options_;
+  RelaxationOptions options_;
   Indexed<Segment, Stage> boundaries_;
   Indexed<Stage, Segment> segment_of_;
   Indexed<TensorIndex, Segment> definition_segment_, last_use_;
@@ -171,7 +176,7 @@ class Relaxation {
   Columns columns_;
   Indexed<ColumnIndex, std::optional<Certificate::Decision>> decisions_;
   std::vector<Row> rows_;
-  double constant_ = 0;
+  double constant_ = 0, work_price_ = 0;
 };
 
 }  // namespace pantoum::plan
