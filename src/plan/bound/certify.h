@@ -29,7 +29,8 @@ class Relaxation;
 [[nodiscard]] Certificate certify(const Relaxation& relaxation, const PrimalDual& program, const PlanOptions& options);
 
 // The stages that end segments of the certificate whose memory it uses (rows of memory with a multiplier). Few do
-// nearly all of the work: a relaxation of these segments alone proves about as much, and is small.
-[[nodiscard]] std::vector<int32_t> pressing_stages(const Certificate& certificate);
+// nearly all of the work: a relaxation of these segments alone proves about as much, and is small. Those whose rows
+// weigh more than `least`: multiplier times right side, of the objective. Multipliers that are not exact are seldom 0.
+[[nodiscard]] std::vector<int32_t> pressing_stages(const Certificate& certificate, double least = 0);
 
 }  // namespace pantoum::plan

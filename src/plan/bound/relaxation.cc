@@ -51,6 +51,12 @@ Bytes rounding(const Model& model) {
 
 }  // namespace
 
+bool transfers(const Model& model) {
+  return std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorModel& tensor) {
+    return tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+  });
+}
+
 Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries)
     : model_(model),
       options_(options),
@@ -283,11 +289,8 @@ double Relaxation::second_cost() const {
 // A little less where the sum may have been rounded up: a checker's may not be.
 double Relaxation::find_work_price() const {
   const Question& question = options_.question;
-  const bool moves = std::any_of(model_.tensors.begin(), model_.tensors.end(), [&](const TensorModel& tensor) {
-    return tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model_.paging);
-  });
   const double cost = second_cost();
-  if (moves || question.deadline || question.energy_limit || cost <= 0) return 0;
+  if (transfers(model_) || question.deadline || question.energy_limit || cost <= 0) return 0;
   return question.objective == Objective::kTime ? cost : std::nextafter(cost, 0);
 }
 

@@ -73,6 +73,9 @@ struct RelaxationOptions {
   std::optional<Seconds> most_seconds;  // no plan worth finding takes longer
 };
 
+// May anything ever be written to storage or read from it?
+[[nodiscard]] bool transfers(const Model& model);
+
 class Relaxation {
  public:
   // `boundaries`: stages, ascending, the last is model.end(). Cost: linear in segments times (tensors + ops + reads).
