@@ -150,6 +150,7 @@ void BoundSearch::run_by_overfull(const Limits& limits) {
     if (overfull_.empty() && bound_.load() - before < kLeastRise * overhead()) break;
     boundaries = with_overfull(boundaries);
   }
+  if (pressing.empty() || pressing.back() != model_.end()) pressing.push_back(model_.end());
   const bool branching = model_.uses(Switch::kBranching);
   while (branching && !done(limits, spent)) {
     const Share all{.iterations = limits.effort > 0 ? iterations_for(limits.effort, model_) - spent : 0};
@@ -157,10 +158,9 @@ void BoundSearch::run_by_overfull(const Limits& limits) {
     overfull_.clear();
     const bool decided = branch(limits, pressing, all, spent);
     const bool aimed = !std::isfinite(limits.value()) && bound_.load() > (1 + kAim) / 2 * before;
-    if (decided ? overfull_.empty() : !aimed) return;
-    pressing.insert(pressing.end(), overfull_.begin(), overfull_.end());
-    std::sort(pressing.begin(), pressing.end());
-    pressing.erase(std::unique(pressing.begin(), pressing.end()), pressing.end());
+    if (!decided && !aimed) return;
+    if (decided) pressing = with_overfull(pressing);
+    if (pressing.empty()) return;
   }
 }
 
