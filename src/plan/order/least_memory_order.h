@@ -31,8 +31,10 @@ struct MemoryOrder {
 [[nodiscard]] MemoryOrder least_memory_order(const CostGraph& graph, const Question& question,
                                              const OrderLimits& limits = {});
 
-// The orders that are worth planning in, the best known way first: updates_last's, then the order of least memory where
-// its peak is smaller, or its bytes over the budget are. Without freedom to reorder the graph's own alone.
+// The orders that are worth planning in, three at most: updates_last's; the order of least memory, where its peak or its
+// bytes over the budget are clearly smaller; the one with the fewest bytes over the budget, where that is another. The
+// first alone where the step fits as it is; the graph's own alone where it may not be changed.
+//   cost  half as much again as least_memory_order
 [[nodiscard]] std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

@@ -1,6 +1,7 @@
 #include "plan/order/order_improvement.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "plan/search/random.h"
 
@@ -13,10 +14,12 @@ constexpr int64_t kShortReach = 32;  // places, of a move nearby
 
 class Improver {
  public:
-  Improver(const OrderProblem& problem, const std::vector<OpIndex>& order, Bytes floor, Bytes threshold,
+  Improver(const OrderProblem& problem, const std::vector<OpIndex>& order, OrderGoal goal, Bytes floor, Bytes threshold,
            OrderSteps& steps)
       : problem_(problem),
+        goal_(goal),
         floor_(floor),
+        threshold_(threshold),
         steps_(steps),
         profile_(problem, order, threshold, steps),
         value_(profile_.value()),
@@ -25,7 +28,7 @@ class Improver {
   }
 
   std::vector<OpIndex> run() {
-    while (!steps_.spent() && (value_.peak > floor_ || value_.over > 0)) {
+    while (!steps_.spent() && (value_.over > 0 || (goal_ == OrderGoal::kPeak && value_.peak > floor_))) {
       steps_.take(4 + static_cast<int64_t>(profile_.size() / 16));
       const size_t at = random_.one_in(4) ? any_place() : random_.any(peaks_);
       if (random_.one_in(2))
@@ -42,11 +45,12 @@ class Improver {
   size_t any_place() { return below(profile_.size()); }
   size_t below(size_t count) { return static_cast<size_t>(random_.below(static_cast<int32_t>(count))); }
 
-  // The places where the peak is.
+  // The places where the peak is, or those over the threshold.
   void find_peaks() {
     peaks_.clear();
+    const Bytes least = goal_ == OrderGoal::kPeak ? value_.peak : threshold_ + 1;
     for (size_t place = 0; place < profile_.size(); ++place)
-      if (profile_.peak(place) == value_.peak) peaks_.push_back(place);
+      if (profile_.peak(place) >= least) peaks_.push_back(place);
     if (peaks_.empty()) peaks_.push_back(any_place());  // it is where the step starts
   }
 
@@ -136,13 +140,18 @@ class Improver {
     steps_.take(static_cast<int64_t>(ops.size()));
     profile_.rearrange(first, ops);
     const Value now = profile_.value();
-    if (now > value_) return profile_.rearrange(first, before);
+    if (key(now) > key(value_)) return profile_.rearrange(first, before);
     value_ = now;
     find_peaks();
   }
 
+  [[nodiscard]] std::pair<Bytes, Bytes> key(const Value& value) const {
+    return goal_ == OrderGoal::kPeak ? std::pair(value.peak, value.over) : std::pair(value.over, value.peak);
+  }
+
   const OrderProblem& problem_;
-  const Bytes floor_;
+  const OrderGoal goal_;
+  const Bytes floor_, threshold_;
   OrderSteps& steps_;
   OrderProfile profile_;
   Value value_;
@@ -153,9 +162,9 @@ class Improver {
 
 }  // namespace
 
-std::vector<OpIndex> improve_order(const OrderProblem& problem, const std::vector<OpIndex>& order, Bytes floor,
-                                   Bytes threshold, OrderSteps& steps) {
-  return order.empty() ? order : Improver(problem, order, floor, threshold, steps).run();
+std::vector<OpIndex> improve_order(const OrderProblem& problem, const std::vector<OpIndex>& order, OrderGoal goal,
+                                   Bytes floor, Bytes threshold, OrderSteps& steps) {
+  return order.empty() ? order : Improver(problem, order, goal, floor, threshold, steps).run();
 }
 
 }  // namespace pantoum::plan

@@ -20,11 +20,9 @@ class OrderProfile {
   [[nodiscard]] Bytes peak(size_t place) const { return peaks_[place]; }
   [[nodiscard]] Bytes live_before(size_t place) const { return lives_[place]; }
 
-  // What is made small: first the peak, then the bytes over the threshold, summed over the places.
   struct Value {
     Bytes peak = 0;
-    Bytes over = 0;
-    friend auto operator<=>(const Value&, const Value&) = default;
+    Bytes over = 0;  // the threshold, summed over the places
   };
   [[nodiscard]] Value value() const;
 
