@@ -55,9 +55,8 @@ class Orderer {
         choices_(first_choices(model_, question.objective)),
         problem_(make_order_problem(model_, choices_)),
         limits_(limits),
-        total_steps_(limits.steps > 0 ? limits.steps : steps_for(model_.ops.size())),
-        steps_(total_steps_, limits_.stop) {
-    for (const OpIndex op : model_.ops.indices()) best_.push_back(op);
+        total_steps_(limits.steps > 0 ? limits.steps : steps_for(model_.ops.size())) {
+    best_ = first_order();
   }
 
   MemoryOrder run() {
@@ -72,13 +71,13 @@ class Orderer {
   [[nodiscard]] std::vector<std::vector<int64_t>> better_orders() {
     std::vector<std::vector<int64_t>> orders;
     if (!worth_it() || fits_at_first()) return orders;
-    const bool smaller = lower(static_cast<double>(found_.peak), static_cast<double>(first_.peak));
-    if (smaller || lower(found_.over, first_.over)) orders.push_back(ids_of(best_));
-    if (found_.over == 0) return orders;
-    const std::vector<OpIndex> order = fewest_over();
-    const Judgement now = judge_order(order);
+    const std::vector<OpIndex> lean = improved(first_order(), OrderGoal::kFewestOver, threshold());
+    const Judgement now = judge_order(lean);
     const bool sound = now.sound && now.broken <= first_.broken;
-    if (sound && lower(now.over, std::min(first_.over, found_.over))) orders.push_back(ids_of(order));
+    if (sound && lower(now.over, first_.over)) orders.push_back(ids_of(lean));
+    const bool fewer = lower(found_.over, orders.empty() ? first_.over : now.over);
+    if (fewer || lower(static_cast<double>(found_.peak), static_cast<double>(first_.peak)))
+      orders.push_back(ids_of(best_));
     return orders;
   }
 
@@ -100,36 +99,44 @@ class Orderer {
 
   static bool lower(double now, double before) { return now < before * kClearly; }
 
+  // From the first order by local search; where a beam finds a smaller peak, from there. What stays near the first order
+  // is easier to plan in.
   void search() {
-    const int64_t half = steps_.left() / 2;
-    OrderSteps for_beam(half, limits_.stop);
-    widen(for_beam);
-    steps_.take(half - std::max<int64_t>(0, for_beam.left()));
-    const Bytes threshold = question_.budget ? question_.budget_bytes() : bound_;
-    const std::vector<OpIndex> order = improve_order(problem_, beam_, OrderGoal::kPeak, bound_, threshold, steps_);
+    take(improved(best_, OrderGoal::kPeak, threshold()));
+    OrderSteps steps(total_steps_ / 3, limits_.stop);
+    const std::vector<OpIndex> order = widen(steps);
+    if (order.empty()) return;
     take(order);
-    if (order != beam_) take(beam_);
+    take(improved(order, OrderGoal::kPeak, threshold()));
   }
 
-  // Beams of growing width, until one is exact or no steps are left.
-  void widen(OrderSteps& steps) {
-    beam_ = best_;
+  [[nodiscard]] Bytes threshold() const { return question_.budget ? question_.budget_bytes() : bound_; }
+
+  // Ops are numbered in it.
+  [[nodiscard]] std::vector<OpIndex> first_order() const {
+    std::vector<OpIndex> order;
+    for (const OpIndex op : model_.ops.indices()) order.push_back(op);
+    return order;
+  }
+
+  [[nodiscard]] std::vector<OpIndex> improved(const std::vector<OpIndex>& order, OrderGoal goal,
+                                              Bytes threshold) const {
+    OrderSteps steps(total_steps_ / 3, limits_.stop);
+    return improve_order(problem_, order, goal, bound_, threshold, steps);
+  }
+
+  // Beams of growing width, until one is exact or no steps are left: an order of a smaller peak, or nothing.
+  std::vector<OpIndex> widen(OrderSteps& steps) {
+    std::vector<OpIndex> order;
     Bytes below = OrderProfile(problem_, best_, 0, steps).value().peak;
     for (size_t width = 1; width <= kWidest && below > bound_ && !steps.spent(); width *= 4) {
-      const BeamResult result = beam_search(problem_, bound_, below, width, steps);
-      if (!result.order.empty()) beam_ = result.order, below = result.peak;
+      BeamResult result = beam_search(problem_, bound_, below, width, steps);
+      if (!result.order.empty()) order = std::move(result.order), below = result.peak;
       if (!result.exact) continue;
       if (problem_.every_order) bound_ = std::max(bound_, below);
-      return;
+      break;
     }
-  }
-
-  // From the order found, or the first where that has fewer bytes over the budget.
-  [[nodiscard]] std::vector<OpIndex> fewest_over() {
-    std::vector<OpIndex> from = best_;
-    if (first_.over < found_.over) std::sort(from.begin(), from.end());  // ops are numbered in the first order
-    OrderSteps steps(total_steps_ / 2, limits_.stop);
-    return improve_order(problem_, from, OrderGoal::kFewestOver, bound_, question_.budget_bytes(), steps);
+    return order;
   }
 
   [[nodiscard]] Judgement judge_order(const std::vector<OpIndex>& order) const {
@@ -163,8 +170,7 @@ class Orderer {
   const OrderProblem problem_;
   const OrderLimits limits_;
   const int64_t total_steps_;
-  OrderSteps steps_;
-  std::vector<OpIndex> best_, beam_;
+  std::vector<OpIndex> best_;
   Judgement first_, found_;
   Bytes bound_ = 0;
 };

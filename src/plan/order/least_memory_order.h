@@ -31,10 +31,10 @@ struct MemoryOrder {
 [[nodiscard]] MemoryOrder least_memory_order(const CostGraph& graph, const Question& question,
                                              const OrderLimits& limits = {});
 
-// The orders that are worth planning in, three at most: updates_last's; the order of least memory, where its peak or its
-// bytes over the budget are clearly smaller; the one with the fewest bytes over the budget, where that is another. The
-// first alone where the step fits as it is; the graph's own alone where it may not be changed.
-//   cost  half as much again as least_memory_order
+// The orders that are worth planning in, three at most: updates_last's; one near it with clearly fewer bytes over the
+// budget; the order of least memory, where its peak or its bytes over the budget are clearly smaller. The first alone
+// where the step fits as it is; the graph's own alone where it may not be changed.
+//   cost  a third more than least_memory_order
 [[nodiscard]] std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

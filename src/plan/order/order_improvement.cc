@@ -1,7 +1,7 @@
 #include "plan/order/order_improvement.h"
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
 #include "plan/search/random.h"
 
@@ -145,8 +145,9 @@ class Improver {
     find_peaks();
   }
 
-  [[nodiscard]] std::pair<Bytes, Bytes> key(const Value& value) const {
-    return goal_ == OrderGoal::kPeak ? std::pair(value.peak, value.over) : std::pair(value.over, value.peak);
+  [[nodiscard]] std::tuple<Bytes, Bytes, Bytes> key(const Value& value) const {
+    const bool peak_first = goal_ == OrderGoal::kPeak;
+    return peak_first ? std::tuple(value.peak, value.over, value.sum) : std::tuple(value.over, value.peak, value.sum);
   }
 
   const OrderProblem& problem_;

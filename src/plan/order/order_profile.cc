@@ -22,6 +22,7 @@ OrderProfile::Value OrderProfile::value() const {
   for (const Bytes peak : peaks_) {
     value.peak = std::max(value.peak, peak);
     value.over += std::max<Bytes>(0, peak - threshold_);
+    value.sum += peak;
   }
   return value;
 }

@@ -23,6 +23,7 @@ class OrderProfile {
   struct Value {
     Bytes peak = 0;
     Bytes over = 0;  // the threshold, summed over the places
+    Bytes sum = 0;   // of all places' bytes: what is read late lives long
   };
   [[nodiscard]] Value value() const;
 
