@@ -1,7 +1,8 @@
 // Raises the proved bound while plans are sought.
 //
 // Boundary refinement: relaxations with more and more segments. Each is followed by branch and bound on the few
-// segments that pressed in it.
+// segments that pressed in it. Where nothing is ever transferred, boundaries come where the last solution holds more
+// than the budget: a few stages decide, and branching on these, which comes last, closes the most.
 #pragma once
 
 #include <atomic>
@@ -58,6 +59,7 @@ class BoundSearch {
   void keep(std::optional<Certificate>& certificate, const RelaxationOptions& asked);
   // The boundaries of the next refinement; empty: there is none.
   [[nodiscard]] std::vector<Stage> refined(const std::vector<Stage>& boundaries, int32_t most) const;
+  [[nodiscard]] std::vector<Stage> with_overfull(const std::vector<Stage>& boundaries) const;
   // Solves the relaxation of these boundaries, and adds the iterations to `spent`; the stages that press.
   std::vector<Stage> relax(const Limits& limits, const std::vector<Stage>& boundaries, int64_t& spent);
   // Of branching after a relaxation: as long as all took so far.
@@ -66,6 +68,12 @@ class BoundSearch {
   bool branch(const Limits& limits, std::vector<Stage> boundaries, const Share& share, int64_t& spent);
   // Branches on each of the sets, which were left undone, and on all boundaries last.
   void branch_on_all(const Limits& limits, const std::vector<std::vector<Stage>>& sets, int64_t spent);
+  void find_overfull(const Relaxation& relaxation, const Point& point);
+  // Boundaries by number: few, then twice as many, with branching after each.
+  void run_by_number(const Limits& limits);
+  // Boundaries where a point holds too much; branching when that raises the bound no more.
+  void run_by_overfull(const Limits& limits);
+  [[nodiscard]] double overhead() const;
   [[nodiscard]] bool done(const Limits& limits, int64_t spent) const;
 
   const Model& model_;
@@ -74,6 +82,8 @@ class BoundSearch {
   std::atomic<double> bound_;
   std::optional<Certificate> certificate_;
   std::vector<problem::SeparatorCount> separators_;
+  const bool adaptive_;          // are boundaries put where a point holds too much?
+  std::vector<Stage> overfull_;  // such stages, of the last relaxation and of branching after it
 };
 
 }  // namespace pantoum::plan

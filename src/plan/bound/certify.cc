@@ -1,6 +1,7 @@
 #include "plan/bound/certify.h"
 
-#include <set>
+#include <algorithm>
+#include <map>
 
 #include "plan/bound/linear_program.h"
 #include "plan/bound/primal_dual.h"
@@ -20,16 +21,29 @@ Certificate empty_certificate(const Relaxation& relaxation, const PlanOptions& o
   return certificate;
 }
 
+std::optional<Certificate::Row> work_row(const Relaxation& relaxation) {
+  if (relaxation.work_price() <= 0) return {};
+  return Certificate::Row{.rule = Rule::kWork, .of = {}, .multiplier = relaxation.work_price()};
+}
+
 namespace {
 
 template <typename Program>
 Certificate certificate_of(const Relaxation& relaxation, const Program& program, const PlanOptions& options) {
   Certificate certificate = empty_certificate(relaxation, options);
   certificate.bound = program.proved() + relaxation.constant();
+  if (const auto work = work_row(relaxation)) certificate.rows.push_back(*work);
   for (size_t row = 0; row < program.rows(); ++row)
     if (const double multiplier = program.multiplier(row); multiplier > 0)
       certificate.rows.push_back({program.row(row).rule, program.row(row).of, multiplier});
   return certificate;
+}
+
+// Of a row of bytes, about.
+double right_side(const Certificate::Row& row, const Question& question) {
+  if (row.rule == Rule::kCover) return static_cast<double>(row.of.size());
+  const int64_t divisor = row.rule == Rule::kRounding ? std::max<int64_t>(1, row.of[2]) : 1;
+  return static_cast<double>(question.budget_bytes()) / static_cast<double>(divisor);
 }
 
 }  // namespace
@@ -42,15 +56,19 @@ Certificate certify(const Relaxation& relaxation, const PrimalDual& program, con
   return certificate_of(relaxation, program, options);
 }
 
-std::vector<int32_t> pressing_stages(const Certificate& certificate) {
-  std::set<int32_t> stages;
+std::vector<int32_t> pressing_stages(const Certificate& certificate, double least) {
+  std::map<int32_t, double> weights;
   const std::vector<int32_t>& boundaries = certificate.boundaries;
   for (const Certificate::Row& row : certificate.rows) {
     if (row.rule != Rule::kMemory && row.rule != Rule::kRounding && row.rule != Rule::kCover) continue;
     const size_t segment = base::position_of(row.of.front());
-    if (segment + 1 < boundaries.size()) stages.insert(boundaries[segment]);
+    if (segment + 1 < boundaries.size())
+      weights[boundaries[segment]] += row.multiplier * right_side(row, certificate.question);
   }
-  return {stages.begin(), stages.end()};
+  std::vector<int32_t> stages;
+  for (const auto& [stage, weight] : weights)
+    if (weight > least) stages.push_back(stage);
+  return stages;
 }
 
 }  // namespace pantoum::plan

@@ -215,6 +215,27 @@ TEST(Certify, ProvesMoreTimeWhereLessEnergyMayBeSpent) {
   EXPECT_FALSE(check::check_certificate(graph, dearer)) << "its rows prove less for plans that may spend more";
 }
 
+TEST(Certify, TakesTimeFromTheWorkAloneWhereNothingMoves) {
+  CostGraph graph = chain(24);
+  graph.device.pager.mode = problem::PagerMode::kNone;
+  graph.device.idle_w = 2;
+  const problem::Plan whole = unplanned(graph).value();
+  for (const Objective objective : {Objective::kTime, Objective::kEnergy}) {
+    Asked asked = ask(graph, {.question = {.budget = whole.predicted.peak_bytes * 6 / 10, .objective = objective}});
+    const std::optional<Certificate> certificate = prove(asked, 100);
+    ASSERT_TRUE(certificate);
+    EXPECT_FALSE(certificate->most_seconds);
+    const double least = objective == Objective::kTime ? whole.predicted.time_s : whole.predicted.energy_j;
+    EXPECT_GT(certificate->bound, least * 1.001) << "what is recomputed takes time";
+    const auto bound = check::check_certificate(graph, *certificate);
+    ASSERT_TRUE(bound) << to_text(bound.error());
+    EXPECT_NEAR(*bound, certificate->bound, 1e-9 * certificate->bound);
+    Certificate without = *certificate;
+    std::erase_if(without.rows, [](const Certificate::Row& row) { return row.rule == Rule::kWork; });
+    EXPECT_FALSE(check::check_certificate(graph, without)) << "idle power and time are of the work";
+  }
+}
+
 TEST(Certify, IsProvedAgainForAChain) {
   for (const int64_t length : {5, 20, 40}) {
     const CostGraph graph = chain(length);

@@ -110,7 +110,7 @@ void EdpBound::add_hyperplane(const RelaxationOptions& asked, const std::vector<
                  .iterations = left,
                  .target = [] { return HUGE_VAL; },
                  .raised = [](double) {}}),
-       asked, relaxation.constant());
+       relaxation.options(), relaxation.constant());
 }
 
 void EdpBound::keep(LpBound found, const RelaxationOptions& asked, double constant) {
@@ -122,7 +122,7 @@ void EdpBound::keep(LpBound found, const RelaxationOptions& asked, double consta
   if (!found.certificate) return;
   const double second = timed ? 1 : model_.idle_w + asked.second_price;
   double& bound = found.certificate->bound;  // of all plans: those that take longer cost no less than by that alone
-  if (!asked.question.deadline && second > 0)
+  if (!asked.question.deadline && asked.most_seconds && second > 0)
     bound = std::min(bound, constant * kMargin + second * *asked.most_seconds);
   const double least = bound * kMargin;
   if (timed)

@@ -31,7 +31,7 @@ struct LinearProgram::Impl {
   int64_t iterations = 0;
 };
 
-LinearProgram::LinearProgram(const Columns& columns) : impl_(std::make_unique<Impl>()) {
+LinearProgram::LinearProgram(const Columns& columns, Start start) : impl_(std::make_unique<Impl>()) {
   const base::NoUnwinding solving;
   impl_->columns = columns;
   ClpSimplex& solver = impl_->solver;
@@ -42,10 +42,17 @@ LinearProgram::LinearProgram(const Columns& columns) : impl_(std::make_unique<Im
     solver.setColumnBounds(column.value(), columns[column].lower, columns[column].upper);
   }
   solver.setOptimizationDirection(1);
+  if (start == Start::kUpper) begin_above();
   impl_->point.assign(columns.size(), 0);
 }
 
 LinearProgram::~LinearProgram() = default;
+
+void LinearProgram::begin_above() {
+  impl_->solver.createStatus();
+  for (const ColumnIndex column : impl_->columns.indices())
+    if (impl_->columns[column].cost == 0) impl_->solver.setColumnStatus(column.value(), ClpSimplex::atUpperBound);
+}
 
 void LinearProgram::add(std::vector<Row> rows) {
   if (rows.empty()) return;

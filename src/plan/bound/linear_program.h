@@ -12,7 +12,10 @@ namespace pantoum::plan {
 
 class LinearProgram {
  public:
-  explicit LinearProgram(const Columns& columns);
+  // Where the simplex begins: columns without a cost at their lower bounds, or at their upper ones. The latter meets all
+  // rows but those of memory, and pays where there are thousands of columns.
+  enum class Start : uint8_t { kLower, kUpper };
+  explicit LinearProgram(const Columns& columns, Start start = Start::kLower);
   ~LinearProgram();
   LinearProgram(const LinearProgram&) = delete;
   LinearProgram& operator=(const LinearProgram&) = delete;
@@ -41,6 +44,7 @@ class LinearProgram {
 
  private:
   Answer solve_by_hand();
+  void begin_above();
 
   struct Impl;
   std::unique_ptr<Impl> impl_;

@@ -14,7 +14,13 @@ namespace pantoum::plan {
 namespace {
 
 constexpr int kSlackRounds = 4;  // a cut that was slack for so long is forgotten
+constexpr size_t kFewColumns = 3000;
 constexpr int64_t kFewestPerEffort = 8, kIterationsPerEffort = 600, kSmall = 64;  // stages
+
+LinearProgram::Start start_of(const Relaxation& relaxation) {
+  const bool large = relaxation.columns().size() > kFewColumns && !transfers(relaxation.model());
+  return large ? LinearProgram::Start::kUpper : LinearProgram::Start::kLower;
+}
 
 class LpRounds {
  public:
@@ -23,7 +29,7 @@ class LpRounds {
         model_(relaxation.model()),
         options_(options),
         limits_(limits),
-        program_(relaxation.columns()),
+        program_(relaxation.columns(), start_of(relaxation)),
         separation_(relaxation, {.violation = kSimplexViolation, .clocked = limits.clocked()}) {
     program_.add(relaxation.rows());
   }

@@ -26,6 +26,8 @@ Certificate ProofTree::certificate(double bound, const PlanOptions& options) con
   Certificate certificate = empty_certificate(relaxation_, options);
   certificate.bound = bound;
   Indexed<int32_t, int32_t> number(rows_.size(), -1);  // of a row here: in the certificate
+  const std::optional<Certificate::Row> work = work_row(relaxation_);
+  if (work) certificate.rows.push_back({.rule = work->rule, .of = work->of});
   std::vector<CaseIndex> rest{kRoot};
   while (!rest.empty()) {
     const Case& entry = cases_[rest.back()];
@@ -36,6 +38,7 @@ Certificate ProofTree::certificate(double bound, const PlanOptions& options) con
       rest.insert(rest.end(), {entry.one, entry.zero});
       continue;
     }
+    if (work) added.parts.push_back({0, work->multiplier});
     for (const Certificate::Part& part : entry.parts) {
       int32_t& row = number[part.row];
       if (row < 0) {

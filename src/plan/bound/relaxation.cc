@@ -1,6 +1,7 @@
 #include "plan/bound/relaxation.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "plan/bound/bounds.h"
@@ -41,12 +42,20 @@ Bytes rounding(const Model& model) {
 
 }  // namespace
 
+bool transfers(const Model& model) {
+  return std::any_of(model.tensors.begin(), model.tensors.end(), [&](const TensorModel& tensor) {
+    return tensor.start == problem::Home::kAux || tensor.can_page || (tensor.ends_in_aux && model.paging);
+  });
+}
+
 Relaxation::Relaxation(const Model& model, const RelaxationOptions& options, const std::vector<Stage>& boundaries)
     : model_(model),
       options_(options),
       boundaries_(boundaries),
       defined_(model.tensors.size()),
       x_(model.tensors.size()) {
+  work_price_ = find_work_price();
+  if (work_price_ > 0) options_.most_seconds.reset();
   // What flows count as done before a boundary is so in one order.
   flows_ = model.async && model.paging && model.uses(Switch::kFlowCuts) && timed() && !options.any_order;
   find_segments();
@@ -170,8 +179,12 @@ void Relaxation::add_columns() {
     if (!model_.tensors[tensor].pinned) add_tensor_columns(tensor);
   for (const OpIndex op : model_.ops.indices()) add_op_columns(op);
   for (const OpIndex op : model_.ops.indices())
-    if (!model_.ops[op].optional && options_.question.objective == Objective::kEnergy)
-      (floats(op) ? floating_ : constant_) += joules(model_.ops[op]);
+    if (!model_.ops[op].optional) (floats(op) ? floating_ : constant_) += cost_of(model_.ops[op]);
+}
+
+double Relaxation::cost_of(const OpModel& op) const {
+  const bool energy = options_.question.objective == Objective::kEnergy;
+  return (energy ? joules(op) : 0) + work_price_ * seconds(op);
 }
 
 void Relaxation::add_tensor_columns(TensorIndex tensor) {
@@ -195,12 +208,11 @@ void Relaxation::add_tensor_columns(TensorIndex tensor) {
 void Relaxation::add_op_columns(OpIndex op) {
   const OpModel& entry = model_.ops[op];
   if (!entry.recomputable && !entry.optional && !floats(op)) return;
-  const double cost = options_.question.objective == Objective::kEnergy ? joules(entry) : 0;
   const Segment first = first_segment(op) + (entry.optional || floats(op) ? 0 : 1);
   Segment last = entry.recomputable || entry.optional ? last_use_of_outputs(entry) : -1;
   if (floats(op)) last = std::max(last, last_segment(op));
   for (Segment segment = first; segment <= last; ++segment)
-    r_.at(segment, op) = add_column(cost, {{Variable::kComputed, segment, op.value()}});
+    r_.at(segment, op) = add_column(cost_of(entry), {{Variable::kComputed, segment, op.value()}});
 }
 
 // The terms of S + R + I; true when it is 1 whatever they are.
@@ -328,8 +340,17 @@ double Relaxation::second_cost() const {
   return options_.question.objective == Objective::kEnergy ? model_.idle_w + options_.second_price : 0;
 }
 
+// A little less where the sum may have been rounded up: a checker's may not be.
+double Relaxation::find_work_price() const {
+  const Question& question = options_.question;
+  const double cost = second_cost();
+  if (transfers(model_) || question.deadline || question.energy_limit || cost <= 0) return 0;
+  return question.objective == Objective::kTime ? cost : std::nextafter(cost, 0);
+}
+
 // Is there a column of the makespan?
 bool Relaxation::timed() const {
+  if (work_price_ > 0) return false;
   const bool wanted =
       second_cost() > 0 || options_.question.deadline || (options_.question.energy_limit && model_.idle_w > 0);
   return wanted && (options_.question.deadline || options_.most_seconds);

@@ -83,6 +83,9 @@ struct RelaxationOptions {
   bool any_order = false;               // of all orders of first computations; the boundary ops are a chain
 };
 
+// May anything ever be written to storage or read from it?
+[[nodiscard]] bool transfers(const Model& model);
+
 class Relaxation {
  public:
   // `boundaries`: stages, ascending, the last is model.end(). Cost: linear in segments times (tensors + ops + reads).
@@ -99,6 +102,9 @@ class Relaxation {
   [[nodiscard]] double constant() const { return constant_; }  // paid by every plan, beside the columns
   // That, and what the columns are sure to cost: the first computations of all ops that must run.
   [[nodiscard]] double paid() const { return constant_ + floating_; }
+  // > 0: there is no T, as nothing but work can make a plan longer, and no limit does: R pays for its seconds, and the
+  // constant for those of the first computations. What a second costs: the multiplier of the time row in a certificate.
+  [[nodiscard]] double work_price() const { return work_price_; }
   [[nodiscard]] Segment segments() const { return static_cast<Segment>(boundaries_.size()); }
   [[nodiscard]] Stage boundary(Segment segment) const { return boundaries_[segment]; }
   // The op that ends the segment; not of the last one.
@@ -167,14 +173,16 @@ class Relaxation {
   void add_time_rows();
   void add_energy_row();
   [[nodiscard]] double second_cost() const;
+  [[nodiscard]] double find_work_price() const;
   [[nodiscard]] bool timed() const;
+  [[nodiscard]] double cost_of(const OpModel& op) const;  // of a computation
   void add_flow_columns();
   void add_flow_rows();
   void add_flow_rows(Segment segment);
   bool presence(Segment segment, TensorIndex tensor, std::vector<Term>& terms) const;
 
   const Model& model_;
-  const RelaxationOptions options_;
+  RelaxationOptions options_;
   Indexed<Segment, Stage> boundaries_;
   Indexed<Stage, Segment> segment_of_;
   Windows windows_;
@@ -196,7 +204,7 @@ class Relaxation {
   Columns columns_;
   Indexed<ColumnIndex, std::optional<Certificate::Decision>> decisions_;
   std::vector<Row> rows_;
-  double constant_ = 0, floating_ = 0;
+  double constant_ = 0, floating_ = 0, work_price_ = 0;
 };
 
 }  // namespace pantoum::plan

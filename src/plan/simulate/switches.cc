@@ -28,6 +28,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kBoundaryRefinement, "boundary-refinement", "bound: few boundaries first, then twice as many"},
     {Switch::kRoomBoundaries, "room-boundaries",
      "bound: boundaries also where the budget leaves least beside the op's working set"},
+    {Switch::kOverfullBoundaries, "overfull-boundaries",
+     "bound: where nothing is transferred, boundaries also where the last solution holds more than the budget"},
     {Switch::kLastUses, "last-uses", "bound: no columns for a tensor after its last use"},
     {Switch::kPinnedRoom, "pinned-room", "bound: pinned tensors take their bytes beside every op"},
     {Switch::kTimeCap, "time-cap", "bound: plans so slow that they cost more than the best so far are excluded"},

@@ -30,6 +30,7 @@ enum class Switch : uint8_t {
   kTail,
   kBoundaryRefinement,
   kRoomBoundaries,
+  kOverfullBoundaries,
   kLastUses,
   kPinnedRoom,
   kTimeCap,
