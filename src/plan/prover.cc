@@ -6,6 +6,7 @@
 
 #include "plan/bound/boundaries.h"
 #include "plan/bound/precedence.h"
+#include "plan/bound/relaxation.h"
 #include "plan/bound/tolerances.h"
 #include "plan/instance.h"
 #include "plan/search/lp_rounding.h"
@@ -28,6 +29,7 @@ bool same_in_any_order(const Instance& instance) {
   const Question& asked = instance.options.question;
   const bool timed = asked.objective == Objective::kTime || asked.deadline || model.idle_w > 0;
   if (!asked.freedoms.reordering || (timed && model.async)) return false;  // flows are of one order
+  if (!transfers(model)) return false;                                     // boundaries are chosen by what presses
   const auto pressed = [&](bool any) { return choose_boundaries(model, asked.budget_bytes(), model.end(), any); };
   const std::vector<Stage> boundaries = pressed(true);
   if (boundaries != pressed(false)) return false;

@@ -94,7 +94,7 @@ class Refusals(House):
 
     def test_a_deadline_is_refused_by_the_times_of_a_profile(self):
         words = ("plan", "--costgraph", self.graph, "--ram", "1GiB", "--effort", 1, "--deadline", "1us", "--write-refusal", self.path("late.json"))
-        self.assertIn("by the modelled times of profile m4", self.refuse(5, "E0301", *words).stderr)
+        self.assertIn("by times that are modelled by profile m4", self.refuse(5, "E0301", *words).stderr)
         self.assertIn("at least", self.succeed("verify", self.path("late.json")).stdout)
 
     def test_a_link_is_replaced_and_not_followed(self):

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <thread>
 #include <utility>
 
@@ -52,6 +51,7 @@ BoundSearch::BoundSearch(const Model& model, const PlanOptions& options, double 
       options_(options),
       any_order_(any_order),
       bound_(least),
+      // Stages that a solution presses on are no chain.
       adaptive_(!any_order && !transfers(model) && model.uses(Switch::kOverfullBoundaries)) {}
 
 double BoundSearch::second_cost() const {
