@@ -8,6 +8,7 @@
 #include "plan/order/order_improvement.h"
 #include "plan/order/order_profile.h"
 #include "plan/simulate/order.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {

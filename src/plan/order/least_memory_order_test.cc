@@ -13,6 +13,7 @@
 #include "plan/order/order_profile.h"
 #include "plan/order/partial_step.h"
 #include "plan/simulate/order.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
 #include "testing/random_graph.h"
 
@@ -99,7 +100,7 @@ CostGraph reordered(CostGraph graph, std::vector<int64_t> order) {
 
 TEST(LeastMemoryOrder, IsTheBestOfAllOrdersOfTinyGraphsAndTheBoundIsNoHigher) {
   int compared = 0, best = 0, proved = 0, better = 0;
-  for (uint64_t seed = 1; seed <= 300; ++seed) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
     const CostGraph graph =
         check::random_cost_graph(seed, {.least_ops = 2, .most_ops = 5, .most_sources = 4, .pager = seed % 3 != 0});
     const std::optional<Bytes> least = least_peak(graph);
@@ -108,6 +109,8 @@ TEST(LeastMemoryOrder, IsTheBestOfAllOrdersOfTinyGraphsAndTheBoundIsNoHigher) {
     SCOPED_TRACE(seed);
     ASSERT_TRUE(is_topological(graph, found.order));
     EXPECT_LE(found.bound_bytes, *least);
+    if (peak_as_given(reordered(graph, found.order)) == kNone)
+      continue;  // nor does the first: updates cannot stand last
     EXPECT_GE(found.peak_bytes, *least);
     ++compared;
     best += found.peak_bytes == *least ? 1 : 0;
@@ -118,8 +121,8 @@ TEST(LeastMemoryOrder, IsTheBestOfAllOrdersOfTinyGraphsAndTheBoundIsNoHigher) {
   RecordProperty("best", best);
   RecordProperty("proved", proved);
   RecordProperty("better_than_the_first_order", better);
-  EXPECT_GT(compared, 150);
-  EXPECT_GT(better, 20);
+  EXPECT_GT(compared, 400);
+  EXPECT_GT(better, 100);
   EXPECT_GE(best, compared * 98 / 100);
   EXPECT_GE(proved, compared * 9 / 10);
 }
