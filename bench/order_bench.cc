@@ -11,6 +11,7 @@
 #include <string>
 
 #include "plan/order/least_memory_order.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
 #include "problem/cost_graph_json.h"
 

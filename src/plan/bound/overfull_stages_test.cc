@@ -80,7 +80,7 @@ TEST(BoundSearch, ProvesByOverfullStagesWhatItProvesByTheirNumber) {
     for (const bool by_number : {false, true}) {
       if (by_number) asked.options.without.add(Switch::kOverfullBoundaries);
       asked.model = make_model(asked.graph, asked.options);
-      const double least = lower_bounds(asked.model, asked.budget(), false, true).time;
+      const double least = lower_bounds(asked.model).time;
       BoundSearch search(asked.model, asked.options, least);
       search.run({.seconds_left = [] { return 10.0; }, .value = [&] { return plan->predicted.time_s; }, .effort = 40});
       ASSERT_TRUE(search.certificate().has_value());

@@ -8,12 +8,13 @@
 #include "plan/order/order_improvement.h"
 #include "plan/order/order_profile.h"
 #include "plan/simulate/order.h"
+#include "plan/simulate/plan_options.h"
 #include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
 namespace {
 
-constexpr int64_t kStepsPerOp = 2000, kFewestSteps = 100'000, kMostSteps = 6'000'000;
+constexpr int64_t kStepsPerOp = 4500, kFewestSteps = 100'000, kMostSteps = 15'000'000;
 constexpr size_t kWidest = 4096;
 constexpr Bytes kRoom = 20;         // offsets may take this part of the peak beyond it
 constexpr double kClearly = 0.998;  // of a figure is clearly less than it
@@ -60,17 +61,18 @@ class Orderer {
   }
 
   MemoryOrder run() {
-    found_ = first_ = judge(model_, choices_, question_);
-    bound_ = order_bound(problem_, limits_.stop);
+    start();
     if (worth_it()) search();
     const Bytes bound = first_.sound ? std::min(bound_, found_.peak) : bound_;
     return {.order = ids_of(best_), .peak_bytes = found_.peak, .bound_bytes = bound};
   }
 
-  // After run(): the orders found that are clearly better than the first where a budget is given.
+  // The orders that are clearly better than the first.
   [[nodiscard]] std::vector<std::vector<int64_t>> better_orders() {
     std::vector<std::vector<int64_t>> orders;
+    start();
     if (!worth_it() || fits_at_first()) return orders;
+    search();
     const std::vector<OpIndex> lean = improved(first_order(), OrderGoal::kFewestOver, threshold());
     const Judgement now = judge_order(lean);
     const bool sound = now.sound && now.broken <= first_.broken;
@@ -84,6 +86,11 @@ class Orderer {
  private:
   static int64_t steps_for(size_t ops) {
     return std::clamp(kStepsPerOp * static_cast<int64_t>(ops), kFewestSteps, kMostSteps);
+  }
+
+  void start() {
+    found_ = first_ = judge(model_, choices_, question_);
+    bound_ = order_bound(problem_, limits_.stop);
   }
 
   // Is there anything to win?
@@ -185,9 +192,8 @@ std::vector<std::vector<int64_t>> candidate_orders(const CostGraph& graph, const
   if (!options.question.freedoms.reordering) return {graph.order};
   std::vector<std::vector<int64_t>> orders{updates_last(graph)};
   Orderer orderer(graph, options.question, {.stop = options.stop});
-  (void)orderer.run();
   for (std::vector<int64_t>& order : orderer.better_orders())
-    if (order != orders.front()) orders.push_back(std::move(order));
+    if (std::find(orders.begin(), orders.end(), order) == orders.end()) orders.push_back(std::move(order));
   return orders;
 }
 

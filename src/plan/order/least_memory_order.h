@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "plan/simulate/model.h"
-#include "plan/simulate/plan_options.h"
 #include "problem/question.h"
 
 namespace pantoum::plan {
 
 using problem::Question;
+
+struct PlanOptions;
 
 struct OrderLimits {
   std::stop_token stop;  // asks for the best so far

@@ -192,10 +192,32 @@ class Bounder {
   Indexed<TensorIndex, char> replaced_;      // an op may write its successor over it
 };
 
+// Of one op: its operands and its workspace, and what stays in RAM from the start.
+Bytes largest_working_set(const OrderProblem& problem) {
+  Indexed<TensorIndex, char> replaced(problem.tensors.size(), 0);
+  for (const OrderOp& op : problem.ops)
+    for (const OrderOp::Write& write : op.writes)
+      if (write.over.exists()) replaced[write.over] = 1;
+  const auto stays = [&](TensorIndex tensor) {
+    const OrderTensor& entry = problem.tensors[tensor];
+    return entry.from_start && entry.kept && !replaced[tensor];
+  };
+  Bytes staying = 0, most = 0;
+  for (const TensorIndex tensor : problem.tensors.indices())
+    staying += stays(tensor) ? problem.tensors[tensor].size : 0;
+  for (const OrderOp& op : problem.ops) {
+    Bytes bytes = staying + op.workspace;
+    for (const TensorIndex read : op.reads) bytes += stays(read) ? 0 : problem.tensors[read].size;
+    for (const OrderOp::Write& write : op.writes) bytes += write.over.exists() ? 0 : problem.tensors[write.tensor].size;
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
 }  // namespace
 
 Bytes order_bound(const OrderProblem& problem, const std::stop_token& stop) {
-  if (problem.ops.size() > kMostBoundedOps) return problem.first_live;
+  if (problem.ops.size() > kMostBoundedOps) return std::max(problem.first_live, largest_working_set(problem));
   return Bounder(problem, stop).run();
 }
 

@@ -17,7 +17,7 @@
 
 namespace pantoum::plan {
 
-// Cost: ops times (ops + tensors); beyond kMostBoundedOps, and once stopped, what is there at the start alone.
+// Cost: ops times (ops + tensors); beyond kMostBoundedOps the working sets alone, once stopped less.
 inline constexpr size_t kMostBoundedOps = 8000;
 [[nodiscard]] Bytes order_bound(const OrderProblem& problem, const std::stop_token& stop);
 

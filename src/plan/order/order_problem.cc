@@ -31,8 +31,7 @@ class Condenser {
       problem_.tensors.push_back({.size = tensor.size,
                                   .from_start = tensor.start == Home::kRam,
                                   .loaded = tensor.start == Home::kAux,
-                                  .kept = tensor.ends_in_ram || tensor.pinned,
-                                  .pinned = tensor.pinned});
+                                  .kept = tensor.ends_in_ram || tensor.pinned});
   }
 
   void add_op(OpIndex op) {

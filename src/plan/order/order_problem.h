@@ -24,13 +24,12 @@ struct OrderOp {
 
 struct OrderTensor {
   Bytes size = 0;
-  OpIndex producer;            // the op that writes it, where one does
-  std::vector<OpIndex> users;  // ops that read or hold it, distinct
-  std::vector<OpIndex> readers;
-  bool from_start = false;  // in RAM when the step starts
-  bool loaded = false;      // read from storage by its first reader
-  bool kept = false;        // until the end of the step, unless it is taken over
-  bool pinned = false;
+  OpIndex producer;              // the op that writes it, where one does
+  std::vector<OpIndex> users;    // ops that read or hold it, distinct
+  std::vector<OpIndex> readers;  // those that read it
+  bool from_start = false;       // in RAM when the step starts
+  bool loaded = false;           // read from storage by its first reader
+  bool kept = false;             // until the end of the step, unless it is taken over
 };
 
 struct OrderProblem {
