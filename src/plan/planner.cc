@@ -1,12 +1,16 @@
 #include "plan/planner.h"
 
+#include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "plan/bound/bounds.h"
 #include "plan/finalize.h"
 #include "plan/infeasibility_report.h"
 #include "plan/infeasibility_search.h"
+#include "plan/order/least_memory_order.h"
 #include "plan/simulate/order.h"
 #include "plan/solver.h"
 #include "problem/objective_values.h"
@@ -14,11 +18,45 @@
 namespace pantoum::plan {
 namespace {
 
+constexpr double kProbeShare = 0.08;  // of the time limit, for a look at one of several orders
+constexpr int64_t kProbeEffort = 8;   // the part of the effort
+
+CostGraph in_order(const CostGraph& graph, std::vector<int64_t> order) {
+  CostGraph ordered = graph;
+  ordered.order = std::move(order);
+  return ordered;
+}
+
 // The graph with its updates behind the readers of what they update, unless another order was asked to be kept.
 CostGraph reordered(const CostGraph& graph, const PlanOptions& options) {
-  CostGraph ordered = graph;
-  if (options.question.freedoms.reordering) ordered.order = updates_last(graph);
-  return ordered;
+  return options.question.freedoms.reordering ? in_order(graph, updates_last(graph)) : graph;
+}
+
+// The order to plan in, and what a short search found in any of those that were looked at.
+struct OrderChoice {
+  CostGraph graph;
+  std::optional<Plan> plan;
+};
+
+// Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
+OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options) {
+  std::vector<std::vector<int64_t>> orders = candidate_orders(graph, options);
+  OrderChoice chosen{.graph = in_order(graph, orders.back()), .plan = std::nullopt};
+  if (orders.size() == 1) return chosen;
+  PlanOptions probe = options;
+  probe.time_limit *= kProbeShare;
+  if (options.effort > 0) probe.effort = std::max<int64_t>(1, options.effort / kProbeEffort);
+  for (std::vector<int64_t>& order : orders) {
+    CostGraph ordered = in_order(graph, std::move(order));
+    std::optional<Plan> found = Solver(ordered, probe).solve();
+    if (found && (!chosen.plan || value_of(*found) < value_of(*chosen.plan)))
+      chosen = {.graph = std::move(ordered), .plan = std::move(found)};
+  }
+  return chosen;
+}
+
+void keep_better(std::optional<Plan>& best, std::optional<Plan> other) {
+  if (other && (!best || value_of(*other) < value_of(*best))) best = std::move(other);
 }
 
 // Do the first bounds prove that no plan meets the question?
@@ -33,14 +71,17 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   const Instance::Clock::time_point begin = Instance::Clock::now();
-  const CostGraph ordered = reordered(graph, options);
-  Solver solver(ordered, options);
+  OrderChoice chosen = choose_order(graph, options);
+  PlanOptions rest = options;
+  rest.time_limit -= std::chrono::duration<double>(Instance::Clock::now() - begin).count();
+  Solver solver(chosen.graph, rest);
   const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
   if (!out_of_reach(options.question, least, solver.proved().bounds())) best = solver.solve_and_prove();
+  keep_better(best, std::move(chosen.plan));
   keep_better_warm_start(best, graph, options);
   if (!best) {
-    InfeasibilitySearch search(ordered, options, begin);
+    InfeasibilitySearch search(chosen.graph, options, begin);
     best = search.run(solver, least);
     if (!best) {
       Infeasible known = search.known(graph);
