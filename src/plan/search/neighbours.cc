@@ -147,6 +147,7 @@ IntervalPolicy Neighbours::evicted_somehow(const Simulator& simulator, IntervalI
   policy.evict = random.below(4) != 0 ? span.from : threshold(simulator, interval, span.from, random);
   if (policy.evict >= span.to) return retained(span);
   if (moves_ahead(simulator) && page && random.one_in(2)) policy.fetch = ahead(interval, policy, random);
+  if (!policy.page && drop && random.one_in(4)) policy.fetch = while_inputs_last(interval, policy, random);
   if (random.one_in(3)) policy.retain = threshold(simulator, interval, policy.evict + 1, random);
   if (policy.retain >= span.to) return policy;
   if (span.to == model_.never() || random.one_in(4))
@@ -163,6 +164,19 @@ Stage Neighbours::ahead(IntervalIndex interval, const IntervalPolicy& policy, Ra
   const Stage use = last_stage(interval);
   const Stage fetch = use - 1 - random.below(1 << random.below(7));
   return fetch > policy.evict && use <= model_.end() ? fetch : model_.intervals[interval].to;
+}
+
+// The last stage before the use at which an input of the tensor's recomputation is read anyway.
+Stage Neighbours::while_inputs_last(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const {
+  const Interval& span = model_.intervals[interval];
+  const OpIndex producer = model_.tensors[span.tensor].producer;
+  if (!producer.exists() || !model_.uses(Switch::kEagerRecomputation)) return span.to;
+  const std::vector<TensorIndex>& reads = model_.ops[producer].choices.front().reads;
+  if (reads.empty()) return span.to;
+  Stage last = span.to;
+  for (const IntervalIndex each : model_.tensors[random.any(reads)].intervals)
+    if (const Stage use = model_.intervals[each].to; use > policy.evict && use < span.to) last = use;
+  return last;
 }
 
 IntervalPolicy Neighbours::redrawn(const Simulator& simulator, IntervalIndex interval, Random& random) {
@@ -200,14 +214,17 @@ void Neighbours::shift(const Simulator& simulator, Random& random) {
     const Interval& span = model_.intervals[interval];
     IntervalPolicy policy = simulator.policy().intervals[interval];
     if (policy.evict >= span.to) continue;
-    const int32_t which = random.below(moves_ahead(simulator) ? 6 : 4);
+    const int32_t which = random.below(6);
     if (which == 0) policy.evict = random.one_in(2) ? span.from : threshold(simulator, interval, span.from, random);
     if (which == 1)
       policy.retain = random.one_in(3) ? span.to : threshold(simulator, interval, policy.evict + 1, random);
     if (which == 2)
       policy.until = random.one_in(2) ? span.to : threshold(simulator, interval, policy.retain + 1, random);
     if (which == 3 && may_page(model_, interval) && may_drop(model_, interval)) policy.page = !policy.page;
-    if (which >= 4) policy.fetch = random.one_in(4) ? span.to : ahead(interval, policy, random);
+    if (which >= 4 && !policy.page)
+      policy.fetch = random.one_in(3) ? span.to : while_inputs_last(interval, policy, random);
+    else if (which >= 4 && moves_ahead(simulator))
+      policy.fetch = random.one_in(4) ? span.to : ahead(interval, policy, random);
     if (policy.evict >= span.to) policy = retained(span);
     if (policy.fetch <= policy.evict) policy.fetch = span.to;
     if (policy.retain <= policy.evict) policy.retain = policy.evict + 1;

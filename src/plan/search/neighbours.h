@@ -44,6 +44,7 @@ class Neighbours {
   [[nodiscard]] Stage last_stage(IntervalIndex interval) const;
   [[nodiscard]] Stage threshold(const Simulator& simulator, IntervalIndex interval, Stage low, Random& random);
   [[nodiscard]] bool moves_ahead(const Simulator& simulator) const;
+  [[nodiscard]] Stage while_inputs_last(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
   [[nodiscard]] Stage ahead(IntervalIndex interval, const IntervalPolicy& policy, Random& random) const;
   IntervalPolicy redrawn(const Simulator& simulator, IntervalIndex interval, Random& random);
   IntervalPolicy evicted_somehow(const Simulator& simulator, IntervalIndex interval, Random& random);

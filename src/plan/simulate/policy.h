@@ -9,7 +9,7 @@ struct IntervalPolicy {
   Stage evict = 0;    // evicted right after this stage; >= the interval's `to`: retained
   Stage retain = 0;   // rematerialized at or after this stage (a recomputation needed it), it is retained
   Stage until = 0;    // ... until it is evicted again right after this stage; >= the interval's `to`: until its use
-  Stage fetch = 0;    // paged in before this stage, ahead of the use; >= the interval's `to`: when it is used
+  Stage fetch = 0;    // rematerialized before this stage, ahead of the use; >= the interval's `to`: when it is used
   bool page = false;  // evicted by writing it to storage (once); otherwise dropped
   friend bool operator==(const IntervalPolicy&, const IntervalPolicy&) = default;
 };

@@ -40,7 +40,7 @@ bool StageRun::run(Stage stage, Bytes live, int64_t most_work) {
   now_ = stage;
   if (stage == model_.end()) return finish();
   if (stage > 0) {
-    fetch();
+    if (!fetch()) return false;
     const OpIndex op = Model::op_of(stage);
     if (policy_.needs(op) && !first_computation(op)) return false;
   }
@@ -48,18 +48,30 @@ bool StageRun::run(Stage stage, Bytes live, int64_t most_work) {
   return true;
 }
 
-void StageRun::fetch() {
+bool StageRun::fetch() {
   for (const IntervalIndex interval : policy_.fetched(now_)) {
     const TensorIndex tensor = model_.intervals[interval].tensor;
-    if (in_ram(tensor) || !in_storage(tensor)) continue;
-    page_in(tensor);
+    if (in_ram(tensor)) continue;
+    int32_t steps = kMostSteps;
+    if (in_storage(tensor)) {
+      page_in(tensor);
+    } else if (!policy_[interval].page && can_recompute(tensor, steps)) {
+      ++pins_[tensor];
+      if (!recompute(tensor)) return false;
+      --pins_[tensor];
+    } else {
+      continue;
+    }
     state(tensor).set(EntityState::kRetained);
   }
+  return true;
 }
 
 bool StageRun::first_computation(OpIndex op) {
   const ChoiceModel& how = policy_.chosen(op);
-  if (!require(how.reads) || !compute(op, policy_.choice(op), true)) return false;
+  if (!require(how.reads)) return false;
+  evictions();  // what only recomputations read need not be there any more
+  if (!compute(op, policy_.choice(op), true)) return false;
   for (const TensorIndex tensor : how.reads) {
     --pins_[tensor];
     if (in_ram(tensor)) state(tensor).set(EntityState::kRetained);
@@ -70,7 +82,7 @@ bool StageRun::first_computation(OpIndex op) {
 void StageRun::evictions() {
   for (const IntervalIndex interval : policy_.evicted(now_)) {
     const TensorIndex tensor = model_.intervals[interval].tensor;
-    if (!in_ram(tensor) || model_.tensors[tensor].pinned) continue;
+    if (!in_ram(tensor) || model_.tensors[tensor].pinned || pins_[tensor] > 0) continue;
     if (policy_[interval].page && !in_storage(tensor)) page_out(tensor);
     release(tensor);
   }

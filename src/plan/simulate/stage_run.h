@@ -1,7 +1,8 @@
 // The instructions of one stage of a trial: what they are, cost, and take of RAM.
 //
-// The stream of a stage:  page_in what is fetched ahead | recompute the inputs that were dropped | page_in the others |
-// compute | evict by freeing and page_out what the policy does not retain.
+// The stream of a stage:  page_in or recompute what is fetched ahead | recompute the inputs that were dropped | page_in the
+// others | evict, by freeing and page_out, what the policy does not retain and the op does not read | compute | evict the
+// rest.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,7 @@ class StageRun {
   bool finish();
   bool finish_in_storage(TensorIndex tensor);
   [[nodiscard]] Bytes homes_missed();
-  void fetch();
+  bool fetch();
   bool first_computation(OpIndex op);
   void evictions();
   bool require(const std::vector<TensorIndex>& reads);

@@ -49,6 +49,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kSwap, "swap", "search: one interval is retained in exchange for another that is evicted"},
     {Switch::kShift, "shift", "search: one threshold is moved"},
     {Switch::kPageAhead, "page-ahead", "search: a page-in is issued ahead of its use, where time counts"},
+    {Switch::kEagerRecomputation, "eager-recomputation",
+     "search: a tensor is recomputed ahead of its use, while an input of its op is there anyway"},
     {Switch::kLean, "lean", "search: an interval is dropped, and the inputs of its recomputation are retained"},
     {Switch::kExchange, "exchange", "search: a large change, after which the intervals around it are improved again"},
     {Switch::kIsomorphicParts, "isomorphic-parts",

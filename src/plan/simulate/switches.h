@@ -45,6 +45,7 @@ enum class Switch : uint8_t {
   kSwap,
   kShift,
   kPageAhead,
+  kEagerRecomputation,
   kLean,
   kExchange,
   kIsomorphicParts,
