@@ -213,16 +213,23 @@ OverlapSearch::Least OverlapSearch::least_overlap(int32_t box) {
 
 // Nothing can be moved to any good: what overlaps weighs more from now on. False: nothing overlaps.
 bool OverlapSearch::punish() {
-  bool any = false;
+  Bytes sum = 0;
+  now_.clear();
   for (size_t box = 0; box < pairs_.size(); ++box)
     for (Pair& pair : pairs_[box]) {
-      if (index(pair.other) < box || shared(static_cast<int32_t>(box), pair) == 0) continue;
-      any = true;
+      const Bytes both = unit_ * shared(static_cast<int32_t>(box), pair);
+      if (index(pair.other) < box || both == 0) continue;
+      sum += both;
+      now_.push_back({static_cast<int32_t>(box), pair.other, both});
       pair.weight += 1;
       pairs_[index(pair.other)][index(pair.twin)].weight += 1;
       wake(static_cast<int32_t>(box)), wake(pair.other);
     }
-  return any;
+  if (sum < least_bytes_) {
+    least_bytes_ = sum;
+    least_.swap(now_);
+  }
+  return sum > 0;
 }
 
 // SplitMix64.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "place/boxes.h"
@@ -31,6 +32,13 @@ class OverlapSearch {
 
   // By box.
   [[nodiscard]] std::vector<Bytes> at() const;
+
+  struct Overlap {
+    int32_t one = 0, other = 0;  // boxes
+    Bytes bytes = 0;
+  };
+  // Of the offsets seen so far with the fewest bytes of overlap, looked at whenever no move helped; after kLimit.
+  [[nodiscard]] const std::vector<Overlap>& least_overlaps() const { return least_; }
 
  private:
   using Units = int32_t;          // what all offsets and sizes are multiples of is 1
@@ -69,6 +77,8 @@ class OverlapSearch {
   std::vector<int32_t> queue_;  // boxes that are awake
   std::vector<Kink> kinks_, sorted_;
   double first_ = 0, slope_ = 0;  // of the weighted overlap at offset 0
+  std::vector<Overlap> least_, now_;
+  Bytes least_bytes_ = std::numeric_limits<Bytes>::max();
   uint64_t random_ = 1;
 };
 

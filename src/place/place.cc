@@ -119,6 +119,7 @@ void pin_stripes(Boxes& boxes) {
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 constexpr int64_t kTurn = 20'000;      // nodes of the canonical search in the first round
+constexpr double kLeastPart = 0.02;    // of the excess, that an arena is to be smaller by
 constexpr int64_t kLookTurn = 10'000;  // nodes of the guided local search in it
 
 // Windows of 1, 3, 5, 9, ... moments, wider in each round.
@@ -132,44 +133,29 @@ bool proved_by_window(Attempt& attempt, Bytes budget, uint64_t round, int64_t no
   return proved;
 }
 
+// At most so many nodes; true: attempt.best is what the search found.
+bool untangle(OverlapSearch& search, Attempt& attempt, int64_t nodes) {
+  SearchLimit some{std::min(attempt.limit.nodes, nodes), attempt.limit.deadline};
+  const int64_t granted = some.nodes;
+  const bool found = search.run(some) == Outcome::kFound;
+  attempt.limit.nodes -= std::max<int64_t>(1, granted - some.nodes);
+  if (found) attempt.best = {search.at(), arena_of(attempt.boxes, search.at())};
+  return found;
+}
+
 // Guided local search for smaller and smaller arenas, each from the offsets of the last: half of the way to the goal at
 // once, or where that is too much less and less of it.
-class Untangling {
- public:
-  explicit Untangling(Bytes goal) : goal_(goal) {}
-
-  // At most so many nodes; true: attempt.best is within the goal.
-  bool run(Attempt& attempt, int64_t nodes) {
-    while (nodes > 0 && attempt.limit.nodes > 0 && !out_of_time(attempt)) {
-      if (!search_) begin(attempt);
-      SearchLimit some{std::min({attempt.limit.nodes, nodes, left_}), attempt.limit.deadline};
-      const int64_t granted = some.nodes;
-      const bool found = search_->run(some) == Outcome::kFound;
-      const int64_t used = std::max<int64_t>(1, granted - some.nodes);
-      attempt.limit.nodes -= used, nodes -= used, left_ -= used;
-      if (found) attempt.best = {search_->at(), arena_of(attempt.boxes, search_->at())};
-      if (attempt.best.arena <= goal_) return true;
-      if (!found && left_ > 0) continue;
-      search_.reset();
-      if (!found) part_ = std::max(part_ / 2, kLeastPart), turn_ *= 2;
-    }
-    return false;
+void untangle_more_and_more(Attempt& attempt, Bytes goal) {
+  int64_t nodes = kLookTurn;
+  for (double part = 0.5; attempt.best.arena > goal && attempt.limit.nodes > 0 && !out_of_time(attempt);) {
+    const Bytes excess = attempt.best.arena - goal;
+    const auto less = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(excess) * part));
+    OverlapSearch search(attempt.boxes, attempt.best.arena - less, attempt.best.at);
+    if (untangle(search, attempt, nodes)) continue;
+    part = std::max(part / 2, kLeastPart);
+    nodes *= 2;
   }
-
- private:
-  static constexpr double kLeastPart = 0.02;
-  void begin(const Attempt& attempt) {
-    const Bytes excess = attempt.best.arena - goal_;
-    const auto less = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(excess) * part_));
-    search_.emplace(attempt.boxes, attempt.best.arena - less, attempt.best.at);
-    left_ = turn_;
-  }
-
-  const Bytes goal_;
-  double part_ = 0.5;  // of the excess, that the next arena is to be smaller by
-  int64_t turn_ = kLookTurn, left_ = 0;
-  std::optional<OverlapSearch> search_;
-};
+}
 
 // Where boxes are too many for everything else: a greedy order is mended.
 void mend(Attempt& attempt, Bytes goal) {
@@ -177,25 +163,42 @@ void mend(Attempt& attempt, Bytes goal) {
   hill_climb(attempt.boxes, order, 1, goal, attempt.limit, attempt.best);
 }
 
-// Until the best arena is within the budget; kNone: proved that none is.
-Outcome fit(Attempt& attempt, Bytes budget) {
+// Until the best arena is within the budget; kNone: proved that none is. `clashes`: of the offsets that came nearest.
+Outcome fit(Attempt& attempt, Bytes budget, std::vector<OverlapSearch::Overlap>& clashes) {
   try_greedy(attempt, budget);
   if (attempt.best.arena <= budget) return Outcome::kFound;
   std::optional<Turns> turns;
-  std::optional<Untangling> untangling;
+  std::optional<OverlapSearch> untangling;
   if (searchable(attempt.boxes)) turns.emplace(attempt.boxes, budget);
-  if (has_few_pairs(attempt.boxes)) untangling.emplace(budget);
+  if (has_few_pairs(attempt.boxes)) untangling.emplace(attempt.boxes, budget, attempt.best.at);
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
     const Outcome outcome = turns ? turns->run(attempt, kTurn * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
     if (turns && proved_by_window(attempt, budget, round, kTurn * stretch)) return Outcome::kNone;
-    if (untangling && untangling->run(attempt, kLookTurn * stretch)) return Outcome::kFound;
+    if (untangling && untangle(*untangling, attempt, kLookTurn * stretch)) return Outcome::kFound;
     if (turns || untangling) continue;
     mend(attempt, budget);
     break;
   }
+  if (untangling) clashes = untangling->least_overlaps();
   return attempt.best.arena <= budget ? Outcome::kFound : Outcome::kLimit;
+}
+
+// In the allocations' own time.
+std::vector<Shortfall::Clash> timed(const std::vector<OverlapSearch::Overlap>& clashes,
+                                    const std::vector<Allocation>& allocations, const Boxes& boxes) {
+  std::vector<std::vector<const Allocation*>> of(boxes.boxes.size());
+  for (size_t allocation = 0; allocation < allocations.size(); ++allocation)
+    if (const int32_t box = boxes.box_of[allocation]; box >= 0)
+      of[static_cast<size_t>(box)].push_back(&allocations[allocation]);
+  std::vector<Shortfall::Clash> found;
+  for (const OverlapSearch::Overlap& clash : clashes)
+    for (const Allocation* one : of[static_cast<size_t>(clash.one)])
+      for (const Allocation* other : of[static_cast<size_t>(clash.other)])
+        if (const int64_t begin = std::max(one->begin, other->begin), end = std::min(one->end, other->end); begin < end)
+          found.push_back({begin, end, clash.bytes});
+  return found;
 }
 
 // Makes the arena as small as can be found: searches for goals between the peak and the best, the smallest first, and then
@@ -219,7 +222,7 @@ void shrink(Attempt& attempt) {
   }
   attempt.limit.deadline = whole_deadline;
   if (!few) return mend(attempt, attempt.least);
-  Untangling(attempt.least).run(attempt, kNoLimit);
+  untangle_more_and_more(attempt, attempt.least);
 }
 
 SearchLimit limit_of(const PlaceOptions& options) {
@@ -255,9 +258,10 @@ Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceO
     shrink(attempt);
     return by_allocation(allocations, boxes, attempt.best);
   }
-  const Outcome outcome = fit(attempt, *options.budget);
+  std::vector<OverlapSearch::Overlap> clashes;
+  const Outcome outcome = fit(attempt, *options.budget, clashes);
   if (outcome == Outcome::kFound) return by_allocation(allocations, boxes, attempt.best);
-  *shortfall = {outcome == Outcome::kNone, attempt.best.arena};
+  *shortfall = {outcome == Outcome::kNone, attempt.best.arena, timed(clashes, allocations, boxes)};
   return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
                                    *options.budget));
 }

@@ -30,8 +30,13 @@ struct PlaceOptions {
 
 // What is known where no offsets were found.
 struct Shortfall {
-  bool proved = false;    // there are none
-  Bytes arena_bytes = 0;  // the smallest arena found; 0 where none was sought
+  bool proved = false;           // there are none
+  Bytes arena_bytes = 0;         // the smallest arena found; 0 where none was sought
+  struct Clash {                 // of two allocations, in the offsets within the budget that came nearest
+    int64_t begin = 0, end = 0;  // when both are alive
+    Bytes bytes = 0;             // that they share
+  };
+  std::vector<Clash> clashes;  // none where no such offsets were sought
 };
 
 struct Placement {

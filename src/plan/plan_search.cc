@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kAnnealings = 4;  // independent searches; whatever the number of threads
 constexpr int64_t kRoundsPerEffort = 1000;
-constexpr int kMostAttempts = 8;
+constexpr int kMostAttempts = 10;
 constexpr double kMostShare = 1 - 1e-12;  // of a limit: the search's sums and the plan's differ by rounding
 
 constexpr double kStartShare = 0.2;    // of the time limit, for the search for a start where time counts
@@ -29,11 +29,13 @@ constexpr int64_t kTieRounds = 4;      // the part of the rounds that effort giv
 constexpr double kHopeShare = 0.75;    // of the time limit, for a search that finds nothing
 constexpr double kFirstShare = 0.6;    // of the time limit, for the first search, where offsets can cost time
 constexpr double kSecondShare = 0.5;   // the same, where they cannot: they may still need less RAM
+constexpr double kNextShare = 0.06;    // for each search after the first
 constexpr double kRoundShare = 0.1;    // of the time limit, for a round of the annealings
 constexpr double kMostLost = 1e-4;     // of the value that the search found, by offsets
 constexpr int kMostLosses = 2;
 constexpr Bytes kWritePart = 50;        // the budget's part that is left to bytes that are being written out
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
+constexpr Bytes kMostReserve = 8;       // the budget's part that is kept in reserve in a stage, at the most
 constexpr Bytes kLeastRoom = 500;       // the budget's part for which no attempt is made
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
@@ -73,9 +75,10 @@ std::optional<Plan> PlanSearch::run() {
       continue;
     }
     if (found.outcome.excess > 0 || !found.outcome.sound) break;
-    const bool again =
-        fits ? !waits && room.more_after(attempt.limit.question) : tighten(attempt.limit, realized, room);
-    attempt.time_share = time_share(number + 1);
+    const bool cut_off = out_of_time(attempt);
+    const bool again = fits ? !waits && ((!attempt.limit.reserve && room.more_after(attempt.limit.question)) || cut_off)
+                            : keep_in_reserve(attempt.limit, realized) || tighten(attempt.limit, realized, room);
+    attempt.time_share = time_share(fits && cut_off ? kMostAttempts : number + 1);
     if (!again || (out_of_time(attempt) && (best || number > 1))) break;
     found = greedy(instance_.model, attempt.limit, (fits ? placed : found).policy, limits(attempt));
   }
@@ -133,7 +136,7 @@ double PlanSearch::time_share(int attempt) const {
   const Model& model = instance_.model;
   const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
   const double first = offsets_cost_time ? kFirstShare : kSecondShare, last = 1 - kPlacementShare;
-  return last - (last - first) / (1 << std::min(attempt, 30));
+  return std::min(last, first + kNextShare * attempt);
 }
 
 bool PlanSearch::out_of_time(const Attempt& attempt) const {
@@ -346,6 +349,23 @@ bool PlanSearch::tighten(Limit& limit, const Realized& missed, Room& room) const
   if (missed.byte_excess > 0) question.budget = room.less_after(question.budget_bytes(), missed);
   if (earlier) *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
   return question.budget_bytes() > 0 && !(earlier && *question.deadline <= 0);
+}
+
+// Where offsets within the budget came near, the bytes that allocations would have to share are left free from now on.
+// False: nothing is known of these, or so much is in reserve that it has not helped.
+bool PlanSearch::keep_in_reserve(Limit& limit, const Realized& missed) const {
+  if (missed.clashes.empty() || !instance_.model.uses(Switch::kReserveByStage)) return false;
+  const Bytes most = limit.question.budget_bytes() / kMostReserve;
+  Indexed<Stage, Bytes> reserve = limit.reserve ? *limit.reserve : Indexed<Stage, Bytes>(missed.clashes.size(), 0);
+  Bytes added = 0;
+  for (const Stage stage : reserve.indices()) {
+    const Bytes more = std::min(most, reserve[stage] + missed.clashes[stage]);
+    added = std::max(added, more - reserve[stage]);
+    reserve[stage] = more;
+  }
+  if (added == 0) return false;
+  limit.reserve = std::make_shared<const Indexed<Stage, Bytes>>(std::move(reserve));
+  return true;
 }
 
 // Between what was placed and what was not, by halves; below, by what was missing.

@@ -84,6 +84,7 @@ class PlanSearch {
   [[nodiscard]] Realized place_policy(const Limit& limit, const Policy& policy, double share,
                                       bool within_budget = true) const;
   [[nodiscard]] bool waits_for_writes(const Realized& realized, const SearchResult& found) const;
+  [[nodiscard]] bool keep_in_reserve(Limit& limit, const Realized& missed) const;
   [[nodiscard]] bool tighten(Limit& limit, const Realized& missed, Room& room) const;
 
   const Instance& instance_;

@@ -40,6 +40,20 @@ struct Placed {
   place::Placement placement;
 };
 
+// By event, and one more for the end: the stage that it is of. What follows a first computation counts to the next stage.
+std::vector<Stage> stages_of(const Model& model, const std::vector<Event>& events) {
+  std::vector<Stage> stages(events.size() + 1, model.end());
+  Indexed<OpIndex, char> computed(model.ops.size(), 0);
+  size_t next = 0;
+  for (size_t event = 0; event < events.size(); ++event) {
+    if (events[event].what != Do::kCompute) continue;
+    const OpIndex op(events[event].subject);
+    if (std::exchange(computed[op], 1) != 0) continue;
+    while (next <= event) stages[next++] = model.ops[op].stage;
+  }
+  return stages;
+}
+
 // Places the allocations of a stream, again and again with other ends of them.
 class Placer {
  public:
@@ -65,6 +79,16 @@ class Placer {
   [[nodiscard]] Bytes excess() const {
     return (shortfall_.arena_bytes > 0 ? shortfall_.arena_bytes : live_bytes()) - budget_.value_or(0);
   }
+  [[nodiscard]] Indexed<Stage, Bytes> clashes() const {
+    Indexed<Stage, Bytes> by_stage;
+    if (shortfall_.clashes.empty()) return by_stage;
+    const std::vector<Stage> stages = stages_of(model_, events_);
+    by_stage.assign(static_cast<size_t>(model_.end()) + 1, 0);
+    for (const place::Shortfall::Clash& clash : shortfall_.clashes)
+      for (Stage stage = stages[event_at(clash.begin)]; stage <= stages[event_at(clash.end - 1)]; ++stage)
+        by_stage[stage] += clash.bytes;
+    return by_stage;
+  }
   [[nodiscard]] Bytes live_bytes() const { return place::peak_live_bytes(allocations({}).all, model_.align); }
 
  private:
@@ -77,6 +101,11 @@ class Placer {
     const place::PlaceOptions how = placing(model_, options_, budget_, share * share_);
     PANTOUM_ASSIGN(made.placement, place::place(made.allocations.all, how, &shortfall_));
     return made;
+  }
+
+  // The event that runs then; those after the last one are the end.
+  [[nodiscard]] size_t event_at(int64_t time) const {
+    return std::min(events_.size(), static_cast<size_t>(std::max<int64_t>(0, (time - 1) / 2)));
   }
 
   const Model& model_;
@@ -119,7 +148,11 @@ Realized realize(const CostGraph& graph, const Model& model, const std::vector<E
                  const PlanOptions& options, std::optional<Bytes> budget, double share) {
   Placer placer(model, events, options, budget, share);
   Result<Placed> placed = placer.run();
-  if (!placed) return {.plan = std::nullopt, .byte_excess = placer.excess(), .live_bytes = placer.live_bytes()};
+  if (!placed)
+    return {.plan = std::nullopt,
+            .byte_excess = placer.excess(),
+            .live_bytes = placer.live_bytes(),
+            .clashes = placer.clashes()};
   if (budget) shrink_arena(model, options, *placed);
   Plan plan{.question = options.question, .graph = graph};
   write_instructions(model, events, placed->allocations, placed->placement, plan);

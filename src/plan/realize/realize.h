@@ -12,13 +12,16 @@ namespace pantoum::plan {
 
 using problem::CostGraph;
 
-inline constexpr double kPlacementShare = 0.1;  // of the time limit, at the most, for the offsets
+inline constexpr double kPlacementShare = 0.06;  // of the time limit, at the most, for the offsets
 
 struct Realized {
   // Nothing: no offsets within the budget, a stream that cannot run, a limit that is missed, or too little storage.
   std::optional<Plan> plan;
-  Bytes byte_excess = 0;    // > 0: by how much the smallest arena found exceeds the budget
-  Bytes live_bytes = 0;     // the most at one moment: no arena is smaller
+  Bytes byte_excess = 0;  // > 0: by how much the smallest arena found exceeds the budget
+  Bytes live_bytes = 0;   // the most at one moment: no arena is smaller
+  // By stage, where offsets within the budget came near: the bytes that allocations would have to share. Empty: nothing is
+  // known of that.
+  Indexed<Stage, Bytes> clashes;
   Seconds time_excess = 0;  // > 0: by how much the step ends after the deadline
 };
 

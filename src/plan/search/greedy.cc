@@ -115,17 +115,20 @@ SearchResult greedy(const Model& model, const Limit& limit, Policy start, const 
     const Outcome& outcome = simulator.reset(prefetch(model, limit, smaller, limits));
     if (better(outcome, found.outcome)) found = {simulator.policy(), outcome};
   };
-  const Limit open{.question = {.budget = limit.question.budget, .objective = limit.question.objective}};
+  const Limit open{.question = {.budget = limit.question.budget, .objective = limit.question.objective},
+                   .reserve = limit.reserve};
   consider(model, open);
   if (found.outcome.fits()) return found;
   Model still = model;
   for (TensorModel& tensor : still.tensors) tensor.can_page = false;
   consider(still, open);
-  if (found.outcome.energy_excess > 0) consider(model, {.question = {.budget = limit.question.budget}});
+  if (found.outcome.energy_excess > 0)
+    consider(model, {.question = {.budget = limit.question.budget}, .reserve = limit.reserve});
   if (!found.outcome.fits())
     consider(model, {.question = {.budget = limit.question.budget,
                                   .deadline = limit.question.deadline,
-                                  .objective = Objective::kTime}});
+                                  .objective = Objective::kTime},
+                     .reserve = limit.reserve});
   return found;
 }
 

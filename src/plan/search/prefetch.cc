@@ -12,6 +12,7 @@ Policy prefetch(const Model& model, const Limit& limit, Policy policy, const Sea
   Simulator simulator(model, {.question = {.budget = limit.question.budget,
                                            .deadline = limit.question.deadline,
                                            .objective = limit.question.objective},
+                              .reserve = limit.reserve,
                               .clock = true});
   simulator.reset(std::move(policy));
   for (const IntervalIndex interval : model.intervals.indices().descending()) {

@@ -2,7 +2,8 @@
 
 namespace pantoum::plan {
 
-AcceptedRun::AcceptedRun(const Model& model, Bytes budget, bool timed) : model_(model), budget_(budget), timed_(timed) {
+AcceptedRun::AcceptedRun(const Model& model, Bytes budget, bool timed, const Indexed<Stage, Bytes>* reserve)
+    : model_(model), budget_(budget), timed_(timed), reserve_(reserve) {
   const size_t stages = static_cast<size_t>(model.end()) + 1, entities = count_entities(model);
   lines_.resize(entities);
   looked_.resize(stages);
@@ -42,9 +43,10 @@ void AcceptedRun::take_visit(const TrialRecord& trial, size_t index) {
   list.clear();
   for (const TrialRecord::Touch& touch : touches) list.push_back(touch.entity);
   costs_[stage] = visit.cost;
-  rises_[stage] = visit.peak - visit.begin;
+  const Bytes peak = visit.peak + (reserve_ != nullptr ? (*reserve_)[stage] : 0);
+  rises_[stage] = peak - visit.begin;
   nets_[stage] = visit.end - visit.begin;
-  live_.set(stage, visit.peak);
+  live_.set(stage, peak);
   if (!timed_) return;
   const auto ticks = trial.ticks_of(index);
   ticks_[stage].assign(ticks.begin(), ticks.end());

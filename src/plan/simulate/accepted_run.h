@@ -19,7 +19,8 @@ class AcceptedRun {
   using Line = std::vector<Moment>;  // by stage; the first is the start
 
   // No run is accepted yet. `timed`: what stages ask of the clock is remembered, too.
-  AcceptedRun(const Model& model, Bytes budget, bool timed);
+  // `reserve`: see Limit.
+  AcceptedRun(const Model& model, Bytes budget, bool timed, const Indexed<Stage, Bytes>* reserve);
 
   // From now on the run is the trial's where the trial ran or shifted stages.
   void take(const TrialRecord& trial, const Outcome& outcome);
@@ -29,7 +30,7 @@ class AcceptedRun {
   [[nodiscard]] const StageCost& totals() const { return totals_; }
   // Of one.
   [[nodiscard]] const StageCost& cost(Stage stage) const { return costs_[stage]; }
-  // The largest sum of live bytes while the stage runs.
+  // The largest sum of live bytes while the stage runs, with those that are kept in reserve.
   [[nodiscard]] Bytes peak(Stage stage) const { return live_[stage]; }
   // By how much that is over the budget.
   [[nodiscard]] Bytes over(Stage stage) const { return std::max<Bytes>(0, live_[stage] - budget_); }
@@ -70,6 +71,7 @@ class AcceptedRun {
   const Model& model_;
   const Bytes budget_;
   const bool timed_;
+  const Indexed<Stage, Bytes>* const reserve_;
   Indexed<EntityIndex, Line> lines_;
   Indexed<Stage, std::vector<EntityIndex>> looked_;
   Indexed<Stage, StageCost> costs_;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 
+#include "plan/simulate/indices.h"
 #include "problem/question.h"
 
 namespace pantoum::plan {
@@ -13,7 +15,9 @@ using problem::Question;
 using problem::Seconds;
 
 struct Limit {
-  Question question;   // as the search asks it: less RAM or time than the user's where placing takes its part
+  Question question;  // as the search asks it: less RAM or time than the user's where placing takes its part
+  // By stage: bytes of the budget that it may not use, as offsets need them; nothing: none.
+  std::shared_ptr<const Indexed<Stage, Bytes>> reserve = nullptr;
   bool clock = false;  // the time is told even where nothing asks for it
 };
 

@@ -16,7 +16,7 @@ Simulator::Simulator(const Model& model, const Limit& limit)
     : model_(model),
       valuation_(model, limit),
       policy_(model),
-      accepted_(model, valuation_.budget(), valuation_.clocked()),
+      accepted_(model, valuation_.budget(), valuation_.clocked(), limit.reserve.get()),
       trial_(model, accepted_, valuation_.clocked()),
       stage_run_(model, valuation_, policy_, trial_),
       clock_(model, valuation_.budget(), valuation_.first_live(), valuation_.clocked()) {}
@@ -131,7 +131,7 @@ bool Simulator::run_stage(Stage stage, Bytes live) {
   trial_.begin_stage(stage, live);
   const int64_t most = trial_.record().whole ? stage_run_.most_work() : accepted_.cost(stage).work + kMostGrowth;
   if (!stage_run_.run(stage, live, most)) return false;
-  trial_.end_stage(stage_run_.cost(), stage_run_.peak(), stage_run_.live(), valuation_.budget());
+  trial_.end_stage(stage_run_.cost(), stage_run_.peak(), stage_run_.live(), valuation_.budget(stage));
   return true;
 }
 

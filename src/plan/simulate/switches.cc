@@ -70,6 +70,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kLeastTime, "least-time", "search: a neighbour that is too expensive even at its least time is not timed"},
     {Switch::kEarlier, "earlier", "search: where offsets cost the deadline, the search runs again with an earlier one"},
     {Switch::kRoomier, "roomier", "search: where offsets cost time, the search runs again with a smaller budget"},
+    {Switch::kReserveByStage, "reserve",
+     "search: bytes that offsets lacked at some stages are kept in reserve there, in place of a smaller budget"},
     {Switch::kWriteCompletion, "write-completion",
      "placement: bytes are not taken before their write completion while others are free"},
     {Switch::kSmallArena, "small-arena",

@@ -62,6 +62,7 @@ enum class Switch : uint8_t {
   kLeastTime,
   kEarlier,
   kRoomier,
+  kReserveByStage,
   kWriteCompletion,
   kSmallArena,
   kCount

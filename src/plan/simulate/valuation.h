@@ -13,6 +13,8 @@ class Valuation {
 
   [[nodiscard]] const Limit& limit() const { return limit_; }
   [[nodiscard]] Bytes budget() const { return budget_; }
+  // What is left of it in the stage.
+  [[nodiscard]] Bytes budget(Stage stage) const { return budget_ - (limit_.reserve ? (*limit_.reserve)[stage] : 0); }
   // Does time matter?
   [[nodiscard]] bool timed() const { return timed_; }
   // Is the makespan more than a sum: does a transfer ever run beside a compute?
