@@ -55,6 +55,7 @@ std::optional<Plan> PlanSearch::run() {
   Attempt attempt = whole_question();
   const Starts starts = find_starts(attempt);
   std::optional<Plan> best = first_plan(attempt, starts.best);
+  if (!best) best = unplanned_step();
   SearchResult found = starts.best, placed = starts.best;
   Room room{.highest = instance_.options.question.budget_bytes(), .step = instance_.model.align};
   int losses = 0;
@@ -101,6 +102,22 @@ std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) 
     found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
   }
   return std::nullopt;
+}
+
+// Where its offsets are within the budget, though the live bytes, rounded up to the alignment, may not be: the same on every
+// machine.
+std::optional<Plan> PlanSearch::unplanned_step() const {
+  const Model& model = instance_.model;
+  Simulator simulator(model, {.question = {.objective = instance_.objective()}});
+  simulator.reset(keep_all(model, first_choices(model, instance_.objective())));
+  Bytes peak = 0;
+  for (Stage stage = 0; stage <= model.end(); ++stage) peak = std::max(peak, simulator.peak(stage));
+  if (peak - model.align >= instance_.options.question.budget_bytes()) return std::nullopt;
+  PlanOptions placing = instance_.options;
+  placing.effort = 1;
+  Realized realized = plan::realize(instance_.graph, model, simulator.events(), placing, std::nullopt);
+  const bool fits = realized.plan && realized.plan->predicted.arena_bytes <= instance_.options.question.budget_bytes();
+  return fits ? std::move(realized.plan) : std::nullopt;
 }
 
 // Is it proved that no plan is better by more than the gap?

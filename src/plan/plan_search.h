@@ -59,6 +59,7 @@ class PlanSearch {
   using Stagnant = std::function<bool(Seconds improved_at)>;
 
   std::optional<Plan> first_plan(Attempt attempt, SearchResult found);
+  [[nodiscard]] std::optional<Plan> unplanned_step() const;
   [[nodiscard]] bool proved(const Plan& plan) const;
   [[nodiscard]] bool settled() const;
   [[nodiscard]] int search_threads() const;

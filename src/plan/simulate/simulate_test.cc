@@ -104,6 +104,31 @@ TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
     wander(model, {.question = {.budget = 3000}}, static_cast<uint32_t>(seed));
     wander(model, {.question = {.budget = 3000, .deadline = 1, .objective = Objective::kTime}},
            static_cast<uint32_t>(seed));
+    Indexed<Stage, Bytes> reserve(static_cast<size_t>(model.end()) + 1, 0);
+    for (const Stage stage : reserve.indices()) reserve[stage] = (stage * 37 + static_cast<Stage>(seed)) % 5 * 100;
+    wander(model,
+           {.question = {.budget = 3000}, .reserve = std::make_shared<const Indexed<Stage, Bytes>>(std::move(reserve))},
+           static_cast<uint32_t>(seed));
+  }
+}
+
+// Bytes in reserve at a stage count as if they were taken there.
+TEST(Simulator, CountsWhatIsInReserve) {
+  for (uint64_t seed = 1; seed <= 50; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed);
+    const Model model = make_model(graph, {.question = {.budget = 1}});
+    Simulator plain(model, {.question = {.budget = 3000}});
+    const Policy keep = keep_all(model, first_choices(model, Objective::kEnergy));
+    if (!plain.reset(keep).sound || plain.outcome().excess > 0) continue;
+    Indexed<Stage, Bytes> reserve(static_cast<size_t>(model.end()) + 1, 0);
+    double over = 0;
+    for (const Stage stage : reserve.indices()) {
+      reserve[stage] = stage % 2 * 2500;
+      over += static_cast<double>(std::max<Bytes>(0, plain.peak(stage) + reserve[stage] - 3000));
+    }
+    Simulator reserved(model, {.question = {.budget = 3000},
+                               .reserve = std::make_shared<const Indexed<Stage, Bytes>>(std::move(reserve))});
+    EXPECT_EQ(reserved.reset(keep).excess, over) << "seed " << seed;
   }
 }
 
