@@ -151,7 +151,7 @@ void add_plan_options(Verb& verb, PlanWords& words) {
                 "signs and window taps in place of activations: less RAM, but plans are proved less near to the least");
   verb.add_flag("--small-saves", words.compact_activations).hidden();
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
-  verb.add_option("--threads", words.threads, "for kernels; all cores without it").within(1, 4096);
+  verb.add_option("--threads", words.threads, "for kernels and planning; all cores without it").within(1, 4096);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
       .one_of({"auto", "onednn", "portable"});
   verb.add_option(
@@ -198,6 +198,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   PANTOUM_TRY(set_limits(words.limits, request));
   PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));
   PANTOUM_ASSIGN(options.time_limit, base::parse_seconds(words.time_limit, "--time-limit"));
+  options.threads = words.threads;
   PANTOUM_TRY(check_names(words.disable, kOptionalPasses, kShownPasses, "--disable"));
   set_freedoms(words, request);
   PANTOUM_ASSIGN(options.without, without_of(words.without));

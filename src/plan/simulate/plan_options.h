@@ -27,7 +27,7 @@ struct Progress {
 };
 
 struct PlanOptions {
-  Question question;                 // kTime: then fewest bytes transferred
+  Question question;                 // of equal values, the other one of time and energy counts
   Without without;                   // rules of bounds and search that are switched off
   double gap = 1e-4;                 // stop when proved within
   Seconds time_limit = 60;           // honoured to within 200 ms, but for a first plan
