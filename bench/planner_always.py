@@ -72,8 +72,14 @@ def _asking(asker, network, share, limits):
         worst = worst_ratio(answers)
         if worst > 1 + WORSE:
             faults.append("a larger limit is worse")
-        table.add(name, worst - 1, "", f"<= {WORSE}, a plan at each limit", not faults, "; ".join([*faults, f"{len(answers)} asked; the last: {told(answers[-1])}"]))
+        table.add(name, worst - 1, "", f"<= {WORSE}, a plan at each limit", not faults, "; ".join([*faults, note_of(answers)]))
     return ask
+
+
+def note_of(answers):
+    planned = sum("value" in each for each in answers)
+    over = max(each["seconds"] - each["limit_s"] for each in answers)
+    return f"{planned} plans of {len(answers)}, at most {max(0.0, over):.1f} s over a limit; the last: {told(answers[-1])}"
 
 
 def faults_of(answers):
