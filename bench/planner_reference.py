@@ -35,6 +35,13 @@ def label(kind, row):
     return " ".join(["reference", kind, graph, "in", row["ram_bytes"], "B", *filter(None, words)])
 
 
+def graph_of(asker, row):
+    if "costgraph" in row:
+        return row["costgraph"]
+    words, device = row[ARGUMENTS].split(" --device ")
+    return asker.graph(words, device)
+
+
 def questions(asker, long):
     for kind in TABLES:
         for row in rows_of(asker, kind):
