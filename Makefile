@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick
+.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -99,11 +99,14 @@ bench: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target kernels_bench
 	@$(RELEASE)/bin/kernels_bench
 
-# The planner on reference questions (REFERENCE holds them), on placement and on large graphs: out/bench/planner.json.
+# The planner, a row per question (docs/results.md): out/bench/planner.json, in at most 100 minutes on two cores. REFERENCE holds the questions.
+# The long form asks all, PART=k/N of them, and keeps them by commit: out/bench/planner-long. BENCH: options, as --quick or --only layered.
 REFERENCE := ../shared
-bench-planner: build
-	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench
-	@python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --reference $(REFERENCE)
+PART := 1/1
+PLANNER_BENCH = python3 bench/planner.py --pantoum $(PANTOUM) --placement $(RELEASE)/bin/placement_bench --plan-test $(RELEASE)/bin/plan_test --reference $(REFERENCE)
+bench-planner bench-planner-long: build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target placement_bench plan_test
+	@$(PLANNER_BENCH) $(if $(filter %-long,$@),--long --part $(PART)) $(BENCH)
 
 # The figures of the literature, planned here: out/bench/papers (docs/results.md).
 bench-papers: build

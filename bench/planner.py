@@ -1,130 +1,206 @@
-"""Benchmark of the planner on two cores: reference questions, placement, large graphs, every family against every baseline,
-deadlines, measured times; a table and out/bench/planner.json, with the raw samples in planner-raw.json beside it.
+"""Benchmark of the planner on two cores: a table of one row per question, and out/bench/planner.json with the rows and all answers.
 
-usage: planner.py --pantoum BINARY --placement BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick] [--time-limit S]
---time-limit: of families, deadlines and measured, 30 s without it.
---quick: a few rows of families, deadlines and measured, the smallest of the large graphs, the small reference questions.
+usage: planner.py --pantoum BINARY --placement BINARY --plan-test BINARY [--reference FOLDER] [--out FOLDER] [--only TEXT] [--quick]
+                  [--time-limit S] [--long [--part k/N]]
+The first word of a row's name says what it is: docs/results.md, "The planner's benchmark". --only: questions whose name contains it.
+--long: all questions, part k of N of them; each one's rows are kept in planner-long/COMMIT/*.json in the folder of --out, and
+are read from there in place of asking again. --time-limit: of families, deadlines and measured, 30 s without it. --quick: two
+questions of each kind, of 5 s, and nothing kept.
 The reference questions, their tools and the synthetic cost graphs are not part of this repository: --reference names the
-folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped and said.
+folder that holds tools/run_reference.py, tools/gen_costgraph.py and anchors/. What is missing is skipped, which counts as missed.
 Standard library only.
 """
 import argparse
 import glob
+import hashlib
 import json
 import os
 import re
 import subprocess
-import sys
 import time
 
+import planner_always
 import planner_deadlines
-from planner_families import families
-from planner_measured import measured
+import planner_exhaustive
+import planner_families
+import planner_forged
+import planner_layered
+import planner_measured
+import planner_reference
+import planner_storage
+import planner_time
+from planner_ask import Asker, Question
 from table import Table
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-LIMITS = {"small": (1.0001, 1e-4), "sweep": (1.0001, 1e-3), "large": (1.0002, 3e-4)}  # ratio, gap
-HUGE = [("transformer 72", 1e-3, 60), ("resnet 140", 1e-3, 60), ("chain 1000", 1e-3, 60), ("transformer 357", 2e-3, 180)]
+SUMMARIES = (planner_layered.summarise, planner_measured.summarise, planner_families.summarise)
+PLACEMENT, LIMIT = 30, 30  # s of an instance, and of a question whose kind has no limit of its own
 
 
-def reference(table, args, kind, raw):
-    name = f"reference {kind}"
-    tool = os.path.join(args.reference, "tools", "run_reference.py")
-    if not table.wants(name):
-        return
-    if not os.path.exists(tool):
-        return table.skip(name, f"no {tool}")
-    answers = os.path.join(args.out, f"planner-{kind}.json")
-    subprocess.run([sys.executable, tool, "--pantoum", args.pantoum, "--set", kind, "--json", answers], stdout=subprocess.DEVNULL)
-    with open(answers) as file:
-        rows = json.load(file)
-    raw[name] = rows
-    ratio, gap = LIMITS[kind]
-    answered = [row for row in rows if "ratio" in row]
-    if not answered:
-        return table.add(f"{name}: rows that answer with a valid plan", 0, "rows", len(rows), False)
-    table.add(f"{name}: rows that answer with a valid plan", len(answered), "rows", len(rows), len(answered) == len(rows))
-    table.add(f"{name}: worst plan over the best known", max(row["ratio"] for row in answered), "", f"<= {ratio}",
-              all(row["ratio"] <= ratio for row in answered), f"{sum(row['ratio'] <= ratio for row in answered)} of {len(rows)} rows")
-    table.add(f"{name}: worst proved gap", max(row["gap"] for row in answered), "", f"<= {gap}",
-              all(row["gap"] <= gap for row in answered),
-              f"{sum(row['gap'] <= gap for row in answered)} of {len(rows)} rows, {sum(row['gap'] <= 1e-4 for row in answered)} at 1e-4")
-    table.add(f"{name}: longest", max(row["seconds"] for row in rows), "s", "the row's limit", not any("late" in row["why"] for row in rows),
-              f"{sum(row['seconds'] < 1 for row in rows)} under 1 s")
-
-
-def placement(table, args, raw):
-    if not table.wants("placement"):
-        return
+def placement(table, raw, binary):
     files = sorted(glob.glob(os.path.join(ROOT, "src", "place", "testdata", "*.csv")))
-    done = subprocess.run([args.placement, "30", *files], capture_output=True, text=True)
+    done = subprocess.run([binary, str(PLACEMENT), *files], capture_output=True, text=True)
     raw["placement"] = done.stdout.splitlines()
     for line in raw["placement"]:
         found = re.match(r"\s*([0-9.]+) s\s+(\S+\.csv)\s+(.*)", line)
         if found:
-            table.add(f"placement {found[2]}", float(found[1]), "s", "<= 30", float(found[1]) <= 30 and "placed" in line, found[3])
+            table.add(f"placement {found[2]}", float(found[1]), "s", f"<= {PLACEMENT}", float(found[1]) <= PLACEMENT and "placed" in line, found[3])
 
 
-def huge(table, args, raw):
-    tool = os.path.join(args.reference, "tools", "gen_costgraph.py")
-    for words, gap, limit in HUGE[:1] if args.quick else HUGE:
-        for share in (0.5, 0.3):
-            name = f"{words} at {share} of the unplanned peak"
-            if not table.wants(name):
-                continue
-            if not os.path.exists(tool):
-                table.skip(name, f"no {tool}")
-                continue
-            graph = os.path.join(args.out, words.replace(" ", "-") + ".json")
-            subprocess.run([sys.executable, tool, *words.split(), "-o", graph], check=True)
-            ask = [args.pantoum, "plan", "--costgraph", graph, "--format", "json"]
-            peak = json.loads(subprocess.run([*ask, "--ram", "1000GiB", "--effort", "1"], capture_output=True, text=True).stdout)["unplanned_peak_bytes"]
-            begin = time.monotonic()
-            done = subprocess.run([*ask, "--ram", f"{int(share * peak)}B", "--time-limit", f"{limit}s"], capture_output=True, text=True)
-            seconds = time.monotonic() - begin
-            raw[name] = {"seconds": seconds, "answer": done.stdout, "error": done.stderr}
-            if done.returncode != 0:
-                table.add(f"{name}: proved gap", 1.0, "", f"<= {gap}", False, f"exit {done.returncode} after {seconds:.1f} s")
-                continue
-            plan = json.loads(done.stdout)
-            table.add(f"{name}: proved gap", plan["gap"], "", f"<= {gap}", plan["gap"] <= gap, f"{plan['ops']} ops, {seconds:.1f} s")
-            table.add(f"{name}: time", seconds, "s", f"<= {limit}", seconds <= limit)
+def all_questions(asker, args):
+    yield from planner_time.questions(asker, args.long)
+    yield from planner_measured.questions(asker, args)
+    yield Question("placement", PLACEMENT, lambda table, raw: placement(table, raw, args.placement))
+    yield from planner_reference.questions(asker, args.long)
+    yield from planner_exhaustive.questions(asker, args.plan_test, args.long)
+    yield from planner_forged.questions(asker, args.plan_test, args.long)
+    yield from planner_layered.questions(asker, args.long)
+    yield from planner_storage.questions(asker, args.long)
+    yield from planner_always.questions(asker, args.long)
+    if args.long:
+        yield from planner_families.questions(asker, args.time_limit)
+        yield from planner_deadlines.questions(asker, args.time_limit)
+
+
+def few(questions):
+    """Of each kind the first and the one in the middle."""
+    kinds = {}
+    for question in questions:
+        words = question.name.split()
+        kinds.setdefault(" ".join(words[:2 if words[0] in ("time", "reference") else 1]), []).append(question)
+    return [question for kind in kinds.values() for question in (kind if len(kind) < 3 else (kind[0], kind[len(kind) // 2]))]
+
+
+class Bench:
+    """Asks questions one after another; with a folder to keep their rows in, each only once."""
+
+    def __init__(self, table, kept=None):
+        self.table, self.kept, self.raw = table, kept, {}
+
+    def path(self, question):
+        return os.path.join(self.kept, re.sub(r"[^\w.-]+", "-", question.name) + ".json") if self.kept else None
+
+    def known(self, question):
+        return self.kept is not None and os.path.exists(self.path(question))
+
+    def take(self, question):
+        with open(self.path(question)) as file:
+            found = json.load(file)
+        self.table.take(found["rows"])
+        self.raw.update(found["raw"])
+
+    def ask(self, question):
+        """A question that breaks off is a row that misses, and is not kept."""
+        raw, before = {}, len(self.table.rows)
+        try:
+            question.ask(self.table, raw)
+        except (RuntimeError, OSError, ValueError, KeyError, IndexError, subprocess.SubprocessError) as error:
+            return self.table.add(question.name, 0.0, "", "an answer", False, f"failed: {type(error).__name__}: {str(error)[:300]}")
+        self.raw.update(raw)
+        rows = self.table.rows[before:]
+        if self.kept and rows and not any(row["skipped"] for row in rows):
+            with open(self.path(question) + ".part", "w") as file:
+                json.dump({"rows": rows, "raw": raw}, file, indent=1)
+            os.replace(self.path(question) + ".part", self.path(question))
+
+    def run(self, questions, part, parts):
+        """Those known and those of the part; how many are left to the other parts."""
+        left = 0
+        for number, question in enumerate(questions):
+            if self.known(question):
+                self.take(question)
+            elif number % parts == part - 1:
+                self.ask(question)
+            else:
+                left += 1
+        return left
+
+
+def folder_of(args):
+    """Where the long form keeps its rows; those with another limit apart."""
+    limit = "" if args.time_limit == LIMIT else f"-{args.time_limit:g}s"
+    return os.path.join(args.out, "planner-long", commit(args.pantoum) + limit) if args.long and not args.quick else None
+
+
+def commit(binary):
+    """What the rows are of: the commit, and the program too where files were changed since."""
+    done = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"], capture_output=True, text=True)
+    name = done.stdout.strip() or "no-commit"
+    if done.returncode == 0 and not name.endswith("-dirty"):
+        return name
+    with open(binary, "rb") as file:
+        return f"{name}-{hashlib.sha256(file.read()).hexdigest()[:12]}"
 
 
 def on_two_cores(table):
     """Keeps this process and all that it starts on two cores."""
     given = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, given[:2])
-    table.add("cores", min(2, len(given)), "cores", "2", len(given) >= 2, f"of {len(given)}: nothing is asked on more")
+    if table.wants("cores"):
+        table.add("cores", min(2, len(given)), "cores", "2", len(given) >= 2, f"of {len(given)}: nothing is asked on more")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pantoum", required=True)
-    parser.add_argument("--placement", required=True)
+def part_of(text):
+    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", text)
+    if not found or int(found[1]) > int(found[2]):
+        raise argparse.ArgumentTypeError(f"{text} is not k/N with 1 <= k <= N")
+    return int(found[1]), int(found[2])
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--pantoum", "--placement", "--plan-test"):
+        parser.add_argument(name, required=True)
     parser.add_argument("--reference", default=os.path.join(ROOT, "..", "shared"))
     parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
     parser.add_argument("--only", default="")
     parser.add_argument("--quick", action="store_true")
-    planner_deadlines.add_arguments(parser)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--part", type=part_of, default=(1, 1))
+    parser.add_argument("--time-limit", type=float, default=LIMIT)
     args = parser.parse_args()
     if args.quick:
-        args.stride, args.small, args.time_limit = 36, True, 5
-    os.makedirs(args.out, exist_ok=True)
-    table, raw = Table(args.only), {}
+        args.time_limit = 5
+    return args
+
+
+def needs_reference(question):
+    return not question.name.startswith(("placement", "measured", "exhaustive", "forged"))
+
+
+def skipping(table, asker, questions):
+    """Those that can be asked; without the reference's tools, a row says which cannot."""
+    why = asker.missing()
+    if not why:
+        return questions
+    for kind in ("time", "reference", "layered", "no storage", "always"):
+        if table.wants(kind) or any(kind in question.name for question in questions):
+            table.skip(kind, f"no {why}")
+    return [question for question in questions if not needs_reference(question)]
+
+
+def main():
+    args = arguments()
+    kept = folder_of(args)
+    os.makedirs(kept or args.out, exist_ok=True)
+    table, asker = Table(args.only), Asker(args)
     on_two_cores(table)
-    placement(table, args, raw)
-    for kind in ("small",) if args.quick else LIMITS:
-        reference(table, args, kind, raw)
-    huge(table, args, raw)
-    families(table, args, raw)
-    planner_deadlines.deadlines(table, args, raw)
-    measured(table, args, raw)
-    for name, value in (("planner.json", table.rows), ("planner-raw.json", raw)):
-        with open(os.path.join(args.out, name), "w") as file:
-            json.dump(value, file, indent=1)
-    missed = sum(not row["ok"] and not row["skipped"] for row in table.rows)
-    print(f"{len(table.rows)} figures, {missed} missed, {sum(row['skipped'] for row in table.rows)} skipped; {os.path.join(args.out, 'planner.json')}")
+    bench, found = Bench(table, kept), [question for question in all_questions(asker, args) if table.wants(question.name)]
+    if args.quick:
+        found = few(found)
+    found = skipping(table, asker, found)
+    part, parts = args.part
+    due = [question for number, question in enumerate(found) if number % parts == part - 1 and not bench.known(question)]
+    print(f"{len(due)} of {len(found)} questions are asked, in at most {sum(question.seconds for question in due) / 60:.0f} minutes", flush=True)
+    begin = time.monotonic()
+    left = bench.run(found, part, parts)
+    for summarise in SUMMARIES:
+        summarise(table, bench.raw)
+    path = os.path.join(args.out, "planner-long.json" if args.long else "planner.json")
+    with open(path, "w") as file:
+        json.dump({"rows": table.rows, "raw": bench.raw}, file, indent=1)
+    missed, skipped = sum(not row["ok"] for row in table.rows), sum(row["skipped"] for row in table.rows)
+    print(f"{len(table.rows)} rows, {missed} missed ({skipped} of them skipped), {left} questions left to other parts, {(time.monotonic() - begin) / 60:.1f} minutes; {path}")
 
 
 if __name__ == "__main__":

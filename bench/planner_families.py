@@ -5,27 +5,31 @@ plan is replayed by the independent checker, whose figure counts. A gap of 0 is 
 too large for it), or finds no plan in the time, says so and is counted apart.
 """
 import concurrent.futures
-import json
-import os
 import re
 import subprocess
-import sys
-import tempfile
+
+from planner_ask import LATE, Question
 
 DEVICES = ("m0", "m4", "a72", "jet")
 SHARES = (0.6, 0.4, 0.3)
 UNETS = ("unet 20", "unet 40", "unet 60")
 OTHERS = ("resnet 8", "resnet 24", "transformer 4", "transformer 12", "chain 50", "chain 200")
-QUICK = {("unet 20", "jet", 0.4), ("resnet 8", "m4", 0.4), ("transformer 4", "a72", 0.6), ("chain 50", "m0", 0.3)}
 ROUNDING = 1 + 1e-9  # energies are sums in another order
 
 
-def questions(quick):
+def questions(asker, seconds):
+    """Of the long form; `seconds`: of each planner."""
     for words in (*UNETS, *OTHERS):
         for device in DEVICES:
             for share in SHARES:
-                if not quick or (words, device, share) in QUICK:
-                    yield words, device, share
+                yield Question(f"family {words} {device} at {share:g}", 7 * (seconds + LATE), _asking(asker, words, device, share, seconds))
+
+
+def _asking(asker, words, device, share, seconds):
+    def ask(table, raw):
+        graph = asker.graph(words, device)
+        row(table, asker, graph, f"family {words} {device} at {share:g}", int(share * asker.peak(graph)), seconds, raw)
+    return ask
 
 
 def baselines(pantoum):
@@ -34,41 +38,14 @@ def baselines(pantoum):
     return [name for name in names if not name.startswith("pantoum")]
 
 
-class Asker:
-    def __init__(self, args, graph):
-        self.pantoum, self.graph, self.seconds = args.pantoum, graph, args.time_limit
-        self.checker = os.path.join(args.reference, "tools", "check_plan.py")
+def row(table, asker, graph, name, ram, seconds, raw):
+    def ask(planner, threads):
+        return asker.plan(graph, ram, seconds, "--gap", "0%", "--threads", str(threads), "--planner", planner)
 
-    def peak(self):
-        done = subprocess.run([self.pantoum, "plan", "--costgraph", self.graph, "--format", "json", "--ram", "1000GiB", "--effort", "1"],
-                              capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)["unplanned_peak_bytes"]
-
-    def ask(self, planner, ram, threads):
-        """What the checker says of the planner's plan, with the plan's proved gap; or {"why": ...}."""
-        with tempfile.TemporaryDirectory() as folder:
-            plan = os.path.join(folder, "plan.json")
-            words = [self.pantoum, "plan", "--costgraph", self.graph, "--ram", f"{ram}B", "--time-limit", f"{self.seconds}s", "--format", "json",
-                     "--gap", "0%", "--threads", str(threads), "--planner", planner, "-o", plan]
-            try:
-                done = subprocess.run(words, capture_output=True, text=True, timeout=4 * self.seconds)
-            except subprocess.TimeoutExpired:
-                return {"why": "late", "failed": True}
-            if done.returncode:
-                said = done.stderr.strip().splitlines()[-1:] or [f"exit {done.returncode}"]
-                error = json.loads(said[0]) if said[0].startswith("{") else {"message": said[0]}
-                return {"why": error["message"], "code": error.get("error"), "failed": error.get("error") not in ("E0301", "E0302", "E0304")}
-            verdict = subprocess.run([sys.executable, self.checker, self.graph, plan, "--ram", str(ram), "--json"], capture_output=True, text=True)
-            if verdict.returncode:
-                return {"why": verdict.stdout.strip() or verdict.stderr.strip(), "failed": True}
-            answer = json.loads(done.stdout)
-            return {"energy_j": json.loads(verdict.stdout)["energy_j"], "gap": answer["gap"], "ops": answer["ops"]}
-
-
-def row(table, asker, name, ram, names, raw):
-    answers = {"pantoum": asker.ask("pantoum", ram, 2)}
+    names = baselines(asker.pantoum)
+    answers = {"pantoum": ask("pantoum", 2)}
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        answers.update(zip(names, pool.map(lambda planner: asker.ask(planner, ram, 1), names)))
+        answers.update(zip(names, pool.map(lambda planner: ask(planner, 1), names)))
     raw[name] = {"ram_bytes": ram, "answers": answers}
     own, others = answers["pantoum"], {each: answers[each] for each in names if "energy_j" in answers[each]}
     inapplicable = sum(answers[each].get("code") == "E0304" for each in names)
@@ -85,26 +62,7 @@ def row(table, asker, name, ram, names, raw):
               f"best {best or 'none'}; {apart}; {own['ops']} ops, proved gap {own['gap']:.2g}")
 
 
-def families(table, args, raw):
-    tool = os.path.join(args.reference, "tools", "gen_costgraph.py")
-    names = None
-    for words, device, share in questions(args.quick):
-        name = f"family {words} {device} at {share:g}"
-        if not table.wants(name):
-            continue
-        if not os.path.exists(tool):
-            table.skip(name, f"no {tool}")
-            continue
-        names = names or baselines(args.pantoum)
-        graph = os.path.join(args.out, f"{words} {device}.json".replace(" ", "-"))
-        if not os.path.exists(graph):
-            subprocess.run([sys.executable, tool, *words.split(), "--device", device, "-o", graph], check=True)
-        asker = Asker(args, graph)
-        row(table, asker, name, int(share * asker.peak()), names, raw)
-    summarise(table)
-
-
-def summarise(table):
+def summarise(table, _raw):
     rows = [row for row in table.rows if row["name"].startswith("family ") and not row["skipped"]]
     if rows:
         table.add("families: worst energy over the best baseline", max(row["value"] for row in rows), "", "<= 1", all(row["ok"] for row in rows),

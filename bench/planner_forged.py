@@ -6,11 +6,10 @@ Standard library only.
 """
 import argparse
 import json
-import os
-import subprocess
 import sys
-import tempfile
 
+import gtest_counts
+from planner_ask import Question
 from table import Table
 
 SUITE = "Forged"
@@ -18,21 +17,17 @@ SUITE = "Forged"
 
 def counts(binary, everything):
     """What the tests recorded, and whether they passed; None where they cannot be run."""
-    with tempfile.TemporaryDirectory() as folder:
-        told = os.path.join(folder, "told.json")
-        own = {key: value for key, value in os.environ.items() if key != "PANTOUM_ALL_CASES"}
-        done = subprocess.run([binary, f"--gtest_filter={SUITE}.*", f"--gtest_output=json:{told}"], stdout=subprocess.DEVNULL,
-                              env={**own, "PANTOUM_ALL_CASES": "1"} if everything else own)
-        if not os.path.exists(told):
-            return None
-        with open(told) as file:
-            tests = [test for suite in json.load(file)["testsuites"] for test in suite["testsuite"]]
-    found = {key: int(value) for test in tests for key, value in test.items() if key.startswith(("plans_", "refusals_"))}
-    return {**found, "passed": done.returncode == 0} if found else None
+    tests = gtest_counts.tests(binary, f"{SUITE}.*", everything)
+    found = {key: value for _, each, _ in tests for key, value in each.items() if key.startswith(("plans_", "refusals_"))}
+    return {**found, "passed": all(passed for _, _, passed in tests)} if found else None
+
+
+def questions(asker, plan_test, long):
+    yield Question("forged", 600 if long else 60, lambda table, raw: forged(table, plan_test, long))
 
 
 def forged(table, binary, everything=False):
-    found = counts(binary, everything) if os.path.exists(binary) else None
+    found = counts(binary, everything)
     for kind in ("plans", "refusals"):
         name = f"forged {kind} believed more than is true"
         if not table.wants(name):

@@ -13,9 +13,10 @@ import statistics
 import struct
 import subprocess
 
+from planner_ask import Question
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 NETWORKS = ("lenet5", "vgg16", "resnet18", "resnet50", "mobilenetv2", "unet", "convnext", "vit", "gpt2", "tcn")
-QUICK = ("lenet5", "resnet18", "gpt2")
 WITHIN, TENTH = 0.25, 0.1
 SECONDS, LEAST, MOST = 2.0, 30, 1000  # of training, and the steps that it may have
 
@@ -53,8 +54,14 @@ class Network:
                 file.seek(offset)
                 file.write(array.array("f", (shift + scale * self.chance.uniform(-1, 1) for _ in range(count))).tobytes())
 
+    def losses(self):
+        """One, or one of each output, which are y, y1 and so on."""
+        if "terms" not in self.spec:
+            return ["--loss", self.spec["loss"]]
+        return [word for at, term in enumerate(self.spec["terms"]) for word in ("--loss", f"y{at or ''}={term['loss']},weight={term['weight']}")]
+
     def options(self):
-        return ["--loss", self.spec["loss"], "--momentum", str(self.spec["momentum"]), "--threads", "1", "--page-file", self.folder]
+        return [*self.losses(), "--momentum", str(self.spec["momentum"]), "--threads", "1", "--page-file", self.folder]
 
     def make_data(self, steps):
         write_data(os.path.join(self.folder, "x_train.npy"), self.spec["inputs"][0], steps, self.chance)
@@ -92,23 +99,26 @@ def row(table, args, name, network, raw):
     steps = max(LEAST, min(MOST, int(SECONDS / planned["time_s"])))
     taken = step_seconds(args, network, steps)
     step = statistics.median(taken)
-    raw[name] = {"plan": planned, "steps_s": taken}
     off, limit = abs(planned["time_s"] / step - 1), TENTH * args.time_limit
+    raw[name] = {"plan": planned, "steps_s": taken, "measuring": planned["measuring_s"] / limit}
     table.add(f"{name}: predicted step over the one measured", planned["time_s"] / step, "", "within 25%", off <= WITHIN,
               f"{planned['time_s'] * 1e3:.4g} of {step * 1e3:.4g} ms (quickest {min(taken) * 1e3:.4g}), {steps} steps; {planned['time_source']}; "
               f"measuring {planned['measuring_s']:.2f} of {limit:g} s")
-    return planned["measuring_s"] / limit
 
 
-def measured(table, args, raw):
-    shares = []
-    for words in QUICK if args.quick else NETWORKS:
+def questions(asker, args):
+    for words in NETWORKS:
+        yield Question(f"measured {words}", args.time_limit + 3 * SECONDS + 5, _asking(asker, args, words))
+
+
+def _asking(asker, args, words):
+    def ask(table, raw):
         name = f"measured {words}"
-        if not table.wants(name):
-            continue
-        try:
-            shares.append(row(table, args, name, Network(words, os.path.join(args.out, "measured", words)), raw))
-        except (RuntimeError, OSError) as error:
-            table.add(name, float("nan"), "", "within 25%", False, f"failed: {error}")
+        row(table, args, name, Network(words, os.path.join(asker.out, "measured", words)), raw)
+    return ask
+
+
+def summarise(table, raw):
+    shares = [each["measuring"] for name, each in raw.items() if name.startswith("measured ") and "measuring" in each]
     if shares:  # one run of a kernel may be beyond
         table.add("measured: longest measuring over a tenth of the time limit", max(shares), "", "<= 1.05", max(shares) <= 1.05)

@@ -11,7 +11,12 @@ class Table:
         print(f"{'ok  ' if ok else '--  ' if skipped else 'MISS'} {name:58} {shown:>20}  target {target}  {note}", flush=True)
 
     def skip(self, name, why):
-        self.add(name, None, "", "", False, why, skipped=True)
+        self.add(name, 0.0, "", "", False, why, skipped=True)
+
+    def take(self, rows):
+        """Rows of an earlier run."""
+        for row in rows:
+            self.add(**row)
 
     def wants(self, name):
         return self.only in name
