@@ -55,7 +55,7 @@ OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options) {
   return chosen;
 }
 
-void keep_better(std::optional<Plan>& best, std::optional<Plan> other) {
+void keep_better_order(std::optional<Plan>& best, std::optional<Plan> other) {
   if (other && (!best || value_of(*other) < value_of(*best))) best = std::move(other);
 }
 
@@ -78,7 +78,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
   if (!out_of_reach(options.question, least, solver.proved().bounds())) best = solver.solve_and_prove();
-  keep_better(best, std::move(chosen.plan));
+  keep_better_order(best, std::move(chosen.plan));
   keep_better_warm_start(best, graph, options);
   if (!best) {
     InfeasibilitySearch search(chosen.graph, options, begin);

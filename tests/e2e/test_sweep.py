@@ -60,6 +60,11 @@ class Sweep(House):
                 found = json.loads(self.succeed("verify", plan, "--format", "json").stdout)
                 self.assertEqual((found["energy_j"], found["arena_bytes"]), (row["energy_j"], row["arena_bytes"]))
 
+    def order(self, row):
+        """In which the row's plan first computes its ops."""
+        plan = json.loads(pathlib.Path(self.path("near", "plans", f"pantoum-{row['ram_bytes']}.plan.json")).read_text())
+        return list(dict.fromkeys(step["op"] for step in plan["instructions"] if step["do"] == "compute"))
+
     def test_a_bound_for_more_ram_is_one_for_less(self):
         words = ("sweep", "--costgraph", self.graph, "--ram", f"{self.peak * 50 // 100}B:{self.peak * 55 // 100}B:25", "--effort", 1,
                  "--without", "covers,rounding", "-o", self.path("near"))
@@ -68,7 +73,8 @@ class Sweep(House):
         lines = pathlib.Path(self.path("near", "sweep.jsonl")).read_text().splitlines()[1:]
         self.assertGreater(len(lines), len(self.rows("near")), "none was carried down: the test wants budgets nearer to each other")
         for less, more in zip(rows, rows[1:]):
-            self.assertGreaterEqual(less["bound_energy_j"], more["bound_energy_j"])
+            if self.order(less) == self.order(more):  # a bound of one order says nothing of plans in another
+                self.assertGreaterEqual(less["bound_energy_j"], more["bound_energy_j"])
             self.assertLessEqual(less["bound_energy_j"], less["energy_j"])
             self.succeed("verify", self.path("near", "plans", f"pantoum-{less['ram_bytes']}.plan.json"))
         before = self.contents("near")

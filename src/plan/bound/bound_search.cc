@@ -25,13 +25,13 @@ namespace {
 constexpr int32_t kSimplex = 250;    // ops up to which the simplex proves more in its time than the first-order method
 constexpr int32_t kBranching = 300;  // ops up to which branching raises a bound in the time that it takes
 constexpr size_t kSimplexColumns = 8000, kBranchingColumns = 8000;  // the same where nothing is transferred
-constexpr double kPressing = 1e-3;          // of the overhead proved: a stage presses whose rows weigh more
-constexpr double kLeastRise = 3e-3;         // of the overhead proved: boundaries that raise it by less are the last
-constexpr double kAim = 1.02;               // times what is proved: in place of a plan's value there
-constexpr int64_t kMostCells = 100'000;     // stages times segments: more have not raised a bound in any time
-constexpr double kShareOfRest = 0.34;       // for each set of boundaries that was left undone
-constexpr int64_t kSteps = 4;               // of the first-order method, for an iteration of the simplex
-constexpr double kFarAbove = 64;            // times what is proved: in place of a plan's value, before the first
+constexpr double kPressing = 1e-3;             // of the overhead proved: a stage presses whose rows weigh more
+constexpr double kLeastRelaxationRise = 3e-3;  // of the overhead proved: boundaries that raise it by less are the last
+constexpr double kAim = 1.02;                  // times what is proved: in place of a plan's value there
+constexpr int64_t kMostCells = 100'000;        // stages times segments: more have not raised a bound in any time
+constexpr double kShareOfRest = 0.34;          // for each set of boundaries that was left undone
+constexpr int64_t kSteps = 4;                  // of the first-order method, for an iteration of the simplex
+constexpr double kFarAbove = 64;               // times what is proved: in place of a plan's value, before the first
 constexpr double kLeastSeconds = 1;         // of branching between two relaxations: as long as they took, at least this
 constexpr int64_t kLeastIterations = 1000;  // the same by effort
 
@@ -148,7 +148,7 @@ void BoundSearch::run_by_overfull(const Limits& limits) {
   for (double before = 0; !boundaries.empty(); before = bound_.load()) {
     pressing = relax(limits, boundaries, spent);
     if (done(limits, spent)) return;
-    if (overfull_.empty() && bound_.load() - before < kLeastRise * overhead()) break;
+    if (overfull_.empty() && bound_.load() - before < kLeastRelaxationRise * overhead()) break;
     boundaries = with_overfull(boundaries);
   }
   if (pressing.empty() || pressing.back() != model_.end()) pressing.push_back(model_.end());

@@ -147,7 +147,7 @@ IntervalPolicy Neighbours::evicted_somehow(const Simulator& simulator, IntervalI
   policy.evict = random.below(4) != 0 ? span.from : threshold(simulator, interval, span.from, random);
   if (policy.evict >= span.to) return retained(span);
   if (moves_ahead(simulator) && page && random.one_in(2)) policy.fetch = ahead(interval, policy, random);
-  if (!policy.page && drop && random.one_in(4)) policy.fetch = while_inputs_last(interval, policy, random);
+  if (!page && drop && random.one_in(4)) policy.fetch = while_inputs_last(interval, policy, random);
   if (random.one_in(3)) policy.retain = threshold(simulator, interval, policy.evict + 1, random);
   if (policy.retain >= span.to) return policy;
   if (span.to == model_.never() || random.one_in(4))
@@ -214,16 +214,16 @@ void Neighbours::shift(const Simulator& simulator, Random& random) {
     const Interval& span = model_.intervals[interval];
     IntervalPolicy policy = simulator.policy().intervals[interval];
     if (policy.evict >= span.to) continue;
-    const int32_t which = random.below(6);
+    const int32_t which = random.below(moves_ahead(simulator) || !may_page(model_, interval) ? 6 : 4);
     if (which == 0) policy.evict = random.one_in(2) ? span.from : threshold(simulator, interval, span.from, random);
     if (which == 1)
       policy.retain = random.one_in(3) ? span.to : threshold(simulator, interval, policy.evict + 1, random);
     if (which == 2)
       policy.until = random.one_in(2) ? span.to : threshold(simulator, interval, policy.retain + 1, random);
     if (which == 3 && may_page(model_, interval) && may_drop(model_, interval)) policy.page = !policy.page;
-    if (which >= 4 && !policy.page)
+    if (which >= 4 && !may_page(model_, interval))
       policy.fetch = random.one_in(3) ? span.to : while_inputs_last(interval, policy, random);
-    else if (which >= 4 && moves_ahead(simulator))
+    else if (which >= 4)
       policy.fetch = random.one_in(4) ? span.to : ahead(interval, policy, random);
     if (policy.evict >= span.to) policy = retained(span);
     if (policy.fetch <= policy.evict) policy.fetch = span.to;
