@@ -58,8 +58,10 @@ class Trial {
   [[nodiscard]] States states() {
     States view;
     view.trial_ = this;
-    view.states_ = &*states_.begin();
-    view.stamps_ = &*stamps_.begin();
+    if (!states_.empty()) {  // a step may have ops alone
+      view.states_ = &*states_.begin();
+      view.stamps_ = &*stamps_.begin();
+    }
     view.visit_ = visit_;
     return view;
   }
