@@ -122,6 +122,7 @@ std::vector<Stage> overfull_stages(const Relaxation& relaxation, const Point& po
   std::stable_sort(found.begin(), found.end(), [](const Excess& a, const Excess& b) { return a.bytes > b.bytes; });
   if (found.size() > most) found.resize(most);
   std::vector<Stage> stages;
+  stages.reserve(found.size());
   for (const Excess& each : found) stages.push_back(each.stage);
   std::sort(stages.begin(), stages.end());
   return stages;

@@ -13,8 +13,7 @@ OrderProfile::OrderProfile(const OrderProblem& problem, const std::vector<OpInde
       place_(order.size(), 0),
       peaks_(order.size(), 0),
       lives_(order.size() + 1, problem.opened_live) {
-  const std::vector<OpIndex> ops = order;
-  rearrange(0, ops);
+  rearrange(0, order);
 }
 
 OrderProfile::Value OrderProfile::value() const {
