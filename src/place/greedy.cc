@@ -145,12 +145,22 @@ std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes) {
   for (const auto& scores :
        {Scores{&duration, &extent, &crowd}, Scores{&crowd, &extent, &duration}, Scores{&crowd, &duration, &extent},
         Scores{&extent, &crowd, &duration}, Scores{&crowd, &area, &length}, Scores{&length, &area, &crowd}}) {
-    const std::vector<int32_t> order = descending(boxes, scores);
-    ranks.emplace_back(order.size());
-    for (size_t place = 0; place < order.size(); ++place)
-      ranks.back()[static_cast<size_t>(order[place])] = static_cast<int32_t>(place);
+    ranks.push_back(ranks_in(descending(boxes, scores)));
   }
   return ranks;
+}
+
+std::vector<int32_t> ranks_in(const std::vector<int32_t>& order) {
+  std::vector<int32_t> ranks(order.size());
+  for (size_t place = 0; place < order.size(); ++place)
+    ranks[static_cast<size_t>(order[place])] = static_cast<int32_t>(place);
+  return ranks;
+}
+
+Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
+  Bytes arena = 0;
+  for (size_t box = 0; box < at.size(); ++box) arena = std::max(arena, at[box] + boxes.boxes[box].bytes);
+  return arena;
 }
 
 }  // namespace pantoum::place

@@ -35,4 +35,10 @@ using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 // luck, so there are more.
 [[nodiscard]] std::vector<std::vector<int32_t>> search_ranks(const Boxes& boxes);
 
+// By box, its place in an order.
+[[nodiscard]] std::vector<int32_t> ranks_in(const std::vector<int32_t>& order);
+
+// The end of the topmost box.
+[[nodiscard]] Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at);
+
 }  // namespace pantoum::place

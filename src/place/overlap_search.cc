@@ -55,7 +55,9 @@ OverlapSearch::OverlapSearch(const Boxes& boxes, Bytes budget, const std::vector
                               : static_cast<Units>(std::min<Bytes>(start[box] / unit_, highest_.back())));
   }
   find_pairs();
-  for (size_t box = 0; box < at_.size(); ++box) wake(static_cast<int32_t>(box));
+  for (size_t box = 0; box < at_.size(); ++box)
+    for (const Pair& pair : pairs_[box])
+      if (shared(static_cast<int32_t>(box), pair) > 0) wake(static_cast<int32_t>(box));
 }
 
 std::vector<Bytes> OverlapSearch::at() const {
@@ -97,7 +99,7 @@ Outcome OverlapSearch::run(SearchLimit& limit) {
   for (uint32_t visits = 0; limit.nodes > 0; ++visits) {
     if (visits % 64 == 0 && past(limit.deadline)) return Outcome::kLimit;
     if (queue_.empty() && !punish()) return Outcome::kFound;
-    const size_t drawn = draw() % queue_.size();
+    const size_t drawn = random_.next() % queue_.size();
     const int32_t box = queue_[drawn];
     queue_[drawn] = queue_.back();
     queue_.pop_back();
@@ -193,7 +195,7 @@ OverlapSearch::Least OverlapSearch::least_overlap(int32_t box) {
     if (value > least.overlap + kRounding * (1 + std::abs(least.overlap))) return;
     if (value < least.overlap - kRounding * (1 + std::abs(value))) ties = 0;
     if (at == at_[index(box)] && ties > 0) return;
-    if (++ties > 1 && draw() % ties != 0 && least.at != at_[index(box)]) return;
+    if (++ties > 1 && random_.next() % ties != 0 && least.at != at_[index(box)]) return;
     least = {at, std::max(0.0, value)};
   };
   look();
@@ -230,14 +232,6 @@ bool OverlapSearch::punish() {
     least_.swap(now_);
   }
   return sum > 0;
-}
-
-// SplitMix64.
-uint64_t OverlapSearch::draw() {
-  uint64_t value = random_ += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
 }
 
 }  // namespace pantoum::place

@@ -11,6 +11,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/random.h"
 #include "place/boxes.h"
 #include "place/canonical_search.h"
 
@@ -64,7 +65,6 @@ class OverlapSearch {
   void sort_kinks();
   [[nodiscard]] Least least_overlap(int32_t box);
   bool punish();
-  uint64_t draw();
 
   static size_t index(int32_t value) { return static_cast<size_t>(value); }
 
@@ -79,7 +79,7 @@ class OverlapSearch {
   double first_ = 0, slope_ = 0;  // of the weighted overlap at offset 0
   std::vector<Overlap> least_, now_;
   Bytes least_bytes_ = std::numeric_limits<Bytes>::max();
-  uint64_t random_ = 1;
+  base::Random random_{1};
 };
 
 }  // namespace pantoum::place

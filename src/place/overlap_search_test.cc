@@ -3,25 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <random>
+#include <limits>
 
 #include "place/greedy.h"
 #include "place/place.h"
+#include "place/wide_boxes.h"
 
 namespace pantoum::place {
 namespace {
-
-// Boxes of many sizes, a quarter of which live on to the end: what a step of a wide graph leaves.
-std::vector<Allocation> wide(uint64_t seed, int count, Bytes align) {
-  std::mt19937_64 random(seed);
-  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
-  std::vector<Allocation> allocations;
-  for (int64_t begin = 0; begin < count; ++begin) {
-    const int64_t end = below(4) == 0 ? count : std::min<int64_t>(count, begin + 2 + below(count / 3));
-    allocations.push_back({.begin = begin, .end = end, .size = align * (1 + below(500)), .group = -1, .fixed = {}});
-  }
-  return allocations;
-}
 
 Bytes by_greedy(const Boxes& boxes, std::vector<Bytes>& at) {
   Offsets best{.at = {}, .arena = std::numeric_limits<Bytes>::max()};
@@ -34,7 +23,7 @@ Bytes by_greedy(const Boxes& boxes, std::vector<Bytes>& at) {
 TEST(OverlapSearch, FindsOffsetsWhereOrdersOfFirstFitDoNot) {
   int beyond = 0;
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const std::vector<Allocation> allocations = wide(seed, 240, 16);
+    const std::vector<Allocation> allocations = wide_allocations(seed, 240, 16);
     const Boxes boxes = make_boxes(allocations, 16).value();
     std::vector<Bytes> start;
     const Bytes first = by_greedy(boxes, start), least = least_arena(boxes), budget = least + (first - least) / 2;
@@ -55,7 +44,7 @@ TEST(OverlapSearch, FindsOffsetsWhereOrdersOfFirstFitDoNot) {
 
 TEST(OverlapSearch, TellsWhatClashesWhereNothingFits) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
-    const std::vector<Allocation> allocations = wide(seed, 60, 4);
+    const std::vector<Allocation> allocations = wide_allocations(seed, 60, 4);
     const Boxes boxes = make_boxes(allocations, 4).value();
     const Bytes budget = least_arena(boxes) * 9 / 10;  // the moment of the most live bytes forbids it
     OverlapSearch search(boxes, budget, std::vector<Bytes>(boxes.boxes.size(), 0));
@@ -73,7 +62,7 @@ TEST(OverlapSearch, TellsWhatClashesWhereNothingFits) {
 }
 
 TEST(OverlapSearch, KeepsFixedBoxesWhereTheyAre) {
-  std::vector<Allocation> allocations = wide(3, 80, 8);
+  std::vector<Allocation> allocations = wide_allocations(3, 80, 8);
   allocations[0].fixed = 8 * 700;
   allocations[40].fixed = 8 * 1500;
   Shortfall missed;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <optional>
 
 #include "place/boxes.h"
@@ -11,6 +12,7 @@
 #include "place/greedy.h"
 #include "place/hill_climb.h"
 #include "place/overlap_search.h"
+#include "place/rank_walk.h"
 #include "place/windows.h"
 
 namespace pantoum::place {
@@ -26,6 +28,15 @@ Placement by_allocation(const std::vector<Allocation>& allocations, const Boxes&
       placement.arena_bytes = std::max(placement.arena_bytes, placement.at.back() + allocations[allocation].size);
   }
   return placement;
+}
+
+// By box, its place in the order of the offsets.
+std::vector<int32_t> ranks_by(const std::vector<Bytes>& offsets) {
+  std::vector<int32_t> order(offsets.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [&](int32_t box) { return offsets[static_cast<size_t>(box)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return at(a) < at(b); });
+  return ranks_in(order);
 }
 
 // What is known so far; everything that looks for a smaller arena gets it.
@@ -61,12 +72,6 @@ void try_greedy(Attempt& attempt, Bytes goal) {
 
 Bytes beyond(Bytes least, double share) {
   return least + static_cast<Bytes>(static_cast<double>(least) * share);
-}
-
-Bytes arena_of(const Boxes& boxes, const std::vector<Bytes>& at) {
-  Bytes arena = 0;
-  for (size_t box = 0; box < at.size(); ++box) arena = std::max(arena, at[box] + boxes.boxes[box].bytes);
-  return arena;
 }
 
 // The canonical search in turns over several orders, each round of turns twice as long as the last.
@@ -118,8 +123,11 @@ void pin_stripes(Boxes& boxes) {
 }
 
 constexpr int64_t kNoLimit = int64_t{1} << 60;
-constexpr int64_t kTurn = 20'000;      // nodes of the canonical search in the first round
-constexpr double kLeastPart = 0.02;    // of the excess, that an arena is to be smaller by
+constexpr int64_t kTurn = 20'000;    // nodes of the canonical search in the first round
+constexpr double kLeastPart = 0.02;  // of the excess, that an arena is to be smaller by
+constexpr Bytes kNoBudget = Bytes{1} << 60;
+constexpr int64_t kMovePart = 20;  // of the nodes of adjust(), for the guided local search
+constexpr int64_t kLeastToMove = 1000, kMostToMove = 1'000'000;
 constexpr int64_t kLookTurn = 10'000;  // nodes of the guided local search in it
 
 // Windows of 1, 3, 5, 9, ... moments, wider in each round.
@@ -169,13 +177,16 @@ Outcome fit(Attempt& attempt, Bytes budget, std::vector<OverlapSearch::Overlap>&
   if (attempt.best.arena <= budget) return Outcome::kFound;
   std::optional<Turns> turns;
   std::optional<OverlapSearch> untangling;
-  if (searchable(attempt.boxes)) turns.emplace(attempt.boxes, budget);
+  std::optional<RankWalk> walk;
+  if (searchable(attempt.boxes)) turns.emplace(attempt.boxes, budget), walk.emplace(attempt.boxes, budget);
   if (has_few_pairs(attempt.boxes)) untangling.emplace(attempt.boxes, budget, attempt.best.at);
   for (uint64_t round = 0; attempt.limit.nodes > 0 && !out_of_time(attempt); ++round) {  // each longer than the last
     const int64_t stretch = int64_t{1} << std::min<uint64_t>(round, 30);
     const Outcome outcome = turns ? turns->run(attempt, kTurn * stretch) : Outcome::kLimit;
     if (outcome != Outcome::kLimit) return outcome;
     if (turns && proved_by_window(attempt, budget, round, kTurn * stretch)) return Outcome::kNone;
+    if (walk && walk->run(attempt.best, attempt.limit, kTurn * stretch) != Outcome::kLimit)
+      return attempt.best.arena <= budget ? Outcome::kFound : Outcome::kNone;
     if (untangling && untangle(*untangling, attempt, kLookTurn * stretch)) return Outcome::kFound;
     if (turns || untangling) continue;
     mend(attempt, budget);
@@ -219,6 +230,10 @@ void shrink(Attempt& attempt) {
     if (goal >= attempt.best.arena || past(whole_deadline)) break;
     share_until(few ? (round + 1) / 2 : round + 1);
     if (Turns(attempt.boxes, goal).run(attempt, nodes / 8) == Outcome::kFound) return;
+  }
+  if (search) {
+    share_until(6);
+    RankWalk(attempt.boxes, attempt.least).run(attempt.best, attempt.limit, kNoLimit);
   }
   attempt.limit.deadline = whole_deadline;
   if (!few) return mend(attempt, attempt.least);
@@ -264,6 +279,30 @@ Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceO
   *shortfall = {outcome == Outcome::kNone, attempt.best.arena, timed(clashes, allocations, boxes)};
   return fail("E0310", fmt::format("the smallest arena found has {} bytes, and it may have {}", attempt.best.arena,
                                    *options.budget));
+}
+
+Result<Placement> adjust(const std::vector<Allocation>& allocations, const std::vector<std::optional<Bytes>>& near,
+                         const PlaceOptions& options) {
+  const Bytes budget = options.budget.value_or(kNoBudget);
+  PANTOUM_ASSIGN(const Boxes boxes, make_boxes(allocations, options.align));
+  Attempt attempt{
+      .boxes = boxes, .least = least_arena(boxes), .limit = limit_of(options), .best = {}, .best_order = {}};
+  const auto nothing = [&] { return fail("E0310", fmt::format("no offsets were found within {} bytes", budget)); };
+  if (attempt.least > budget) return nothing();
+  std::vector<Bytes> start(boxes.boxes.size(), 0);
+  for (size_t allocation = 0; allocation < allocations.size(); ++allocation)
+    if (const int32_t box = boxes.box_of[allocation]; box >= 0 && near[allocation])
+      start[static_cast<size_t>(box)] = *near[allocation];
+  if (has_few_pairs(boxes)) {
+    OverlapSearch search(boxes, budget, start);
+    const int64_t nodes = std::clamp(attempt.limit.nodes / kMovePart, kLeastToMove, kMostToMove);
+    if (untangle(search, attempt, nodes)) return by_allocation(allocations, boxes, attempt.best);
+  }
+  attempt.best.arena = budget + 1;  // none yet
+  if (!searchable(boxes)) return nothing();
+  RankWalk walk(boxes, budget, ranks_by(start));
+  if (walk.run(attempt.best, attempt.limit, kNoLimit) != Outcome::kFound) return nothing();
+  return by_allocation(allocations, boxes, attempt.best);
 }
 
 }  // namespace pantoum::place

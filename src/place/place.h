@@ -54,6 +54,12 @@ struct Placement {
 [[nodiscard]] Result<Placement> place(const std::vector<Allocation>& allocations, const PlaceOptions& options,
                                       Shortfall* shortfall = nullptr);
 
+// Offsets within the budget, from those given by allocation, where there are any: what overlaps is moved, by guided local
+// search; then the canonical search goes through the boxes in the order of these offsets, and in orders near it. `steps`
+// and `seconds` as for place(). E0310 when none were found.
+[[nodiscard]] Result<Placement> adjust(const std::vector<Allocation>& allocations,
+                                       const std::vector<std::optional<Bytes>>& near, const PlaceOptions& options);
+
 // E0312 unless no two allocations overlap, groups share offsets, alignment and budget hold. O(n^2), shares nothing with
 // the search.
 [[nodiscard]] Result<void> validate(const std::vector<Allocation>& allocations, const Placement& placement,

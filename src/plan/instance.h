@@ -36,8 +36,8 @@ struct Instance {
   Model model;
   Bounds bounds;               // of any order
   Joules stage_priced_energy;  // of plans of the model's order
-  mutable Turns turns;  // with one thread for both
-  struct Doing {        // what search and proof are at, for whoever waits
+  mutable Turns turns;         // with one thread for both
+  struct Doing {               // what search and proof are at, for whoever waits
     std::atomic<const char*> search = "", proof = "";
   };
   mutable Doing doing;

@@ -7,7 +7,9 @@
 
 #include "plan/instance.h"
 #include "plan/prover.h"
+#include "plan/realize/placed_search.h"
 #include "plan/realize/realize.h"
+#include "plan/realize/reserve.h"
 #include "plan/search/parallel_annealing.h"
 #include "plan/simulate/simulate.h"
 #include "plan/simulate/switches.h"
@@ -29,6 +31,10 @@ constexpr int64_t kTieRounds = 4;      // the part of the rounds that effort giv
 constexpr double kHopeShare = 0.75;    // of the time limit, for a search that finds nothing
 constexpr double kFirstShare = 0.6;    // of the time limit, for the first search, where offsets can cost time
 constexpr double kSecondShare = 0.5;   // the same, where they cannot: they may still need less RAM
+constexpr double kRamShare = 0.25;     // the same, where nothing moves to storage
+constexpr double kSliceShare = 0.08;   // of the time limit, for each search after that
+constexpr double kSlicesShare = 0.75;  // of the time limit, by which these have ended
+constexpr double kSlicePlacing = 0.3;  // of what placing may take, for each of them
 constexpr double kNextShare = 0.06;    // for each search after the first
 constexpr double kRoundShare = 0.1;    // of the time limit, for a round of the annealings
 constexpr double kMostLost = 1e-4;     // of the value that the search found, by offsets
@@ -52,24 +58,37 @@ void give_way(Question& question, Bytes bytes) {
 }  // namespace
 
 std::optional<Plan> PlanSearch::run() {
-  Attempt attempt = whole_question();
+  const Attempt attempt = whole_question();
   const Starts starts = find_starts(attempt);
-  std::optional<Plan> best = first_plan(attempt, starts.best);
-  if (!best) best = unplanned_step();
-  SearchResult found = starts.best, placed = starts.best;
+  Found found{.plan = first_plan(attempt, starts.best), .placed = starts.best};
+  if (!found.plan) found.plan = unplanned_step();
+  if (instance_.model.paging)
+    search_with_transfers(starts, found);
+  else
+    search_in_ram(starts.best, found);
+  settle_ties(found.placed, found.plan);
+  if (!found.plan || found.lost)
+    for (const SearchResult& start : starts.by_energy) keep_better(found.plan, realize(whole_question(), start).plan);
+  return std::move(found.plan);
+}
+
+void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
+  Attempt attempt = whole_question();
+  SearchResult found = starts.best;
   Room room{.highest = instance_.options.question.budget_bytes(), .step = instance_.model.align};
   int losses = 0;
-  for (int number = 0; number < kMostAttempts && !(best && proved(*best)); ++number) {
+  for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
     attempt.time_share = time_share(number);
-    best_value_ = best ? value_of(*best) : std::numeric_limits<double>::infinity();
+    best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
     found = improved(attempt, found);
     if (!found.outcome.fits() && number > 0) break;
     Realized realized = realize(attempt, found);
     const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
-    if (fits) placed = found;
-    keep_better(best, std::exchange(realized.plan, std::nullopt));
-    if (best && proved(*best)) break;
+    if (fits) best.placed = found;
+    keep_better(best.plan, std::exchange(realized.plan, std::nullopt));
+    if (best.plan && proved(*best.plan)) break;
     if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
+      best.lost = true;
       if (out_of_time(attempt)) break;
       give_way(attempt.limit.question, instance_.options.question.budget_bytes() / kWritePart);
       found = greedy(instance_.model, attempt.limit, starts.best.policy, limits(attempt));
@@ -80,13 +99,57 @@ std::optional<Plan> PlanSearch::run() {
     const bool again = fits ? !waits && ((!attempt.limit.reserve && room.more_after(attempt.limit.question)) || cut_off)
                             : keep_in_reserve(attempt.limit, realized) || tighten(attempt.limit, realized, room);
     attempt.time_share = time_share(fits && cut_off ? kMostAttempts : number + 1);
-    if (!again || (out_of_time(attempt) && (best || number > 1))) break;
-    found = greedy(instance_.model, attempt.limit, (fits ? placed : found).policy, limits(attempt));
+    if (!again || (out_of_time(attempt) && (best.plan || number > 1))) break;
+    found = greedy(instance_.model, attempt.limit, (fits ? best.placed : found).policy, limits(attempt));
   }
-  settle_ties(placed, best);
-  if (!best || losses > 0)
-    for (const SearchResult& start : starts.by_energy) keep_better(best, realize(whole_question(), start).plan);
-  return best;
+}
+
+// Where nothing moves to storage, offsets cost RAM alone: bytes are kept in reserve for them, as many as they lacked the last
+// time, and each annealing goes on from the policy of the last.
+void PlanSearch::search_in_ram(SearchResult found, Found& best) {
+  Attempt attempt = whole_question();
+  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
+  const auto finished = [&] { return instance_.stopped() || (best.plan && proved(*best.plan)); };
+  for (int number = 0; number < kMostAttempts && !finished(); ++number) {
+    attempt.limit.reserve = reserve.by_stage();
+    attempt.sliced = number > 0;
+    attempt.time_share = number == 0 ? kRamShare : kSliceShare + instance_.elapsed() / instance_.options.time_limit;
+    if (number > 0 && instance_.by_clock() && attempt.time_share > kSlicesShare) break;
+    best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
+    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
+    found = improved(attempt, found);
+    if (!found.outcome.sound) break;
+    if (!found.outcome.fits()) {
+      reserve.give_way(found.policy);
+      continue;
+    }
+    const double placing = best.plan ? std::min(kSlicePlacing, placing_left()) : kSlicePlacing;
+    Realized realized = place_policy(attempt.limit, found.policy, placing);
+    const bool fits = realized.plan.has_value();
+    if (fits && (!best.plan || value_of(*realized.plan) < value_of(*best.plan))) {
+      best.plan = std::move(realized.plan);
+      best.placed = found;
+      best.annealed = true;
+    }
+    const bool cut_off = fits && !attempt.limit.reserve && out_of_time(attempt);
+    if (!cut_off && !(fits ? reserve.shrink() : reserve.grow(realized))) break;
+  }
+  if (!finished() && best.annealed && instance_.model.uses(Switch::kPlacedAnnealing)) use_all_room(best);
+}
+
+// With the time that is left, among plans whose offsets are near those of the best.
+void PlanSearch::use_all_room(Found& best) {
+  instance_.doing.search = "annealing with offsets";
+  Attempt attempt = whole_question();
+  attempt.time_share = 1 - kPlacementShare;
+  SearchLimits limits = this->limits(attempt);
+  if (!instance_.by_clock()) limits.rounds = instance_.options.effort * kRoundsPerEffort;
+  std::optional<PlacedResult> found = improve_placed(instance_.graph, instance_.model, attempt.limit, instance_.options,
+                                                     best.placed.policy, *best.plan, limits);
+  if (!found) return;
+  best.plan = std::move(found->plan);
+  best.placed.policy = std::move(found->policy);
+  best.placed.outcome = Simulator(instance_.model, attempt.limit).reset(best.placed.policy);
 }
 
 // The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much.
@@ -161,8 +224,16 @@ bool PlanSearch::out_of_time(const Attempt& attempt) const {
   if (instance_.stopped()) return true;
   if (!instance_.by_clock()) return false;
   const Seconds limit = instance_.options.time_limit;
-  if (std::isfinite(best_value_.load())) return instance_.elapsed() > limit * attempt.time_share - kReserve;
+  if (attempt.sliced || std::isfinite(best_value_.load()))
+    return instance_.elapsed() > limit * attempt.time_share - kReserve;
   return instance_.elapsed() > std::max(limit * kHopeShare - kReserve, kFirstSeconds);
+}
+
+// Of what placing may take, the part for which there is time.
+double PlanSearch::placing_left() const {
+  if (!instance_.by_clock()) return 1;
+  const Seconds limit = instance_.options.time_limit, left = limit - kReserve - instance_.elapsed();
+  return std::clamp(left / (kPlacementShare * limit), 0.0, 1.0);
 }
 
 // Nothing better for twice as long as it took to come here, and a share of the limit.
@@ -321,6 +392,7 @@ void PlanSearch::settle_ties(const SearchResult& placed, std::optional<Plan>& be
   if (!instance_.by_clock()) annealing.rounds = std::max<int64_t>(1, annealing.rounds / kTieRounds);
   const SearchResult found = anneal_in_parallel(instance_.model, own.limit, start, annealing);
   const auto other = [energy](const Plan& plan) { return energy ? plan.predicted.time_s : plan.predicted.energy_j; };
+  own.placing = placing_left();
   std::optional<Plan> plan = realize(own, found).plan;
   if (plan && value_of(*plan) <= most && other(*plan) < other(*best)) best = std::move(plan);
 }
@@ -332,9 +404,9 @@ Realized PlanSearch::realize(const Attempt& attempt, const SearchResult& found) 
   if (!found.outcome.fits()) return {};
   instance_.doing.search = "placing";
   const Policy prefetched = prefetch(instance_.model, attempt.limit, found.policy, limits(attempt));
-  Realized realized = place_policy(attempt.limit, prefetched, 1);
+  Realized realized = place_policy(attempt.limit, prefetched, attempt.placing);
   if (realized.plan || prefetched == found.policy) return realized;
-  return place_policy(attempt.limit, found.policy, 1);
+  return place_policy(attempt.limit, found.policy, attempt.placing);
 }
 
 // `share`: of what placing may take. `within_budget`: of the question; else in as few bytes as can be found soon.

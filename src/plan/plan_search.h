@@ -42,10 +42,18 @@ class PlanSearch {
   struct Attempt {
     Limit limit;
     double time_share = 0;  // of the time limit, by which it ends
+    bool sliced = false;    // even where there is no plan yet
+    double placing = 1;     // of what placing may take
   };
   struct Starts {
     SearchResult best;
     std::vector<SearchResult> by_energy;  // where time counts: the policies of least energy
+  };
+  struct Found {
+    std::optional<Plan> plan;
+    SearchResult placed;    // its policy
+    bool annealed = false;  // it is: not the first plan's
+    bool lost = false;      // offsets cost time that the search had found
   };
   struct Room {         // budgets of the search, whose arenas are larger
     Bytes highest = 0;  // the question's
@@ -58,6 +66,9 @@ class PlanSearch {
   };
   using Stagnant = std::function<bool(Seconds improved_at)>;
 
+  void search_with_transfers(const Starts& starts, Found& best);
+  void search_in_ram(SearchResult found, Found& best);
+  void use_all_room(Found& best);
   std::optional<Plan> first_plan(Attempt attempt, SearchResult found);
   [[nodiscard]] std::optional<Plan> unplanned_step() const;
   [[nodiscard]] bool proved(const Plan& plan) const;
@@ -66,6 +77,7 @@ class PlanSearch {
   [[nodiscard]] Attempt whole_question() const;
   [[nodiscard]] double time_share(int attempt) const;
   [[nodiscard]] bool out_of_time(const Attempt& attempt) const;
+  [[nodiscard]] double placing_left() const;
   [[nodiscard]] bool stagnant(Seconds improved_at) const;
   [[nodiscard]] double target() const;
   [[nodiscard]] SearchLimits limits(const Attempt& attempt) const;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
-#include "plan/search/random.h"
+#include "base/random.h"
 
 namespace pantoum::plan {
+
+using base::Random;
 namespace {
 
 constexpr uint64_t kSeed = 1;

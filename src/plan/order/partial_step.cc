@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 
-#include "plan/search/random.h"
+#include "base/random.h"
 
 namespace pantoum::plan {
+
+using base::Random;
 namespace {
 
 constexpr size_t kBits = 64;

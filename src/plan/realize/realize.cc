@@ -127,7 +127,8 @@ void shrink_arena(const Model& model, const PlanOptions& options, Placed& placed
   if (smaller && smaller->arena_bytes < placed.placement.arena_bytes) placed.placement = std::move(*smaller);
 }
 
-// The plan of a placed stream, where it meets the limits and the storage holds it.
+}  // namespace
+
 Realized judged(const Model& model, const PlanOptions& options, Plan plan) {
   const std::optional<Predicted> predicted = predict(plan.graph, plan);
   if (!predicted) return {};
@@ -141,8 +142,6 @@ Realized judged(const Model& model, const PlanOptions& options, Plan plan) {
   plan.storage = std::move(*slots);
   return {.plan = std::move(plan)};
 }
-
-}  // namespace
 
 Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
                  const PlanOptions& options, std::optional<Bytes> budget, double share) {

@@ -31,4 +31,8 @@ struct Realized {
 [[nodiscard]] Realized realize(const CostGraph& graph, const Model& model, const std::vector<Event>& events,
                                const PlanOptions& options, std::optional<Bytes> budget, double share = 1);
 
+// A plan that has its instructions and offsets, with the figures and places in storage, where it meets the limits and the
+// storage holds it.
+[[nodiscard]] Realized judged(const Model& model, const PlanOptions& options, Plan plan);
+
 }  // namespace pantoum::plan

@@ -3,10 +3,12 @@
 
 #include <vector>
 
-#include "plan/search/random.h"
+#include "base/random.h"
 #include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
+
+using base::Random;
 
 class IsomorphicParts {
  public:

@@ -10,10 +10,12 @@
 
 #include <vector>
 
-#include "plan/search/random.h"
+#include "base/random.h"
 #include "plan/simulate/simulate.h"
 
 namespace pantoum::plan {
+
+using base::Random;
 
 class Neighbours {
  public:

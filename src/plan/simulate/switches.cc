@@ -72,6 +72,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
     {Switch::kRoomier, "roomier", "search: where offsets cost time, the search runs again with a smaller budget"},
     {Switch::kReserveByStage, "reserve",
      "search: bytes that offsets lacked at some stages are kept in reserve there, in place of a smaller budget"},
+    {Switch::kPlacedAnnealing, "placed-annealing",
+     "search: a plan without transfers is improved by neighbours that have offsets near its own"},
     {Switch::kWriteCompletion, "write-completion",
      "placement: bytes are not taken before their write completion while others are free"},
     {Switch::kSmallArena, "small-arena",

@@ -63,6 +63,7 @@ enum class Switch : uint8_t {
   kEarlier,
   kRoomier,
   kReserveByStage,
+  kPlacedAnnealing,
   kWriteCompletion,
   kSmallArena,
   kCount

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace pantoum::plan {
+namespace pantoum::base {
 
 // splitmix64.
 class Random {
@@ -42,4 +42,4 @@ class Random {
   uint64_t state_;
 };
 
-}  // namespace pantoum::plan
+}  // namespace pantoum::base

@@ -1,0 +1,77 @@
+#include "place/rank_walk.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace pantoum::place {
+namespace {
+
+constexpr int64_t kLeastNodes = 2000, kNodesPerBox = 4;  // of one search
+constexpr double kReach[] = {0.02, 0.006, 0.002};        // of all ranks, that one moves by
+constexpr uint64_t kAnewEvery = 4;                       // searches begin from one of the first orders
+constexpr int32_t kPatience = 12;                        // searches, and the next arena need not be so much smaller
+constexpr double kLeastPart = 0.02, kMostPart = 0.5;
+constexpr Bytes kLeastStep = 1000;  // the arena's part, by which the next is to be smaller at the least
+
+}  // namespace
+
+RankWalk::RankWalk(const Boxes& boxes, Bytes goal, std::vector<int32_t> first)
+    : boxes_(boxes), goal_(goal), ranks_(search_ranks(boxes)), last_(std::move(first)) {
+  if (!last_.empty()) ranks_.insert(ranks_.begin(), last_);
+}
+
+Outcome RankWalk::run(Offsets& best, SearchLimit& limit, int64_t nodes) {
+  while (nodes > 0 && limit.nodes > 0 && best.arena > goal_ && !past(limit.deadline)) {
+    const Bytes excess = best.arena - goal_;
+    const Bytes less = std::max(static_cast<Bytes>(part_ * static_cast<double>(excess)), best.arena / kLeastStep);
+    const Bytes goal = std::max(goal_, best.arena - less);
+    std::vector<int32_t> rank = near_rank();
+    CanonicalSearch search(boxes_, goal);
+    SearchLimit some{std::min(std::max(kLeastNodes, kNodesPerBox * static_cast<int64_t>(rank.size())), limit.nodes),
+                     limit.deadline};
+    const int64_t granted = some.nodes;
+    const Outcome outcome = search.run(rank, some);
+    const int64_t used = std::max<int64_t>(1, granted - some.nodes);
+    nodes -= used;
+    limit.nodes -= used;
+    if (outcome == Outcome::kNone && goal == goal_) return Outcome::kNone;
+    learn(outcome == Outcome::kFound);
+    if (outcome != Outcome::kFound) continue;
+    last_ = std::move(rank);
+    best = {search.at(), arena_of(boxes_, search.at())};
+  }
+  return best.arena <= goal_ ? Outcome::kFound : Outcome::kLimit;
+}
+
+std::vector<int32_t> RankWalk::near_rank() {
+  const uint64_t number = tries_++;
+  const std::vector<int32_t>& from = last_.empty() || number % kAnewEvery == 0 ? ranks_[number % ranks_.size()] : last_;
+  if (number < ranks_.size()) return ranks_[number];
+  const double reach = kReach[random_.next() % std::size(kReach)] * static_cast<double>(from.size());
+  std::vector<double> keys;
+  for (const int32_t rank : from) keys.push_back(rank + reach * normal());
+  std::vector<int32_t> order(from.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto key = [&](int32_t box) { return keys[static_cast<size_t>(box)]; };
+  std::stable_sort(order.begin(), order.end(), [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  return ranks_in(order);
+}
+
+void RankWalk::learn(bool found) {
+  if (found) {
+    part_ = std::min(kMostPart, part_ * 1.5);
+    missed_ = 0;
+  } else if (++missed_ % kPatience == 0) {
+    part_ = std::max(kLeastPart, part_ / 2);
+  }
+}
+
+// Nearly normally distributed: the sum of twelve uniform numbers.
+double RankWalk::normal() {
+  double sum = -6;
+  for (int each = 0; each < 12; ++each) sum += static_cast<double>(random_.next() >> 11) * 0x1p-53;
+  return sum;
+}
+
+}  // namespace pantoum::place
