@@ -41,8 +41,6 @@ constexpr double kMostLost = 1e-4;     // of the value that the search found, by
 constexpr int kMostLosses = 2;
 constexpr Bytes kWritePart = 50;        // the budget's part that is left to bytes that are being written out
 constexpr Bytes kLeastStep = 400;       // the budget's, or the deadline's, part that an attempt gives way at the least
-constexpr Bytes kMostReserve = 8;       // the budget's part that is kept in reserve in a stage, at the most
-constexpr Bytes kLeastRoom = 500;       // the budget's part for which no attempt is made
 constexpr Seconds kFirstSeconds = 0.7;  // for a first plan, however short the limit
 constexpr int kFirstAttempts = 8;       // at placing a first plan
 constexpr double kFirstPlacing = 0.05;  // of what placing may take, for each
@@ -75,13 +73,20 @@ std::optional<Plan> PlanSearch::run() {
 void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
   Attempt attempt = whole_question();
   SearchResult found = starts.best;
-  Room room{.highest = instance_.options.question.budget_bytes(), .step = instance_.model.align};
+  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
   int losses = 0;
   for (int number = 0; number < kMostAttempts && !(best.plan && proved(*best.plan)); ++number) {
-    attempt.time_share = time_share(number);
+    attempt.time_share = number == 0 ? first_share() : next_share(kNextShare);
+    attempt.sliced = number > 0;
     best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
     found = improved(attempt, found);
-    if (!found.outcome.fits() && number > 0) break;
+    if (!found.outcome.fits() && number > 0) {
+      if (!attempt.limit.reserve || no_time_left()) break;
+      reserve.give_way(found.policy);
+      attempt.limit.reserve = reserve.by_stage();
+      found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
+      continue;
+    }
     Realized realized = realize(attempt, found);
     const bool fits = realized.plan.has_value(), waits = waits_for_writes(realized, found);
     if (fits) best.placed = found;
@@ -96,11 +101,12 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     }
     if (found.outcome.excess > 0 || !found.outcome.sound) break;
     const bool cut_off = out_of_time(attempt);
-    const bool again = fits ? !waits && ((!attempt.limit.reserve && room.more_after(attempt.limit.question)) || cut_off)
-                            : keep_in_reserve(attempt.limit, realized) || tighten(attempt.limit, realized, room);
-    attempt.time_share = time_share(fits && cut_off ? kMostAttempts : number + 1);
-    if (!again || (out_of_time(attempt) && (best.plan || number > 1))) break;
-    found = greedy(instance_.model, attempt.limit, (fits ? best.placed : found).policy, limits(attempt));
+    const bool again =
+        fits ? !waits && (reserve.shrink() || cut_off) : reserve.grow(realized) || end_earlier(attempt.limit, realized);
+    attempt.limit.reserve = reserve.by_stage();
+    if (!again || no_time_left()) break;
+    if (fits) found = best.placed;
+    found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
   }
 }
 
@@ -113,7 +119,7 @@ void PlanSearch::search_in_ram(SearchResult found, Found& best) {
   for (int number = 0; number < kMostAttempts && !finished(); ++number) {
     attempt.limit.reserve = reserve.by_stage();
     attempt.sliced = number > 0;
-    attempt.time_share = number == 0 ? kRamShare : kSliceShare + instance_.elapsed() / instance_.options.time_limit;
+    attempt.time_share = number == 0 ? kRamShare : next_share(kSliceShare);
     if (number > 0 && instance_.by_clock() && attempt.time_share > kSlicesShare) break;
     best_value_ = best.plan ? value_of(*best.plan) : std::numeric_limits<double>::infinity();
     found.outcome = Simulator(instance_.model, attempt.limit).reset(found.policy);
@@ -154,14 +160,15 @@ void PlanSearch::use_all_room(Found& best) {
 
 // The first policy that fits, placed at once, whatever it costs: in less RAM, where its offsets take too much.
 std::optional<Plan> PlanSearch::first_plan(Attempt attempt, SearchResult found) {
+  Reserve reserve(instance_.model, instance_.options.question.budget_bytes());
   for (int number = 0; number < kFirstAttempts && found.outcome.fits(); ++number) {
     Realized realized = place_policy(attempt.limit, found.policy, kFirstPlacing);
     if (realized.plan) {
       best_value_ = value_of(*realized.plan);
       return std::move(realized.plan);
     }
-    Room room{.highest = attempt.limit.question.budget_bytes(), .step = instance_.model.align};
-    if (!tighten(attempt.limit, realized, room)) break;
+    if (!reserve.grow(realized) && !end_earlier(attempt.limit, realized)) break;
+    attempt.limit.reserve = reserve.by_stage();
     found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
   }
   return std::nullopt;
@@ -199,24 +206,35 @@ int PlanSearch::search_threads() const {
 }
 
 std::optional<Plan> PlanSearch::keep_everything() {
-  const Attempt attempt{.limit = {.question = {.objective = instance_.objective()}}, .time_share = time_share(1)};
+  const Attempt attempt{.limit = {.question = {.objective = instance_.objective()}}, .time_share = first_share()};
   const Policy keep = keep_all(instance_.model, first_choices(instance_.model, instance_.objective()));
   return place_policy(attempt.limit, greedy(instance_.model, attempt.limit, keep, limits(attempt)).policy, 1, false)
       .plan;
 }
 
 PlanSearch::Attempt PlanSearch::whole_question() const {
-  Attempt attempt{.limit = {.question = instance_.options.question}, .time_share = time_share(1)};
+  Attempt attempt{.limit = {.question = instance_.options.question}, .time_share = first_share()};
   if (attempt.limit.question.energy_limit) *attempt.limit.question.energy_limit *= kMostShare;
   if (attempt.limit.question.deadline) *attempt.limit.question.deadline *= kMostShare;
   return attempt;
 }
 
-double PlanSearch::time_share(int attempt) const {
+double PlanSearch::first_share() const {
   const Model& model = instance_.model;
   const bool offsets_cost_time = model.async && (instance_.objective() != Objective::kEnergy || model.idle_w > 0);
-  const double first = offsets_cost_time ? kFirstShare : kSecondShare, last = 1 - kPlacementShare;
-  return std::min(last, first + kNextShare * attempt);
+  return offsets_cost_time ? kFirstShare : kSecondShare;
+}
+
+// From now on so much more of the time limit.
+double PlanSearch::next_share(double more) const {
+  return std::min(1 - kPlacementShare, instance_.elapsed() / instance_.options.time_limit + more);
+}
+
+// For another attempt.
+bool PlanSearch::no_time_left() const {
+  const Seconds limit = instance_.options.time_limit;
+  return instance_.stopped() ||
+         (instance_.by_clock() && instance_.elapsed() > (1 - kPlacementShare) * limit - kReserve);
 }
 
 bool PlanSearch::out_of_time(const Attempt& attempt) const {
@@ -429,47 +447,12 @@ bool PlanSearch::waits_for_writes(const Realized& realized, const SearchResult& 
          instance_.model.uses(Switch::kRoomier);
 }
 
-// Less RAM where the offsets did not fit, and an earlier end where they cost time. False: neither is the reason, or
-// nothing would be left.
-bool PlanSearch::tighten(Limit& limit, const Realized& missed, Room& room) const {
+// An earlier end, where the offsets cost time. False: that is not the reason, or nothing would be left.
+bool PlanSearch::end_earlier(Limit& limit, const Realized& missed) const {
   Question& question = limit.question;
-  const bool earlier = missed.time_excess > 0 && question.deadline && instance_.model.uses(Switch::kEarlier);
-  if (missed.byte_excess <= 0 && !earlier) return false;
-  if (missed.byte_excess > 0) question.budget = room.less_after(question.budget_bytes(), missed);
-  if (earlier) *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
-  return question.budget_bytes() > 0 && !(earlier && *question.deadline <= 0);
-}
-
-// Where offsets within the budget came near, the bytes that allocations would have to share are left free from now on.
-// False: nothing is known of these, or so much is in reserve that it has not helped.
-bool PlanSearch::keep_in_reserve(Limit& limit, const Realized& missed) const {
-  if (missed.clashes.empty() || !instance_.model.uses(Switch::kReserveByStage)) return false;
-  const Bytes most = limit.question.budget_bytes() / kMostReserve;
-  Indexed<Stage, Bytes> reserve = limit.reserve ? *limit.reserve : Indexed<Stage, Bytes>(missed.clashes.size(), 0);
-  Bytes added = 0;
-  for (const Stage stage : reserve.indices()) {
-    const Bytes more = std::min(most, reserve[stage] + missed.clashes[stage]);
-    added = std::max(added, more - reserve[stage]);
-    reserve[stage] = more;
-  }
-  if (added == 0) return false;
-  limit.reserve = std::make_shared<const Indexed<Stage, Bytes>>(std::move(reserve));
-  return true;
-}
-
-// Between what was placed and what was not, by halves; below, by what was missing.
-Bytes PlanSearch::Room::less_after(Bytes budget, const Realized& missed) {
-  lowest_missed = std::min({lowest_missed, budget, missed.live_bytes});
-  if (highest_placed > 0) return highest_placed + (lowest_missed - highest_placed) / 2;
-  return lowest_missed - std::max(missed.byte_excess, highest / kLeastStep);
-}
-
-bool PlanSearch::Room::more_after(Question& question) {
-  highest_placed = std::max(highest_placed, question.budget_bytes());
-  const Bytes limit = std::min(lowest_missed, highest);
-  if (limit - highest_placed <= std::max(2 * step, highest / kLeastRoom)) return false;
-  question.budget = highest_placed + (limit - highest_placed) / 2;
-  return true;
+  if (missed.time_excess <= 0 || !question.deadline || !instance_.model.uses(Switch::kEarlier)) return false;
+  *question.deadline -= std::max(missed.time_excess, *question.deadline / kLeastStep);
+  return *question.deadline > 0;
 }
 
 }  // namespace pantoum::plan

@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -55,15 +54,6 @@ class PlanSearch {
     bool annealed = false;  // it is: not the first plan's
     bool lost = false;      // offsets cost time that the search had found
   };
-  struct Room {         // budgets of the search, whose arenas are larger
-    Bytes highest = 0;  // the question's
-    Bytes step = 1;     // of all sizes
-    Bytes highest_placed = 0, lowest_missed = std::numeric_limits<Bytes>::max();
-    // The next budget after one whose plan missed the question's.
-    Bytes less_after(Bytes budget, const Realized& missed);
-    // After one whose plan fits: is there a larger one worth trying? It is in the question then.
-    bool more_after(Question& question);
-  };
   using Stagnant = std::function<bool(Seconds improved_at)>;
 
   void search_with_transfers(const Starts& starts, Found& best);
@@ -75,7 +65,9 @@ class PlanSearch {
   [[nodiscard]] bool settled() const;
   [[nodiscard]] int search_threads() const;
   [[nodiscard]] Attempt whole_question() const;
-  [[nodiscard]] double time_share(int attempt) const;
+  [[nodiscard]] double first_share() const;
+  [[nodiscard]] double next_share(double more) const;
+  [[nodiscard]] bool no_time_left() const;
   [[nodiscard]] bool out_of_time(const Attempt& attempt) const;
   [[nodiscard]] double placing_left() const;
   [[nodiscard]] bool stagnant(Seconds improved_at) const;
@@ -97,8 +89,7 @@ class PlanSearch {
   [[nodiscard]] Realized place_policy(const Limit& limit, const Policy& policy, double share,
                                       bool within_budget = true) const;
   [[nodiscard]] bool waits_for_writes(const Realized& realized, const SearchResult& found) const;
-  [[nodiscard]] bool keep_in_reserve(Limit& limit, const Realized& missed) const;
-  [[nodiscard]] bool tighten(Limit& limit, const Realized& missed, Room& room) const;
+  [[nodiscard]] bool end_earlier(Limit& limit, const Realized& missed) const;
 
   const Instance& instance_;
   Prover& prover_;

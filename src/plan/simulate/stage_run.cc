@@ -70,7 +70,7 @@ bool StageRun::fetch() {
 bool StageRun::first_computation(OpIndex op) {
   const ChoiceModel& how = policy_.chosen(op);
   if (!require(how.reads)) return false;
-  if (cost_.work > 0) evictions();  // what only recomputations read need not be there any more
+  if (cost_.work > 0 && !model_.paging) evictions();  // what only recomputations read need not be there any more
   if (!compute(op, policy_.choice(op), true)) return false;
   for (const TensorIndex tensor : how.reads) {
     --pins_[tensor];
