@@ -50,6 +50,7 @@ std::vector<int32_t> RankWalk::near_rank() {
   if (number < ranks_.size()) return ranks_[number];
   const double reach = kReach[random_.next() % std::size(kReach)] * static_cast<double>(from.size());
   std::vector<double> keys;
+  keys.reserve(from.size());
   for (const int32_t rank : from) keys.push_back(rank + reach * normal());
   std::vector<int32_t> order(from.size());
   std::iota(order.begin(), order.end(), 0);

@@ -1,6 +1,7 @@
 #include "plan/realize/placed_search.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -26,14 +27,15 @@ class PlacedSearch {
       : limits_(limits),
         simulator_(model, limit),
         neighbours_(model, limit.question.budget_bytes()),
-        placed_(model, options, plan),
         nodes_(std::max(kLeastNodes, kNodesPerOp * static_cast<int64_t>(model.ops.size()))) {
     simulator_.reset(start);
+    const std::vector<Event> events = simulator_.events();
+    if (events.size() == plan.instructions.size()) placed_.emplace(model, options, events, plan);
   }
 
   // Did it find anything?
   bool run() {
-    while (!finished() && !neighbours_.empty()) {
+    while (placed_ && !finished() && !neighbours_.empty()) {
       gather();
       for (size_t next = 0; next < std::min(kPlaced, candidates_.size()) && !finished(); ++next)
         if (take(candidates_[next].changes)) break;
@@ -42,7 +44,7 @@ class PlacedSearch {
   }
 
   [[nodiscard]] const Policy& policy() const { return simulator_.policy(); }
-  [[nodiscard]] Realized realized(const CostGraph& graph) const { return placed_.realized(graph); }
+  [[nodiscard]] Realized realized(const CostGraph& graph) const { return placed_->realized(graph); }
 
  private:
   struct Candidate {
@@ -73,12 +75,13 @@ class PlacedSearch {
   // Where there are offsets.
   bool take(const std::vector<Simulator::Change>& changes) {
     std::vector<Simulator::Change> back;
+    back.reserve(changes.size());
     for (const Simulator::Change& change : changes)
       back.push_back({change.interval, simulator_.policy().intervals[change.interval]});
     simulator_.propose(changes);
     simulator_.accept();
     round_ += kRoundsPerPlacing;
-    if (placed_.take(simulator_.events(), nodes_)) return any_ = true;
+    if (placed_->take(simulator_.events(), nodes_)) return any_ = true;
     simulator_.propose(back);
     simulator_.accept();
     return false;
@@ -87,7 +90,7 @@ class PlacedSearch {
   const SearchLimits& limits_;
   Simulator simulator_;
   Neighbours neighbours_;
-  PlacedStream placed_;
+  std::optional<PlacedStream> placed_;
   const int64_t nodes_;
   Random random_{1};
   std::vector<Candidate> candidates_;

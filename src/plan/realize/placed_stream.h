@@ -6,15 +6,16 @@
 #include <unordered_map>
 #include <vector>
 
+#include "plan/realize/allocations.h"
 #include "plan/realize/realize.h"
 
 namespace pantoum::plan {
 
 class PlacedStream {
  public:
-  // `plan`: within the budget of the options' question. Keeps `model` and `options` by reference. Not for streams whose
-  // transfers run beside compute: when bytes are taken is not looked at.
-  PlacedStream(const Model& model, const PlanOptions& options, const Plan& plan);
+  // `plan`: of these instructions, within the budget of the options' question. Keeps `model` and `options` by reference. Not
+  // for streams whose transfers run beside compute: when bytes are taken is not looked at.
+  PlacedStream(const Model& model, const PlanOptions& options, const std::vector<Event>& events, const Plan& plan);
 
   // Looks for offsets of these instructions near the last ones, in so many nodes of guided local search. False: none were
   // found, and nothing is changed.
@@ -24,7 +25,20 @@ class PlacedStream {
   [[nodiscard]] Realized realized(const CostGraph& graph) const;
 
  private:
-  using Offsets = std::unordered_map<uint64_t, Bytes>;  // by what is allocated
+  // What is allocated: the op or tensor of an instruction, how many instructions of it came before, and which output.
+  struct Name {
+    int64_t owner = 0, nth = 0, output = 0;
+    friend bool operator==(const Name&, const Name&) = default;
+  };
+  struct Hash {
+    size_t operator()(const Name& name) const;
+  };
+  class Namer;
+  using Offsets = std::unordered_map<Name, Bytes, Hash>;
+
+  // Calls with the name and the position in `all` of each allocation.
+  template <class Each>
+  void name_all(const std::vector<Event>& events, const Allocations& allocations, const Each& each) const;
 
   const Model& model_;
   const PlanOptions& options_;
