@@ -11,7 +11,7 @@ constexpr int64_t kLeastNodes = 2000, kNodesPerBox = 4;  // of one search
 constexpr double kReach[] = {0.02, 0.006, 0.002};        // of all ranks, that one moves by
 constexpr uint64_t kAnewEvery = 4;                       // searches begin from one of the first orders
 constexpr int32_t kPatience = 12;                        // searches, and the next arena need not be so much smaller
-constexpr double kLeastPart = 0.02, kMostPart = 0.5;
+constexpr double kSmallestPart = 0.02, kLargestPart = 0.5;
 constexpr Bytes kLeastStep = 1000;  // the arena's part, by which the next is to be smaller at the least
 
 }  // namespace
@@ -61,10 +61,10 @@ std::vector<int32_t> RankWalk::near_rank() {
 
 void RankWalk::learn(bool found) {
   if (found) {
-    part_ = std::min(kMostPart, part_ * 1.5);
+    part_ = std::min(kLargestPart, part_ * 1.5);
     missed_ = 0;
   } else if (++missed_ % kPatience == 0) {
-    part_ = std::max(kLeastPart, part_ / 2);
+    part_ = std::max(kSmallestPart, part_ / 2);
   }
 }
 
