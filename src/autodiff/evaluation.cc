@@ -39,7 +39,7 @@ void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& met
     };
     count("count_correct", 1);
     if (metrics.top5) count("count_top5", 5);
-  } else if (metrics.mean_absolute_error) {
+  } else if (metrics.mean_absolute_error && site.target != ir::kNone) {
     tell("mean_absolute_error", builder.op(Kind::k_l1, "mean_absolute_error" + site.suffix, operands));
   }
 }

@@ -23,22 +23,28 @@ ValueId accumulator_of(ir::Builder& builder, ValueId parameter) {
   return builder.state(name, type);
 }
 
+// Over all micro-batches. With split_update `gradient` is their sum already.
+ValueId GradientChain::mean_of(const std::string& name, ValueId parameter, ValueId gradient) {
+  if (options_.accumulate == 1) return gradient;
+  const double part = 1 / static_cast<double>(options_.accumulate);
+  if (options_.split_update) return builder_.op(Kind::k_scale, name + ".mean", {gradient}, {{}, {part, kNothing}});
+  const ValueId sum = accumulator_of(builder_, parameter);
+  const std::vector<ValueId> made = builder_.add(Kind::k_accumulated, name + ".mean", {sum, gradient}, {{}, {part}});
+  if (builder_.error()) return gradient;
+  succeed(builder_, sum, made[1]);
+  return made[0];
+}
+
 void GradientChain::take(ValueId parameter, ValueId gradient) {
   const std::string name = builder_.graph().value(parameter).name;
-  if (options_.accumulate > 1) {
-    const ValueId sum = accumulator_of(builder_, parameter);
-    const std::vector<ValueId> made = builder_.add(Kind::k_accumulated, name + ".mean", {sum, gradient},
-                                                   {{}, {1 / static_cast<double>(options_.accumulate)}});
-    if (builder_.error()) return;
-    succeed(builder_, sum, made[1]);
-    gradient = made[0];
-  }
+  gradient = mean_of(name, parameter, gradient);
+  if (builder_.error()) return;
   if (const double limit = options_.clip_value; limit > 0)
     gradient = builder_.op(Kind::k_clip, name + ".clip_value", {gradient}, {{}, {-limit, limit}});
   if (options_.clip_norm > 0)
     held_.push_back({parameter, gradient, builder_.op(Kind::k_norm, name + ".norm", {gradient})});
   else
-    append_update(builder_, options_.optimizer, parameter, gradient);
+    append_update(builder_, options_, parameter, gradient);
 }
 
 // The norm of the norms, in groups of as many as an op can read.
@@ -65,7 +71,7 @@ void GradientChain::finish() {
     const std::string name = builder_.graph().value(held.parameter).name;
     const ValueId clipped =
         builder_.op(Kind::k_clip_norm, name + ".clip_norm", {held.gradient, norm}, {{}, {options_.clip_norm}});
-    append_update(builder_, options_.optimizer, held.parameter, clipped);
+    append_update(builder_, options_, held.parameter, clipped);
   }
 }
 

@@ -1,6 +1,7 @@
 // From a gradient to the update: the mean over micro-batches, clipping, the optimizer.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "autodiff/autodiff.h"
@@ -22,12 +23,16 @@ class GradientChain {
   struct Held {
     ir::ValueId parameter, gradient, norm;
   };
+  [[nodiscard]] ir::ValueId mean_of(const std::string& name, ir::ValueId parameter, ir::ValueId gradient);
   [[nodiscard]] ir::ValueId norm_of_all();
 
   ir::Builder& builder_;
   const TrainingOptions& options_;
   std::vector<Held> held_;
 };
+
+// x + kNothing is x, bit for bit; -0 + 0 is 0.
+inline constexpr double kNothing = -0.0;
 
 // The state that a parameter's gradients are added to: "accumulated.<p>".
 [[nodiscard]] ir::ValueId accumulator_of(ir::Builder& builder, ir::ValueId parameter);

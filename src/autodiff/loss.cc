@@ -113,6 +113,7 @@ LossOp op_of(const LossTerm& term, const TensorType& prediction) {
     case Loss::kBceWithLogits:
       return {Kind::k_bce_with_logits, {}};
     case Loss::kKlDiv:
+    case Loss::kCaptured:
       break;
   }
   const bool by_sample = term.mean_of_batch && !prediction.shape.empty();
@@ -129,7 +130,36 @@ Result<ValueId> output_of(const Graph& graph, const std::string& name) {
   return graph.outputs[static_cast<size_t>(found - graph.output_names.begin())];
 }
 
+// The last tensor of a batch is its target to whoever feeds it: the order stays. A model of one input alone gets a target
+// that nothing reads.
+void take_last_as_target(Builder& builder) {
+  Graph& graph = builder.graph();
+  if (graph.inputs.size() < 2) {
+    const Shape samples = {graph.inputs.empty() ? 1 : graph.value(graph.inputs[0]).type.shape[0]};
+    graph.labels = {builder.input("label", {ir::DType::kI64, samples}, ir::Role::kLabel)};
+    return;
+  }
+  const ValueId last = graph.inputs.back();
+  graph.inputs.pop_back();
+  graph.value(last).role = ir::Role::kLabel;
+  builder.rename(last, "label");
+  graph.labels = {last};
+}
+
+// The output that is the loss.
+Result<LossSite> captured_loss(Builder& builder, const LossTerm& term) {
+  const std::vector<std::string>& names = builder.graph().output_names;
+  if (std::find(names.begin(), names.end(), ir::kCapturedLoss) == names.end())
+    return fail("E0403", "the model computes no loss itself", builder.graph().name, "name a loss, as cross_entropy");
+  PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), ir::kCapturedLoss));
+  if (term.weight != 1)
+    return fail("E0403", "the model's own loss has a weight", builder.graph().name, "scale it in the module");
+  take_last_as_target(builder);
+  return LossSite{.term = term, .suffix = {}, .loss = output, .weighted = output};
+}
+
 Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
+  if (term.loss == Loss::kCaptured) return captured_loss(builder, term);
   PANTOUM_ASSIGN(const ValueId output, output_of(builder.graph(), term.output));
   LossSite site{.term = term, .suffix = alone ? "" : "." + term.output};
   site.prediction = prediction_of(builder, output, site.term);
@@ -146,6 +176,9 @@ Result<LossSite> add_loss(Builder& builder, const LossTerm& term, bool alone) {
 
 Result<void> check_terms(const Graph& graph, const std::vector<LossTerm>& terms) {
   if (terms.empty()) return fail("E0403", "there is no loss", graph.name);
+  const auto captured = [](const LossTerm& term) { return term.loss == Loss::kCaptured; };
+  if (terms.size() > 1 && std::any_of(terms.begin(), terms.end(), captured))
+    return fail("E0403", "the model's own loss stands beside others", graph.name, "add the others in the module");
   std::vector<std::string> outputs;
   for (const LossTerm& term : terms) {
     if (terms.size() > 1 && term.output.empty())
@@ -166,7 +199,7 @@ bool has_labels(Loss loss) {
 Result<Losses> add_losses(Builder& builder, const std::vector<LossTerm>& terms) {
   Graph& graph = builder.graph();
   PANTOUM_TRY(check_terms(graph, terms));
-  if (graph.outputs.size() > 1 && terms.size() == 1 && terms[0].output.empty()) {
+  if (graph.outputs.size() > 1 && terms.size() == 1 && terms[0].output.empty() && terms[0].loss != Loss::kCaptured) {
     graph.notes.push_back(fmt::format("the loss is taken on the first of {} outputs, '{}'", graph.outputs.size(),
                                       graph.value(graph.outputs[0]).name));
   }

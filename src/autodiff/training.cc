@@ -23,12 +23,25 @@ void note_untouched(Graph& graph, const std::vector<char>& trained) {
   }
 }
 
+Result<void> check_decays(const Graph& graph, const std::vector<DecayOf>& decays) {
+  std::vector<std::string> unmatched;
+  for (const DecayOf& decay : decays)
+    if (std::none_of(graph.values.begin(), graph.values.end(), [&](const ir::Value& value) {
+          return value.role == ir::Role::kParameter && fnmatch(decay.names.c_str(), value.name.c_str(), 0) == 0;
+        }))
+      unmatched.push_back(fmt::format("'{}'", decay.names));
+  if (unmatched.empty()) return {};
+  return fail("E0104", "a weight decay names no parameter", graph.name, "see the names with: pantoum inspect",
+              std::move(unmatched));
+}
+
 // Forward, losses and gradients; `step` says what becomes of each gradient, and of all.
 template <class Step>
 Result<Graph> make_step(const Graph& forward, const TrainingOptions& options) {
   PANTOUM_TRY(ir::validate(forward));
   Graph graph = forward;
   PANTOUM_TRY(freeze(graph, options.freeze));
+  PANTOUM_TRY(check_decays(graph, options.decays));
   ir::Builder builder(graph);
   PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
   graph.outputs.clear();

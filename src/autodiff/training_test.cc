@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "autodiff/autodiff.h"
 #include "ir/builder.h"
@@ -130,6 +131,20 @@ TEST(MakeTraining, KeepsTwoStatesForAdam) {
   EXPECT_EQ(graph.value(update.inputs[3]).name, "optim.adam_v.fc1.weight");
   EXPECT_EQ(graph.value(update.inputs[3]).next, update.outputs[2]);
   EXPECT_EQ(update.attrs.reals, (std::vector<double>{0.8, 0.999, 1e-8, 0}));
+}
+
+TEST(MakeTraining, GivesEachParameterItsWeightDecay) {
+  const Graph graph = trained(TwoLayers().graph, {.optimizer = AdamW{.weight_decay = 0.1},
+                                                  .decays = {{"*.bias", 0}, {"fc2.*", 0.5}, {"fc2.weigh?", 0.25}}});
+  std::map<std::string, double> decays;
+  for (const ir::Op& op : graph.ops)
+    if (op.kind == Kind::k_adamw) decays[op.name] = op.attrs.reals[3];
+  EXPECT_EQ(decays, (std::map<std::string, double>{
+                        {"fc1.weight.adamw", 0.1}, {"fc1.bias.adamw", 0}, {"fc2.weight.adamw", 0.25}}));
+  const Result<Graph> stray = make_training(TwoLayers().graph, {.decays = {{"fc3.*", 0}, {"fc1.*", 0}, {"w", 1}}});
+  ASSERT_FALSE(stray);
+  EXPECT_EQ(stray.error().code, "E0104");
+  EXPECT_EQ(stray.error().notes.size(), 2u);
 }
 
 TEST(MakeTraining, MarksUpdatesAsOnceOnlyAndNothingElse) {

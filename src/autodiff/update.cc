@@ -1,8 +1,11 @@
 #include "autodiff/update.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "autodiff/sparse_update.h"
+#include "base/custom_operators.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::autodiff {
@@ -62,6 +65,12 @@ struct Append {
     update(Kind::k_adagrad, {"sum"}, {{}, {adagrad.lr_decay, adagrad.eps, adagrad.weight_decay}});
   }
 
+  // An unknown name has the key 0, which the op's rule refuses.
+  void operator()(const CustomOptimizer& custom) const {
+    const auto op = base::custom_operator(custom.op);
+    update(Kind::k_custom_update, custom.states, {{op ? base::custom_key(*op) : 0}, custom.settings});
+  }
+
   // Two parameters may share one gradient (p + q): the second gets a copy under its own name.
   void operator()(const NoOptimizer&) const {
     std::vector<ValueId>& outputs = builder.graph().outputs;
@@ -79,8 +88,21 @@ void succeed(Builder& builder, ValueId value, ValueId made) {
   builder.graph().value(value).next = made;
 }
 
-void append_update(Builder& builder, const Optimizer& optimizer, ValueId parameter, ValueId gradient) {
-  std::visit(Append{builder, parameter, gradient, builder.graph().value(parameter).name}, optimizer);
+Optimizer optimizer_of(const TrainingOptions& options, const std::string& parameter) {
+  Optimizer own = options.optimizer;
+  for (const DecayOf& decay : options.decays)
+    if (fnmatch(decay.names.c_str(), parameter.c_str(), 0) == 0)
+      std::visit(
+          [&](auto& optimizer) {
+            if constexpr (requires { optimizer.weight_decay; }) optimizer.weight_decay = decay.weight_decay;
+          },
+          own);
+  return own;
+}
+
+void append_update(Builder& builder, const TrainingOptions& options, ValueId parameter, ValueId gradient) {
+  const std::string name = builder.graph().value(parameter).name;
+  std::visit(Append{builder, parameter, gradient, name}, optimizer_of(options, name));
 }
 
 }  // namespace pantoum::autodiff

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/owned_file.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "base/json_text.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/owned_file.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 

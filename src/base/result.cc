@@ -1,4 +1,4 @@
-#include "pantoum/result.h"
+#include "base/result.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -53,12 +55,44 @@ std::string names(const std::array<Unit, N>& units) {
   return text;
 }
 
+// The units that differ from `unit` in the case of letters, or that it begins: M of MB and MiB, mb of MB.
+template <size_t N>
+std::string readings_of(const Quantity& quantity, const std::array<Unit, N>& units) {
+  const auto lower = [](std::string_view text) {
+    std::string small(text);
+    std::transform(small.begin(), small.end(), small.begin(),
+                   [](unsigned char letter) { return std::tolower(letter); });
+    return small;
+  };
+  const std::string wanted = lower(quantity.unit);
+  std::string readings;
+  for (const Unit& unit : units) {
+    const std::string name = lower(unit.name);
+    const bool same =
+        name == wanted || (wanted.size() == 1 && name.starts_with(wanted)) ||
+        (wanted.size() > 1 && wanted.starts_with(name) && unit.name.size() < 3) ||
+        (N == kByteUnits.size() && wanted.size() == 2 && wanted[1] == 'b' && name == wanted.substr(0, 1) + "ib");
+    if (same) readings += fmt::format("{}{}{}", readings.empty() ? "" : " or ", quantity.number, unit.name);
+  }
+  return readings;
+}
+
+// What may have been meant by a text that is no quantity.
+std::string help_for(std::string_view text, const std::string& units) {
+  std::string point(text);
+  std::replace(point.begin(), point.end(), ',', '.');
+  if (point != text && split(point)) return fmt::format("write a point, not a comma: {}", point);
+  return "write a number and a unit: " + units;
+}
+
 template <size_t N>
 Result<double> parse(std::string_view text, const std::array<Unit, N>& units, const std::string& what,
                      const std::string& code, const std::string& readings, Limit limit) {
   const std::optional<Quantity> quantity = split(text);
-  if (!quantity)
-    return fail(code, fmt::format("'{}' is no quantity", text), what, "write a number and a unit: " + names(units));
+  if (!quantity && text.starts_with('-') && split(text.substr(1)))
+    return fail(code, fmt::format("'{}' is below 0", text), what, "give a quantity of 0 or more");
+  if (!quantity || quantity->unit.starts_with(','))
+    return fail(code, fmt::format("'{}' is no quantity", text), what, help_for(text, names(units)));
   if (quantity->unit.empty())
     return fail(code, fmt::format("'{}' has no unit", text), what,
                 fmt::format(fmt::runtime(readings), quantity->number));
@@ -68,7 +102,9 @@ Result<double> parse(std::string_view text, const std::array<Unit, N>& units, co
     if (value <= limit.most) return value;
     return fail(code, fmt::format("'{}' is too large", text), what, fmt::format("give {} at most", limit.words));
   }
-  return fail(code, fmt::format("'{}' is no unit", quantity->unit), what, "use one of " + names(units));
+  const std::string likely = readings_of(*quantity, units);
+  return fail(code, fmt::format("'{}' has no known unit: '{}'", text, quantity->unit), what,
+              (likely.empty() ? "" : fmt::format("did you mean {}? ", likely)) + "use one of " + names(units));
 }
 
 }  // namespace

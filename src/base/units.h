@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::base {
 

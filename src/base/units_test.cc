@@ -60,5 +60,16 @@ TEST(Units, HaveAMostThatIsToldWithTheirCode) {
   EXPECT_EQ(parse_fraction("1e300%", "--gap").error().code, "E0112");
 }
 
+TEST(Units, ThatAreHalfWrittenAreToldWithTheirReadings) {
+  const auto help = [](const char* text) { return parse_bytes(text, "--ram").error().help; };
+  for (const char* text : {"64M", "64 M", "64m", "64mb", "64Mb"})
+    EXPECT_TRUE(help(text).starts_with("did you mean 64MB or 64MiB? ")) << text << ": " << help(text);
+  EXPECT_TRUE(help("64kib").starts_with("did you mean 64KiB? ")) << help("64kib");
+  EXPECT_TRUE(parse_seconds("5m", "").error().help.starts_with("did you mean 5ms or 5min? "));
+  EXPECT_TRUE(parse_joules("3j", "").error().help.starts_with("did you mean 3J? "));
+  EXPECT_EQ(help("1,5MiB"), "write a point, not a comma: 1.5MiB");
+  EXPECT_EQ(parse_bytes("-4MiB", "").error().message, "'-4MiB' is below 0");
+}
+
 }  // namespace
 }  // namespace pantoum::base

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::check {
 

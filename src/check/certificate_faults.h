@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::check {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
-#include "pantoum/result.h"
+#include "base/result.h"
+#include "cli/line/options.h"
 
 namespace pantoum::cli {
 
@@ -30,6 +30,10 @@ void add_run_firmware(CommandLine& line);
 void add_export(CommandLine& line);
 void add_report(CommandLine& line);
 void add_doctor(CommandLine& line);
+void add_completion(CommandLine& line);
+// Of no use to a user: --help does not name them.
+void add_man_pages(CommandLine& line);
+void add_reference(CommandLine& line);
 
 void add_common(Verb& verb, Common& common);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/line/options.h"
 #include "data/preparation.h"
 #include "pipeline/training_data.h"
 

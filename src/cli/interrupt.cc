@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "cli/last_words.h"
+#include "cli/status_line.h"
 
 namespace pantoum::cli {
 namespace {
@@ -28,6 +29,7 @@ sigset_t interrupts() {
 }
 
 [[noreturn]] void end_at_once(bool again) {
+  if (has_status_line()) say_at_once("\r\033[K");
   say_at_once(again ? "error[E0999]: interrupted again, and ended at once\n"
                     : "error[E0999]: interrupted\n  help: what stood there before is whole\n");
   _exit(130);
@@ -64,6 +66,10 @@ void watch_interrupts() {
       no_thread = error;
     }
   });
+}
+
+bool was_interrupted() {
+  return source.stop_requested();
 }
 
 std::stop_token interrupted() {

@@ -14,4 +14,7 @@ void watch_interrupts();
 // Stopped by the first signal. std::system_error where the system gave no thread to wait for it.
 [[nodiscard]] std::stop_token interrupted();
 
+// Whether that signal came; asks for nothing.
+[[nodiscard]] bool was_interrupted();
+
 }  // namespace pantoum::cli

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::cli {
 

@@ -60,7 +60,7 @@ TEST(LastWords, ANullPointerIsAboutMemoryOnlyWhereItWasJustRefused) {
 }
 
 TEST(LastWords, AreTheErrorsOwn) {
-  const Error error = base::out_of_memory().value();
+  const Error error = base::out_of_memory().error();
   testing::internal::CaptureStderr();
   EXPECT_EQ(tell_out_of_memory(true), exit_code(error));
   const nlohmann::json told = nlohmann::json::parse(testing::internal::GetCapturedStderr());

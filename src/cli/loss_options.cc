@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/settings.h"
+#include "cli/line/suggestions.h"
 #include "pipeline/request_json.h"
 
 namespace pantoum::cli {
@@ -38,7 +39,8 @@ constexpr std::array<const char*, 3> kMetrics{"top5", "mae", "perplexity"};
 Result<double> number_between(const std::string& text, double least, double most, const std::string& where) {
   PANTOUM_ASSIGN(const double number, base::parse_number(text, where));
   if (number >= least && number <= most) return number;
-  return fail("E0116", fmt::format("{} is not between {} and {}", number, least, most), where);
+  return fail("E0116", fmt::format("{} is not between {} and {}", number, least, most), where,
+              fmt::format("give a number from {} to {}", least, most));
 }
 
 Result<void> set(const std::string& key, const std::string& value, LossTerm& term) {
@@ -75,7 +77,7 @@ Result<LossTerm> term_of(const std::string& text) {
   const auto known = std::find(names.begin(), names.end(), settings.name);
   if (known == names.end())
     return fail("E0115", fmt::format("'{}' is no loss", settings.name), "--loss",
-                fmt::format("use one of {}", fmt::join(names, ", ")));
+                fmt::format("{}use one of {}", hint_at(settings.name, names), fmt::join(names, ", ")));
   term.loss = static_cast<Loss>(known - names.begin());
   const std::vector<std::string> has = settings_of(term.loss);
   for (const auto& [key, value] : settings.values) {
@@ -101,8 +103,10 @@ void add_loss_options(Verb& verb, LossWords& words) {
   verb.add_option("--loss", words.losses,
                   fmt::format("[OUTPUT=]LOSS[,weight=W][,KEY=VALUE]: {}; once for each output that has targets",
                               fmt::join(pipeline::loss_names(), ", ")))
+      .known(pipeline::loss_names())
       .one_value_each();
   verb.add_option("--metrics", words.metrics, "measured beside loss and accuracy: top5, mae, perplexity")
+      .known({kMetrics.begin(), kMetrics.end()})
       .separated_by(',')
       .one_value_each();
 }
@@ -119,8 +123,9 @@ Result<std::vector<LossTerm>> losses_of(const LossWords& words) {
 Result<autodiff::Metrics> metrics_of(const LossWords& words) {
   for (const std::string& name : words.metrics)
     if (std::find(kMetrics.begin(), kMetrics.end(), name) == kMetrics.end())
-      return fail("E0115", fmt::format("'{}' is no metric", name), "--metrics",
-                  fmt::format("use one of {}", fmt::join(kMetrics, ", ")));
+      return fail(
+          "E0115", fmt::format("'{}' is no metric", name), "--metrics",
+          fmt::format("{}use one of {}", hint_at(name, {kMetrics.begin(), kMetrics.end()}), fmt::join(kMetrics, ", ")));
   return autodiff::Metrics{.top5 = contains(words.metrics, "top5"),
                            .mean_absolute_error = contains(words.metrics, "mae")};
 }

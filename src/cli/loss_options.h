@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "autodiff/autodiff.h"
-#include "cli/options.h"
+#include "cli/line/options.h"
 
 namespace pantoum::cli {
 

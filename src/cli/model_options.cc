@@ -11,7 +11,10 @@
 #include <thread>
 
 #include "base/units.h"
+#include "cli/line/suggestions.h"
 #include "cli/output.h"
+#include "cli/profile_store_path.h"
+#include "cost/device.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::cli {
@@ -27,14 +30,19 @@ bool contains(std::span<const char* const> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Failure not_known(const std::string& name, const char* option, const std::string& known) {
-  return fail("E0115", fmt::format("'{}' is not known here", name), option, "use one of " + known);
+Failure not_known(const std::string& name, const char* option, const std::vector<std::string>& known) {
+  return fail("E0115", fmt::format("'{}' is not known here", name), option,
+              fmt::format("{}use one of {}", hint_at(name, known), fmt::join(known, ", ")));
+}
+
+std::vector<std::string> texts(std::span<const char* const> names) {
+  return {names.begin(), names.end()};
 }
 
 Result<void> check_names(const std::vector<std::string>& names, std::span<const char* const> known, size_t shown,
                          const char* option) {
   for (const std::string& name : names)
-    if (!contains(known, name)) return not_known(name, option, fmt::format("{}", fmt::join(known.first(shown), ", ")));
+    if (!contains(known, name)) return not_known(name, option, texts(known.first(shown)));
   return {};
 }
 
@@ -52,7 +60,7 @@ Result<plan::Without> without_of(const std::vector<std::string>& names) {
   plan::Without without;
   for (const std::string& name : names) {
     const std::optional<plan::Switch> rule = plan::switch_named(name);
-    if (!rule) return not_known(name, "--without", fmt::format("{}", fmt::join(rule_names(), ", ")));
+    if (!rule) return not_known(name, "--without", rule_names());
     without.add(*rule);
   }
   return without;
@@ -100,24 +108,14 @@ pipeline::Measure measure_named(const std::string& word) {
   return word == "off" ? kOff : word == "missing" ? kMissing : word == "all" ? kAll : kAuto;
 }
 
-// As the XDG base directories have it; "" where the user has no folder.
-std::string cache_store() {
-  const auto folder = [](const char* variable) -> std::filesystem::path {
-    const char* value = std::getenv(variable);
-    return value != nullptr && *value == '/' ? value : "";
-  };
-  const std::filesystem::path cache = folder("XDG_CACHE_HOME"), home = folder("HOME");
-  if (cache.empty() && home.empty()) return "";
-  return ((cache.empty() ? home / ".cache" : cache) / "pantoum" / "times.db").string();
-}
-
 }  // namespace
 
 void add_model_options(Verb& verb, ModelWords& words) {
-  verb.add_option("--batch", words.batch, "samples per step").within(1, INT32_MAX);
+  verb.add_option("--batch", words.batch, "samples per step; needed where the model leaves it open")
+      .within(1, INT32_MAX);
   add_loss_options(verb, words.loss);
   add_optimizer_options(verb, words.optimizer);
-  verb.add_option("--seed", words.seed, "shuffling and dropout");
+  verb.add_option("--seed", words.seed, "of shuffling and dropout; 0 without it");
   verb.add_option("--weights", words.weights, "safetensors whose tensors replace the model's, by name");
   verb.add_option("--keep-init", words.keep_init, "globs of parameters that --weights leaves alone: a new head");
   verb.add_option("--freeze", words.freeze, "parameters that are not trained, as globs");
@@ -133,7 +131,8 @@ void add_model_options(Verb& verb, ModelWords& words) {
 
 void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--ram", words.ram, "budget in bytes, with its unit (256KiB); the device's RAM without it");
-  verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file");
+  verb.add_option("--device", words.device, "device profile: a name of `pantoum devices list`, or a .toml file")
+      .known(cost::device_names());
   verb.add_option("--rom", words.rom,
                   "bytes that kernels read in place, for what is frozen (0B: none); the device's without it");
   add_limit_options(verb, words.limits);
@@ -162,10 +161,12 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.may_stand_alone("--measure", "all");
   verb.add_option("--profile-store", words.profile_store,
                   "SQLite file where measured times are kept; pantoum/times.db in the user's cache without it");
-  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan");
+  verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan")
+      .known(texts(kPasses));
   verb.add_option("--disable", words.disable,
-                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates");
-  verb.add_option("--without", words.without, without_help()).separated_by(',');
+                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates")
+      .known(texts(std::span(kOptionalPasses).first(kShownPasses)));
+  verb.add_option("--without", words.without, without_help()).separated_by(',').known(rule_names());
 }
 
 Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
@@ -210,7 +211,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
                                                 : host::KernelSet::Choice::kAuto;
   request.measure = {.measure = measure_named(words.measure),
                      .profile_store = words.profile_store,
-                     .cache_store = words.profile_store.empty() ? cache_store() : ""};
+                     .cache_store = words.profile_store.empty() ? default_profile_store() : ""};
   return request;
 }
 
@@ -218,7 +219,8 @@ Result<pipeline::Dump> dump_of(const PlanWords& words) {
   PANTOUM_TRY(check_names(words.dump_after, kPasses, kPasses.size(), "--dump-after"));
   if (words.dump_after.empty()) return pipeline::Dump{};
   return pipeline::Dump{[passes = words.dump_after](const std::string& pass, const std::string& text) {
-    if (std::find(passes.begin(), passes.end(), pass) != passes.end()) print_result(text + "\n");
+    if (std::find(passes.begin(), passes.end(), pass) != passes.end())
+      notes_are_json() ? print_message(text + "\n") : print_result(text + "\n");
   }};
 }
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cli/line/options.h"
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
-#include "cli/options.h"
 #include "cli/step_limits.h"
 #include "pipeline/pipeline.h"
 

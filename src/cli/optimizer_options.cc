@@ -12,7 +12,7 @@ struct Range {
   double below;  // [0, below)
   const char* words;
 };
-constexpr Range kAnyPositive{HUGE_VAL, "a finite number >= 0"}, kFraction{1, "a number from 0 to below 1"};
+constexpr Range kAnyPositive{HUGE_VAL, "a number of 0 or more"}, kFraction{1, "a number from 0 to below 1"};
 
 // An option with a number, and the optimizers that have it.
 struct NumberOption {
@@ -43,11 +43,12 @@ bool has(const std::vector<std::string>& names, const std::string& name) {
 
 Result<void> check(const OptimizerWords& words) {
   if (!std::isfinite(words.lr) || words.lr < 0)
-    return fail("E0116", fmt::format("{} is not {}", words.lr, kAnyPositive.words), "--lr");
+    return fail("E0116", fmt::format("{} is not {}", words.lr, kAnyPositive.words), "--lr", "give a rate as in 0.01");
   for (const NumberOption& number : numbers_of(words)) {
     if (!number.given) continue;
     if (!(*number.given >= 0 && *number.given < number.range.below))
-      return fail("E0116", fmt::format("{} is not {}", *number.given, number.range.words), number.option);
+      return fail("E0116", fmt::format("{} is not {}", *number.given, number.range.words), number.option,
+                  fmt::format("give {}", number.range.words));
     if (!has(number.optimizers, words.name)) return not_of_this(words, number.option, number.optimizers);
   }
   if (words.nesterov && words.name != "sgd") return not_of_this(words, "--nesterov", {"sgd"});
@@ -82,20 +83,23 @@ void add_optimizer_options(Verb& verb, OptimizerWords& words) {
   verb.add_option("--optimizer", words.name, "sgd, adam, adamw, rmsprop or adagrad")
       .one_of({"sgd", "adam", "adamw", "rmsprop", "adagrad"});
   verb.add_option("--lr", words.lr, "learning rate");
-  verb.add_option("--momentum", words.momentum, "of sgd and rmsprop");
+  verb.add_option("--momentum", words.momentum, "of sgd and rmsprop; 0 without it");
   verb.add_flag("--nesterov", words.nesterov, "sgd: Nesterov's momentum");
   verb.add_option("--weight-decay", words.weight_decay,
-                  "L2 penalty, as in PyTorch's optimizers (adamw: decoupled, 0.01 if not given)");
+                  "L2 penalty, as in PyTorch's optimizers (adamw: decoupled, 0.01 if not given; else 0)");
   verb.add_option("--beta1", words.beta1, "adam, adamw: decay of the mean (0.9)");
   verb.add_option("--beta2", words.beta2, "adam, adamw: decay of the square (0.999)");
   verb.add_option("--eps", words.eps, "added to the root of the square (1e-8; adagrad 1e-10)");
   verb.add_option("--alpha", words.alpha, "rmsprop: decay of the square (0.99)");
   verb.add_flag("--centered", words.centered, "rmsprop: the variance in place of the square");
-  verb.add_option("--clip-value", words.clip_value, "gradients: every element between -this and this").positive();
-  verb.add_option("--clip-norm", words.clip_norm, "gradients: scaled down where the norm of all together is above this")
+  verb.add_option("--clip-value", words.clip_value, "gradients: every element between -this and this; not without it")
+      .positive();
+  verb.add_option("--clip-norm", words.clip_norm,
+                  "gradients: scaled down where the norm of all together is above this; not without it")
       .positive();
   verb.add_option("--accumulate", words.accumulate, "batches whose mean gradient makes one step").within(1, 1'000'000);
-  verb.add_option("--lr-decay", words.lr_decay, "adagrad: the learning rate falls as 1 / (1 + steps * this)");
+  verb.add_option("--lr-decay", words.lr_decay,
+                  "adagrad: the learning rate falls as 1 / (1 + steps * this); 0 without it");
 }
 
 Result<autodiff::Optimizer> optimizer_of(const OptimizerWords& words) {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "autodiff/autodiff.h"
-#include "cli/options.h"
+#include "cli/line/options.h"
 
 namespace pantoum::cli {
 

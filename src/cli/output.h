@@ -1,20 +1,34 @@
-// What the program prints: all of it passes here, so that no name of a model, a file or a column steers the terminal.
+// What the program prints: all of it passes here, so that no name of a model, a file or a column steers the terminal, and
+// nothing is glued to the line that tells of progress.
 #pragma once
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::cli {
 
 void print_result(std::string_view text);                              // to stdout, its controls made visible
-void print_message(std::string_view text);                             // to stderr, the same
+void print_message(std::string_view text);                             // to stderr, the same; painted on a terminal
 void print_json(const nlohmann::ordered_json& json, int indent = -1);  // to stdout, in ASCII, with a newline
+void print_bytes(std::string_view bytes);  // to stdout, as they are: our own text with colours, a file
+
+// A word to the user that is no result and no error, to stderr: "note: ..." or, after print_notes_as_json, {"note": ...}.
+void print_remark(const char* kind, std::string_view text);
+void print_notes_as_json();
+[[nodiscard]] bool notes_are_json();
+
+// What is done to the text of every message, from here on; empty: nothing.
+void name_in_messages(std::function<std::string(std::string)> names);
+
+// From here on print_result writes to stderr: a file has standard output to itself.
+void keep_stdout_for_a_file();
 
 // E0901 where something printed to stdout so far did not get there: a full disk, a pipe whose reader has gone, no stdout.
 [[nodiscard]] Result<void> check_printed();

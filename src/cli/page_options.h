@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cli/options.h"
+#include "cli/line/options.h"
 
 namespace pantoum::cli {
 

@@ -49,12 +49,18 @@ Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string
   return {};
 }
 
+Error unless_interrupted(Error error) {
+  if (error.code != "E0302" || !was_interrupted()) return error;
+  return {"E0999", "interrupted before a plan was found", error.where, std::move(error.notes),
+          "more time, or more --ram: " + error.help};
+}
+
 void print_note(const std::string& note) {
-  print_message("note: " + base::one_line(note) + "\n");
+  print_remark("note", note);
 }
 
 void print_warning(const std::string& warning) {
-  print_message("warning: " + base::one_line(warning) + "\n");
+  print_remark("warning", warning);
 }
 
 namespace {

@@ -26,6 +26,9 @@ void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line);
 [[nodiscard]] Result<void> attach_warm_start(pipeline::PlanRequest& request, const std::string& path,
                                              std::optional<problem::Plan>& kept);
 
+// Of a search that was interrupted before it had a plan: E0999 with what is known.
+[[nodiscard]] Error unless_interrupted(Error error);
+
 void print_note(const std::string& note);
 void print_warning(const std::string& warning);
 

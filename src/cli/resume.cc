@@ -11,7 +11,8 @@ namespace pantoum::cli {
 
 using Kernels = host::KernelSet::Choice;
 
-Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed) {
+Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path, std::optional<uint64_t> seed,
+                                                          int64_t batch) {
   if (path.empty()) return std::optional<train::ResumePoint>();
   PANTOUM_ASSIGN(train::ResumePoint point, train::find_resume_point(path));
   if (point.damaged) {
@@ -22,6 +23,11 @@ Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& pat
   if (seed && *seed != point.progress.seed)
     return fail("E0243", fmt::format("the resume point was made with the seed {}", point.progress.seed), point.path,
                 "leave --seed out");
+  if (batch > 0 && point.progress.batch > 0 && batch != point.progress.batch)
+    return fail(
+        "E0243",
+        fmt::format("the resume point was made with batches of {}, this run has {}", point.progress.batch, batch),
+        point.path, fmt::format("resume with --batch {}", point.progress.batch));
   return std::optional(std::move(point));
 }
 

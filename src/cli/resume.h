@@ -15,9 +15,10 @@
 namespace pantoum::cli {
 
 // The checkpoint to go on from; none where `path` is "". A warning tells of a damaged one in whose place the one before
-// is taken. E0243 also where `seed`, if it is given, is not the checkpoint's; the errors of find_resume_point.
+// is taken. E0243 also where `seed`, if it is given, or `batch` (0: not given) is not the checkpoint's; the errors of
+// find_resume_point.
 [[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
-                                                                        std::optional<uint64_t> seed);
+                                                                        std::optional<uint64_t> seed, int64_t batch);
 
 // Unless the user has named kernels, a run has those of its resume point, or of the plan that it takes: their bits are
 // its bits. E0243 kernels that nobody knows.

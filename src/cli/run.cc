@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <system_error>
 
+#include "base/files.h"
 #include "base/json_text.h"
 #include "cli/cli.h"
+#include "cli/files/early_checks.h"
+#include "cli/files/streams.h"
 #include "cli/interrupt.h"
 #include "cli/last_words.h"
 #include "cli/output.h"
@@ -50,6 +54,9 @@ void add_verbs(CommandLine& line) {
   add_run_firmware(line);
   add_report(line);
   add_doctor(line);
+  add_completion(line);
+  add_man_pages(line);
+  add_reference(line);
 }
 
 }  // namespace
@@ -75,16 +82,50 @@ Result<int> act(const Action& action) {
   return code;
 }
 
+// The file that stood for standard output goes there, where it was written: in whole, whatever the action's end.
+Result<void> pass_on(const Streams& streams) {
+  std::error_code ignored;
+  if (streams.output().empty() || !std::filesystem::exists(streams.output(), ignored)) return {};
+  if (std::filesystem::exists(streams.output() + ".data", ignored))
+    return fail("E0117", "the contents of the weights are a file of their own, which standard output has no place for",
+                "--output -", "name a file, or leave --external-data out");
+  PANTOUM_ASSIGN(const std::string bytes, base::read_file(streams.output()));
+  print_bytes(bytes);
+  return check_printed();
+}
+
+int end_with_names(Error error, const Streams& streams, bool json) {
+  for (std::string* text : {&error.message, &error.where, &error.help}) *text = streams.with_names(std::move(*text));
+  for (std::string& note : error.notes) note = streams.with_names(std::move(note));
+  return end_with(std::move(error), json);
+}
+
+Result<int> act_with(const Action& action, const Streams& streams) {
+  if (!streams.output().empty()) keep_stdout_for_a_file();
+  name_in_messages([&streams](std::string text) { return streams.with_names(std::move(text)); });
+  const Result<int> done = act(action);
+  const Result<void> passed = pass_on(streams);
+  name_in_messages({});
+  if (done && !passed) return Failure(passed.error());
+  return done;
+}
+
 int run_line(int argc, const char* const* argv, bool json) {
+  if (json) print_notes_as_json();
   CommandLine line(
       "pantoum",
-      "Pantoum: trains neural networks inside a RAM budget; tensors return, computed again or read back from storage",
+      "Pantoum trains neural networks inside a RAM budget: tensors return, computed again or read back from storage.",
       PANTOUM_VERSION);
   add_verbs(line);
-  const Result<std::optional<Action>> chosen = line.parse(argc, argv);
-  if (!chosen) return end_with(chosen.error(), json);
-  const Result<int> done = act(*chosen ? **chosen : [] { return Result<int>(0); });
-  return done ? *done : end_with(done.error(), json);
+  Streams streams;
+  const Result<AskedFor> asked = line.parse(argc, argv, [&](std::vector<Given>& given) -> Result<void> {
+    PANTOUM_TRY(streams.replace(given));
+    return check_given(given);
+  });
+  if (!asked) return end_with_names(asked.error(), streams, json);
+  const Action tell = [&] { return print_bytes(asked->text), Result<int>(0); };
+  const Result<int> done = act_with(asked->action ? *asked->action : tell, streams);
+  return done ? *done : end_with_names(done.error(), streams, json);
 }
 
 }  // namespace

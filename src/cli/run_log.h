@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/owned_file.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::cli {
 

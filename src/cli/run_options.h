@@ -4,7 +4,7 @@
 #include <string>
 
 #include "autodiff/autodiff.h"
-#include "cli/options.h"
+#include "cli/line/options.h"
 #include "train/run_loop.h"
 #include "train/schedule.h"
 

@@ -28,7 +28,7 @@ Result<std::vector<base::FileLock>> lock_all(const std::vector<NamedOutput>& out
   for (const NamedOutput& output : outputs) {
     if (output.path.empty()) continue;
     Result<base::FileLock> lock = base::FileLock::acquire(output.path);
-    if (!lock) return tl::make_unexpected(std::move(lock).error());
+    if (!lock) return Failure(std::move(lock).error());
     locks.push_back(std::move(*lock));
   }
   return locks;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/file_lock.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::cli {
 

@@ -31,7 +31,9 @@ std::string progress_text(const ReportedRun& run, const train::RunProgress& prog
 }  // namespace
 
 RunReporter::RunReporter(const ReportedRun& run, RunLog& log, int64_t log_every, bool quiet)
-    : run_(run), log_(log), line_(quiet), log_every_(static_cast<uint64_t>(log_every)) {}
+    : run_(run), log_(log), line_(quiet), log_every_(static_cast<uint64_t>(log_every)) {
+  line_.phase("training");
+}
 
 void RunReporter::keep(Result<void> result) {
   if (!status_ || result) return;

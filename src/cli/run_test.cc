@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/cli.h"
 
@@ -25,11 +26,17 @@ TEST(Run, ExplainsEveryVerb) {
   const Ran help = ran({"--help"});
   EXPECT_EQ(help.exit_code, 0);
   for (const char* verb : {"inspect", "devices", "operators", "plan", "sweep", "explain", "verify", "train", "export",
-                           "emit", "run-firmware", "report", "doctor"}) {
+                           "emit", "run-firmware", "report", "doctor", "completion"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + verb + " "), std::string::npos) << verb;
     const Ran asked = ran({verb, "--help"});
     EXPECT_EQ(asked.exit_code, 0) << verb;
-    EXPECT_NE(asked.out.find("--format TEXT:{text,json}"), std::string::npos) << verb;
+    EXPECT_EQ(ran({"help", verb}).out, asked.out) << verb;
+    EXPECT_NE(asked.out.find("\nexamples:\n  pantoum "), std::string::npos) << verb;
+    for (std::istringstream lines(asked.out); lines;) {
+      std::string one;
+      std::getline(lines, one);
+      EXPECT_LE(one.size(), 80U) << verb << ": " << one;
+    }
   }
 }
 

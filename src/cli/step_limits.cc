@@ -3,35 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
 #include "base/units.h"
+#include "pipeline/step_deadline.h"
 
 namespace pantoum::cli {
 namespace {
 
-constexpr double kMostTimes = 1e9;  // of a step's time: later deadlines are none
-
-void set_earlier(std::optional<double>& limit, double value) {
-  limit = std::min(limit.value_or(value), value);
+void set_earlier(std::optional<double>& limit, const std::optional<double>& value) {
+  if (value) limit = std::min(limit.value_or(*value), *value);
 }
 
 // "1.3x" or "450ms".
 Result<void> set_deadline(const std::string& text, const char* option, pipeline::Deadline& deadline) {
-  if (!text.empty() && text.back() == 'x') {
-    double factor = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size() - 1, factor);
-    if (error != std::errc{} || end != text.data() + text.size() - 1 || !std::isfinite(factor) || factor <= 0 ||
-        factor > kMostTimes)
-      return fail("E0111", fmt::format("'{}' is no factor from 0 to {}", text, kMostTimes), option,
-                  "write 1.3x, or a time as in 450ms");
-    set_earlier(deadline.relative, factor);
-    return {};
-  }
-  PANTOUM_ASSIGN(const double seconds, base::parse_seconds(text, option));
-  if (seconds <= 0) return fail("E0111", "no step takes no time", option, "write a time as in 450ms, or 1.3x");
-  set_earlier(deadline.seconds, seconds);
+  PANTOUM_ASSIGN(const pipeline::Deadline asked, pipeline::parse_deadline(text, option));
+  set_earlier(deadline.seconds, asked.seconds);
+  set_earlier(deadline.relative, asked.relative);
   return {};
 }
 
@@ -59,7 +46,8 @@ void add_limit_options(Verb& verb, LimitWords& words) {
 void add_length_options(Verb& verb, pipeline::TrainingLength& length) {
   verb.add_option("--steps", length.steps, "steps of the whole training, for --finish-within and for `pantoum emit`")
       .steps();
-  verb.add_option("--epochs", length.epochs, "the same as --epochs times --samples / --batch").steps();
+  verb.add_option("--epochs", length.epochs, "epochs of the whole training, with --samples, in place of --steps")
+      .steps();
   verb.add_option("--samples", length.samples, "samples of the training set, to count the steps of --epochs").steps();
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/options.h"
+#include "cli/line/options.h"
 #include "pipeline/request.h"
 
 namespace pantoum::cli {

@@ -87,7 +87,9 @@ void add_devices(CommandLine& line) {
   add_common(verb, options->common);
   add_common(list_verb, options->common);
   add_common(show_verb, options->common);
-  show_verb.add_option("NAME", options->name).required();
+  show_verb.add_option("NAME", options->name, "a name of `pantoum devices list`, or a .toml file")
+      .required()
+      .known(cost::device_names());
   verb.does([options, show_verb] {
     return show_verb.was_given() ? show(options->common, options->name) : list(options->common);
   });

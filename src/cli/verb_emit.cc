@@ -86,6 +86,8 @@ Result<int> emit_project(const EmitOptions& options) {
     PANTOUM_ASSIGN(cache, TemporaryCache::create());
     request.data.cache_folder = cache->path();
   }
+  ProgressLine line(options.common.json());
+  line.phase("writing the project " + request.folder);
   PANTOUM_ASSIGN(const emit::FirmwareSizes sizes, pipeline::prepare_firmware(request, print_note, print_warning));
   if (!sizes.stack_unknown.empty()) print_warning(sizes.stack_unknown);
   options.common.json() ? print_json(to_json(sizes)) : print_result(to_text(sizes, request.folder));
@@ -105,7 +107,9 @@ void add_emit(CommandLine& line) {
   Verb verb = line.add_verb("emit", "a C project that trains on a device, as planned");
   verb.add_option("PLAN", options->firmware.plan_path, "a plan that `pantoum plan MODEL ... -o` wrote").required();
   verb.add_option("--target", options->firmware.target, "the device's processor").required().one_of(target_names());
-  verb.add_option("--board", options->firmware.board, "where it runs; a board of the target's own without it");
+  verb.add_option("--board", options->firmware.board,
+                  fmt::format("where it runs; a board of the target's own without it; {}", listed(emit::board_names())))
+      .known(emit::board_names());
   verb.add_option("--ram", options->ram, "of the device, everything in all; the plan's budget and reserve without it");
   verb.add_option("--stack", options->stack,
                   "part of the RAM that is the stack's; as much as the program's calls need without it");
@@ -132,7 +136,7 @@ void add_emit(CommandLine& line) {
   verb.add_option("--normalize", options->data.normalize, "MEAN,DEVIATION, as `pantoum train` has it");
   verb.add_option("--cache", options->data.cache,
                   "folder for data that cannot be read in place; a temporary one, removed at the end, without it");
-  verb.add_option("-o,--output", options->firmware.folder, "the project's folder").required();
+  verb.add_option("-o,--output", options->firmware.folder, "the project's folder").required().is(Kind::kFolder);
   add_common(verb, options->common);
   verb.does([options] { return emit_project(*options); });
 }

@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "pipeline/next_bytes.h"
 #include "problem/plan_json.h"
 #include "report/explain.h"
@@ -34,10 +35,15 @@ Result<int> explain(const ExplainOptions& options) {
   std::vector<check::Span> spans;
   PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
   plan.predicted = {found.peak_bytes, found.arena_bytes, found.time_s, found.energy_j};
+  ProgressLine line(options.common.json());
+  line.phase("asking what more RAM would buy");
   PANTOUM_ASSIGN(report::NextBytes next, pipeline::next_bytes(plan, probing(options)));
   const report::Explanation why = report::explain(plan, found, spans, std::move(next));
   options.common.json() ? print_json(report::to_json(why)) : print_result(report::to_text(why));
-  return interrupted().stop_requested() ? 130 : 0;
+  if (was_interrupted())
+    return fail("E0999", "interrupted; what was not asked yet is missing above", options.plan,
+                "a smaller --effort is quicker");
+  return 0;
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include "base/units.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "emit/export_onnx.h"
+#include "pipeline/import_model.h"
 
 namespace pantoum::cli {
 namespace {
@@ -15,13 +17,16 @@ struct ExportOptions {
 };
 
 Result<int> export_model(const ExportOptions& options) {
+  ProgressLine line(options.common.json());
+  line.phase("writing " + options.emit.output);
+  PANTOUM_TRY(pipeline::check_exportable({options.emit.model}));
   PANTOUM_ASSIGN(const emit::Exported exported, emit::export_onnx(options.emit));
   if (options.common.json()) {
-    const nlohmann::ordered_json line{{"output", options.emit.output},
-                                      {"tensors", exported.tensors},
-                                      {"bytes", exported.bytes},
-                                      {"data_file", exported.data_file}};
-    print_json(line);
+    const nlohmann::ordered_json answer{{"output", options.emit.output},
+                                        {"tensors", exported.tensors},
+                                        {"bytes", exported.bytes},
+                                        {"data_file", exported.data_file}};
+    print_json(answer);
   } else {
     print_formatted("exported  {} trained tensors, {}, in {}{}{}\n", exported.tensors, base::show_bytes(exported.bytes),
                     base::one_line(options.emit.output), exported.data_file.empty() ? "" : " and ",

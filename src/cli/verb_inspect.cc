@@ -9,7 +9,8 @@
 #include "cli/cli.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
-#include "import/onnx.h"
+#include "cli/progress.h"
+#include "pipeline/import_model.h"
 #include "pipeline/pipeline.h"
 
 namespace pantoum::cli {
@@ -170,11 +171,13 @@ int tell_step(const InspectOptions& options, const import::ModelInfo& info, Json
 }
 
 Result<int> inspect(const InspectOptions& options) {
+  ProgressLine line(options.common.json());
+  line.phase("reading " + options.model.model);
   PANTOUM_ASSIGN(const import::ModelInfo info,
-                 import::inspect_onnx(options.model.model, {.batch = options.model.batch,
-                                                            .train = options.model.train,
-                                                            .freeze = options.model.freeze,
-                                                            .accept_folded = options.model.accept_folded}));
+                 pipeline::inspect_model({options.model.model}, {.batch = options.model.batch,
+                                                                 .train = options.model.train,
+                                                                 .freeze = options.model.freeze,
+                                                                 .accept_folded = options.model.accept_folded}));
   Json json = to_json(info);
   const bool text = !options.common.json();
   if (text) print_summary(info);

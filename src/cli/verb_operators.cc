@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
+#include "aten/operators.h"
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "import/catalog.h"
@@ -37,6 +39,16 @@ constexpr const char* kRefused =
     "With the rows above, every operator of opset 21. `inspect` and every verb that reads a model say the same of a "
     "node.\n\n"
     "| refused | why | what to do |\n| --- | --- | --- |\n";
+
+constexpr const char* kAten = R"(
+## ATen
+
+The operators of [torch graphs](torch-graph.md). The Python package decomposes a module into these, by PyTorch's own decompositions.
+
+Gradients pass: {}.
+
+No gradient passes, as in PyTorch: {}.
+)";
 
 constexpr const char* kOwn =
     "\n## Ops of Pantoum\n\n"
@@ -84,8 +96,23 @@ std::string row_of(const ir::OpDef& def) {
                      yes_or_no(def.in_place != nullptr), yes_or_no(def.recompute));
 }
 
+// The operators of torch graphs, in the order of their names.
+std::map<std::string, bool> aten_operators() {
+  std::map<std::string, bool> all;
+  for (const auto family : aten::all_operators())
+    for (const aten::OperatorEntry& entry : family) all.emplace(entry.name, entry.gradient);
+  return all;
+}
+
+std::string aten_lists() {
+  std::vector<std::string> with, without;
+  for (const auto& [name, gradient] : aten_operators()) (gradient ? with : without).push_back(name);
+  return fmt::format(fmt::runtime(kAten), fmt::join(with, ", "), fmt::join(without, ", "));
+}
+
 Json to_json() {
-  Json onnx = Json::array(), own = Json::array();
+  Json onnx = Json::array(), own = Json::array(), torch = Json::array();
+  for (const auto& [name, gradient] : aten_operators()) torch.push_back({{"operator", name}, {"gradient", gradient}});
   for (const import::CatalogEntry& entry : import::operator_catalog()) {
     onnx.push_back({{"operator", entry.op_type},
                     {"runs", entry.lowered},
@@ -99,7 +126,7 @@ Json to_json() {
   for (const ir::OpDef& def : ir::all_op_defs()) {
     own.push_back({{"op", def.name}, {"id", static_cast<int>(def.kind)}, {"gradient", def.gradient != nullptr}});
   }
-  return {{"onnx", onnx}, {"ops", own}};
+  return {{"onnx", onnx}, {"aten", torch}, {"ops", own}};
 }
 
 }  // namespace
@@ -109,7 +136,7 @@ void add_operators(CommandLine& line) {
   Verb verb = line.add_verb("operators", "the operators of ONNX that run and train here, and the ops they become");
   add_common(verb, *common);
   verb.does([common]() -> Result<int> {
-    std::string text = rows_of_operators() + kOwn;
+    std::string text = rows_of_operators() + aten_lists() + kOwn;
     for (const ir::OpDef& def : ir::all_op_defs()) text += row_of(def);
     common->json() ? print_json(to_json(), 1) : print_result(text);
     return 0;

@@ -28,7 +28,7 @@ struct PlanVerbOptions {
   ModelWords model;
   PlanWords plan;
   pipeline::TrainingLength length;
-  std::string costgraph, output, binary_output, costgraph_output;
+  std::string costgraph, output, binary_output, weights_output, costgraph_output;
   RefusalFiles refusal_files;
   PageWords pages;
   std::string planner = "pantoum";
@@ -61,7 +61,7 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   pipeline::Program& training = compiled.training();
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
-  if (!planned) return tl::make_unexpected(pipeline::with_leaner_kernels(planned.error(), compiled));
+  if (!planned) return Failure(pipeline::with_leaner_kernels(planned.error(), compiled));
   Answer answer{.found = training.found,
                 .unplanned = compiled.unplanned,
                 .micro_batch = summary_of(compiled).micro_batch,
@@ -69,17 +69,32 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled.programs));
   }
+  if (!options.weights_output.empty()) {
+    PANTOUM_ASSIGN(const std::vector<std::string> notes,
+                   pipeline::write_initial_weights(training.graph, model.weights, options.weights_output));
+    std::for_each(notes.begin(), notes.end(), print_note);
+  }
   answer.plan = std::move(training.plan);
   return answer;
 }
 
 Result<void> write(const PlanVerbOptions& options, const Answer& answer) {
+  if (!options.weights_output.empty() && !options.costgraph.empty())
+    return fail("E0118", "a bare cost graph has no weights", "--weights-out", "give a model");
   if (!options.output.empty()) PANTOUM_TRY(problem::write_plan(answer.plan, options.output));
   if (options.binary_output.empty()) return {};
   if (answer.binary.empty())
     return fail("E0118", "a bare cost graph has no kernels, so no binary plan", "--binary-out", "give a model");
   return base::write_file_atomically(options.binary_output,
                                      {reinterpret_cast<const char*>(answer.binary.data()), answer.binary.size()});
+}
+
+// The one message of an interrupted run: where its best plan is.
+Failure interrupted_after(const Answer& answer, const PlanVerbOptions& options) {
+  const std::string what = fmt::format("interrupted; the best plan so far has a gap of {:.3g}%", answer.plan.gap * 100);
+  if (options.output.empty())
+    return fail("E0999", what + ", and no file keeps it", "pantoum plan", "name a file with -o");
+  return fail("E0999", what + " and was written", options.output, "go on from it with --warm-start " + options.output);
 }
 
 Result<int> make(const PlanVerbOptions& options) {
@@ -94,6 +109,7 @@ Result<int> make(const PlanVerbOptions& options) {
   std::optional<problem::Plan> warm;
   PANTOUM_TRY(attach_warm_start(request, options.plan.warm_start, warm));
   ProgressLine line(options.common.json());
+  line.phase("preparing " + (options.costgraph.empty() ? options.model.model : options.costgraph));
   attach(request.options, line);
   attach_measuring(request.measure, line);
   plan::Infeasible infeasible;
@@ -101,14 +117,14 @@ Result<int> make(const PlanVerbOptions& options) {
       options.costgraph.empty() ? plan_network(options, request, infeasible) : plan_bare(options, request, infeasible);
   if (!answer) {
     PANTOUM_TRY(report_infeasible(answer.error(), infeasible, options.common, options.refusal_files));
-    return tl::make_unexpected(answer.error());
+    return Failure(unless_interrupted(answer.error()));
   }
   PANTOUM_TRY(write(options, *answer));
   const PlanSummary summary{answer->plan,        answer->found,
                             answer->unplanned,   options.model.optimizer.accumulate,
                             answer->micro_batch, answer->measuring_s};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
-  if (interrupted().stop_requested()) return 130;
+  if (was_interrupted()) return interrupted_after(*answer, options);
   if (options.require_gap && answer->plan.gap > request.options.gap)
     return fail(
         "E0303",
@@ -132,6 +148,9 @@ void add_plan(CommandLine& line) {
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
   verb.add_option("-o,--output", options->output, "the plan, as JSON");
   verb.add_option("--binary-out", options->binary_output, "its binary twin, for the runtime");
+  verb.add_option(
+      "--weights-out", options->weights_output,
+      "the weights that training begins with (safetensors): with the binary plan all that the C library takes");
   verb.add_option("--costgraph-out", options->costgraph_output, "the model's cost graph");
   verb.add_option("--write-min-plan", options->refusal_files.min_plan,
                   "where no plan fits: the plan of the smallest budget known");

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/foreign_text.h"
 #include "cli/cli.h"
-#include "cli/firmware_count.h"
+#include "cli/firmware_report.h"
 #include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/run_log.h"
+#include "cli/run_outputs.h"
 #include "pipeline/run_firmware.h"
 
 namespace pantoum::cli {
@@ -16,49 +20,46 @@ using pipeline::FirmwareRun;
 struct RunFirmwareOptions {
   Common common;
   pipeline::FirmwareRunRequest request;
+  std::string log;
 };
 
-nlohmann::ordered_json to_json(const FirmwareRun& run) {
-  nlohmann::ordered_json json{{"equal", run.equal},
-                              {"steps", run.host.steps},
-                              {"state", run.output.state},
-                              {"host_state", run.host_state},
-                              {"stack", run.output.stack},
-                              {"paged", run.output.paged},
-                              {"written", run.output.written},
-                              {"test", run.output.test},
-                              {"features", run.output.features},
-                              {"losses_compared", run.compared},
-                              {"worn", run.output.storage_bytes},
-                              {"steps_run", run.host.steps - std::min(run.host.steps, run.output.resumed)},
-                              {"bytes_a_step", run.bytes_a_step},
-                              {"life_in_steps", run.endurance_steps}};
-  for (const auto& [step, loss] : run.output.losses) json["losses"].push_back({step, loss});
-  if (run.counted) json["count"] = cli::to_json(*run.counted);
-  return json;
+std::string log_path(const RunFirmwareOptions& options) {
+  return options.log.empty() ? (std::filesystem::path(options.request.folder) / "run.jsonl").string() : options.log;
 }
 
-std::string to_text(const FirmwareRun& run) {
-  const pipeline::FirmwareOutput& output = run.output;
-  std::string text = fmt::format("ran       {} steps; stack {} bytes; paged {}; written to storage {}\n",
-                                 run.host.steps, output.stack, output.paged, output.written);
-  if (run.endurance_steps > 0)
-    text += fmt::format("endurance {:.0f} bytes a step: {:.3g} steps until {:.3g} bytes are written\n",
-                        run.bytes_a_step, run.endurance_steps, static_cast<double>(run.host.endurance));
-  if (!output.features.empty()) text += fmt::format("features  of {}\n", output.features);
-  if (!output.test.empty()) text += fmt::format("test      {}\n", output.test);
-  text += fmt::format("bits      parameters and state {} on the device, {} on the host; {} losses compared: {}\n",
-                      output.state, run.host_state, run.compared, run.equal ? "equal" : "NOT equal");
-  return run.counted ? text + cli::to_text(*run.counted) : text;
+// A run that went on continues its log.
+Result<void> write_log(const FirmwareRun& run, const std::string& path) {
+  RunLog log(path, run.output.resumed > 0);
+  for (const nlohmann::ordered_json& event : log_events(run)) PANTOUM_TRY(log.write(event));
+  return log.begin();
+}
+
+std::string where_to_look(const FirmwareRun& run, const std::string& log) {
+  const std::string plan = run.memory.plan.empty() ? "PLAN" : base::shell_word(run.memory.plan);
+  return fmt::format("log       {}\nnext      pantoum report {} {} -o report.html\n", base::one_line(log), plan,
+                     base::shell_word(log));
+}
+
+void print_run(const RunFirmwareOptions& options, const FirmwareRun& run, const std::string& log) {
+  if (!options.common.json()) return print_result(cli::to_text(run) + where_to_look(run, log));
+  nlohmann::ordered_json json = cli::to_json(run);
+  json["log"] = log;
+  print_json(json);
 }
 
 Result<int> run_firmware(const RunFirmwareOptions& options) {
+  const std::string log = log_path(options);
+  PANTOUM_TRY(pipeline::check_project(options.request.folder));
+  PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all({{"--log", log}}));
+  ProgressLine line(options.common.json());
+  line.phase("building and running " + options.request.folder);
   const auto step_done = [&](uint64_t step, float loss) {
     if (!options.common.json()) print_formatted("step {}  loss {:.4f}\n", step, loss);
   };
   PANTOUM_ASSIGN(const FirmwareRun run, pipeline::run_firmware(options.request, step_done));
-  options.common.json() ? print_json(to_json(run)) : print_result(to_text(run));
-  if (run.equal) return 0;
+  PANTOUM_TRY(write_log(run, log));
+  print_run(options, run, log);
+  if (run.equal || !run.is_comparable) return 0;
   return fail("E0296", "the device's bits are not the host's", options.request.folder,
               "please report this with the model and the compiler's version");
 }
@@ -75,6 +76,9 @@ void add_run_firmware(CommandLine& line) {
   verb.add_flag("--fresh", options->request.fresh, "from the beginning: an empty storage");
   verb.add_flag("--count", options->request.count,
                 "instructions of a step, by kernel, by a plugin of QEMU that cc builds");
+  verb.add_option(
+      "--log", options->log,
+      "the run log, JSON lines, for `pantoum report` (DIR/run.jsonl without it); a run that goes on continues it");
   add_common(verb, options->common);
   verb.does([options] { return run_firmware(*options); });
 }

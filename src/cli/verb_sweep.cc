@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "cli/interrupt.h"
+#include "cli/line/suggestions.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/page_options.h"
@@ -52,10 +53,28 @@ Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanR
   return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graph), options.output) : std::move(graph);
 }
 
+std::vector<std::string> known_planners() {
+  std::vector<std::string> names;
+  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names.push_back(planner.name);
+  return names;
+}
+
+// With what was meant by the first name that is not known.
+auto planners_of(const std::vector<std::string>& names) -> decltype(pipeline::planners_named(names)) {
+  auto planners = pipeline::planners_named(names);
+  const std::vector<std::string> known = known_planners();
+  for (const std::string& name : names) {
+    if (planners || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    planners.error().help = hint_at(name, known) + planners.error().help;
+    break;
+  }
+  return planners;
+}
+
 Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   pipeline::SweepRequest request{.version = PANTOUM_VERSION, .folder = options.output};
   PANTOUM_ASSIGN(request.budgets, pipeline::parse_budgets(options.plan.ram, "--ram"));
-  PANTOUM_ASSIGN(request.planners, pipeline::planners_named(options.planners));
+  PANTOUM_ASSIGN(request.planners, planners_of(options.planners));
   PlanWords words = options.plan;
   words.ram.clear();
   PANTOUM_ASSIGN(request.plan, plan_request(words));
@@ -67,9 +86,7 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
 }
 
 std::string planner_names() {
-  std::string names;
-  for (const pipeline::NamedPlanner& planner : pipeline::planners()) names += (names.empty() ? "" : ",") + planner.name;
-  return names;
+  return fmt::format("{}", fmt::join(known_planners(), ", "));
 }
 
 Result<int> sweep(const SweepOptions& options) {
@@ -78,6 +95,7 @@ Result<int> sweep(const SweepOptions& options) {
                 "pantoum sweep model.onnx --ram 64KiB:1MiB:16 -o DIR");
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(options));
   ProgressLine line(options.common.json());
+  line.phase("preparing " + (options.costgraph.empty() ? options.model.model : options.costgraph));
   std::string label;
   attach(request.plan.options, line, &label);
   attach_measuring(request.plan.measure, line);
@@ -87,7 +105,10 @@ Result<int> sweep(const SweepOptions& options) {
   };
   PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graph, request));
   options.common.json() ? print_json(report::to_json(found)) : print_result(report::to_text(found));
-  return interrupted().stop_requested() ? 130 : 0;
+  if (was_interrupted())
+    return fail("E0999", "interrupted; the budgets that were finished are kept", options.output,
+                "the same command goes on with the others");
+  return 0;
 }
 
 }  // namespace
@@ -97,15 +118,22 @@ void add_sweep(CommandLine& line) {
   Verb verb = line.add_verb("sweep", "plans one training step into many budgets: CSV, JSON, SVG");
   verb.add_option("MODEL", options->model.model, "an ONNX model");
   verb.add_option("--costgraph", options->costgraph, "a bare cost graph in place of a model");
-  verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept").required();
-  verb.add_option("--planners", options->planners, "some of " + planner_names()).separated_by(',');
+  verb.add_option("-o,--output", options->output, "the folder; what an earlier run finished there is kept")
+      .required()
+      .is(Kind::kFolder);
+  verb.add_option("--planners", options->planners, "some of " + planner_names())
+      .separated_by(',')
+      .known(known_planners());
   add_page_options(verb, options->pages,
                    "folder whose storage is measured; where training makes its page file without it");
   add_model_options(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);
   verb.remove_option("--dump-after");
-  verb.option("--ram").described("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB").required();
+  verb.option("--ram")
+      .described("budgets: 64KiB:1MiB:16 (from, to, how many) or 64KiB,128KiB")
+      .required()
+      .is(Kind::kBudgets);
   verb.option("--time-limit").described("for planning one budget with one planner");
   add_common(verb, options->common);
   verb.does([options] { return sweep(*options); });

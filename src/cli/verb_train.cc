@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
+#include "cli/page_of_run.h"
 #include "cli/page_options.h"
 #include "cli/plan_summary.h"
 #include "cli/planning.h"
@@ -39,6 +40,7 @@ struct TrainOptions {
   DataWords data;
   std::string output, plan_input, plan_output, log, report, resume, checkpoint;
   PageWords pages;
+  bool keeps_other_plan = false;  // under a name that the user did not give
   int64_t epochs = 1, checkpoint_every = 0, log_every = 20;
 };
 
@@ -56,7 +58,8 @@ std::string beside(const std::string& output, const char* name) {
 }
 
 void fill_in(TrainOptions& options) {
-  if (options.plan_output.empty()) options.plan_output = beside(options.output, "plan.json");
+  options.keeps_other_plan = options.plan_output.empty();
+  if (options.keeps_other_plan) options.plan_output = beside(options.output, "plan.json");
   if (options.log.empty()) options.log = options.output + ".jsonl";
   if (options.checkpoint.empty()) options.checkpoint = options.output + ".checkpoint";
 }
@@ -74,6 +77,7 @@ Result<Asked> read_words(const TrainOptions& options) {
   training.plan.measure.page_encryption = options.pages.encrypt();
   training.plan.length.epochs = options.epochs;
   training.plan_path = options.plan_output;
+  training.keeps_other_plan = options.keeps_other_plan;
   training.weights_path = options.output + ".initial";
   return asked;
 }
@@ -105,6 +109,7 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   }
   if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
   ProgressLine line(options.common.json());
+  line.phase("preparing " + options.model.model);
   attach(request.plan.options, line);
   attach_measuring(request.plan.measure, line);
   const pipeline::Listener listener{.dump = asked.dump,
@@ -117,17 +122,15 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);
   if (prepared) return prepared;
   PANTOUM_TRY(report_infeasible(prepared.error(), infeasible, options.common, {}));
-  return tl::make_unexpected(
-      with_origin_of_kernels(prepared.error(), options.plan.kernels, resumed ? resumed->path : options.plan_input));
+  return Failure(with_origin_of_kernels(unless_interrupted(prepared.error()), options.plan.kernels,
+                                        resumed ? resumed->path : options.plan_input));
 }
 
 Result<void> write_report(const TrainOptions& options) {
   if (options.report.empty()) return {};
-  PANTOUM_ASSIGN(const problem::Plan plan, problem::read_plan(options.plan_output));
-  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan));
-  PANTOUM_ASSIGN(const std::string log, base::read_file(options.log));
-  PANTOUM_ASSIGN(const std::string page, report::to_html(plan, found, log));
-  return base::write_file_atomically(options.report, page);
+  PANTOUM_ASSIGN(const PageOfRun run, PageOfRun::read(options.plan_output, {options.log}));
+  PANTOUM_ASSIGN(const Json report, run.report(nullptr, std::nullopt));
+  return base::write_file_atomically(options.report, report::to_html(report));
 }
 
 Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const Asked& asked, const Resumed& resumed,
@@ -164,6 +167,8 @@ Result<data::TrainTest> data_of_run(const TrainOptions& options, pipeline::Prepa
                                     train::Trainer& trainer, RunLog& log) {
   if (prepared.features.empty()) return std::move(prepared.data);
   const auto begun = std::chrono::steady_clock::now();
+  ProgressLine line(options.common.json());
+  line.phase("computing the features of the frozen part");
   data::TrainTest data;
   PANTOUM_ASSIGN(data.train, trainer.make_features(prepared.data.train, options.pages.file, interrupted()));
   data.test = std::move(prepared.data.test);
@@ -185,6 +190,18 @@ std::string end_text(const Json& end, const ReportedRun& run, const train::RunSu
                      base::show_bytes(end["arena_bytes"].get<int64_t>()), base::one_line(output));
 }
 
+// A step knows that a label is no class; which one it was, the data tell.
+Failure with_label(Error error, const data::TrainTest& data, const std::vector<data::LabelRange>& ranges) {
+  if (error.code != "E0262") return Failure(std::move(error));
+  for (const data::Dataset* each : {&data.train, &data.test})
+    if (const Result<void> labels = data::check_labels(*each, ranges); !labels) {
+      error.message = labels.error().message, error.where = labels.error().where, error.help = labels.error().help;
+      error.notes.insert(error.notes.end(), labels.error().notes.begin(), labels.error().notes.end());
+      break;
+    }
+  return Failure(std::move(error));
+}
+
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
 Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, const data::TrainTest& data,
                        std::span<uint32_t> indices, const ReportedRun& reported, train::OldCheckpoint old_checkpoint,
@@ -199,10 +216,13 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
                         .indices = indices};
   run.progress = [&](const train::RunProgress& progress) { reporter.step(progress); };
   run.log = [&](const train::RunEvent& event) { reporter.event(event); };
-  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(trainer, data, run));
+  const Result<train::RunSummary> ran = train::run_training(trainer, data, run);
+  if (!ran) return with_label(ran.error(), data, reported.prepared.labels);
+  const train::RunSummary& summary = *ran;
   const Json end = end_event(reported, summary);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
+    PANTOUM_TRY(write_report(options));
     return fail("E0999", fmt::format("interrupted after step {}; a checkpoint was written", trainer.steps_done()),
                 options.checkpoint, "go on with --resume " + options.checkpoint);
   }
@@ -242,7 +262,7 @@ Result<int> train_model(TrainOptions options) {
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
   PANTOUM_TRY(check_outputs(options));
   PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
-  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.model.seed));
+  PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.model.seed, options.model.batch));
   RunLog log(options.log, resumed.has_value());
   PANTOUM_TRY(log_resume(resumed, log));
 
@@ -269,7 +289,7 @@ void add_train(CommandLine& line) {
   auto options = std::make_shared<TrainOptions>();
   Verb verb = line.add_verb("train", "trains a model inside a RAM budget");
   verb.add_option("MODEL", options->model.model, "an ONNX model").required();
-  verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required();
+  verb.add_option("-o,--output", options->output, "the trained weights (safetensors)").required().is(Kind::kOutput);
   verb.add_option("--epochs", options->epochs, "passes over the training set").steps();
   verb.add_option("--plan", options->plan_input, "a plan made earlier for this step");
   verb.add_option("--plan-out", options->plan_output, "the plan (beside the weights without it)");

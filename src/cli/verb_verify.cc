@@ -12,6 +12,7 @@
 #include "check/refusal.h"
 #include "cli/cli.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "problem/cost_graph_json.h"
 #include "problem/objective_values.h"
 #include "problem/question_json.h"
@@ -139,12 +140,11 @@ void print(const problem::Plan& plan, const check::Judgement& judged, bool as_js
     answer["proved"] = proved_json(plan, judged);
     return print_json(answer);
   }
-  print_formatted(
-      "valid: peak {}, arena {} of {}, {}, {} ({}); {} computed ({} again), {} paged in, {} paged out\n",
-      base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
-      base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
-      base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)), found.counts.compute, found.counts.recompute, found.counts.page_in,
-      found.counts.page_out);
+  print_formatted("valid: peak {}, arena {} of {}, {}, {} ({}); {} computed ({} again), {} paged in, {} paged out\n",
+                  base::show_bytes(found.peak_bytes), base::show_bytes(found.arena_bytes),
+                  base::show_bytes(plan.question.budget_bytes()), base::show_seconds(found.time_s),
+                  base::show_joules(found.energy_j), base::one_line(problem::time_and_energy_source(plan.graph.device)),
+                  found.counts.compute, found.counts.recompute, found.counts.page_in, found.counts.page_out);
   print_result(
       fmt::format("asked    {}\nclaimed  {}\n{}\n", text_of(plan.question), claims_of(plan), proof_line(plan, judged)));
 }
@@ -201,6 +201,8 @@ Result<int> verify_refusal(problem::Refusal refusal, const VerifyOptions& option
 }
 
 Result<int> verify(const VerifyOptions& options) {
+  ProgressLine line(options.common.json());
+  line.phase("checking " + options.plan);
   PANTOUM_ASSIGN(auto answer, problem::read_answer(options.plan));
   if (auto* refusal = std::get_if<problem::Refusal>(&answer)) return verify_refusal(std::move(*refusal), options);
   return verify_plan(std::move(std::get<problem::Plan>(answer)), options);
@@ -211,7 +213,7 @@ Result<int> verify(const VerifyOptions& options) {
 void add_verify(CommandLine& line) {
   auto options = std::make_shared<VerifyOptions>();
   Verb verb = line.add_verb("verify", "checks all that a plan or a refusal claims, from the cost graph inside it");
-  verb.add_option("PLAN", options->plan, "a plan or a refusal (JSON)").required();
+  verb.add_option("PLAN", options->plan, "a plan or a refusal (JSON)").required().is(Kind::kAnswer);
   verb.add_option("--costgraph", options->costgraph, "replay on this cost graph instead of the plan's own");
   verb.add_option("--ram", options->ram, "another budget, which the plan must keep as well");
   add_common(verb, options->common);

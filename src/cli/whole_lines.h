@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::cli {
 

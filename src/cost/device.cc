@@ -214,7 +214,7 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
     root.refuse("'ram' is missing or 0", where, "write it with its unit, as in ram = \"256KiB\"");
   const Bytes align = profile.device.align_bytes;
   if ((align & (align - 1)) != 0) root.refuse("'align_bytes' is no power of two", where, "");
-  if (root.error()) return tl::make_unexpected(*root.error());
+  if (root.error()) return Failure(*root.error());
   return profile;
 }
 

@@ -74,6 +74,14 @@ class SqliteStore final : public ProfileStore {
     return done(put);
   }
 
+  Result<int64_t> rows() override {
+    PANTOUM_ASSIGN(const Statement query, prepare("SELECT (SELECT COUNT(*) FROM op_samples WHERE ?1 = '') + "
+                                                  "(SELECT COUNT(*) FROM link_samples)",
+                                                  ""));
+    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
+    return static_cast<int64_t>(sqlite3_column_int64(query.get(), 0));
+  }
+
   [[nodiscard]] Failure failure() const {
     return fail("E0275", std::string("the profile store failed: ") + sqlite3_errmsg(database_.get()), path_,
                 "name another file with --profile-store, or delete this one: it will be measured again");

@@ -27,6 +27,8 @@ class ProfileStore {
   // `key`: the folder of the page file and the direction.
   [[nodiscard]] virtual Result<std::optional<Link>> find_link(const std::string& key) = 0;
   [[nodiscard]] virtual Result<void> put_link(const std::string& key, const Link& link, int samples) = 0;
+  // How many times it keeps, of operators and of storage.
+  [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
 };
 
 }  // namespace pantoum::cost

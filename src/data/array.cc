@@ -35,6 +35,7 @@ class ArrayFile final : public SampleFile {
     if (layout_.swap_bytes) swap_elements(out, static_cast<size_t>(base::size_of(layout_.dtype)));
     return {};
   }
+  std::string source(int64_t /*index*/) const override { return file_->path(); }
 
  private:
   std::shared_ptr<const base::OwnedFile> file_;
@@ -56,6 +57,13 @@ class JoinedFiles final : public SampleFile {
       index -= part->count();
     }
     return parts_.back()->read(parts_.back()->count() + index, out);  // out of range, and says so
+  }
+  std::string source(int64_t index) const override {
+    for (const auto& part : parts_) {
+      if (index < part->count()) return part->source(index);
+      index -= part->count();
+    }
+    return {};
   }
 
  private:

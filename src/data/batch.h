@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "base/result.h"
 #include "base/tensor_type.h"
-#include "pantoum/result.h"
 
 namespace pantoum::data {
 

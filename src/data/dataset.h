@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "base/tensor_type.h"
-#include "pantoum/result.h"
 
 namespace pantoum::data {
 
@@ -23,6 +23,8 @@ class SampleFile {
   // allocation; by any number of threads at a time. E0260 on a read error, an index out of range, or an `out` of
   // another size.
   [[nodiscard]] virtual Result<void> read(int64_t index, std::span<std::byte> out) const = 0;
+  // The file that holds the sample; "" where none does.
+  [[nodiscard]] virtual std::string source(int64_t /*index*/) const { return {}; }
 };
 
 // Bytes of one sample.

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "base/tensor_type.h"
-#include "pantoum/result.h"
 
 namespace pantoum::data {
 

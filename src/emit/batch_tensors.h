@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "emit/project/trainer.h"
-#include "pantoum/result.h"
 
 namespace pantoum::emit {
 

@@ -41,6 +41,12 @@ std::vector<std::string> Board::files() const {
   return files;
 }
 
+std::vector<std::string> board_names() {
+  std::vector<std::string> names;
+  for (const Board& each : boards()) names.push_back(each.name);
+  return names;
+}
+
 Result<Board> find_board(const std::string& target_name, const std::string& board_name, uint64_t ram_bytes) {
   const auto target =
       std::find_if(targets().begin(), targets().end(), [&](const Target& each) { return each.name == target_name; });
@@ -52,11 +58,9 @@ Result<Board> find_board(const std::string& target_name, const std::string& boar
   const std::string name = board_name.empty() ? target->board : board_name;
   const auto board =
       std::find_if(boards().begin(), boards().end(), [&](const Board& each) { return each.name == name; });
-  names.clear();
-  for (const Board& each : boards()) names.push_back(each.name);
   if (board == boards().end())
     return fail("E0297", fmt::format("the board '{}' is unknown", name), "--board",
-                fmt::format("use one of {}", fmt::join(names, ", ")));
+                fmt::format("use one of {}", fmt::join(board_names(), ", ")));
   Board made = *board;
   if (!made.is_posix()) {
     const auto own =

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::emit {
 
@@ -26,6 +26,8 @@ struct Board {
   // Its C files, those of every board of its kind included.
   [[nodiscard]] std::vector<std::string> files() const;
 };
+
+[[nodiscard]] std::vector<std::string> board_names();
 
 // The board `board` ("": the target's own) with the target's flags: the code is the target's, whatever the board could
 // run. E0297 an unknown target or board; E0292 more RAM than the board has.

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "emit/step_work.h"
-#include "pantoum/result.h"
 
 namespace pantoum::emit {
 

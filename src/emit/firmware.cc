@@ -112,8 +112,9 @@ Trains on {1}{2}, as it was planned.
       endurance_rows(firmware, sizes.writes));
 }
 
-// What emit::run_on_host and emit::counted_steps read.
-std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& step, std::string& bytes) {
+// What emit::run_on_host, emit::counted_steps and emit::program_memory read.
+std::string run_json(const Firmware& firmware, const Board& board, uint64_t arena, const std::vector<KernelWork>& step,
+                     std::string& bytes) {
   const auto set = [&bytes](const Samples& of) {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const SampleRows& each : of.rows) {
@@ -137,6 +138,12 @@ std::string run_json(const Firmware& firmware, const std::vector<KernelWork>& st
                                     {"features", firmware.features},
                                     {"training", set(firmware.training)},
                                     {"test", set(firmware.test)},
+                                    {"plan", firmware.plan_path},
+                                    {"target", firmware.target},
+                                    {"board", board.is_posix() ? "" : board.name},
+                                    {"ram_bytes", firmware.ram_bytes},
+                                    {"rom_bytes", board.is_posix() ? 0 : board.rom_bytes},
+                                    {"arena_bytes", arena},
                                     {"energy_j", firmware.energy_j},
                                     {"kernels", to_json(step)}};
   return base::ascii_json(json, 1) + "\n";
@@ -210,7 +217,7 @@ Result<FirmwareSizes> emit_firmware(const Firmware& firmware, const std::string&
   files.push_back({"model/model.c", text});
   files.push_back({"model/kernels.c", kernel_table(rows)});
   files.push_back({"model/memory.c", memory_text(plan, is_stored, firmware.check_blocks)});
-  files.push_back({"model/run.json", run_json(firmware, step, sample_bytes)});
+  files.push_back({"model/run.json", run_json(firmware, board, sizes.arena, step, sample_bytes)});
   files.push_back({"model/samples.bin", std::move(sample_bytes)});
   files.push_back(
       {"model/plan.bin", std::string(reinterpret_cast<const char*>(firmware.plan.data()), firmware.plan.size())});

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "emit/batch_tensors.h"
 #include "emit/flash_endurance.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
 
@@ -46,6 +46,7 @@ struct Firmware {
   uint64_t endurance = 0;     // bytes that may be written to the storage in its life
   bool check_blocks = false;  // a checksum of every block in storage, in RAM
   std::string target, board;
+  std::string plan_path;  // where the plan was read from, for who looks at a run of it
 };
 
 // Bytes of what was written: for the user, and for the README of the project.

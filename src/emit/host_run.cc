@@ -65,17 +65,18 @@ class Project {
     return project;
   }
 
-  Result<HostRun> run(uint64_t steps, const std::function<void(uint64_t, float)>& told) {
+  Result<HostRun> run(const std::vector<Stretch>& stretches, const std::function<void(uint64_t, float)>& told) {
     PANTOUM_TRY(start());
     const pt_samples training = pt_samples_of(&training_), test = pt_samples_of(&test_);
     PANTOUM_TRY(good(pt_trainer_keep_features(&trainer_, &training), "making features"));
-    HostRun done{.steps = steps == 0 ? steps_ : steps};
-    trainer_.steps = done.steps;
-    while (trainer_.step < done.steps) {
-      float loss = 0;
-      PANTOUM_TRY(good(pt_trainer_step(&trainer_, &training, &loss), "a step"));
-      if (told) told(trainer_.step, loss);
+    for (size_t at = 0; at < stretches.size(); ++at) {
+      trainer_.steps = stretches[at].steps == 0 ? steps_ : stretches[at].steps;
+      const bool is_last = at + 1 == stretches.size();
+      PANTOUM_TRY(
+          run_until(is_last ? std::max(trainer_.steps, stretches[at].from) : stretches[at + 1].from, training, told));
     }
+    HostRun done{.steps = trainer_.step,
+                 .has_schedule = schedule_.decay != train::Schedule::Decay::kConstant || schedule_.warmup.value != 0};
     pt_counters counters;
     pt_session_counters(trainer_.session, &counters);
     done.endurance = endurance_, done.paged_in = counters.bytes_paged_in, done.paged_out = counters.bytes_paged_out;
@@ -92,6 +93,15 @@ class Project {
   [[nodiscard]] Result<void> good(pt_status status, const char* what) const {
     if (status == PT_OK) return {};
     return fail("E0253", fmt::format("{} failed: {}", what, pt_status_text(status)), folder_);
+  }
+
+  Result<void> run_until(uint64_t last, const pt_samples& training, const std::function<void(uint64_t, float)>& told) {
+    while (trainer_.step < last) {
+      float loss = 0;
+      PANTOUM_TRY(good(pt_trainer_step(&trainer_, &training, &loss), "a step"));
+      if (told) told(trainer_.step, loss);
+    }
+    return {};
   }
 
   Result<void> read(const std::string& folder) {
@@ -207,10 +217,10 @@ class Project {
 
 }  // namespace
 
-Result<HostRun> run_on_host(const std::string& folder, uint64_t steps,
+Result<HostRun> run_on_host(const std::string& folder, const std::vector<Stretch>& stretches,
                             const std::function<void(uint64_t step, float loss)>& told) {
   PANTOUM_ASSIGN(const std::unique_ptr<Project> project, Project::open(folder));
-  return project->run(steps, told);
+  return project->run(stretches, told);
 }
 
 }  // namespace pantoum::emit

@@ -1,8 +1,8 @@
 // A graph as ONNX has it, from the form in which it was trained to the one in which it is used.
 #pragma once
 
+#include "base/result.h"
 #include "import/onnx_proto.h"
-#include "pantoum/result.h"
 
 namespace pantoum::emit {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::emit {

@@ -172,6 +172,9 @@ Result<std::set<size_t>> kernels_used(const pt_plan& plan) {
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
     if (pt_decode_op(&plan, op, &view) != PT_OK) return fail("E0291", "the binary plan is damaged", "plan");
+    if (view.op == PT_OP_custom || view.op == PT_OP_custom_update)
+      return fail("E0291", "the plan has a custom operator or optimizer, whose kernel is the host's alone", "plan",
+                  "train it on the host");
     const pt_kernel* kernel = pt_kernel_find(table, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == nullptr)
       return fail("E0291", "the plan uses a kernel that is not one of the portable ones", "plan",

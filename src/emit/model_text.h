@@ -5,8 +5,8 @@
 #include <set>
 #include <string>
 
+#include "base/result.h"
 #include "emit/firmware.h"
-#include "pantoum/result.h"
 
 namespace pantoum::emit {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 
 namespace pantoum::emit {
 

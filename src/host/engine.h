@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "base/custom_operators.h"
+#include "base/result.h"
 #include "host/file_pager.h"
 #include "host/thread_pool.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 
 namespace pantoum::host {
 
@@ -69,7 +70,12 @@ class Engine {
 
   // After start(). Neither allocates.
   [[nodiscard]] pt_status run(uint32_t program, const pt_scalars& scalars) {
+    base::forget_custom_error();
     return pt_run(session_, program, &scalars);
+  }
+  // After every instruction of the runs that follow; null: nobody. As pt_session_observe.
+  void observe(void (*observer)(void* context, const pt_event* event), void* context) {
+    pt_session_observe(session_, observer, context);
   }
   [[nodiscard]] std::byte* data(uint32_t tensor) { return static_cast<std::byte*>(pt_session_data(session_, tensor)); }
   [[nodiscard]] pt_counters counters() const;

@@ -12,9 +12,9 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "host/page_cipher.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 
 namespace pantoum::host {
 

@@ -1,24 +1,28 @@
-// The kernels of a run: the portable ones, and before them those of a fast back end where one is wanted and found.
+// The kernels of a run: the portable ones, before them those of a fast back end where one is wanted and found, and behind
+// them those of custom operators that the process knows by then.
 #pragma once
 
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "host/thread_pool.h"
 #include "kernels/back_end.h"
-#include "pantoum/result.h"
 
 namespace pantoum::host {
 
 // Threads and a kernel table, made once and used by planning, measuring and training alike. Back ends are shared
-// objects beside this one (or where the system keeps its libraries); once loaded they stay.
+// objects of this version: in the folders that PANTOUM_BACKENDS names, and there alone; without it beside this code or
+// as installed relative to it, where the loader looks, or where systems keep them (lib/pantoum). Once loaded they stay.
 class KernelSet {
  public:
   enum class Choice : uint8_t { kAuto, kPortable, kOneDnn };  // kAuto: oneDNN where it can be loaded
 
   // `threads` in all; 0: as many as this process may run on. E0411 the back end that was asked for cannot be loaded,
-  // with why; E0905.
+  // with why, or computes with another number of threads in this process; E0905.
   [[nodiscard]] static Result<std::shared_ptr<const KernelSet>> open(Choice choice, int threads);
   KernelSet(const KernelSet&) = delete;
   KernelSet& operator=(const KernelSet&) = delete;
@@ -26,12 +30,20 @@ class KernelSet {
   [[nodiscard]] const pt_kernel_table* table() const { return &table_; }
   [[nodiscard]] const pt_pool* pool() const { return pool_; }
   [[nodiscard]] const pt_back_end* back_end() const { return back_end_; }  // null: the portable kernels alone
+  // With kAuto, in a build that has a back end: why it was not found, and where was looked. Else nothing is lacking.
+  [[nodiscard]] const std::optional<Error>& lack() const { return lack_; }
+  // To be held while a step runs, where several may at a time: with a back end, whose threads and primitives all share, one
+  // runs after the other. They could also run side by side, but would wait for each other at every kernel.
+  [[nodiscard]] std::unique_lock<std::mutex> turn() const;
   [[nodiscard]] std::string name() const { return back_end_ != nullptr ? back_end_->name : "portable"; }
 
  private:
   KernelSet() = default;
+  void append(const pt_kernel_table& kernels);
 
   const pt_back_end* back_end_ = nullptr;
+  std::shared_ptr<const void> shared_;  // the back end is in use
+  std::optional<Error> lack_;
   std::vector<pt_kernel> rows_;
   pt_kernel_table table_{};
   std::unique_ptr<ThreadPool> own_pool_;

@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::host {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/result.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 
 namespace pantoum::host {
 

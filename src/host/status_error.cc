@@ -1,5 +1,7 @@
 #include "host/status_error.h"
 
+#include "base/custom_operators.h"
+
 namespace pantoum::host {
 
 Failure status_failure(pt_status status, const std::string& what) {
@@ -18,8 +20,12 @@ Failure status_failure(pt_status status, const std::string& what) {
                   "free some space there or name another place with --page-file, then go on from the last checkpoint "
                   "with --resume");
     case PT_E_STATE:
-      return fail("E0903", "the session failed earlier and its tensors are no longer valid", what, kResume);
+      return fail(
+          "E0903", "an earlier step failed, and its tensors are no longer valid", what,
+          "mend what the first error named; then begin anew from the last checkpoint (--resume, or a new trainer "
+          "that resumes)");
     case PT_E_DATA:
+      if (std::optional<Error> told = base::take_custom_error()) return Failure(*std::move(told));
       return fail("E0262", "a label or an index in the data is out of range", what,
                   "labels count from 0 and stay below the model's number of classes");
     case PT_E_PLAN:

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "base/result.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 
 namespace pantoum::host {
 

@@ -13,7 +13,7 @@ namespace {
 using ir::Shape;
 
 Result<Numbers> with_shape(const Numbers& from, Result<Shape> shape) {
-  if (!shape) return tl::make_unexpected(std::move(shape).error());
+  if (!shape) return Failure(std::move(shape).error());
   Numbers result = from;
   result.shape = std::move(*shape);
   return result;

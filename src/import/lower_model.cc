@@ -262,7 +262,7 @@ Result<void> Driver::lower(Node& node) {
   if (standard) {
     const Result<bool> folded = try_fold(node);
     const bool computed_later = !folded && folded.error().code == "E0401" && entry != nullptr;  // too large to fold
-    if (!folded && !computed_later) return tl::make_unexpected(folded.error());
+    if (!folded && !computed_later) return Failure(folded.error());
     if (folded.value_or(false)) return {};
   }
   if (entry == nullptr) return no_such_operator(node.message());
@@ -279,7 +279,7 @@ Result<void> Driver::lower(Node& node) {
 // Has it no gradient, and is not what draws numbers, or makes positions that the node's later ops read?
 bool stops_learning(const ir::Graph& graph, size_t at) {
   const ir::Op& op = graph.ops[at];
-  if (ir::op_def(op.kind).gradient != nullptr || op.inputs.empty()) return false;
+  if (op.inputs.empty() || ir::has_gradient(op, 0)) return false;
   return at + 1 == graph.ops.size() || ir::is_float(graph.value(op.outputs[0]).type.dtype);
 }
 

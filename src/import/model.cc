@@ -65,7 +65,7 @@ Result<void> read_initializers(Model& model, ExternalData& external) {
     } else if (tensor.error().code == "E0401") {
       entry->second.problem = fmt::format("{}: {}", where, tensor.error().message);
     } else {
-      return tl::make_unexpected(std::move(tensor).error());
+      return Failure(std::move(tensor).error());
     }
   }
   return {};

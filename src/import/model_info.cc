@@ -204,7 +204,9 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
     }
   }
   info.inference_norms = count_inference_norms(model);
-  info.warnings = warn_of_folding(model);
+  // What a program built here was never folded.
+  const bool was_exported = model.proto->producer_name() != "pantoum";
+  if (was_exported) info.warnings = warn_of_folding(model);
   if (const std::string ambiguous = warn_of_ambiguous(model); !ambiguous.empty()) info.warnings.push_back(ambiguous);
   for (std::string& copy : find_copies(model.initializers)) info.warnings.push_back(std::move(copy));
   if (lowered.dynamic) {
@@ -213,7 +215,7 @@ ModelInfo describe_model(const Model& model, const Batch& batch, const LoweredMo
     }
   }
   info.notes = lowered.graph.notes;
-  if (warn_of_folding(model).empty() && !count_nodes(model).training) {
+  if (was_exported && warn_of_folding(model).empty() && !count_nodes(model).training) {
     info.notes.push_back(
         fmt::format("whether the exporter folded batch norm or dropout away cannot be known from the "
                     "file; this call keeps them: {}",

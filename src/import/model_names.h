@@ -1,7 +1,7 @@
 // Whether every name of a model can be written wherever names are: plans, weights, logs (JSON) and binary plans.
 #pragma once
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace onnx {
 class GraphProto;

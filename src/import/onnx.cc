@@ -110,7 +110,7 @@ std::string folder_of(const std::string& path) {
 Result<ModelInfo> inspect_onnx(const std::string& path, const OnnxOptions& options) {
   PANTOUM_ASSIGN(const std::string bytes, base::read_file(path));
   Result<Read> result = with_path(read(bytes.data(), bytes.size(), ExternalData(folder_of(path)), options), path);
-  if (!result) return tl::make_unexpected(std::move(result).error());
+  if (!result) return Failure(std::move(result).error());
   return std::move(result->info);
 }
 

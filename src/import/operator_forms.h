@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/result.h"
 #include "import/onnx_proto.h"
 #include "ir/graph.h"
-#include "pantoum/result.h"
 
 namespace pantoum::import {
 

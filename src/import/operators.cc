@@ -40,7 +40,7 @@ std::vector<std::span<const OperatorEntry>> all_operators() {
 }
 
 const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type) {
-  if (!domain.empty() && domain != "ai.onnx") return nullptr;
+  if (!domain.empty() && domain != "ai.onnx") return custom_entry(domain, op_type);
   for (const auto family : all_operators()) {
     for (const OperatorEntry& entry : family) {
       if (op_type == entry.op_type) return &entry;

@@ -20,6 +20,9 @@ struct OperatorEntry {
 // Null: Pantoum does not have the operator.
 [[nodiscard]] const OperatorEntry* find_operator(const std::string& domain, const std::string& op_type);
 
+// Of another domain: null where the process knows no custom operator of that name.
+[[nodiscard]] const OperatorEntry* custom_entry(const std::string& domain, const std::string& op_type);
+
 // All of them, family by family.
 [[nodiscard]] std::vector<std::span<const OperatorEntry>> all_operators();
 

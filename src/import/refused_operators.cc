@@ -59,7 +59,8 @@ std::span<const RefusedOperator> refused_operators() {
 RefusedOperator refusal_of(const std::string& domain, const std::string& op_type) {
   if (!domain.empty() && domain != "ai.onnx")
     return {"", "it is not of ONNX's own domain",
-            "export with the standard operators alone (domain ai.onnx), local functions inlined"};
+            "export with the standard operators alone (domain ai.onnx), local functions inlined; or add it as a custom "
+            "operator (docs/custom-operators.md)"};
   for (const RefusedOperator& refused : kRefusedOperators)
     if (op_type == refused.op_type) return refused;
   for (const OpsetOperator& known : kOpsetOperators)

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "import/onnx_proto.h"
-#include "pantoum/result.h"
 
 namespace pantoum::import {
 

@@ -116,7 +116,7 @@ std::vector<ValueId> Builder::add(Kind kind, std::string name, std::vector<Value
   op.name = unused(op_names_, name);
   op.inputs = std::move(inputs);
   op.attrs = std::move(attrs);
-  op.recompute = op_def(kind).recompute;
+  op.recompute = may_run_again(kind, op.attrs);
   for (size_t output = 0; output < inferred->size(); ++output) {
     std::string called = inferred->size() == 1 ? op.name : fmt::format("{}:{}", op.name, output);
     const ValueId id = value(std::move(called), std::move((*inferred)[output]), Role::kActivation, nullptr);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/result.h"
 #include "base/tensor_type.h"
-#include "pantoum/result.h"
 
 namespace pantoum::ir {
 
@@ -99,6 +99,14 @@ struct Graph {
 
 // The ops that read each value, ascending. Indexed by ValueId.
 [[nodiscard]] std::vector<std::vector<OpId>> users_of(const Graph& graph);
+
+// A view behind which no gradient flows (detach)?
+[[nodiscard]] inline bool stops_gradient(const Op& op) {
+  return op.kind == Kind::k_alias && !op.attrs.ints.empty() && op.attrs.ints[0] == 1;
+}
+
+// The name of the output that is a loss which the model computes itself.
+inline constexpr const char* kCapturedLoss = "captured loss";
 
 // Follows alias ops upwards to the value whose bytes these are.
 [[nodiscard]] ValueId root_of(const Graph& graph, ValueId value);

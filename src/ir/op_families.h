@@ -31,5 +31,6 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> product_update_ops();
 [[nodiscard]] std::vector<OpDef> nchwc_ops();
 [[nodiscard]] std::vector<OpDef> alias_ops();
+[[nodiscard]] std::vector<OpDef> custom_ops();
 
 }  // namespace pantoum::ir

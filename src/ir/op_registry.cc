@@ -23,7 +23,8 @@ std::vector<OpDef> collect() {
   for (const auto family : {product_ops,   conv_ops,    binary_ops,  select_ops,         unary_ops,  unary_grad_ops,
                             rows_ops,      norm_ops,    pool_ops,    resize_ops,         reduce_ops, scan_ops,
                             move_ops,      index_ops,   scatter_ops, random_ops,         loss_ops,   gradient_ops,
-                            recurrent_ops, compact_ops, update_ops,  product_update_ops, nchwc_ops,  alias_ops}) {
+                            recurrent_ops, compact_ops, update_ops,  product_update_ops, nchwc_ops,  alias_ops,
+                            custom_ops}) {
     const std::vector<OpDef> some = family();
     all.insert(all.end(), some.begin(), some.end());
   }
@@ -58,7 +59,7 @@ Result<void> check_counts(const Signature& signature, const OpTypes& types) {
   }
   const Attrs& attrs = types.attrs;
   const bool as_many = (signature.ints == kAny || between(attrs.ints.size(), signature.ints, signature.ints)) &&
-                       between(attrs.reals.size(), signature.reals, signature.reals);
+                       (signature.reals == kAny || between(attrs.reals.size(), signature.reals, signature.reals));
   if (!as_many || attrs.ints.size() + attrs.reals.size() > PT_MAX_ATTRS) {
     return refuse(
         fmt::format("it does not have {} integer and {} real attributes", attrs.ints.size(), attrs.reals.size()));

@@ -127,9 +127,15 @@ struct OpDef {
   std::vector<std::pair<int, int>> (*in_place)(const OpTypes& types) = nullptr;  // null: none
   bool recompute = true;  // has no effect that may happen once a step
   Traits traits;
+  bool begins_chain = false;                // a loss: its gradient rule takes `Backward::weight` where nothing flows in
   std::optional<CompactForm> compact = {};  // of a gradient; none: it reads the whole activation
 };
 inline constexpr void (*kNoGradient)(Backward&) = nullptr;
+
+// Rules and kernels are those of an operator from outside the project (base/custom_operators.h).
+[[nodiscard]] constexpr bool is_custom(Kind kind) {
+  return kind == Kind::k_custom || kind == Kind::k_custom_update;
+}
 
 // The definition; every Kind has one.
 [[nodiscard]] const OpDef& op_def(Kind kind);
@@ -140,6 +146,11 @@ inline constexpr void (*kNoGradient)(Backward&) = nullptr;
 // extents (at least 1) and sizes are checked before the rule runs. E0211: one sentence with the op and the types it was
 // given.
 [[nodiscard]] Result<std::vector<TensorType>> infer_types(Kind kind, const OpTypes& types);
+
+// Can a gradient flow through the op to this input? Of custom ops each operator says it of each input.
+[[nodiscard]] bool has_gradient(const Op& op, size_t input);
+// Do the same inputs give the same bits, and is there no effect that happens once?
+[[nodiscard]] bool may_run_again(Kind kind, const Attrs& attrs);
 
 // Types of an op's operands inside a graph.
 [[nodiscard]] std::vector<TensorType> types_of(const Graph& graph, std::span<const ValueId> values);

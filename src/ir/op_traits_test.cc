@@ -119,7 +119,7 @@ TEST(OpTraits, UpdatesThatFollowProductsAreThoseOfTheRuntimesList) {
 TEST(OpTraits, EveryOpButTheViewHasAPortableKernel) {
   const pt_kernel_table& table = *pt_portable_kernels();
   for (const OpDef& def : all_op_defs()) {
-    if (def.kind == Kind::k_alias) continue;
+    if (def.kind == Kind::k_alias || is_custom(def.kind)) continue;
     const auto* const end = table.kernels + table.count;
     EXPECT_TRUE(
         std::any_of(table.kernels, end, [&](const pt_kernel& row) { return row.op == static_cast<int>(def.kind); }))

@@ -29,6 +29,11 @@ Pairs crosswise(const OpTypes&) {
   return {{0, 1}, {1, 0}};
 }
 
+Types assign_rule(const OpTypes& types) {
+  if (types.inputs[0] != types.inputs[1]) return refuse("what is assigned has another type");
+  return std::vector<TensorType>{types.inputs[0]};
+}
+
 OpCost norm_cost(const OpTypes& types) {
   double elements = 0;
   for (const TensorType& input : types.inputs) elements += static_cast<double>(input.elements());
@@ -58,6 +63,14 @@ std::vector<OpDef> gradient_ops() {
            .infer = same_as_first,
            .gradient = kNoGradient,
            .cost = flops_per_output<1>,
+           .in_place = over_first,
+           .recompute = false,
+           .traits = kNoTraits},
+          {.kind = Kind::k_assign,
+           .signature = two,
+           .infer = assign_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<0>,
            .in_place = over_first,
            .recompute = false,
            .traits = kNoTraits},

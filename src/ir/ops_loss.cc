@@ -88,7 +88,8 @@ void append(std::vector<OpDef>& ops, Kind loss, Kind grad, const Family& family,
                  .infer = family.loss,
                  .gradient = gradient,
                  .cost = flops_per_input<kFlops>,
-                 .traits = kNoTraits});
+                 .traits = kNoTraits,
+                 .begins_chain = true});
   ops.push_back({.kind = grad,
                  .signature = family.signature,
                  .infer = family.grad,

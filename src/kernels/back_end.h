@@ -24,6 +24,8 @@ typedef struct pt_back_end {
 /* What the shared object of a back end exports under the name "pt_back_end_open": the back end with that many threads;
  * NULL where it cannot run. To be called once more for another number of threads. */
 typedef const pt_back_end* (*pt_back_end_open_function)(int threads);
+/* And under the name "pt_back_end_version": of the Pantoum that it was built with. Another version's is not opened. */
+typedef const char* (*pt_back_end_version_function)(void);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include "base/json_text.h"
 #include "cost/device.h"
 #include "cost/read_in_place.h"
-#include "import/onnx.h"
+#include "pipeline/import_model.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
@@ -89,7 +90,7 @@ Result<void> check_names(const ir::Graph& graph) {
 
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  PANTOUM_ASSIGN(import::Imported imported, import::load_onnx(model.path, import_options(model)));
+  PANTOUM_ASSIGN(import::Imported imported, import_model({model.path, model.bytes.get()}, import_options(model)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
@@ -111,15 +112,22 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
     backbone = std::move(cut.backbone);
     forward = std::move(cut.head);
   }
-  PANTOUM_ASSIGN(ir::Graph training, autodiff::make_training(forward, options));
+  std::optional<ir::Graph> update;
+  PANTOUM_ASSIGN(ir::Graph training, options.split_update ? autodiff::make_accumulation(forward, options)
+                                                          : autodiff::make_training(forward, options));
+  if (options.split_update) {
+    PANTOUM_ASSIGN(update, autodiff::make_update(training, options));
+    keep_persistent(*update, training);  // optimizer state
+  }
   // Micro-batches before the last one of a step: the same forward and backward, gradients added up.
-  if (options.accumulate > 1) {
+  if (options.accumulate > 1 && !options.split_update) {
     PANTOUM_ASSIGN(accumulation, autodiff::make_accumulation(forward, options));
   }
 
   Programs programs;
-  programs.push_back({.kind = kTrain, .graph = std::move(training)});
+  programs.push_back({.kind = update ? kGradients : kTrain, .graph = std::move(training)});
   programs.push_back({.kind = kEvaluate, .graph = std::move(evaluation)});
+  if (update) programs.push_back({.kind = kUpdate, .graph = *std::move(update)});
   if (accumulation) programs.push_back({.kind = kAccumulate, .graph = *std::move(accumulation)});
   if (backbone) programs.push_back({.kind = kMakeFeatures, .graph = *std::move(backbone)});
   for (size_t other = 1; other < programs.size(); ++other)
@@ -179,11 +187,15 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
                     imported.info.inference_norms, imported.info.inference_norms == 1 ? " was" : "s were"));
   PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(imported.graph), model));
   tell("autodiff", ir::to_text(compiled.training().graph));
+  if (request.graphs_made) PANTOUM_TRY(request.graphs_made(compiled.training().graph, compiled.evaluation().graph));
 
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(compiled.kernels,
                  host::KernelSet::open(device.host ? request.kernels : host::KernelSet::Choice::kPortable,
                                        request.kernel_threads));
+  if (const std::optional<Error>& lack = compiled.kernels->lack())
+    compiled.warnings.push_back(fmt::format("{}: the portable kernels alone compute, which are slower ({}); {}",
+                                            lack->message, fmt::join(lack->notes, "; "), lack->help));
   for (Program& program : compiled.programs)
     program.graph = rewritten(program, request, *compiled.kernels, device.host);
   tell("rewrite", ir::to_text(compiled.training().graph));

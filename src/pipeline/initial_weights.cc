@@ -73,6 +73,11 @@ weights::SafetensorSource source_of(const ir::Value& value, const Given* given) 
 
 }  // namespace
 
+Result<void> check_initial_weights(const ir::Graph& training, const InitialWeights& from) {
+  PANTOUM_TRY(open_given(training, from));
+  return {};
+}
+
 Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training, const InitialWeights& from,
                                                        const std::string& path) {
   PANTOUM_ASSIGN(const std::optional<Given> given, open_given(training, from));

@@ -70,7 +70,7 @@ Result<void> MachineMeasurement::open_store() {
   }
   const std::string& path = named ? options.profile_store : options.cache_store;
   Result<std::unique_ptr<cost::ProfileStore>> opened = cost::ProfileStore::open(path.empty() ? kInMemory : path);
-  if (!opened && named) return tl::make_unexpected(opened.error());
+  if (!opened && named) return Failure(opened.error());
   if (!opened) return do_without_store(opened.error());
   store_ = std::move(*opened);
   return {};

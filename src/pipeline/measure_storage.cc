@@ -70,12 +70,6 @@ class Probe {
   double seconds_ = 0, total_ = 0;  // given, and taken
 };
 
-// latency + bytes / rate through the two measured points.
-Link fit(double small_s, double large_s, problem::Watts w) {
-  const double rate = static_cast<double>(kLarge - kSmall) / std::max(large_s - small_s, 1e-9);
-  return {.latency_s = std::max(0.0, small_s - static_cast<double>(kSmall) / rate), .bytes_per_s = rate, .w = w};
-}
-
 // The same folder under whatever name.
 std::string key_of(const StorageQuestion& question) {
   std::error_code none;
@@ -92,6 +86,12 @@ void set_speed(Link& link, const Link& measured) {
 }
 
 }  // namespace
+
+Link fit_link(double small_s, double large_s, problem::Watts w) {
+  constexpr double kMoved = kLarge - kSmall;
+  const double rate = kMoved / std::max({large_s - small_s, large_s / 16, 1e-7});
+  return {.latency_s = std::max(0.0, std::min(small_s, large_s) - kSmall / rate), .bytes_per_s = rate, .w = w};
+}
 
 Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store, problem::Pager& pager) {
   const std::string key = key_of(question);
@@ -113,8 +113,8 @@ Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore
   PANTOUM_ASSIGN(const double small_out, probe.seconds(true, kSmall));
   PANTOUM_ASSIGN(const double large_in, probe.seconds(false, kLarge));
   PANTOUM_ASSIGN(const double small_in, probe.seconds(false, kSmall));
-  pager.in = fit(small_in, large_in, pager.in.w);
-  pager.out = fit(small_out, large_out, pager.out.w);
+  pager.in = fit_link(small_in, large_in, pager.in.w);
+  pager.out = fit_link(small_out, large_out, pager.out.w);
   const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", pager.in, kSamples));
   return store.put_link(key + "|out", pager.out, kSamples);

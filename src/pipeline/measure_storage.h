@@ -4,8 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "base/result.h"
 #include "cost/profile_store.h"
-#include "pantoum/result.h"
 #include "problem/cost_graph.h"
 
 namespace pantoum::pipeline {
@@ -25,5 +25,9 @@ struct StorageQuestion {
 // What the store knows of it; false: nothing.
 [[nodiscard]] Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store,
                                          problem::Pager& pager);
+
+// latency + bytes / rate through the seconds of a transfer of 4 KiB and of one of 1 MiB. Noise may make the small one as
+// slow as the large one: the rate is at most 16 times that of the large transfer with its latency.
+[[nodiscard]] problem::Link fit_link(problem::Seconds small, problem::Seconds large, problem::Watts w);
 
 }  // namespace pantoum::pipeline

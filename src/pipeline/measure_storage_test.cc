@@ -58,5 +58,21 @@ TEST(MeasureStorage, TakesOneSampleOfEachWhereThereIsNoTime) {
   EXPECT_GT(pager.in.bytes_per_s, 1e5);
 }
 
+// Whatever the clock says, the store takes the link and the large transfer's seconds come out again, nearly.
+TEST(MeasureStorage, FitsALinkToNoisySeconds) {
+  const auto store = cost::ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  for (const double large : {1e-9, 1e-5, 3e-4, 0.01, 2.0}) {
+    for (const double small : {0.0, large / 300, large / 2, large * (1 - 1e-9), large, large * 3}) {
+      const problem::Link link = fit_link(small, large, 1);
+      ASSERT_TRUE((*store)->put_link("a", link, 1));
+      ASSERT_TRUE((*store)->find_link("a").value().has_value()) << small << " " << large;
+      const double modelled = link.latency_s + (1 << 20) / link.bytes_per_s;
+      EXPECT_GE(modelled, large * 0.99) << small;
+      EXPECT_LE(modelled, large * 1.1 + 2e-7) << small;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pantoum::pipeline

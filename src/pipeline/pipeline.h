@@ -72,6 +72,9 @@ struct PlannedGraph {
 // The binary twin of all programs.
 [[nodiscard]] Result<std::vector<std::byte>> encode_programs(const Programs& programs);
 
+// E0240 to E0242 weights that write_initial_weights would refuse.
+[[nodiscard]] Result<void> check_initial_weights(const ir::Graph& training, const InitialWeights& from);
+
 // Writes the initial values of parameters and buffers: those of the weights where they have them
 // (weights::match_weights), the model's own otherwise. Notes on what was found how. E0240 to E0242; E0901.
 [[nodiscard]] Result<std::vector<std::string>> write_initial_weights(const ir::Graph& training,

@@ -203,6 +203,16 @@ Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan:
 }
 
 // A deadline that is refused is refused by somebody's times: whose they are decides what the refusal is worth.
+// The planner knows nothing of what was taken off the budget.
+Error with_reserve(Error error, Bytes reserve) {
+  const bool none_fits = error.code == "E0301" || error.code == "E0302";
+  if (none_fits && reserve > 0)
+    error.notes.push_back(fmt::format(
+        "all these figures are of what the reserve (with batches made ahead) leaves: add {} to them for the whole RAM",
+        base::show_bytes(reserve)));
+  return error;
+}
+
 Error with_source_of_times(Error error, const plan::Infeasible& infeasible, const problem::Device& device) {
   const bool by_time = infeasible.refusal && infeasible.refusal->of == problem::Objective::kTime;
   const std::string source = device.costs_of.empty() ? "modelled by profile " + device.name : device.costs_of;
@@ -278,7 +288,8 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   const Result<void> found = find_plans({compiled, request.planner, options}, reuse, &none);
   if (infeasible != nullptr) *infeasible = none;
   if (!found)
-    return tl::make_unexpected(with_source_of_times(found.error(), none, training.cost.graph.device));
+    return Failure(
+        with_reserve(with_source_of_times(found.error(), none, training.cost.graph.device), request.reserve));
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);
   training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
@@ -298,9 +309,9 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   Result<problem::Plan> plan = make_plan(request.planner, graph, options, &none);
   if (!plan) {
     PANTOUM_TRY(check_infeasibility(none));
-    Error error = with_source_of_times(std::move(plan).error(), none, graph.device);
+    Error error = with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), request.reserve);
     if (infeasible != nullptr) *infeasible = std::move(none);
-    return tl::make_unexpected(std::move(error));
+    return Failure(std::move(error));
   }
   planned.plan = std::move(*plan);
   PANTOUM_ASSIGN(planned.found, checked(graph, planned.plan, "cost-graph"));

@@ -37,6 +37,9 @@ Result<Asked> read_asked(const FirmwareRequest& firmware) {
   if (asked.model.training.accumulate > 1)
     return fail("E0291", "firmware takes a step's batch at once; the plan is of micro-batches", path,
                 "plan without --accumulate");
+  if (asked.model.training.split_update)
+    return fail("E0291", "firmware takes a step as one program; the plan has gradients and update apart", path,
+                "plan without split_update");
   return asked;
 }
 
@@ -92,6 +95,7 @@ Result<void> add_samples(const FirmwareRequest& request, const Compiled& compile
   const ir::Graph& model = compiled.evaluation().graph;
   const data::Preparation& preparation = request.data.preparation;
   PANTOUM_ASSIGN(const data::TrainTest data, open_training_data(request.data, model));
+  PANTOUM_TRY(check_labels(data, compiled.training().graph));
   PANTOUM_ASSIGN(firmware.training, sample_rows(data.train, model, preparation, request.samples));
   if (request.test_samples > 0) {
     PANTOUM_ASSIGN(firmware.test, sample_rows(data.test, model, preparation, request.test_samples));
@@ -128,6 +132,7 @@ void set_run(const FirmwareRequest& request, const Asked& asked, emit::Firmware&
   firmware.energy_j = asked.plan.predicted.energy_j;
   firmware.target = request.target;
   firmware.board = request.board;
+  firmware.plan_path = request.plan_path;
   firmware.endurance = static_cast<uint64_t>(request.endurance_bytes);
   firmware.check_blocks = request.check_blocks;
   firmware.stack_bytes = static_cast<uint64_t>(request.stack_bytes);

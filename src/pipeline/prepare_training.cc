@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "data/label_range.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "train/feature_cache.h"
@@ -34,6 +37,19 @@ struct CompiledWithData {
   data::TrainTest data;
 };
 
+// What would end the run later is told before anything is measured or planned: too few samples, samples that do not fit,
+// labels that are no class, weights that are not the model's.
+Result<void> check_before_planning(const TrainingRequest& request, const data::TrainTest& data,
+                                   const ir::Graph& training, const ir::Graph& model) {
+  PANTOUM_TRY(check_fit(data, request.data.preparation, model));
+  const int64_t samples = data.train.count(), batch = model.value(model.labels.front()).type.shape.front();
+  if (samples < batch)
+    return fail("E0262", fmt::format("the data hold {} samples, fewer than a batch of {}", samples, batch),
+                request.data.path, "use a smaller --batch or more data");
+  PANTOUM_TRY(check_labels(data, training));
+  return check_initial_weights(training, request.model.weights);
+}
+
 // The number of samples says whether their features fit; the graph says how the samples are read.
 Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const Listener& listener) {
   ModelOptions model = request.model;
@@ -44,23 +60,48 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
   CompiledWithData made;
   PlanRequest plan = request.plan;
   plan.measure.only_known = request.reuse != nullptr;  // a plan has the times that it was made with
+  plan.graphs_made = [&](const ir::Graph& training, const ir::Graph& evaluation) -> Result<void> {
+    PANTOUM_ASSIGN(made.data, open_training_data(request.data, evaluation));
+    return check_before_planning(request, made.data, training, evaluation);
+  };
   PANTOUM_ASSIGN(made.compiled, compile_model(model, plan, listener.dump));
-  PANTOUM_ASSIGN(made.data, open_training_data(request.data, made.compiled.evaluation().graph));
   if (!model.feature_cache) return made;
   const int64_t bytes = feature_cache_bytes(made.compiled.training().graph, made.data.train.count());
   if (bytes <= *model.feature_cache) return made;
   tell(listener,
        fmt::format("the features take {}, more than --feature-cache: none are kept", base::show_bytes(bytes)));
   model.feature_cache.reset();
+  plan.graphs_made = {};
   PANTOUM_ASSIGN(made.compiled, compile_model(model, plan, listener.dump));
   return made;
 }
 
+// A plan of another question that stands where this one goes stays beside it.
+Result<void> keep_other_plan(const std::string& path, const problem::Plan& plan, const Listener& listener) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return {};
+  const Result<problem::Plan> old = problem::read_plan(path);
+  const auto alike = [](const std::string& one, const std::string& other) {  // whatever the order of their keys
+    return nlohmann::json::parse(one, nullptr, false) == nlohmann::json::parse(other, nullptr, false);
+  };
+  const bool same = old && alike(old->model, plan.model) && alike(old->request, plan.request);
+  if (same) return {};
+  const std::string kept = path + ".previous";
+  std::filesystem::rename(path, kept, ignored);
+  if (ignored)
+    return fail("E0901", "the plan that stands there cannot be kept under another name", kept,
+                "name another file with --plan-out");
+  tell(listener, fmt::format("{} was the plan of another run: it is {} now", path, kept));
+  return {};
+}
+
 double step_energy(const Compiled& compiled) {
   const double energy = compiled.training().found.energy_j;
+  const auto micro_batches = static_cast<double>(compiled.model.training.accumulate);
+  if (const Program* update = find_program(compiled.programs, kUpdate))
+    return micro_batches * energy + update->found.energy_j;
   const Program* accumulation = find_program(compiled.programs, kAccumulate);
-  if (accumulation == nullptr) return energy;
-  return energy + static_cast<double>(compiled.model.training.accumulate - 1) * accumulation->found.energy_j;
+  return accumulation == nullptr ? energy : energy + (micro_batches - 1) * accumulation->found.energy_j;
 }
 
 Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data) {
@@ -75,6 +116,7 @@ Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data
   }
   made.structure_hash = fmt::format("{:016x}", problem::structure_hash(training.cost.graph));
   made.energy_j = step_energy(compiled);
+  made.labels = label_ranges(training.graph);
   made.budget_bytes = training.plan.question.budget_bytes();
   made.unplanned_peak_bytes = compiled.unplanned.peak_bytes;
   return made;
@@ -93,13 +135,14 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   plan.reserve += prefetch_bytes(request.data, compiled.training().graph);
   plan.length.samples = made.data.train.count();
   const Result<void> planned = plan_model(compiled, plan, request.reuse, infeasible, listener.dump);
-  if (!planned) return tl::make_unexpected(with_leaner_kernels(planned.error(), compiled));
+  if (!planned) return Failure(with_leaner_kernels(planned.error(), compiled));
   if (listener.planned) PANTOUM_TRY(listener.planned(compiled, made.data));
 
   PANTOUM_ASSIGN(PreparedTraining training, prepared(compiled, std::move(made.data)));
   PANTOUM_ASSIGN(const std::vector<std::string> notes,
                  write_initial_weights(compiled.training().graph, request.model.weights, request.weights_path));
   for (const std::string& note : notes) tell(listener, note);
+  if (request.keeps_other_plan) PANTOUM_TRY(keep_other_plan(request.plan_path, compiled.training().plan, listener));
   PANTOUM_TRY(problem::write_plan(compiled.training().plan, request.plan_path));
   return training;
 }

@@ -31,6 +31,7 @@ struct TrainingRequest {
   DataRequest data;
   std::string weights_path;              // where the first contents are written
   std::string plan_path;                 // where the plan is written
+  bool keeps_other_plan = false;         // what stands there of another run is kept beside it (".previous")
   const problem::Plan* reuse = nullptr;  // a plan of the same step, taken as it is
 };
 
@@ -39,8 +40,9 @@ struct PreparedTraining {
   std::shared_ptr<const host::KernelSet> kernels;
   std::vector<std::byte> binary;
   data::TrainTest data;
-  std::vector<std::string> inputs;    // the model's, in its order
-  std::vector<std::string> features;  // what a step reads instead, where they are kept
+  std::vector<std::string> inputs;       // the model's, in its order
+  std::vector<std::string> features;     // what a step reads instead, where they are kept
+  std::vector<data::LabelRange> labels;  // what each loss takes
   int64_t feature_bytes = 0;
   std::string structure_hash;  // of the training step
   double energy_j = 0;         // of a whole step, micro-batches included

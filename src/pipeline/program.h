@@ -21,7 +21,10 @@ struct ProgramKind {
 inline constexpr ProgramKind kTrain{"train", "training", true};
 inline constexpr ProgramKind kEvaluate{"eval", "evaluation", false};          // of the whole model
 inline constexpr ProgramKind kAccumulate{"accumulate", "micro-batch", true};  // all micro-batches but the last
-inline constexpr ProgramKind kMakeFeatures{"features", "features", false};    // the frozen backbone
+// In place of training, where gradients and update are apart.
+inline constexpr ProgramKind kGradients{"gradients", "gradients", true};
+inline constexpr ProgramKind kUpdate{"update", "update", true};
+inline constexpr ProgramKind kMakeFeatures{"features", "features", false};  // the frozen backbone
 
 struct Program {
   ProgramKind kind;
@@ -31,7 +34,7 @@ struct Program {
   check::Found found = {};  // the independent replay's figures
 };
 
-// In the order of the binary plan: training, evaluation, then what there is of the others.
+// In the order of the binary plan: training (or its gradients), evaluation, then what there is of the others.
 using Programs = std::vector<Program>;
 
 [[nodiscard]] const Program* find_program(const Programs& programs, const ProgramKind& kind);

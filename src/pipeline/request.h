@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,7 @@ struct ModelOptions {
   // Train the head alone, on what the frozen backbone gives: at most so many bytes of features are kept.
   std::optional<problem::Bytes> feature_cache = {};
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
+  std::shared_ptr<const std::string> bytes = {};  // of an ONNX model, in place of the file
 };
 
 // kMissing: what the store does not have, at most a tenth of the time limit; kAll: everything anew, however long it takes;
@@ -75,6 +77,9 @@ struct PlanRequest {
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it
   // On the host; other devices have the portable kernels.
   host::KernelSet::Choice kernels = host::KernelSet::Choice::kAuto;
+  // Of this run, not of a plan: asked once the graphs of training and evaluation are made, before anything is measured or
+  // planned; its error ends the run. May be empty.
+  std::function<Result<void>(const ir::Graph& training, const ir::Graph& evaluation)> graphs_made = {};
   bool fuse = true;                  // ops that exporters write as several
   bool fuse_updates = true;          // weight gradients with their updates, on devices
   bool layouts = true;               // images in blocks of channels, where the kernels are fast with them

@@ -143,6 +143,11 @@ class Reader {
     else
       node.error("must be a whole number from 0");
   }
+  static void read(const JsonNode& node, std::vector<double>& values) {
+    values.resize(node.array());
+    for (size_t item = 0; item < values.size(); ++item)
+      values[item] = node.item(item).number(-kMostNumber, kMostNumber);
+  }
   static void read(const JsonNode& node, Names& values) {
     values.resize(node.array());
     for (size_t item = 0; item < values.size(); ++item) values[item] = node.item(item).text();
@@ -217,19 +222,33 @@ void describe(Visitor& visitor, autodiff::Adagrad& adagrad) {
 }
 
 template <class Visitor>
+void describe(Visitor& visitor, autodiff::CustomOptimizer& custom) {
+  visitor.field("operator", custom.op);
+  visitor.field("states", custom.states);
+  visitor.field("settings", custom.settings);
+}
+
+template <class Visitor>
 void describe(Visitor& /*visitor*/, autodiff::NoOptimizer& /*none*/) {}
 
 // The name tells which alternative the other keys are of.
 template <class Visitor>
 void describe(Visitor& visitor, autodiff::Optimizer& optimizer) {
-  static const Names names{"sgd", "adam", "adamw", "rmsprop", "adagrad", "none"};
-  static const std::vector<autodiff::Optimizer> defaults{autodiff::Sgd{},     autodiff::Adam{},
-                                                         autodiff::AdamW{},   autodiff::RmsProp{},
-                                                         autodiff::Adagrad{}, autodiff::NoOptimizer{}};
+  static const Names names{"sgd", "adam", "adamw", "rmsprop", "adagrad", "custom", "none"};
+  static const std::vector<autodiff::Optimizer> defaults{autodiff::Sgd{},        autodiff::Adam{},
+                                                         autodiff::AdamW{},      autodiff::RmsProp{},
+                                                         autodiff::Adagrad{},    autodiff::CustomOptimizer{},
+                                                         autodiff::NoOptimizer{}};
   size_t index = optimizer.index();
   visitor.choice("name", index, names);
   if (index != optimizer.index()) optimizer = defaults[index];
   std::visit([&](auto& alternative) { describe(visitor, alternative); }, optimizer);
+}
+
+template <class Visitor>
+void describe(Visitor& visitor, autodiff::DecayOf& decay) {
+  visitor.field("names", decay.names);
+  visitor.field("weight_decay", decay.weight_decay);
 }
 
 template <class Visitor>
@@ -239,9 +258,11 @@ void describe(Visitor& visitor, ModelOptions& model) {
   visitor.parts("losses", model.training.losses);
   visitor.part("metrics", model.training.metrics);
   visitor.part("optimizer", model.training.optimizer);
+  visitor.parts("decays", model.training.decays);
   visitor.field("clip_value", model.training.clip_value);
   visitor.field("clip_norm", model.training.clip_norm);
   visitor.field("accumulate", model.training.accumulate);
+  visitor.field("split_update", model.training.split_update);
   visitor.field("freeze", model.training.freeze);
   visitor.field("train", model.train);
   visitor.field("accept_folded", model.accept_folded);
@@ -364,8 +385,8 @@ Result<PlanRequest> parse_request_json(const std::string& text, const std::strin
 }
 
 const std::vector<std::string>& loss_names() {
-  static const Names names{"cross_entropy", "soft_cross_entropy", "nll",   "mse", "l1",
-                           "smooth_l1",     "bce_with_logits",    "kl_div"};
+  static const Names names{"cross_entropy", "soft_cross_entropy", "nll",    "mse",     "l1",
+                           "smooth_l1",     "bce_with_logits",    "kl_div", "captured"};
   return names;
 }
 

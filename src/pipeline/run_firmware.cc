@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -12,13 +13,18 @@
 #include <thread>
 
 #include "base/foreign_text.h"
+#include "pipeline/firmware_runs.h"
 
 namespace pantoum::pipeline {
 namespace {
 
+std::string make_words(const FirmwareRunRequest& request) {
+  const std::string words = fmt::format("-j {}", std::max(1U, std::thread::hardware_concurrency()));
+  return request.steps > 0 ? words + fmt::format(" STEPS={}", request.steps) : words;
+}
+
 Result<std::string> make_command(const FirmwareRunRequest& request) {
-  std::string words = fmt::format("-j {}", std::max(1U, std::thread::hardware_concurrency()));
-  if (request.steps > 0) words += fmt::format(" STEPS={}", request.steps);
+  std::string words = make_words(request);
   if (request.count) {
     PANTOUM_ASSIGN(const std::string plugin, emit::prepare_count(request.folder, words));
     words += " " + base::shell_word("QEMU_MORE=" + plugin);
@@ -42,9 +48,9 @@ Result<FirmwareOutput> run_there(const FirmwareRunRequest& request,
   char line[4096];
   while (std::fgets(line, sizeof line, pipe) != nullptr) {
     line[std::strcspn(line, "\n")] = 0;
+    const size_t told = output.losses.size();
     read_firmware_line(line, output);
-    if (!output.losses.empty() && std::strncmp(line, "step", 4) == 0)
-      step_done(output.losses.rbegin()->first, output.losses.rbegin()->second);
+    if (output.losses.size() > told) step_done(output.losses.rbegin()->first, output.losses.rbegin()->second);
   }
   const int status = ::pclose(pipe);
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
@@ -53,7 +59,12 @@ Result<FirmwareOutput> run_there(const FirmwareRunRequest& request,
               "what it said is above; `make -C FOLDER run` shows the same", lines_of(output.rest));
 }
 
-Result<void> compare_with_host(const FirmwareRunRequest& request, FirmwareRun& run) {
+// The last step that the device has told of; a run that ended told of its last.
+uint64_t last_step(const FirmwareOutput& output) {
+  return output.losses.empty() ? output.resumed : std::max(output.resumed, output.losses.rbegin()->first);
+}
+
+Result<void> compare_with_host(const FirmwareRunRequest& request, const FirmwareRuns& runs, FirmwareRun& run) {
   uint64_t unequal = 0;
   const auto compare = [&](uint64_t step, float loss) {
     const auto found = run.output.losses.find(step);
@@ -61,9 +72,10 @@ Result<void> compare_with_host(const FirmwareRunRequest& request, FirmwareRun& r
     ++run.compared;
     if (std::bit_cast<uint32_t>(found->second) != std::bit_cast<uint32_t>(loss)) ++unequal;
   };
-  PANTOUM_ASSIGN(run.host, emit::run_on_host(request.folder, request.steps, compare));
+  PANTOUM_ASSIGN(run.host, emit::run_on_host(request.folder, runs.stretches, compare));
+  run.is_comparable = runs.are_known || !run.host.has_schedule;
   run.host_state = fmt::format("0x{:08x}", run.host.state);
-  run.equal = run.host_state == run.output.state && unequal == 0;
+  run.equal = run.is_comparable && run.host_state == run.output.state && unequal == 0;
   return {};
 }
 
@@ -74,16 +86,54 @@ void set_endurance(FirmwareRun& run) {
   run.endurance_steps = static_cast<double>(run.host.endurance) / run.bytes_a_step;
 }
 
+// The float whose bits the words of a loss end with: "loss 1.087284 bits 0x3f8b2c1d", in older projects "loss 0x3f8b2c1d".
+std::optional<float> loss_in(const std::string& line) {
+  const size_t last = line.find("0x") == std::string::npos ? line.rfind(' ') + 1 : line.find("0x") + 2;
+  uint32_t bits = 0;
+  const auto [end, error] = std::from_chars(line.data() + last, line.data() + line.size(), bits, 16);
+  if (error != std::errc() || (end != line.data() + line.size() && *end != ' ')) return std::nullopt;
+  return std::bit_cast<float>(bits);
+}
+
+// The numbers among the words of a line, in their order.
+std::vector<uint64_t> numbers_in(const std::string& line) {
+  std::istringstream words(line);
+  std::vector<uint64_t> numbers;
+  for (std::string word; words >> word;) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc() && end == word.data() + word.size()) numbers.push_back(number);
+  }
+  numbers.resize(std::max<size_t>(2, numbers.size()), 0);
+  return numbers;
+}
+
+void read_test(const std::string& text, FirmwareOutput& output) {
+  const size_t right = text.find("right ");
+  if (right == std::string::npos) return;
+  const std::vector<uint64_t> answers = numbers_in(text.substr(right));
+  output.test_loss = loss_in(text), output.right = answers[0], output.counted = answers[1];
+}
+
+void read_numbers(const std::string& what, const std::string& text, FirmwareOutput& output) {
+  const std::vector<uint64_t> numbers = numbers_in(text);
+  if (what == "stack") output.stack_used = numbers[0], output.stack_reserved = numbers[1];
+  if (what == "paged") output.paged_in = numbers[0], output.paged_out = numbers[1];
+  if (what == "test") read_test(text, output);
+}
+
 }  // namespace
 
 void read_firmware_line(const std::string& line, FirmwareOutput& output) {
   std::istringstream words(line);
-  std::string what, label, bits;
+  std::string what, label;
   uint64_t step = 0;
   words >> what;
-  if (what == "step" && words >> step >> label >> bits) {
-    output.losses[step] = std::bit_cast<float>(static_cast<uint32_t>(std::stoul(bits, nullptr, 16)));
-    return;
+  if (what == "step" && words >> step >> label && label == "loss") {
+    if (const std::optional<float> loss = loss_in(line)) {
+      output.losses[step] = *loss;
+      return;
+    }
   }
   const std::map<std::string, std::string*> texts{{"state", &output.state},       {"stack", &output.stack},
                                                   {"paged", &output.paged},       {"written", &output.written},
@@ -94,21 +144,30 @@ void read_firmware_line(const std::string& line, FirmwareOutput& output) {
     words >> output.storage_bytes;
   } else if (const auto text = texts.find(what); text != texts.end()) {
     *text->second = line.size() > what.size() ? line.substr(what.size() + 1) : "";
+    read_numbers(what, *text->second, output);
   } else {
     output.rest += line + "\n";
   }
 }
 
+Result<void> check_project(const std::string& folder) {
+  if (std::filesystem::exists(std::filesystem::path(folder) / "model" / "run.json")) return {};
+  return fail("E0294", "not a project that `pantoum emit` wrote", folder, "name the folder of its -o");
+}
+
 Result<FirmwareRun> run_firmware(const FirmwareRunRequest& request,
                                  const std::function<void(uint64_t step, float loss)>& step_done) {
-  const std::filesystem::path folder(request.folder);
-  if (!std::filesystem::exists(folder / "model" / "run.json"))
-    return fail("E0294", "not a project that `pantoum emit` wrote", request.folder, "name the folder of its -o");
+  PANTOUM_TRY(check_project(request.folder));
   std::error_code ignored;
-  if (request.fresh) std::filesystem::remove(folder / "storage.img", ignored);
+  if (request.fresh) std::filesystem::remove(std::filesystem::path(request.folder) / "storage.img", ignored);
   FirmwareRun run;
   PANTOUM_ASSIGN(run.output, run_there(request, step_done));
-  PANTOUM_TRY(compare_with_host(request, run));
+  run.memory = emit::program_memory(request.folder, make_words(request));
+  const uint64_t steps = request.steps > 0 ? request.steps : run.memory.steps;
+  const FirmwareRuns runs = firmware_runs(request.folder, run.output.resumed, steps);
+  if (std::filesystem::exists(std::filesystem::path(request.folder) / "storage.img"))
+    PANTOUM_TRY(keep_firmware_runs(request.folder, runs, last_step(run.output)));
+  PANTOUM_TRY(compare_with_host(request, runs, run));
   set_endurance(run);
   if (request.count) {
     PANTOUM_ASSIGN(run.counted, emit::counted_steps(request.folder));

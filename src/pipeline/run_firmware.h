@@ -7,9 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "base/result.h"
 #include "emit/count.h"
 #include "emit/host_run.h"
-#include "pantoum/result.h"
+#include "emit/program_memory.h"
 
 namespace pantoum::pipeline {
 
@@ -20,13 +21,20 @@ struct FirmwareRunRequest {
   bool count = false;  // instructions, by a plugin of QEMU
 };
 
+// Whether `folder` is a project. E0294.
+[[nodiscard]] Result<void> check_project(const std::string& folder);
+
 // What the project printed (emit/project/print.h).
 struct FirmwareOutput {
   std::map<uint64_t, float> losses;  // by step
   std::string state, stack, paged, written, features, test;
-  std::string rest;            // every other line
-  uint64_t resumed = 0;        // steps of earlier runs
-  uint64_t storage_bytes = 0;  // that this run's steps wrote to storage
+  uint64_t stack_used = 0, stack_reserved = 0;  // 0: not measured
+  uint64_t paged_in = 0, paged_out = 0;         // bytes, in this run
+  std::optional<float> test_loss;               // of the evaluation at the end
+  uint64_t right = 0, counted = 0;              // its answers
+  std::string rest;                             // every other line
+  uint64_t resumed = 0;                         // steps of earlier runs
+  uint64_t storage_bytes = 0;                   // that this run's steps wrote to storage
   int exit_code = 0;
 };
 
@@ -35,10 +43,12 @@ void read_firmware_line(const std::string& line, FirmwareOutput& output);
 
 struct FirmwareRun {
   FirmwareOutput output;
+  emit::ProgramMemory memory;
   emit::HostRun host;
   std::string host_state;      // as the project prints its own
   uint64_t compared = 0;       // losses
   bool equal = false;          // parameters, state and losses, to the bit
+  bool is_comparable = true;   // false: earlier steps followed a schedule of a number of steps that is not known
   double bytes_a_step = 0;     // written to storage
   double endurance_steps = 0;  // until the storage's endurance is written; 0: nothing is
   std::optional<emit::Counted> counted;

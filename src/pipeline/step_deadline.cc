@@ -2,10 +2,27 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cmath>
+
+#include "base/units.h"
+
 namespace pantoum::pipeline {
 namespace {
 
 constexpr const char* kOption = "--finish-within";
+constexpr double kMostTimes = 1e9;  // of a step's time: later deadlines are none
+
+// "1.3", of "1.3x".
+Result<double> factor_of(std::string_view text, const std::string& option) {
+  double factor = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), factor);
+  if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(factor) && factor > 0 &&
+      factor <= kMostTimes)
+    return factor;
+  return fail("E0111", fmt::format("'{}x' is no factor from 0 to {}", text, kMostTimes), option,
+              "write 1.3x, or a time as in 450ms");
+}
 
 // 0: not known.
 Result<int64_t> steps_of(const TrainingLength& length) {
@@ -27,6 +44,16 @@ Result<double> step_deadline(double seconds, const TrainingLength& length) {
     return fail("E0122", "the number of steps is not known", kOption,
                 "give --steps, or --epochs, --samples and --batch");
   return seconds / static_cast<double>(steps);
+}
+
+Result<Deadline> parse_deadline(const std::string& text, const std::string& option) {
+  if (text.ends_with('x')) {
+    PANTOUM_ASSIGN(const double factor, factor_of(std::string_view(text).substr(0, text.size() - 1), option));
+    return Deadline{.seconds = {}, .relative = factor, .training = {}};
+  }
+  PANTOUM_ASSIGN(const double seconds, base::parse_seconds(text, option));
+  if (seconds <= 0) return fail("E0111", "no step takes no time", option, "write a time as in 450ms, or 1.3x");
+  return Deadline{.seconds = seconds, .relative = {}, .training = {}};
 }
 
 }  // namespace pantoum::pipeline

@@ -30,9 +30,8 @@ Result<report::SweepHead> head_of(const CostGraph& graph, const SweepRequest& re
   PlanRequest smallest = request.plan;
   smallest.options.question.budget = request.budgets.front();
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, smallest, unplanned));
-  const std::string text = base::ascii_json(problem::to_json(graph));
   return report::SweepHead{.version = request.version,
-                           .question = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
+                           .question = question_of(graph),
                            .name = graph.name,
                            .device = graph.device.name,
                            .time_source = problem::time_source(graph.device),
@@ -154,7 +153,7 @@ class Curve {
     else if (error.code == "E0304")
       row.status = SweepStatus::kNotApplicable;
     else
-      return tl::make_unexpected(error);
+      return Failure(error);
     none.min_plan.reset(), none.refusal.reset();
     if (none.why.empty() || row.status == SweepStatus::kNotFound) none.why = error.message;
     row.none = none;
@@ -197,6 +196,11 @@ Result<void> draw_curves(const CostGraph& graph, const SweepRequest& request, co
 }
 
 }  // namespace
+
+std::string question_of(const CostGraph& graph) {
+  const std::string text = base::ascii_json(problem::to_json(graph));
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
 
 std::string kept_costs(const std::string& folder) {
   return (std::filesystem::path(folder) / "measured.costgraph.json").string();

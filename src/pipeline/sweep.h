@@ -21,6 +21,9 @@ struct SweepRequest {
   std::function<void(const std::string& planner, size_t budget)> started;  // may be empty
 };
 
+// What ties a sweep to its cost graph: SweepHead::question.
+[[nodiscard]] std::string question_of(const problem::CostGraph& graph);
+
 // Where a sweep's folder keeps its cost graph.
 [[nodiscard]] std::string kept_costs(const std::string& folder);
 // The cost graph that the sweep in `folder` began with, where it is one of the same step; else

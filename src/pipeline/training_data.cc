@@ -1,5 +1,10 @@
 #include "pipeline/training_data.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "data/batch_loader.h"
 #include "train/batch_queue.h"
 
 namespace pantoum::pipeline {
@@ -11,27 +16,83 @@ data::WantedTensor sample_of(const ir::Value& value) {
   return {value.name, value.type.dtype, std::move(shape)};
 }
 
-// One sample of what the training step reads.
-data::Wanted wanted_of(const ir::Graph& training) {
+}  // namespace
+
+data::Wanted wanted_of(const ir::Graph& model) {
   data::Wanted wanted;
-  for (const ir::ValueId input : training.inputs) wanted.inputs.push_back(sample_of(training.value(input)));
-  wanted.label = sample_of(training.value(training.labels.front()));
-  if (training.labels.size() == 1) return wanted;
+  for (const ir::ValueId input : model.inputs) wanted.inputs.push_back(sample_of(model.value(input)));
+  wanted.label = sample_of(model.value(model.labels.front()));
+  if (model.labels.size() == 1) return wanted;
   const auto output_of = [](const std::string& label) { return label.substr(std::string("label.").size()); };
   wanted.label.name = output_of(wanted.label.name);
-  for (auto label = training.labels.begin() + 1; label != training.labels.end(); ++label) {
-    wanted.more_labels.push_back(sample_of(training.value(*label)));
+  for (auto label = model.labels.begin() + 1; label != model.labels.end(); ++label) {
+    wanted.more_labels.push_back(sample_of(model.value(*label)));
     wanted.more_labels.back().name = output_of(wanted.more_labels.back().name);
   }
   return wanted;
 }
 
-}  // namespace
-
 Result<data::TrainTest> open_training_data(const DataRequest& request, const ir::Graph& model) {
   return data::open_data(
       request.path, wanted_of(model),
       {.cache_folder = request.cache_folder, .label_columns = request.label_columns, .test_path = request.test_path});
+}
+
+std::vector<data::LabelRange> label_ranges(const ir::Graph& training) {
+  std::vector<data::LabelRange> ranges(training.labels.size());
+  const auto source_of = [&](ir::ValueId value) {
+    while (training.value(value).producer != ir::kNone &&
+           training.op(training.value(value).producer).kind == ir::Kind::k_alias)
+      value = training.op(training.value(value).producer).inputs[0];
+    return value;
+  };
+  for (const ir::Op& op : training.ops) {
+    if (op.kind != ir::Kind::k_cross_entropy && op.kind != ir::Kind::k_nll) continue;
+    const auto label = std::find(training.labels.begin(), training.labels.end(), source_of(op.inputs[1]));
+    if (label == training.labels.end()) continue;
+    ranges[static_cast<size_t>(label - training.labels.begin())] = {training.value(op.inputs[0]).type.shape[1],
+                                                                    op.attrs.ints[0]};
+  }
+  return ranges;
+}
+
+Result<void> check_labels(const data::TrainTest& data, const ir::Graph& training) {
+  constexpr uint64_t kMostBytes = uint64_t{8} << 20;  // as much as is read while a user waits for nothing to happen
+  const std::vector<data::LabelRange> ranges = label_ranges(training);
+  PANTOUM_TRY(data::check_labels(data.train, ranges, kMostBytes));
+  return data::check_labels(data.test, ranges, kMostBytes);
+}
+
+Result<void> check_batch(const ir::Graph& model) {
+  const auto rows_of = [&](ir::ValueId id) {
+    const ir::Shape& shape = model.value(id).type.shape;
+    return shape.empty() ? int64_t{0} : shape.front();
+  };
+  const int64_t batch = rows_of(model.labels.front());
+  for (const ir::ValueId input : model.inputs)
+    if (rows_of(input) != batch)
+      return fail(
+          "E0403",
+          fmt::format("the input '{}' has {} rows, the targets of the loss have {}: a step needs as many of each",
+                      model.value(input).name, rows_of(input), batch),
+          model.name,
+          "keep the batch as the first dimension of inputs and outputs: an output [N,T,V] with classes=last, or "
+          "[N,V,T], in place of [N*T,V]");
+  return {};
+}
+
+Result<void> check_fit(const data::TrainTest& data, const data::Preparation& preparation, const ir::Graph& model) {
+  PANTOUM_TRY(check_batch(model));
+  std::vector<data::BatchView> batch;
+  for (const std::vector<ir::ValueId>* ids : {&model.inputs, &model.labels})
+    for (const ir::ValueId id : *ids) {
+      const ir::Value& value = model.value(id);
+      batch.push_back({value.name, value.type.dtype, value.type.shape,
+                       std::span(static_cast<std::byte*>(nullptr), static_cast<size_t>(value.type.bytes()))});
+    }
+  data::BatchLoader loader(preparation, model.inputs.size(), model.labels.size());
+  PANTOUM_TRY(loader.bind(data.train, batch));
+  return data.test.count() > 0 ? loader.bind(data.test, batch) : Result<void>();
 }
 
 int64_t feature_bytes(const ir::Graph& training, int64_t samples) {

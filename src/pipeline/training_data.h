@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/label_range.h"
 #include "data/preparation.h"
 #include "ir/graph.h"
 
@@ -21,6 +22,21 @@ struct DataRequest {
 
 // The data set, read as the model wants it (its training or evaluation graph). The errors of data::open_data.
 [[nodiscard]] Result<data::TrainTest> open_training_data(const DataRequest& request, const ir::Graph& model);
+
+// One sample of what a training or evaluation graph reads: the model's inputs, then the targets.
+[[nodiscard]] data::Wanted wanted_of(const ir::Graph& model);
+
+// What the labels of each loss may be; 0 classes where they are no classes.
+[[nodiscard]] std::vector<data::LabelRange> label_ranges(const ir::Graph& training);
+
+// E0262 a label that is no class, among those that are read at once.
+[[nodiscard]] Result<void> check_labels(const data::TrainTest& data, const ir::Graph& training);
+
+// E0262 samples that do not fit the model's inputs and targets, or cannot be prepared as asked; E0403 an input or target
+// whose first dimension is not the batch. Before anything is planned.
+[[nodiscard]] Result<void> check_batch(const ir::Graph& model);
+[[nodiscard]] Result<void> check_fit(const data::TrainTest& data, const data::Preparation& preparation,
+                                     const ir::Graph& model);
 
 // Bytes of the features of `samples` samples: of what `training`, the step of a head, reads.
 [[nodiscard]] int64_t feature_bytes(const ir::Graph& training, int64_t samples);

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::place {
 

@@ -87,7 +87,7 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
       Infeasible known = search.known(graph);
       Error error = infeasibility_report(graph.name, options, known);
       if (infeasible != nullptr) *infeasible = std::move(known);
-      return tl::make_unexpected(std::move(error));
+      return Failure(std::move(error));
     }
     best->question = options.question;
   }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/quantities.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::problem {
 

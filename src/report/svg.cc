@@ -3,26 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
+#include "report/page_files.h"
 
 namespace pantoum::report {
 namespace {
 
-constexpr double kWidth = 900, kHeight = 300, kLeft = 80, kRight = 20, kTop = 34, kBottom = 42;
-constexpr double kLetter = 9, kLegendGap = 16, kLegendLine = 18;
-constexpr const char* kDocumentStyle =
-    "text{font:12px system-ui,sans-serif;fill:#444}.title{font-weight:600;font-size:14px}.y,.legend{text-anchor:end}"
-    ".x{text-anchor:middle}.grid{stroke:#ddd}";
+using Json = nlohmann::ordered_json;
+
+constexpr double kWidth = 900, kPlotHeight = 250, kLeft = 76, kRight = 24, kTop = 58, kAxis = 46;
+constexpr double kLegendLine = 20, kSample = 26, kLetter = 6.6, kLegendGap = 20;
+constexpr double kHatch = 14, kApart = 2.5;  // of lines that would hide each other
+constexpr size_t kMostPoints = 3000;
 
 struct Frame {
   double x_min = 0, x_max = 1, y_min = 0, y_max = 1;
+  bool one_x = false;  // all points stand at one x
   [[nodiscard]] double x(double value) const {
     return kLeft + (value - x_min) / (x_max - x_min) * (kWidth - kLeft - kRight);
   }
   [[nodiscard]] double y(double value) const {
-    return kHeight - kBottom - (std::min(value, y_max) - y_min) / (y_max - y_min) * (kHeight - kTop - kBottom);
+    return kTop + kPlotHeight - (std::clamp(value, y_min, y_max) - y_min) / (y_max - y_min) * kPlotHeight;
   }
 };
 
@@ -30,140 +36,321 @@ bool finite(const Point& point) {
   return std::isfinite(point.x) && std::isfinite(point.y);
 }
 
-// Room around the data, at least a hundredth of them.
-void zoom(Frame& frame, double lowest) {
-  const double range = std::max(frame.y_max / 1.05 - lowest, frame.y_max * 0.01);
-  frame.y_max = frame.y_max / 1.05 + range * 0.08;
-  frame.y_min = std::max(0.0, lowest - range * 0.08);
+class Range {
+ public:
+  void add(double value) { least_ = std::min(least_, value), most_ = std::max(most_, value); }
+  [[nodiscard]] bool empty() const { return least_ > most_; }
+  [[nodiscard]] double least() const { return least_; }
+  [[nodiscard]] double most() const { return most_; }
+
+ private:
+  double least_ = std::numeric_limits<double>::infinity(), most_ = -std::numeric_limits<double>::infinity();
+};
+
+// One value alone gets room on both sides.
+void widen(double& least, double& most) {
+  if (most - least > 1e-12 * std::max(std::abs(least), std::abs(most))) return;
+  const double half = most == 0 ? 0.5 : std::abs(most) * 0.05;
+  least -= half, most += half;
 }
 
 Frame frame_of(const Chart& chart) {
+  Range x, y;
+  for (const Series& series : chart.series)
+    for (const Point& point : series.points)
+      if (std::isfinite(point.x)) {
+        x.add(point.x);
+        if (finite(point)) y.add(point.y);
+      }
+  for (const Region& region : chart.regions) x.add(region.x_from), x.add(region.x_to);
+  for (const Series& series : chart.series)
+    for (const double none : series.none) x.add(none);
+  for (const Rule& rule : chart.rules) y.add(rule.y);
   Frame frame;
-  bool any = false;
-  double lowest = 0;
-  frame.y_max = chart.y_max;
-  for (const Series& series : chart.series) {
-    for (const Point& point : series.points) {
-      if (!finite(point)) continue;
-      frame.x_min = any ? std::min(frame.x_min, point.x) : point.x;
-      frame.x_max = any ? std::max(frame.x_max, point.x) : point.x;
-      lowest = any ? std::min(lowest, point.y) : point.y;
-      if (chart.y_max <= 0) frame.y_max = std::max(frame.y_max, point.y * 1.05);
-      any = true;
-    }
-  }
-  if (frame.x_max <= frame.x_min) frame.x_max = frame.x_min + 1;
-  if (frame.y_max <= 0) frame.y_max = 1;
-  if (any && !chart.from_zero && lowest > 0) zoom(frame, lowest);
+  if (!x.empty()) frame.x_min = x.least(), frame.x_max = x.most();
+  if (!y.empty()) frame.y_min = chart.from_zero ? std::min(0.0, y.least()) : y.least(), frame.y_max = y.most();
+  frame.one_x = frame.x_min == frame.x_max;
+  widen(frame.x_min, frame.x_max);
+  if (chart.from_zero && frame.y_max <= frame.y_min) frame.y_max = frame.y_min + 1;
+  widen(frame.y_min, frame.y_max);
+  const double room = (frame.y_max - frame.y_min) * 0.06;
+  if (!chart.from_zero || frame.y_min < 0) frame.y_min -= room;
+  frame.y_max += room;
   return frame;
 }
 
-// A step (1, 2 or 5 times a power of ten) that gives four to eight ticks.
-double tick_step(double range) {
-  const double rough = range / 6, power = std::pow(10, std::floor(std::log10(rough)));
-  for (double factor : {1.0, 2.0, 5.0})
+double tick_step(double range, int count) {
+  const double rough = range / count, power = std::pow(10, std::floor(std::log10(rough)));
+  for (const double factor : {1.0, 2.0, 5.0})
     if (rough <= factor * power) return factor * power;
   return 10 * power;
 }
 
-std::string axes(const Chart& chart, const Frame& frame) {
-  std::string text;
-  const double y_step = tick_step(frame.y_max - frame.y_min), x_step = tick_step(frame.x_max - frame.x_min);
-  for (double value = std::ceil(frame.y_min / y_step) * y_step; value <= frame.y_max * 1.0001; value += y_step)
-    text += fmt::format(
-        "<line x1='{}' x2='{}' y1='{:.1f}' y2='{:.1f}' class='grid'/><text x='{}' y='{:.1f}' class='y'>{:.4g}</text>\n",
-        kLeft, kWidth - kRight, frame.y(value), frame.y(value), kLeft - 6, frame.y(value) + 4, value);
-  for (double value = std::ceil(frame.x_min / x_step) * x_step; value <= frame.x_max; value += x_step)
-    text +=
-        fmt::format("<text x='{:.1f}' y='{}' class='x'>{:.4g}</text>\n", frame.x(value), kHeight - kBottom + 16, value);
-  text += fmt::format("<text x='{}' y='{}' class='x'>{}</text>\n", (kLeft + kWidth) / 2, kHeight - 8,
-                      base::html_text(chart.x_label));
-  text += fmt::format("<text x='14' y='{}' class='x' transform='rotate(-90 14 {})'>{}</text>\n", kHeight / 2,
-                      kHeight / 2, base::html_text(chart.y_label));
-  return text;
+// As many digits as tell neighbours apart.
+std::string shown(double value, double step) {
+  const double size = std::max(std::abs(value), std::abs(step));
+  if (size != 0 && (size >= 1e7 || std::abs(step) < 1e-5)) return fmt::format("{:.3g}", value);
+  const int digits = std::clamp(static_cast<int>(-std::floor(std::log10(step) + 1e-9)), 0, 6);
+  return fmt::format("{:.{}f}", value == 0 ? 0 : value, digits);
 }
 
-// Every n-th point, but within each run of n the one with the largest y, so that peaks stay.
+// The ticks of the x axis, and where it begins and ends unless a tick is near.
+std::vector<double> with_ends(const Frame& frame) {
+  if (frame.one_x) return {(frame.x_min + frame.x_max) / 2};
+  std::vector<double> all = ticks(frame.x_min, frame.x_max, 8);
+  const double near = (frame.x_max - frame.x_min) * 0.05;
+  if (all.empty() || all.front() - frame.x_min > near) all.insert(all.begin(), frame.x_min);
+  if (frame.x_max - all.back() > near) all.push_back(frame.x_max);
+  return all;
+}
+
+std::string axes(const Chart& chart, const Frame& frame) {
+  std::string text;
+  const double bottom = kTop + kPlotHeight;
+  for (const double value : ticks(frame.y_min, frame.y_max))
+    text += fmt::format(
+        "<line x1='{}' x2='{}' y1='{:.1f}' y2='{:.1f}' class='grid'/><text x='{}' y='{:.1f}' class='y'>{}</text>\n",
+        kLeft, kWidth - kRight, frame.y(value), frame.y(value), kLeft - 8, frame.y(value) + 4,
+        shown(value, tick_step(frame.y_max - frame.y_min, 6)));
+  for (const double value : with_ends(frame))
+    text += fmt::format(
+        "<line x1='{0:.1f}' x2='{0:.1f}' y1='{1}' y2='{2}' class='tick'/><text x='{0:.1f}' y='{3}' "
+        "class='x'>{4}</text>\n",
+        frame.x(value), bottom, bottom + 5, bottom + 18, shown(value, tick_step(frame.x_max - frame.x_min, 8)));
+  text += fmt::format("<line x1='{}' x2='{}' y1='{}' y2='{}' class='axis'/>\n", kLeft, kWidth - kRight, bottom, bottom);
+  text += fmt::format("<text x='{}' y='{}' class='label x'>{}</text>\n", (kLeft + kWidth - kRight) / 2, bottom + 38,
+                      base::html_text(chart.x_label));
+  return text +
+         fmt::format("<text x='{}' y='{}' class='label'>{}</text>\n", 8, kTop - 22, base::html_text(chart.y_label));
+}
+
+// Of each run of points the one with the largest y, so that peaks stay; the first and the last always.
 std::vector<Point> thin(const std::vector<Point>& points) {
+  if (points.size() <= kMostPoints) return points;
   const size_t run = points.size() / kMostPoints + 1;
-  std::vector<Point> kept;
-  for (size_t begin = 0; begin < points.size(); begin += run) {
+  std::vector<Point> kept{points.front()};
+  for (size_t begin = 1; begin < points.size(); begin += run) {
     const auto first = points.begin() + static_cast<long>(begin);
     const auto last = points.begin() + static_cast<long>(std::min(points.size(), begin + run));
-    const auto top = std::max_element(first, last, [](const Point& a, const Point& b) { return a.y < b.y; });
-    if (finite(*top)) kept.push_back(*top);
+    kept.push_back(*std::max_element(first, last, [](const Point& a, const Point& b) { return a.y < b.y; }));
   }
+  if (kept.back().x < points.back().x) kept.push_back(points.back());
   return kept;
 }
 
-std::string path_of(const Series& series, const Frame& frame) {
-  const std::vector<Point> points = thin(series.points);
-  if (points.empty()) return "";
+std::string path_data(const Series& series, const Frame& frame, double down) {
   std::string path;
-  for (size_t at = 0; at < points.size(); ++at) {
-    if (at > 0 && series.shape != Shape::kLine) path += fmt::format("H{:.1f}", frame.x(points[at].x));
-    path += fmt::format("{}{:.1f} {:.1f}", at == 0 ? "M" : "L", frame.x(points[at].x), frame.y(points[at].y));
+  double start = 0;
+  const Point* before = nullptr;
+  for (const Point& point : series.points) {
+    if (!finite(point)) {
+      before = nullptr;
+      continue;
+    }
+    const double x = frame.x(point.x), y = frame.y(point.y) + down;
+    if (before == nullptr) {
+      path += fmt::format("M{:.1f} {:.1f}", start = x, y);
+    } else if (series.shape == Shape::kLine) {
+      path += fmt::format("L{:.1f} {:.1f}", x, y);
+    } else {
+      path +=
+          series.shape == Shape::kStepsBack ? fmt::format("V{:.1f}H{:.1f}", y, x) : fmt::format("H{:.1f}V{:.1f}", x, y);
+    }
+    before = &point;
   }
-  if (series.shape == Shape::kArea) path += fmt::format("V{:.1f}H{:.1f}Z", frame.y(0), frame.x(points.front().x));
-  const bool area = series.shape == Shape::kArea;
-  return fmt::format("<path d='{}' fill='{}' fill-opacity='{}' stroke='{}' stroke-width='1.5'{}/>\n", path,
-                     area ? series.colour : "none", area ? "0.25" : "0", series.colour,
-                     series.dashed ? " stroke-dasharray='5 4'" : "");
+  if (series.shape == Shape::kArea && before != nullptr)
+    path += fmt::format("V{:.1f}H{:.1f}Z", frame.y(std::max(0.0, frame.y_min)), start);
+  return path;
 }
 
-std::string dots_of(const Series& series, const Frame& frame) {
-  std::string text;
-  for (const Point& point : thin(series.points))
-    text += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='2.4' height='2.4' fill='{}'/>", frame.x(point.x) - 1.2,
-                        frame.y(point.y) - 1.2, series.colour);
+// A circle, a square, a diamond, a triangle: by style.
+std::string mark(double x, double y, int style) {
+  switch (style % 4) {
+    case 0:
+      return fmt::format("<circle cx='{:.1f}' cy='{:.1f}' r='3.4' class='mark s{}'/>", x, y, style);
+    case 1:
+      return fmt::format("<rect x='{:.1f}' y='{:.1f}' width='6.4' height='6.4' class='mark s{}'/>", x - 3.2, y - 3.2,
+                         style);
+    case 2:
+      return fmt::format("<polygon points='{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}' class='mark s{}'/>",
+                         x, y - 4.6, x + 4.6, y, x, y + 4.6, x - 4.6, y, style);
+    default:
+      return fmt::format("<polygon points='{:.1f},{:.1f} {:.1f},{:.1f} {:.1f},{:.1f}' class='mark s{}'/>", x, y - 4.4,
+                         x + 4.4, y + 3.6, x - 4.4, y + 3.6, style);
+  }
+}
+
+std::string drawn(const Series& given, const Frame& frame, double down) {
+  Series series = given;
+  series.points = thin(given.points);
+  const std::string path = path_data(series, frame, down);
+  if (path.empty()) return "";
+  std::string text =
+      fmt::format("<path d='{}' class='{} s{}'{}/>\n", path, series.shape == Shape::kArea ? "area" : "line",
+                  series.style, series.dashed ? " stroke-dasharray='6 4'" : "");
+  if (series.marked || series.points.size() == 1)
+    for (const Point& point : series.points)
+      if (finite(point)) text += mark(frame.x(point.x), frame.y(point.y) + down, series.style);
   return text + "\n";
+}
+
+bool alike(const Series& a, const Series& b) {
+  if (a.points.empty() || a.shape != b.shape) return false;
+  size_t same = 0;
+  for (const Point& point : a.points)
+    same += static_cast<size_t>(std::any_of(b.points.begin(), b.points.end(), [&](const Point& other) {
+      return point.x == other.x && std::abs(point.y - other.y) <= 1e-6 * std::abs(point.y);
+    }));
+  return same * 3 >= a.points.size();  // a third of them
+}
+
+// How far each series is drawn below its place, so that none hides another.
+std::vector<double> shifts(const Chart& chart) {
+  std::vector<double> down(chart.series.size(), 0);
+  for (size_t at = 0; at < down.size(); ++at)
+    for (size_t other = 0; other < at; ++other)
+      if (alike(chart.series[at], chart.series[other])) down[at] = std::max(down[at], down[other] + kApart);
+  return down;
+}
+
+// Leaning lines between two x, cut off at the edges.
+std::string hatch(double left, double right) {
+  std::string text;
+  for (double foot = left - kPlotHeight + kHatch; foot < right; foot += kHatch) {
+    const double from = std::max(foot, left), to = std::min(foot + kPlotHeight, right);
+    text += fmt::format("<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' class='hatch'/>", from, to,
+                        kTop + kPlotHeight - (from - foot), kTop + kPlotHeight - (to - foot));
+  }
+  return text;
+}
+
+// Just above the axis, a row for each series that has some.
+std::string crosses(const Chart& chart, const Frame& frame) {
+  std::string text;
+  double y = kTop + kPlotHeight - 9;
+  for (const Series& series : chart.series) {
+    for (const double value : series.none)
+      text += fmt::format(
+          "<polyline points='{0:.1f},{2:.1f} {1:.1f},{3:.1f}' class='cross-mark s{4}'/><polyline "
+          "points='{0:.1f},{3:.1f} {1:.1f},{2:.1f}' class='cross-mark s{4}'/>",
+          frame.x(value) - 3.5, frame.x(value) + 3.5, y - 3.5, y + 3.5, series.style);
+    if (!series.none.empty()) y -= 11;
+  }
+  return text + "\n";
+}
+
+std::string regions_of(const Chart& chart, const Frame& frame) {
+  std::string text;
+  for (const Region& region : chart.regions) {
+    const double left = frame.x(region.x_from), right = frame.x(region.x_to);
+    text += fmt::format("<rect x='{:.1f}' y='{}' width='{:.1f}' height='{}' class='region{}'/>\n", left, kTop,
+                        std::max(0.0, right - left), kPlotHeight, region.hatched ? " hatched" : "");
+    if (region.hatched) text += hatch(left, right);
+    text += fmt::format("<text x='{:.1f}' y='{}' class='region'>{}</text>\n", left + 4, kTop - 5,
+                        base::html_text(region.label));
+  }
+  return text;
+}
+
+std::string rules_of(const Chart& chart, const Frame& frame) {
+  std::string text;
+  for (const Rule& rule : chart.rules)
+    text += fmt::format(
+        "<line x1='{}' x2='{}' y1='{:.1f}' y2='{:.1f}' class='rule s{}'/><text x='{}' y='{:.1f}' "
+        "class='rule'>{}</text>\n",
+        kLeft, kWidth - kRight, frame.y(rule.y), frame.y(rule.y), rule.style, kWidth - kRight - 4, frame.y(rule.y) - 5,
+        base::html_text(rule.label));
+  return text;
 }
 
 struct Drawing {
   std::string body;
-  double height = kHeight;
+  double height = 0;
 };
 
-double width_of(const Series& series) {
-  return kLetter * static_cast<double>(series.label.size()) + kLegendGap;
-}
-
-std::string legend_entry(const Series& series, double right, double y) {
-  return fmt::format("<text x='{:.0f}' y='{:.0f}' class='legend' style='fill:{}'>{}{}</text>\n", right, y,
-                     series.colour, series.dashed ? "- - " : "", base::html_text(series.label));
-}
-
-// Beside the title where there is room, else in lines below the chart.
+// Below the axis, each entry with a sample of its line.
 void add_legend(const Chart& chart, Drawing& drawing) {
-  double wanted = kLetter * static_cast<double>(chart.title.size());
-  for (const Series& series : chart.series) wanted += width_of(series);
-  const bool beside = wanted < kWidth - kLeft - kRight;
-  double right = beside ? kWidth - kRight : kLeft, y = beside ? 18 : kHeight + kLegendLine / 2;
+  double x = kLeft, y = kTop + kPlotHeight + kAxis + kLegendLine;
   for (const Series& series : chart.series) {
-    if (!beside && right + width_of(series) > kWidth && right > kLeft) right = kLeft, y += kLegendLine;
-    if (!beside) right += width_of(series);
-    drawing.body += legend_entry(series, right, y);
-    if (beside) right -= width_of(series);
+    const std::string label = base::one_line(series.label);
+    const double width = kSample + 8 + kLetter * static_cast<double>(std::min<size_t>(label.size(), 100)) + kLegendGap;
+    if (x + width > kWidth && x > kLeft) x = kLeft, y += kLegendLine;
+    if (series.shape == Shape::kArea)
+      drawing.body += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{}' height='10' class='area s{}'/>", x, y - 9,
+                                  kSample, series.style);
+    else if (series.points.size() != 1)
+      drawing.body +=
+          fmt::format("<line x1='{:.1f}' x2='{:.1f}' y1='{:.1f}' y2='{:.1f}' class='line s{}'{}/>", x, x + kSample,
+                      y - 4, y - 4, series.style, series.dashed ? " stroke-dasharray='6 4'" : "");
+    if (series.marked) drawing.body += mark(x + kSample / 2, y - 4, series.style);
+    drawing.body += fmt::format("<text x='{:.1f}' y='{:.1f}' class='legend'>{}</text>\n", x + kSample + 8, y,
+                                base::html_text(series.label));
+    x += width;
   }
-  if (!beside) drawing.height = y + kLegendLine / 2;
+  drawing.height = y + kLegendLine * 0.7;
 }
 
 Drawing draw(const Chart& chart) {
   const Frame frame = frame_of(chart);
-  Drawing drawing{fmt::format("<text x='{}' y='18' class='title'>{}</text>\n", kLeft, base::html_text(chart.title))};
-  drawing.body += axes(chart, frame);
-  for (const Series& series : chart.series)
-    drawing.body += series.shape == Shape::kDots ? dots_of(series, frame) : path_of(series, frame);
+  Drawing drawing;
+  drawing.body = fmt::format("<text x='8' y='16' class='title'>{}</text>\n", base::html_text(chart.title)) +
+                 regions_of(chart, frame) + axes(chart, frame);
+  const std::vector<double> down = shifts(chart);
+  for (size_t at = 0; at < chart.series.size(); ++at) drawing.body += drawn(chart.series[at], frame, down[at]);
+  drawing.body += crosses(chart, frame) + rules_of(chart, frame);
   add_legend(chart, drawing);
   return drawing;
 }
 
+const char* name_of(Shape shape) {
+  constexpr std::array kNames{"line", "steps", "steps-back", "area"};
+  return kNames[static_cast<size_t>(shape)];
+}
+
+Json points_json(const std::vector<Point>& points) {
+  Json xs = Json::array(), ys = Json::array();
+  for (const Point& point : thin(points)) {
+    if (!std::isfinite(point.x)) continue;
+    xs.push_back(point.x);
+    ys.push_back(std::isfinite(point.y) ? Json(point.y) : Json(nullptr));
+  }
+  return {std::move(xs), std::move(ys)};
+}
+
 }  // namespace
+
+std::vector<double> ticks(double least, double most, int count) {
+  std::vector<double> found;
+  if (!(most > least) || !std::isfinite(most - least)) return {least};
+  const double step = tick_step(most - least, count);
+  for (double number = std::ceil(least / step - 1e-9); number * step <= most + step * 1e-9 && found.size() < 100;
+       ++number)
+    found.push_back(number * step);
+  return found;
+}
 
 std::string to_svg(const Chart& chart) {
   const Drawing drawing = draw(chart);
-  return fmt::format("<svg viewBox='0 0 {} {}' role='img' aria-label='{}'>\n{}</svg>\n", kWidth, drawing.height,
-                     base::html_text(chart.title), drawing.body);
+  return fmt::format("<svg viewBox='0 0 {} {:.0f}' class='chart' role='img' aria-label='{}'>\n{}</svg>\n", kWidth,
+                     drawing.height, base::html_text(chart.title), drawing.body);
+}
+
+Json to_json(const Chart& chart) {
+  Json series = Json::array(), rules = Json::array(), regions = Json::array();
+  for (const Series& each : chart.series)
+    series.push_back({{"label", each.label},
+                      {"style", each.style},
+                      {"shape", name_of(each.shape)},
+                      {"dashed", each.dashed},
+                      {"marked", each.marked},
+                      {"none", each.none},
+                      {"points", points_json(each.points)}});
+  for (const Rule& each : chart.rules) rules.push_back({{"label", each.label}, {"y", each.y}, {"style", each.style}});
+  for (const Region& each : chart.regions)
+    regions.push_back({{"label", each.label}, {"from", each.x_from}, {"to", each.x_to}, {"hatched", each.hatched}});
+  return {{"title", chart.title},        {"x", chart.x_label},        {"y", chart.y_label},
+          {"series", std::move(series)}, {"rules", std::move(rules)}, {"regions", std::move(regions)},
+          {"fromZero", chart.from_zero}};
 }
 
 std::string svg_document(const std::vector<Chart>& charts) {
@@ -171,13 +358,14 @@ std::string svg_document(const std::vector<Chart>& charts) {
   double top = 0;
   for (const Chart& chart : charts) {
     const Drawing drawing = draw(chart);
-    body += fmt::format("<g transform='translate(0 {})'>\n{}</g>\n", top, drawing.body);
+    body += fmt::format("<g transform='translate(0 {:.0f})'>\n{}</g>\n", top, drawing.body);
     top += drawing.height + kLegendLine;
   }
   return fmt::format(
-      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {} {}' width='{}' height='{}'>\n<style>{}</style>\n<rect "
-      "width='100%' height='100%' fill='#fff'/>\n{}</svg>\n",
-      kWidth, top, kWidth, top, kDocumentStyle, body);
+      "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {0} {1:.0f}' width='{0}' height='{1:.0f}' "
+      "class='chart'>\n<style>{2}</style>\n"
+      "<rect width='100%' height='100%' class='paper'/>\n{3}</svg>\n",
+      kWidth, top, page_file("chart.css"), body);
 }
 
 }  // namespace pantoum::report

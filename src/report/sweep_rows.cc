@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/foreign_text.h"
 #include "base/json_reader.h"
@@ -99,6 +102,51 @@ std::string line_of(const SweepRow& row, const problem::Predicted& unplanned) {
   return text + "\n";
 }
 
+// What is asked of every budget.
+void get_question(const nlohmann::json& json, problem::Question& question) {
+  const std::string objective = json.value("objective", "energy");
+  for (const problem::Objective each :
+       {problem::Objective::kEnergy, problem::Objective::kTime, problem::Objective::kEdp, problem::Objective::kRam})
+    if (objective == name_of(each)) question.objective = each;
+  const auto limit = [&](const char* key) {
+    return json.contains(key) && json[key].is_number() ? std::optional(json[key].get<double>()) : std::nullopt;
+  };
+  question.deadline = limit("deadline_s");
+  question.energy_limit = limit("most_energy_j");
+  question.freedoms.paging = json.value("paging", true);
+  question.freedoms.recomputing = json.value("remat", true);
+  question.freedoms.in_place = json.value("in_place", true);
+  question.freedoms.reordering = json.value("reorder", true);
+}
+
+Result<SweepHead> parse_head(std::string_view line, const std::string& where) {
+  try {
+    const nlohmann::json json = base::parse_json(line, "E0281", where).value_or(nullptr);
+    SweepHead head{.version = json.at("version"),
+                   .question = json.at("question"),
+                   .name = json.at("name"),
+                   .device = json.at("device")};
+    head.time_source = json.at("time_source");
+    get_question(json, head.options.question);
+    head.reserve = json.value("reserve_bytes", problem::Bytes{0});
+    head.budgets = json.at("budgets").get<std::vector<problem::Bytes>>();
+    const nlohmann::json& all = json.at("unplanned");
+    head.unplanned = {.peak_bytes = all.at("peak_bytes"), .time_s = all.at("time_s"), .energy_j = all.at("energy_j")};
+    return head;
+  } catch (const nlohmann::json::exception&) {
+    return fail("E0281", "the first line of the sweep is no question", where, "give the folder of a sweep");
+  }
+}
+
+void keep_latest(SweepRow row, std::vector<SweepRow>& rows) {
+  for (SweepRow& old : rows)
+    if (old.planner == row.planner && old.ram_bytes == row.ram_bytes) {
+      old = std::move(row);
+      return;
+    }
+  rows.push_back(std::move(row));
+}
+
 std::vector<std::string> names_of(const plan::Without& without) {
   std::vector<std::string> names;
   for (const plan::SwitchInfo& each : plan::all_switches())
@@ -165,6 +213,30 @@ Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where
     // told below, as an unknown status is
   }
   return fail("E0281", "a line of the sweep is no row", where, "give another folder, or remove the damaged one");
+}
+
+Result<Sweep> parse_sweep(std::string_view lines, const std::string& where) {
+  Sweep sweep;
+  for (size_t number = 1; !lines.empty(); ++number) {
+    const size_t end = lines.find('\n');
+    if (end == std::string_view::npos && number > 1) break;  // cut short
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 1);
+    const std::string place = fmt::format("{}, line {}", where, number);
+    if (number == 1) {
+      PANTOUM_ASSIGN(sweep.head, parse_head(line, place));
+      continue;
+    }
+    PANTOUM_ASSIGN(SweepRow row, parse_sweep_row(line, place));
+    keep_latest(std::move(row), sweep.rows);
+  }
+  if (sweep.head.question.empty()) return fail("E0281", "the sweep is empty", where, "give the folder of a sweep");
+  std::map<std::string, size_t> place;  // of each planner: where it was first met
+  for (const SweepRow& row : sweep.rows) place.emplace(row.planner, place.size());
+  std::stable_sort(sweep.rows.begin(), sweep.rows.end(), [&](const SweepRow& a, const SweepRow& b) {
+    return std::pair(place.at(a.planner), a.ram_bytes) < std::pair(place.at(b.planner), b.ram_bytes);
+  });
+  return sweep;
 }
 
 std::string to_csv(const Sweep& sweep) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "check/replay.h"
@@ -54,6 +55,10 @@ struct Sweep {
 [[nodiscard]] nlohmann::ordered_json to_json(const Sweep& sweep);
 // E0281 a line that is no row; `where` names it.
 [[nodiscard]] Result<SweepRow> parse_sweep_row(std::string_view line, const std::string& where);
+
+// A sweep.jsonl: the question, then rows, of which a later one of a planner and budget stands for the earlier; a last line
+// that was cut short is left out. Of the head what a picture needs. E0281 it is no sweep.
+[[nodiscard]] Result<Sweep> parse_sweep(std::string_view lines, const std::string& where);
 
 // A line of names, then one line per row; what a row does not have is empty.
 [[nodiscard]] std::string to_csv(const Sweep& sweep);

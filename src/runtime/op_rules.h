@@ -21,7 +21,7 @@ typedef enum pt_dtype_rule {
 
 typedef struct pt_op_rule {
   uint8_t op, min_inputs, max_inputs, min_outputs, max_outputs;
-  int8_t ints, reals; /* counts; ints < 0: the shape rule checks the count */
+  int8_t ints, reals; /* counts; < 0: the shape rule checks them */
   uint8_t dtypes;     /* pt_dtype_rule */
   pt_shape_rule shape;
 } pt_op_rule;

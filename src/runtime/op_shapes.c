@@ -58,6 +58,7 @@ pt_status pt_check_op(const pt_op_view* view) {
   if (view->input_count < rule->min_inputs || view->input_count > rule->max_inputs) return PT_E_PLAN;
   if (view->output_count < rule->min_outputs || view->output_count > rule->max_outputs) return PT_E_PLAN;
   if (rule->ints >= 0 && view->int_count != rule->ints) return PT_E_PLAN;
-  if (view->real_count != rule->reals || view->dtype != pt_key_dtype(view)) return PT_E_PLAN;
+  if (rule->reals >= 0 && view->real_count != rule->reals) return PT_E_PLAN;
+  if (view->dtype != pt_key_dtype(view)) return PT_E_PLAN;
   return dtypes_fit(view, rule->dtypes) && rule->shape(view) ? PT_OK : PT_E_PLAN;
 }

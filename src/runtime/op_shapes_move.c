@@ -123,6 +123,7 @@ static int scatter_reduce_grad(const pt_op_view* view) {
 
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
+    {PT_OP_assign, 2, 2, 1, 1, 0, 0, SAME, pt_all_same},
     {PT_OP_gather_elements, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements},
     {PT_OP_gather_elements_grad, 2, 2, 1, 1, 1, 0, SAME_INDEX, gather_elements_grad},
     {PT_OP_scatter_elements, 3, 3, 1, 1, 2, 0, SAME_INDEX, scatter_elements},

@@ -49,7 +49,8 @@ TEST(OpShapes, AcceptsASoundUseOfEveryOperatorAndItsKernelStaysInside) {
 TEST(OpShapes, CoversEveryOperator) {
   std::set<int> covered;
   for (const OpCase& of : op_cases()) covered.insert(static_cast<int>(of.kind));
-#define PT_OPERATOR(name, id) EXPECT_TRUE((id) == PT_OP_alias || covered.contains(id)) << #name;
+#define PT_OPERATOR(name, id) \
+  EXPECT_TRUE((id) == PT_OP_alias || ir::is_custom(ir::Kind{id}) || covered.contains(id)) << #name;
   PT_OPERATORS(PT_OPERATOR)
 #undef PT_OPERATOR
 }
@@ -81,6 +82,21 @@ TEST(OpShapes, AcceptsEveryUpdateBehindAProduct) {
     of.workspace = 1 << 16;
     EXPECT_EQ(ran(plan_of(of)), PT_OK) << def.name << " is not in follows() of src/runtime/op_shapes_products.c";
   }
+}
+
+// A custom op has a key, an update operands of one shape, and the portable kernels are none of theirs.
+TEST(OpShapes, AskOfCustomOpsForTheirKeyAlone) {
+  using enum ir::Kind;
+  const ir::TensorType a{ir::DType::kF32, {2, 3}}, b{ir::DType::kI64, {5}}, c{ir::DType::kF32, {3, 2}};
+  EXPECT_EQ(opened(plan_of({k_custom, {a, b}, {c, b}, {{5, -3}, {0.5}}})), PT_OK);
+  EXPECT_EQ(ran(plan_of({k_custom, {a, b}, {c, b}, {{5, -3}, {0.5}}})), PT_E_KERNEL);
+  EXPECT_EQ(opened(plan_of({k_custom, {a}, {a}, {{}, {0.5}}})), PT_E_PLAN);
+  EXPECT_EQ(opened(plan_of({k_custom, {a}, {a}, {{0}, {}}})), PT_E_PLAN);
+  EXPECT_EQ(opened(plan_of({k_custom, {a}, {a}, {{-5}, {}}})), PT_E_PLAN);
+  EXPECT_EQ(opened(plan_of({k_custom_update, {a, a, a}, {a, a}, {{5}, {}}})), PT_OK);
+  EXPECT_EQ(opened(plan_of({k_custom_update, {a, a, a}, {a}, {{5}, {}}})), PT_E_PLAN);
+  EXPECT_EQ(opened(plan_of({k_custom_update, {a, c}, {a}, {{5}, {}}})), PT_E_PLAN);
+  EXPECT_EQ(opened(plan_of({k_custom_update, {b, b}, {b}, {{5}, {}}})), PT_E_PLAN);
 }
 
 // Grows one dimension of one operand, whose tensor has the bytes. Some of these are sound again (a longer table to

@@ -25,6 +25,14 @@ static int clip_norm(const pt_op_view* view) {
   return pt_same_dims(in(view, 0), out(view, 0)) && pt_type_elements(in(view, 1)) == 1;
 }
 
+/* The rest its own rule says, which the kernel asks. */
+static int keyed(const pt_op_view* view) {
+  return view->int_count > 0 && view->ints[0] > 0;
+}
+static int custom_update(const pt_op_view* view) {
+  return keyed(view) && pt_all_same(view) && view->input_count == view->output_count + 1;
+}
+
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_sgd, 2, 3, 1, 2, 1, 2, REAL, sgd},
@@ -37,6 +45,8 @@ static const pt_op_rule rules[] = {
     {PT_OP_rmsprop, 3, 5, 2, 4, 1, 4, REAL, rmsprop},
     {PT_OP_adagrad, 3, 3, 2, 2, 0, 3, REAL, pt_all_same},
     {PT_OP_sgd_rows, 3, 3, 1, 1, 0, 0, SAME_INDEX, sgd_rows},
+    {PT_OP_custom, 1, PT_MAX_OPERANDS - 1, 1, PT_MAX_OPERANDS - 1, -1, -1, ANY, keyed},
+    {PT_OP_custom_update, 2, PT_MAX_OPERANDS - 1, 1, PT_MAX_OPERANDS - 2, -1, -1, REAL, custom_update},
 };
 
 const pt_op_family pt_update_rules = {rules, sizeof rules / sizeof rules[0]};

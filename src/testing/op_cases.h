@@ -1,4 +1,4 @@
-// One sound use of every operator that has a kernel: for tests of the shape rules, and as seeds for the fuzzer.
+// One sound use of every operator of ours that has a kernel: for tests of the shape rules, and as seeds for the fuzzer.
 #pragma once
 
 #include <cstdint>
@@ -147,6 +147,7 @@ inline std::vector<OpCase> op_cases() {
       {k_norm, {image, f({7}), f({})}, {f({})}, {}},
       {k_clip_norm, {image, f({})}, {image}, {{}, {1}}},
       {k_accumulate, {image, image}, {image}, {}},
+      {k_assign, {image, image}, {image}, {}},
       {k_accumulated, {image, image}, {image, image}, {{}, {0.25}}},
       {k_rmsprop, {image, image, image}, {image, image}, {{0}, {0.99, 1e-8, 0, 0}}},
       {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},

@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "base/result.h"
 #include "host/engine.h"
-#include "pantoum/result.h"
 #include "train/schedule.h"
 #include "train/tensor_table.h"
 #include "train/trainer.h"

@@ -47,6 +47,7 @@ class Forwarded final : public data::SampleFile {
   const base::Shape& sample_shape() const override { return of_.sample_shape(); }
   base::DType dtype() const override { return of_.dtype(); }
   Result<void> read(int64_t index, std::span<std::byte> out) const override { return of_.read(index, out); }
+  std::string source(int64_t index) const override { return of_.source(index); }
 
  private:
   const data::SampleFile& of_;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 #include "train/checkpoint.h"
 
 namespace pantoum::train {

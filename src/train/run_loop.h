@@ -8,8 +8,8 @@
 #include <stop_token>
 #include <string>
 
+#include "base/result.h"
 #include "data/dataset.h"
-#include "pantoum/result.h"
 #include "train/trainer.h"
 
 namespace pantoum::train {

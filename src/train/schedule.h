@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 #include "runtime/schedule.h"
 
 namespace pantoum::train {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "runtime/plan_bytes.h"
 #include "train/trainer.h"
 
 namespace pantoum::train {
@@ -11,8 +12,9 @@ namespace {
 
 constexpr const char* kHelp = "plan the model again with this release";
 
-PlanTensor describe(uint32_t index, const pt_tensor_info& info) {
+PlanTensor describe(const pt_plan& plan, uint32_t index, const pt_tensor_info& info) {
   PlanTensor tensor{index, info.name, static_cast<base::DType>(info.dtype), {}, info.payload};
+  tensor.changes = pt_load_u32(pt_tensor_record(&plan, index) + PT_TENSOR_PAIR) != PT_NOWHERE;
   tensor.shape.assign(info.dims, info.dims + std::min<int>(info.rank, PT_MAX_RANK));
   return tensor;
 }
@@ -28,7 +30,7 @@ std::vector<Named> named_tensors(const pt_plan& plan) {
     pt_tensor_info info{};
     if (pt_plan_tensor_info(&plan, tensor, &info) != PT_OK || info.name == nullptr || info.name[0] == '\0') continue;
     if (info.home == PT_HOME_NONE) continue;
-    named.push_back({describe(tensor, info), info.home == PT_HOME_RAM});
+    named.push_back({describe(plan, tensor, info), info.home == PT_HOME_RAM});
   }
   return named;
 }
@@ -57,8 +59,11 @@ class TableMaker {
 
   Result<void> find_programs(const pt_plan& plan) {
     const int32_t train = pt_plan_program(&plan, "train"), eval = pt_plan_program(&plan, "eval");
-    if (train < 0) return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
-    table_.train_program = static_cast<uint32_t>(train);
+    const int32_t gradients = pt_plan_program(&plan, "gradients"), update = pt_plan_program(&plan, "update");
+    if (train < 0 && (gradients < 0 || update < 0))
+      return fail("E0253", "the plan holds no program 'train'", {}, kHelp);
+    table_.train_program = static_cast<uint32_t>(train >= 0 ? train : gradients);
+    if (train < 0) table_.update_program = static_cast<uint32_t>(update);
     if (eval >= 0) table_.eval_program = static_cast<uint32_t>(eval);
     if (const int32_t features = pt_plan_program(&plan, "features"); features >= 0)
       table_.features_program = static_cast<uint32_t>(features);

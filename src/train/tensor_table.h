@@ -5,7 +5,7 @@
 //   "eval.loss", "eval.count_correct",   results of an evaluation; beside other losses
 //   "eval.count_top5", ...               with ".<output>" behind them
 //   "accumulate.loss"                    the result of a micro-batch
-//   "optim...", "accumulated..."         optimizer state, sums of gradients
+//   "optim...", "accumulated..."         optimizer state, sums of gradients (with an update apart: what it reads)
 //   TrainerOptions::inputs               the model's inputs
 //   TrainerOptions::features             inputs of the step, where a frozen backbone's features are kept
 //   "features...."                       where its program leaves them
@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "base/dtype.h"
+#include "base/result.h"
 #include "base/tensor_type.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::train {
@@ -30,7 +30,8 @@ struct PlanTensor {
   std::string name;
   base::DType dtype = base::DType::kF32;
   base::Shape shape;
-  uint64_t bytes = 0;  // payload
+  uint64_t bytes = 0;    // payload
+  bool changes = false;  // a step puts another in its place
 
   [[nodiscard]] uint64_t row_bytes() const { return bytes / static_cast<uint64_t>(shape.at(0)); }
   [[nodiscard]] uint64_t row_elements() const { return row_bytes() / static_cast<uint64_t>(base::size_of(dtype)); }
@@ -51,8 +52,8 @@ struct TensorTable {
   std::vector<PlanTensor> features, made_features;
   std::vector<LossTensors> terms;  // in the order of the losses
   std::optional<PlanTensor> loss;  // f32 []
-  uint32_t train_program = 0;
-  std::optional<uint32_t> eval_program, accumulate_program, features_program;
+  uint32_t train_program = 0;      // "train"; where the update is apart "gradients"
+  std::optional<uint32_t> update_program, eval_program, accumulate_program, features_program;
   std::optional<PlanTensor> accumulate_loss;  // f32 []; there with the program
   int64_t batch = 0;
 };
@@ -64,7 +65,7 @@ struct InputNames {
   const std::vector<std::string>& features;  // a model's input may be one too
 };
 
-// E0253 with what the plan lacks for training (program "train", tensors "label" and "loss", an input, features).
+// E0253 with what the plan lacks for training (program "train", or "gradients" and "update"; tensors "label" and "loss", an input, features).
 [[nodiscard]] Result<TensorTable> make_tensor_table(const pt_plan& plan, const InputNames& names,
                                                     const weights::SafetensorFile& weights);
 

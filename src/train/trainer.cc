@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "data/batch_loader.h"
@@ -69,6 +70,13 @@ class PlanTrainer final : public Trainer {
     return queue_ ? queue_->map() : Result<void>{};
   }
 
+  // Where the update is apart.
+  Result<void> find_final_gradients() {
+    if (!table_.update_program) return {};
+    PANTOUM_ASSIGN(final_gradients_, FinalGradients::of(engine_->plan(), table_.train_program, table_.sums));
+    return {};
+  }
+
   void feed(data::BatchProducer producer, uint64_t last, int64_t samples) override {
     end_feed();
     producer_ = std::move(producer);
@@ -83,9 +91,22 @@ class PlanTrainer final : public Trainer {
 
   Result<StepStats> step() override {
     if (!producer_) return fail("E0001", "internal: a step without a feed");
-    return run_step([&](uint64_t micro_batch) {
-      return queue_ ? queue_->take(batch_) : producer_(batches_done() + micro_batch + 1, batch_);
-    });
+    return run_step([&](uint64_t micro_batch) { return next_batch(micro_batch); });
+  }
+
+  Result<StepStats> gradients(const OnGradient& on_gradient) override {
+    if (!table_.update_program) return no_such_programs();
+    if (!producer_) return fail("E0001", "internal: a step without a feed");
+    return run_gradients([&](uint64_t micro_batch) { return next_batch(micro_batch); }, on_gradient);
+  }
+
+  Result<StepStats> update() override {
+    if (!table_.update_program) return no_such_programs();
+    if (!made_) return fail("E0105", "an update without gradients", "update", "make the gradients of a batch first");
+    const StepStats made = *std::exchange(made_, std::nullopt);
+    PANTOUM_TRY(run_program(*table_.update_program, 0, made.lr));
+    ++progress_.step;
+    return made;
   }
 
   Result<data::BatchProducer> epochs_of(const data::Dataset& data, std::span<uint32_t> indices) override {
@@ -121,6 +142,7 @@ class PlanTrainer final : public Trainer {
     PANTOUM_ASSIGN(Progress progress, read_progress(file));
     PANTOUM_TRY(check_same_run(progress, path));
     PANTOUM_TRY(check_tensors(file, table_, true, "E0243"));
+    made_.reset();
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress.plan_hash = progress_.plan_hash;
     progress.kernels = progress_.kernels;  // what computes from now on
@@ -129,6 +151,28 @@ class PlanTrainer final : public Trainer {
     if (progress.samples == 0) progress.samples = progress_.samples;
     progress_ = std::move(progress);
     return {};
+  }
+
+  Result<void> load(const std::string& path) override {
+    PANTOUM_ASSIGN(const weights::SafetensorFile file, weights::open_safetensors(path));
+    PANTOUM_TRY(check_tensors(file, table_, false, "E0242"));
+    made_.reset();
+    PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
+    progress_.step = 0;
+    progress_.best_so_far = {};
+    return {};
+  }
+
+  const TensorTable& tensors() const override { return table_; }
+  Result<void> read(const PlanTensor& tensor, std::span<std::byte> data) override {
+    return engine_->read(tensor.index, 0, data);
+  }
+  Result<void> write(const PlanTensor& tensor, std::span<const std::byte> data) override {
+    return engine_->write(tensor.index, 0, data);
+  }
+  std::span<std::byte> view(const PlanTensor& tensor) override {
+    std::byte* const data = engine_->data(tensor.index);
+    return data != nullptr ? std::span(data, tensor.bytes) : std::span<std::byte>();
   }
 
   uint64_t steps_done() const override { return progress_.step; }
@@ -149,6 +193,7 @@ class PlanTrainer final : public Trainer {
             .back_end_bytes = engine_->back_end_bytes(),
             .bytes_paged_in = counters.bytes_paged_in,
             .bytes_paged_out = counters.bytes_paged_out,
+            .storage_bytes = engine_->plan().storage_bytes,
             .direct_io = pager != nullptr && pager->direct_io(),
             .io_backend = pager != nullptr ? pager->backend() : "",
             .page_encryption = pager != nullptr ? pager->cipher() : "off",
@@ -168,6 +213,8 @@ class PlanTrainer final : public Trainer {
   data::BatchProducer producer_;
   std::unique_ptr<BatchQueue> queue_;  // calls producer_: goes first
   uint64_t total_steps_ = 0;
+  FinalGradients final_gradients_;  // where the update is apart
+  std::optional<StepStats> made_;   // gradients that no update has taken yet
 
   // The bytes come with the arena.
   static data::BatchView view_of(const PlanTensor& tensor) {
@@ -204,32 +251,72 @@ class PlanTrainer final : public Trainer {
   // `fetch` fills the batch with each micro-batch in turn.
   template <class Fetch>
   Result<StepStats> run_step(const Fetch& fetch) {
+    if (table_.update_program) {
+      PANTOUM_TRY(run_gradients(fetch, {}));
+      return update();
+    }
     const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
-    Result<double> loss = run_micro_batches(fetch, lr);
+    Result<double> loss = run_micro_batches(fetch, lr, {});
     if (!loss) {  // what was added up belongs to no step
       if (progress_.micro_batches > 1) (void)clear_sums(table_, *engine_, piece_);
-      return tl::make_unexpected(std::move(loss).error());
+      return Failure(std::move(loss).error());
     }
     ++progress_.step;
     if (!std::isfinite(*loss)) return diverged(progress_.step);
     return StepStats{progress_.step, *loss, lr};
   }
 
-  // The mean loss of the batches of a step, the last of which updates.
+  // The first half of a step: nothing but the sums and running statistics has changed.
   template <class Fetch>
-  Result<double> run_micro_batches(const Fetch& fetch, double lr) {
-    constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
+  Result<StepStats> run_gradients(const Fetch& fetch, const OnGradient& on_gradient) {
+    made_.reset();
+    PANTOUM_TRY(clear_sums(table_, *engine_, piece_));
+    const double lr = rate_at(progress_.schedule, progress_.lr, progress_.step, total_steps_);
+    PANTOUM_ASSIGN(const double loss, run_micro_batches(fetch, lr, on_gradient));
+    if (!std::isfinite(loss))
+      return fail("E0701", fmt::format("the loss of step {} is not finite", progress_.step + 1), {},
+                  "use a smaller --lr; the parameters are as they were before the step");
+    made_ = {progress_.step + 1, loss, lr};
+    return *made_;
+  }
+
+  static Failure no_such_programs() {
+    return fail("E0105", "the plan has a step as one program, not gradients and update apart", {},
+                "plan the model again with split_update");
+  }
+
+  Result<void> next_batch(uint64_t micro_batch) {
+    return queue_ ? queue_->take(batch_) : producer_(batches_done() + micro_batch + 1, batch_);
+  }
+
+  // The mean loss of the batches of a step.
+  template <class Fetch>
+  Result<double> run_micro_batches(const Fetch& fetch, double lr, const OnGradient& on_gradient) {
     const auto count = static_cast<uint64_t>(progress_.micro_batches);
     double sum = 0;
     for (uint64_t batch = 0; batch < count; ++batch) {
-      const bool last = batch + 1 == count;
+      const bool last = batch + 1 == count, adding = !last && !table_.update_program;
       PANTOUM_TRY(fetch(batch));
-      const pt_status status = engine_->run(last ? table_.train_program : *table_.accumulate_program,
-                                            {progress_.step + 1, progress_.seed + batch * kSeeds, lr});
-      if (status != PT_OK) return host::status_failure(status, "step " + std::to_string(progress_.step + 1));
-      sum += scalar(last ? *table_.loss : *table_.accumulate_loss, 0);
+      PANTOUM_TRY(last && on_gradient
+                      ? status_of(final_gradients_.run(*engine_, scalars_of(batch, lr), on_gradient))
+                      : run_program(adding ? *table_.accumulate_program : table_.train_program, batch, lr));
+      sum += scalar(adding ? *table_.accumulate_loss : *table_.loss, 0);
     }
     return sum / static_cast<double>(count);
+  }
+
+  [[nodiscard]] pt_scalars scalars_of(uint64_t batch, double lr) const {
+    constexpr uint64_t kSeeds = 0x9E3779B97F4A7C15;  // apart from each other: dropout must not repeat itself
+    return {progress_.step + 1, progress_.seed + batch * kSeeds, lr};
+  }
+
+  Result<void> run_program(uint32_t program, uint64_t batch, double lr) {
+    return status_of(engine_->run(program, scalars_of(batch, lr)));
+  }
+
+  [[nodiscard]] Result<void> status_of(pt_status status) const {
+    if (status != PT_OK) return host::status_failure(status, "step " + std::to_string(progress_.step + 1));
+    return {};
   }
 
   double scalar(const PlanTensor& tensor, size_t element) {
@@ -395,10 +482,11 @@ Result<std::unique_ptr<Trainer>> Trainer::create(std::vector<std::byte> plan, co
                                                       .pool = options.pool}));
   PANTOUM_ASSIGN(TensorTable table, make_tensor_table(engine->plan(), {options.inputs, options.features}, file));
   PANTOUM_TRY(check_tensors(file, table, false, "E0242"));
-  if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program))
+  if (options.micro_batches < 1 || (options.micro_batches > 1 && !table.accumulate_program && !table.update_program))
     return fail("E0253", fmt::format("the plan has no program for steps of {} micro-batches", options.micro_batches),
                 {}, "plan the model again with --accumulate");
   auto trainer = std::make_unique<PlanTrainer>(std::move(engine), std::move(table), options);
+  PANTOUM_TRY(trainer->find_final_gradients());
   PANTOUM_TRY(trainer->start(file, options.prefetch));
   return trainer;
 }

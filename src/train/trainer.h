@@ -11,15 +11,19 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "data/batch.h"
 #include "data/dataset.h"
 #include "data/preparation.h"
 #include "pantoum/pantoum.h"
-#include "pantoum/result.h"
+#include "train/final_gradients.h"
 #include "train/schedule.h"
 #include "weights/safetensors.h"
 
 namespace pantoum::train {
+
+struct PlanTensor;
+struct TensorTable;
 
 struct TrainerOptions {
   std::string
@@ -82,6 +86,7 @@ struct Usage {                                                     // exact figu
   uint64_t queue_bytes = 0;                                        // of the batches made ahead
   uint64_t back_end_bytes = 0;  // what preparing the kernels for the plan's shapes left in RAM
   uint64_t bytes_paged_in = 0, bytes_paged_out = 0;
+  uint64_t storage_bytes = 0;  // of the page file; 0: nothing is paged
   bool direct_io = false;
   std::string io_backend;               // "io_uring", "threads"; "": nothing is paged
   std::string page_encryption = "off";  // the cipher
@@ -124,6 +129,13 @@ class Trainer {
   // not finite (the parameters have been updated with it: go back to the last checkpoint). After E0903 and an E0262 of
   // a label, every later call fails.
   [[nodiscard]] virtual Result<StepStats> step(const data::Dataset& data, std::span<const uint32_t> indices) = 0;
+  // Where the plan has the update apart (autodiff::TrainingOptions::split_update): a step in two halves. The first makes
+  // the gradients of the feed's next batches, summed over micro-batches, in the tensors tensors().sums, and tells
+  // `on_gradient` of each as it becomes final. The second makes the step of what is there then, which the caller may
+  // have changed; called without the first since the last step: E0105. The first called again begins again. E0105 the
+  // plan has no such programs; the errors of step(). E0701 leaves the parameters as they were.
+  [[nodiscard]] virtual Result<StepStats> gradients(const OnGradient& on_gradient) = 0;
+  [[nodiscard]] virtual Result<StepStats> update() = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
   // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
@@ -136,6 +148,16 @@ class Trainer {
   // Restores tensors, step, seed, lr and schedule bit for bit. E0243 no resume point, or of another model, plan, data
   // set or of other kernels; E0240, E0244 damaged (nothing is changed then).
   [[nodiscard]] virtual Result<void> resume(const std::string& path) = 0;
+  // Begins again with other weights, as create() takes them: step 0. E0240 to E0244 (nothing is changed then); E0903.
+  [[nodiscard]] virtual Result<void> load(const std::string& weights) = 0;
+  // What the plan holds.
+  [[nodiscard]] virtual const TensorTable& tensors() const = 0;
+  // Copies all of a weight or state of tensors() out or in, between steps, wherever it lives; as many bytes as it has.
+  // E0903.
+  [[nodiscard]] virtual Result<void> read(const PlanTensor& tensor, std::span<std::byte> data) = 0;
+  [[nodiscard]] virtual Result<void> write(const PlanTensor& tensor, std::span<const std::byte> data) = 0;
+  // Its bytes in the arena, until the next run; empty where it lives in storage.
+  [[nodiscard]] virtual std::span<std::byte> view(const PlanTensor& tensor) = 0;
   [[nodiscard]] virtual uint64_t steps_done() const = 0;
   [[nodiscard]] virtual int64_t batch() const = 0;  // samples of a step: those of all micro-batches
   [[nodiscard]] virtual uint64_t seed() const = 0;  // of the options, or of the resume point

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/dtype.h"
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::weights {
 

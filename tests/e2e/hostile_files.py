@@ -117,6 +117,7 @@ class Trial:
             "checkpoint": (lambda draw: hostile_models.checkpoint_files(draw, weights), lambda data: {"c": data}, self.train(self.net, None, "--resume", case("c"))),
             "toml": (hostile_models.toml_files, lambda data: {"d.toml": data}, [PANTOUM, "devices", "show", case("d.toml")]),
             "plan": (lambda draw: hostile_models.plan_files(draw, plan), lambda data: {"p.json": data}, [PANTOUM, "verify", case("p.json")]),
+            "plan to report": (lambda draw: hostile_models.plan_files(draw, plan), lambda data: {"p.json": data}, [PANTOUM, "report", case("p.json"), "-o", case("page.html")]),
             "plan to train": (lambda draw: hostile_models.plan_files(draw, plan), lambda data: {"p.json": data}, self.train(self.net, None, "--plan", case("p.json"))),
             "plan to emit": (lambda draw: hostile_models.plan_files(draw, self.good_json(self.small)), lambda data: {"p.json": data},
                              [PANTOUM, "emit", case("p.json"), "--target", "cortex-m3", "--stack", "2KiB", "--model", self.net, "-o", case("project")]),
@@ -138,7 +139,7 @@ class Trial:
                 "cifar": (bytes([3]) + bytes(3072)) * 8, "csv": b"a,b,c,d,label\n" + b"1,2,3,4,0\n" * ROWS, "png": png_of(4, 4), "jpeg": jpeg_of(16, 16), "ppm": ppm_of(4, 4),
                 "classes": b"a class", "onnx": hostile_models.good_model(), "external data": hostile_models.model_with_data(b"w.data", b"0", b"64"),
                 "safetensors": tensors_file(GOOD_TENSORS), "checkpoint": self.good("w.safetensors.checkpoint"), "toml": GOOD_PROFILE.encode(), "plan": self.good("plan.json"),
-                "plan to train": self.good("plan.json"), "plan to emit": self.good("small.json"), "certificate": self.good("proved.json"), "refusal": self.good("refusal.json"), "cost graph": self.good("graph.json"),
+                "plan to train": self.good("plan.json"), "plan to report": self.good("plan.json"), "plan to emit": self.good("small.json"), "certificate": self.good("proved.json"), "refusal": self.good("refusal.json"), "cost graph": self.good("graph.json"),
                 "run log": self.good("w.safetensors.jsonl"), "sweep": self.good("sweep", "sweep.jsonl")}
 
     def accepts(self, name, data):

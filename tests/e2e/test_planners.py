@@ -13,8 +13,8 @@ class Planners(House):
         return [PANTOUM, "plan", MODEL, "--batch", "16", "--device", "a72", "--format", "json", *more]
 
     def names(self):
-        text = subprocess.run([PANTOUM, "plan", "--help"], capture_output=True, text=True, check=True).stdout
-        return re.search(r"--planner TEXT:\{([^}]*)\}", text).group(1).split(",")
+        refused = subprocess.run([PANTOUM, "plan", MODEL, "--planner", "?"], capture_output=True, text=True).stderr
+        return re.split(r", | or ", re.search(r"help: use (.*)", refused).group(1))
 
     def test_each_plans_or_says_why_not(self):
         graph = self.path("graph.json")

@@ -98,6 +98,13 @@ class Sweep(House):
         paths = list(svg.iter("{http://www.w3.org/2000/svg}path"))
         self.assertEqual(len(paths), 2 * 3 * 2)  # energy and time: a line and a dashed bound for each planner
         self.assertEqual(sum("stroke-dasharray" in path.attrib for path in paths), 2 * 3)
+        steps = [path for path in paths if "stroke-dasharray" not in path.attrib]
+        self.assertFalse([path.attrib["d"] for path in steps if "L" in path.attrib["d"]], "a value holds until the next budget")
+        marks = [each for each in svg.iter() if each.attrib.get("class", "").startswith("mark ")]
+        planned = sum("energy_j" in row for row in document["rows"])
+        self.assertEqual(len(marks), 2 * (planned + 3))  # every plan, and a sample in the legend
+        crosses = [each for each in svg.iter() if each.attrib.get("class", "").startswith("cross-mark")]
+        self.assertEqual(len(crosses), 2 * 2 * (len(document["rows"]) - planned))  # two strokes for each budget without one
 
     def test_the_schema_names_every_key(self):
         self.succeed(*self.words("curve"))

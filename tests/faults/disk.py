@@ -13,7 +13,8 @@ def read_record(path, folder):
     operations, names, objects, at = [], {}, 0, 0
     while at < len(text):
         end = text.index(b"\n", at)
-        kind, name, other, offset, length = text[at:end].decode().split(" ")
+        kind, rest = text[at:end].decode().split(" ", 1)
+        name, other, offset, length = rest.rsplit(" ", 3)  # a file without a name is "/folder/#12 (deleted)"
         at = end + 1
         data = b""
         if kind == "write":

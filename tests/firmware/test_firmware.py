@@ -61,13 +61,55 @@ class Firmware(Projects):
         for name, words in rates.items():
             folder, _ = self.emit(plan, f"rate-{name}", ("posix",), *words)
             told[name] = self.run_equal(folder)
-            self.assertEqual(told[name]["losses_compared"], 2)
+            self.assertEqual(told[name]["losses_compared"], 12)
         self.assertEqual(len({each["state"] for each in told.values()}), len(rates))
         for target in ("cortex-m0", "--board", "mps2-an385"), ("cortex-m4f",), ("cortex-m55",):
             folder, _ = self.emit(plan, f"rate-{target[0]}", target, *rates["cosine"])
             there = self.run_equal(folder)
             self.assertEqual((there["state"], there["test"]), (told["cosine"]["state"], told["cosine"]["test"]))
         self.refuse(2, "E0115", "emit", plan, "--target", "posix", "--schedule", "poly", "-o", self.path("none"))
+
+    def test_a_run_that_goes_on_is_compared_whatever_its_steps(self):
+        plan = self.plan("goes-on", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        folder, _ = self.emit(plan, "goes-on", ("posix",), "--schedule", "cosine")
+        self.assertEqual([self.run_equal(folder, *more)["steps_run"] for more in ((), ("--steps", 18), ("--steps", 5))], [12, 6, 0])
+        self.assertEqual(self.make_run(folder, "STEPS=20").returncode, 0)
+        told = json.loads(self.succeed("run-firmware", folder, "--steps", 20, "--format", "json").stdout)
+        self.assertIsNone(told["equal"], "what make ran is not known, and the schedule asks for it")
+        self.assertEqual(self.run_equal(folder, "--fresh", "--steps", 20)["steps_run"], 20)
+
+    def test_a_run_is_logged_and_one_that_goes_on_continues_the_log(self):
+        plan = self.plan("logged", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
+        folder, sizes = self.emit(plan, "logged", ("cortex-m3",))
+
+        def events(path, *words):
+            told = self.run_equal(folder, *words)
+            self.assertEqual(told["log"], path)
+            with open(path, encoding="utf-8") as file:
+                return told, [json.loads(line) for line in file]
+
+        log = os.path.join(folder, "run.jsonl")
+        told, first = events(log)
+        self.assertEqual([event["event"] for event in first], ["device"] + ["step"] * 12 + ["end"])
+        device, end = first[0], first[-1]
+        self.assertEqual({key: device[key] for key in device if key not in ("event", "step")}, told["device"])
+        self.assertEqual(device["step"], 12)
+        self.assertEqual((device["board"], device["arena_bytes"], device["stack_reserved_bytes"]), ("lm3s6965evb", sizes["arena_bytes"], 4096))
+        self.assertEqual(device["ram_bytes"], device["arena_bytes"] + device["static_bytes"] + device["stack_bytes"])
+        self.assertEqual(device["storage_written_bytes"], int(told["written"]))
+        self.assertEqual([[event["step"], event["loss"]] for event in first[1:-1]], told["losses"])
+        self.assertEqual((end["test_right"], end["test_counted"], end["test_loss"]), (told["test_right"], told["test_counted"], told["test_loss"]))
+        _, both = events(log, "--steps", 14)
+        self.assertEqual(both[:len(first)], first)
+        self.assertEqual([event["step"] for event in both[len(first):] if event["event"] == "step"], [13, 14])
+        other = self.path("new folder", "a log.jsonl")
+        os.makedirs(os.path.dirname(other), exist_ok=True)
+        _, anew = events(other, "--fresh", "--steps", 2, "--log", other)
+        self.assertEqual(anew[0]["steps"], 2)
+        self.succeed("report", plan, log, "-o", self.path("report.html"))
+        self.refuse(9, "E0901", "run-firmware", folder, "--log", folder)
+        self.refuse(3, "E0294", "run-firmware", self.path("nowhere"))
+        self.assertFalse(os.path.exists(self.path("nowhere")))
 
     def test_cmake_builds_what_make_builds(self):
         plan = self.plan("cmake", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--params-in", "aux")
@@ -86,7 +128,7 @@ class Firmware(Projects):
                 done = subprocess.run(["cmake", *words], env=alone, capture_output=True, text=True, timeout=300)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             told = [line for line in made.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")]
-            self.assertEqual([line.split(" ")[0] for line in told], ["step", "step", "state", "written"])
+            self.assertEqual([line.split(" ")[0] for line in told], ["step"] * 12 + ["state", "written"])
             self.assertEqual([line for line in done.stdout.splitlines() if line.split(" ")[0] in ("step", "state", "written")], told)
 
     def test_labels_of_64_bits_lie_where_a_processor_of_32_reads_them(self):

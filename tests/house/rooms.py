@@ -66,7 +66,7 @@ def is_test(path):
 
 # The trainer's library links without the compiler, so its rooms see nothing of it, whatever the order allows.
 TRAINER = {"base", "data", "weights", "host", "train"}
-STRICT = {"check": {"base", "problem"}} | {room: TRAINER for room in TRAINER}
+STRICT = {"check": {"base", "problem"}, "capi": TRAINER} | {room: TRAINER for room in TRAINER}
 OPEN = {"kernels", "runtime"}  # their C headers
 
 

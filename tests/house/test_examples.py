@@ -2,7 +2,7 @@
 
 An example begins after a line of a comment that ends with "Example:". It is the lines behind that are blank or indented by two columns
 more than the comment's text. It stands at file scope, behind an #include of its own header. What a header takes beside that stands in
-PREAMBLES, what runs its example in DRIVERS. Every public header has an example.
+PREAMBLES, what runs its example in DRIVERS. Every public header of C has an example.
 """
 import glob
 import os
@@ -19,7 +19,7 @@ C = ("/usr/bin/gcc", "-x", "c", "-std=c99")
 CXX = ("/usr/bin/g++", "-x", "c++", "-std=c++20")
 STRICT = ("-Wall", "-Wextra", "-Werror", "-I", os.path.join(ROOT, "include"))
 
-PREAMBLES = {"result.h": "#include <cstdlib>\n"}
+PREAMBLES = {"result.hpp": "#include <cstdlib>\n", "train.h": "#include <stdio.h>\n"}
 
 # A program around the example, and the libraries of the build that it is linked with.
 DRIVERS = {
@@ -30,14 +30,22 @@ DRIVERS = {
           static const char no_plan[64] = "not a plan";
           return train_once(no_plan, sizeof no_plan, allocate) == PT_E_PLAN ? 0 : 1;
         }""", ("libpantoum_rt.a",)),
+    "train.h": ("""
+        int main(void) { return train(NULL, NULL, 0, 0, 1) == 201 ? 0 : 1; }""", ("libpantoum_train.so",)),
+    "export.h": ("""
+        int main(void) { return answer() == 42 ? 0 : 1; }""", ()),
     "ops.h": ("""
         #include <string.h>
         int main(void) { return strcmp(op_name(PT_OP_conv2d), "conv2d"); }""", ()),
-    "result.h": ("""
+    "result.hpp": ("""
         int main() {
-          const auto whole = samples_of_step("4", 3), none = samples_of_step("-4", 3);
-          return whole && *whole == 12 && !none && none.error().code == "E0105" ? 0 : 1;
-        }""", ()),
+          const auto whole = parse_batch("4"), none = parse_batch("-4");
+          return whole && *whole == 4 && !none && none.error().code == "E0105" && !tell("-4").empty() && tell("4").empty() ? 0 : 1;
+        }""", ("libpantoum.so",)),
+    "pantoum.hpp": ("""
+        int main() { return train("no such file", "").error().code == "E0201" ? 0 : 1; }""", ("libpantoum.so",)),
+    "model_builder.hpp": ("""
+        int main() { return small() ? 0 : 1; }""", ("libpantoum.so",)),
 }
 
 
@@ -90,9 +98,9 @@ def faults_of(name, text):
 
 
 def built(libraries):
-    """The newest build that has all these libraries, as paths; None: there is none."""
+    """These libraries, as paths, of BUILD; without it of the newest build that has them all. None: there is none."""
     folders = sorted(glob.glob(os.path.join(ROOT, "build", "*", "lib")), key=os.path.getmtime, reverse=True)
-    for folder in folders:
+    for folder in [os.path.join(os.environ["BUILD"], "lib")] if "BUILD" in os.environ else folders:
         paths = [os.path.join(folder, library) for library in libraries]
         if all(os.path.exists(path) for path in paths):
             return paths
@@ -100,9 +108,12 @@ def built(libraries):
 
 
 def public_headers():
-    for path in sorted(glob.glob(os.path.join(FOLDER, "*.h"))):
+    """Of C every one; of C++ those that say "Example:"."""
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.h")) + glob.glob(os.path.join(FOLDER, "*.hpp"))):
         with open(path, encoding="utf-8") as file:
-            yield os.path.basename(path), file.read()
+            text = file.read()
+        if path.endswith(".h") or "Example:" in text:
+            yield os.path.basename(path), text
 
 
 class Finding(unittest.TestCase):
@@ -123,7 +134,7 @@ class Finding(unittest.TestCase):
 
     def test_a_warning_is_a_fault(self):
         text = "#pragma once\n// Example:\n//\n//   int f() { int unused; return 1; }\n"
-        self.assertIn("unused", faults_of("result.h", text)[0])
+        self.assertIn("unused", faults_of("result.hpp", text)[0])
 
     def test_an_example_that_is_promised_and_not_there_is_a_fault(self):
         self.assertEqual(faults_of("pantoum.h", "/* Example: */\nint f(void);\n"), ['"Example:" in pantoum.h is followed by none'])
@@ -146,7 +157,8 @@ class Examples(unittest.TestCase):
                 if paths is None:
                     self.skipTest(f"{' '.join(libraries)} is not built")
                 program = os.path.join(folder, "example")
-                said = compile_example(name, text, "\n".join(examples_of(text)), driver, (*paths, "-lm", "-o", program))
+                runpaths = [f"-Wl,-rpath,{os.path.dirname(path)}" for path in paths if path.endswith(".so")]
+                said = compile_example(name, text, "\n".join(examples_of(text)), driver, (*paths, *runpaths, "-lm", "-o", program))
                 self.assertEqual(said, "")
                 self.assertEqual(subprocess.run([program], check=False).returncode, 0)
 

@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 NAME = r"(?:kMost\w+|kMax\w*|kLongest\w+|kDeepest\w+|kLargest\w+|k\w+Limit|PT_IMAGE_\w+)"
 # No limits of a file: how many lines a message shows, what a system call moves, how large a quantity is, a constant of ZIP.
-OTHERS = {"PT_IMAGE_MESSAGE", "PT_IMAGE_H", "kMaxTransfer", "kMaxNotes", "kMostTold", "kMostNames", "kMostQuantity", "kMostLimit", "kMostBytes", "kLargestOffset", "kMostComment"}
+OTHERS = {"PT_IMAGE_MESSAGE", "PT_IMAGE_H", "kMaxTransfer", "kMaxNotes", "kMostTold", "kMostNames", "kMostQuantity", "kMostLimit", "kMostBytes", "kLargestOffset", "kMostComment", "kMostGradients"}
 
 
 def read(*names):

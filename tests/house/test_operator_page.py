@@ -7,7 +7,9 @@ import unittest
 from operator_page import PAGE, ROOT, place_of, places_of, spot_of, text_of, without
 
 OP = "hard_swish"
-NOT_PLACES = {PAGE, "CHANGELOG.md", "tests/house/test_operator_page.py", "tests/house/leave_one_out.py"}
+# What the builder of models calls by ONNX's name is a choice of its own.
+BUILDER = {"include/pantoum/model_builder.hpp", "src/layers/functions.cc", "src/layers/kinds.h", "tests/install/abi/libpantoum.txt"}
+NOT_PLACES = {"src/aten/lower_activation.cc", PAGE, "CHANGELOG.md", "tests/house/test_operator_page.py", "tests/house/leave_one_out.py"} | BUILDER
 
 
 def files_that_know(word):

@@ -9,9 +9,9 @@
 
 #include "autodiff/gradient_chain.h"
 #include "autodiff/update.h"
+#include "cli/line/options.h"
 #include "cli/loss_options.h"
 #include "cli/optimizer_options.h"
-#include "cli/options.h"
 #include "testing/evaluate.h"
 #include "train/schedule.h"
 

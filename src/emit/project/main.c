@@ -9,7 +9,7 @@
   100 /* of the whole training: a run that was cut off goes on, and a schedule falls, until there are so many */
 #endif
 #ifndef TELL_EVERY
-#define TELL_EVERY 10
+#define TELL_EVERY ((STEPS + 19) / 20) /* a loss is printed about twenty times in a run */
 #endif
 #ifndef COMMIT_EVERY
 #define COMMIT_EVERY 10 /* where the state lives in RAM; what lives in storage is committed in every step */

@@ -8,9 +8,11 @@ void print_text(const char* text) {
   board_print(text);
 }
 
-static void print_wide(uint64_t number) {
+/* The last `places` digits of the number stand behind the point. */
+static void print_decimal(uint64_t number, unsigned places) {
   /* decimal digits without a division of 64 bits: repeated subtraction of powers of ten */
-  static const uint64_t powers[] = {1000000000000000000u,
+  static const uint64_t powers[] = {10000000000000000000u,
+                                    1000000000000000000u,
                                     100000000000000000u,
                                     10000000000000000u,
                                     1000000000000000u,
@@ -30,14 +32,20 @@ static void print_wide(uint64_t number) {
                                     10u,
                                     1u};
   char text[24];
-  unsigned power, length = 0;
-  for (power = 0; power < sizeof powers / sizeof powers[0]; ++power) {
+  unsigned left, length = 0; /* left: digits behind this one */
+  for (left = sizeof powers / sizeof powers[0]; left-- > 0;) {
+    const uint64_t power = powers[sizeof powers / sizeof powers[0] - 1 - left];
     char digit = '0';
-    for (; number >= powers[power]; number -= powers[power]) ++digit;
-    if (digit != '0' || length > 0 || powers[power] == 1) text[length++] = digit;
+    for (; number >= power; number -= power) ++digit;
+    if (digit != '0' || length > 0 || left <= places) text[length++] = digit;
+    if (left == places && left > 0) text[length++] = '.';
   }
   text[length] = 0;
   print_text(text);
+}
+
+static void print_wide(uint64_t number) {
+  print_decimal(number, 0);
 }
 
 void print_number(uint32_t number) {
@@ -52,17 +60,35 @@ static void print_hex(uint32_t bits) {
   print_text(text);
 }
 
-static void print_float(float number) {
-  uint32_t bits;
-  memcpy(&bits, &number, sizeof bits);
+/* The loss rounded to millionths, then its bits. Integers alone: a printf of floats would take 20 KiB of flash. */
+static void print_loss(float loss) {
+  uint32_t bits, fraction;
+  int shift; /* the loss is fraction * 2^shift */
+  memcpy(&bits, &loss, sizeof bits);
+  fraction = bits & 0x7fffffu;
+  shift = (int)(bits >> 23 & 255);
+  if (shift > 0) fraction |= 0x800000u;
+  shift -= shift > 0 ? 150 : 149;
+  print_text(bits >> 31 ? "loss -" : "loss ");
+  if (shift == 105)
+    print_text(bits & 0x7fffffu ? "nan" : "inf");
+  else if (shift > 40)
+    print_text("above 18446744073709551615");
+  else if (shift >= 0)
+    print_decimal((uint64_t)fraction << shift, 0);
+  else if (shift > -64)
+    print_decimal((((uint64_t)fraction * 1000000u >> (-shift - 1)) + 1) >> 1, 6);
+  else
+    print_decimal(0, 6);
+  print_text(" bits ");
   print_hex(bits);
 }
 
 void print_step(const pt_trainer* trainer, float loss) {
   print_text("step ");
   print_wide(trainer->step);
-  print_text(" loss ");
-  print_float(loss);
+  print_text(" ");
+  print_loss(loss);
   print_text("\n");
 }
 
@@ -82,12 +108,12 @@ void print_features(const pt_trainer* trainer) {
 }
 
 void print_evaluation(float loss, uint32_t right, uint32_t counted) {
-  print_text("test loss ");
-  print_float(loss);
-  print_text(" right ");
+  print_text("test right ");
   print_number(right);
   print_text(" of ");
   print_number(counted);
+  print_text(" ");
+  print_loss(loss);
   print_text("\n");
 }
 

@@ -1,4 +1,4 @@
-/* What a run tells, as lines of words that programs read too; floats as the bits that they have. */
+/* What a run tells, as lines of words that programs read too; losses as decimals and as the bits that they have. */
 #ifndef PANTOUM_PRINT_H
 #define PANTOUM_PRINT_H
 
@@ -6,14 +6,14 @@
 
 void print_text(const char* text);
 void print_number(uint32_t number);
-/* "step 20 loss 0x3f8b2c1d" */
+/* "step 20 loss 1.087284 bits 0x3f8b2c1d" */
 void print_step(const pt_trainer* trainer, float loss);
 /* "resumed 20" */
 void print_resumed(const pt_trainer* trainer);
 /* "features 100 made 100": samples whose features are kept, and of how many they were computed in this run; nothing
  * where the model has none. */
 void print_features(const pt_trainer* trainer);
-/* "test loss 0x3f8b2c1d right 91 of 100" */
+/* "test right 91 of 100 loss 1.087284 bits 0x3f8b2c1d" */
 void print_evaluation(float loss, uint32_t right, uint32_t counted);
 /* "state 0x1234abcd": the CRC-32 of all parameters and of the optimizer's state, in the plan's order. */
 void print_state(pt_trainer* trainer);

@@ -124,6 +124,7 @@ void Prepared::add(const PrimitiveHandle& made, std::vector<Argument> arguments)
 }
 
 void Prepared::run(const pt_call& call, const dnnl::stream& stream) {
+  const std::lock_guard lock(running_);
   for (Stage& stage : stages_) stage.run(call, stream);
 }
 
@@ -142,7 +143,7 @@ size_t workspace_of(Prepared* prepared) {
 }
 
 pt_status run(Prepared* prepared, const pt_call& call) {
-  static const dnnl::stream stream(engine());
+  thread_local const dnnl::stream stream(engine());  // one belongs to one thread
   if (prepared == nullptr) return PT_E_KERNEL;
   try {
     keep_threads(prepared->threads());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "kernels/onednn/api.h"
@@ -45,9 +46,11 @@ class Prepared {
   [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
   [[nodiscard]] int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }  // that its primitives are made for and run with
+  // Callers of several trainers wait for each other: the memory objects of its stages are bound to one call at a time.
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
+  std::mutex running_;
   size_t workspace_bytes_ = 0;
   int threads_ = 1;
   std::vector<Stage> stages_;

@@ -83,7 +83,11 @@ uint32_t channel_block() {
 }  // namespace
 }  // namespace pantoum::onednn
 
-extern "C" __attribute__((visibility("default"))) const pt_back_end* pt_back_end_open(int threads) {
+extern "C" PT_API const char* pt_back_end_version() {
+  return PANTOUM_VERSION;
+}
+
+extern "C" PT_API const pt_back_end* pt_back_end_open(int threads) {
   using namespace pantoum::onednn;
   try {
     const dnnl_version_t* version = dnnl_version();

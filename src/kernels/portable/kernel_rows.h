@@ -115,6 +115,7 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_REAL_ROW(ROW, norm)                                                                                            \
   PT_REAL_ROW(ROW, clip_norm)                                                                                       \
   PT_REAL_ROW(ROW, accumulate)                                                                                      \
+  PT_MOVE_ROWS(ROW, assign, assign)                                                                                  \
   PT_REAL_ROW(ROW, accumulated)                                                                                     \
   PT_REAL_ROW(ROW, gather_grad)                                                                                     \
   PT_REAL_ROW(ROW, gather_elements_grad)                                                                            \

@@ -77,6 +77,7 @@ pt_status PT_NAME(pt_adam)(const pt_call* call);
 pt_status PT_NAME(pt_norm)(const pt_call* call);
 pt_status PT_NAME(pt_clip_norm)(const pt_call* call);
 pt_status PT_NAME(pt_accumulate)(const pt_call* call);
+pt_status PT_NAME(pt_assign)(const pt_call* call);
 pt_status PT_NAME(pt_accumulated)(const pt_call* call);
 pt_status PT_NAME(pt_adamw)(const pt_call* call);
 pt_status PT_NAME(pt_rmsprop)(const pt_call* call);

@@ -3,7 +3,7 @@
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 
-/* Transpose, concat, split, slice: any element type, told by its size. */
+/* Transpose, concat, split, slice, assign: any element type, told by its size. */
 typedef struct copy {
   size_t rank, dims[PT_MAX_RANK];      /* of the side that is walked densely */
   ptrdiff_t steps[PT_MAX_RANK], start; /* of the other side, in elements */
@@ -112,5 +112,13 @@ pt_status PT_NAME(pt_concat)(const pt_call* call) {
 }
 pt_status PT_NAME(pt_split_op)(const pt_call* call) {
   move_parts(call, &call->inputs[0], call->outputs, call->output_count, 1);
+  return PT_OK;
+}
+
+/* The output may lie in the memory of either input. */
+pt_status PT_NAME(pt_assign)(const pt_call* call) {
+  if (call->outputs[0].data != call->inputs[1].data)
+    memcpy(call->outputs[0].data, call->inputs[1].data,
+           pt_elements(&call->outputs[0]) * pt_element_size(call->outputs[0].dtype));
   return PT_OK;
 }

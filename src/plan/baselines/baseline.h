@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 
 namespace pantoum::problem {
 struct CostGraph;

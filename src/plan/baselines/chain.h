@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 #include "plan/simulate/model.h"
 
 namespace pantoum::plan::baseline {

@@ -309,7 +309,7 @@ Result<Plan> plan_of(const Task& task, const CheckmateMilp& milp, const Solution
                      const std::string& published) {
   if (solution.verdict == Solution::Verdict::kInfeasible) {
     Failure failure = no_schedule(task, "its program is infeasible");
-    failure.value().notes.push_back(published);
+    failure.error().notes.push_back(published);
     return failure;
   }
   if (solution.values.empty()) return no_schedule(task, "its solver found nothing within the time limit");

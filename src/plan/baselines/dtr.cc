@@ -199,7 +199,7 @@ Result<Plan> dtr(const CostGraph& graph, const PlanOptions& options) {
     Result<std::vector<Action>> actions =
         Cache(task, static_cast<Bytes>(share * static_cast<double>(options.question.budget_bytes()))).run();
     if (!actions) {  // with less it would fail sooner
-      if (!judged) plan = tl::make_unexpected(std::move(actions).error());
+      if (!judged) plan = Failure(std::move(actions).error());
       break;
     }
     plan = plan_schedule(task, *actions);

@@ -11,7 +11,7 @@
 
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 #include "plan/simulate/event.h"
 #include "plan/simulate/model.h"
 

@@ -41,7 +41,7 @@ Result<Plan> answer(const Task& task, const std::vector<Event>& events, const st
     return plan;
   }
   Failure failure = no_schedule(task, reason(realized, peak, budget));
-  if (!published.empty()) failure.value().notes.push_back(published);
+  if (!published.empty()) failure.error().notes.push_back(published);
   return failure;
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "pantoum/result.h"
+#include "base/result.h"
 #include "plan/simulate/event.h"
 #include "plan/simulate/outcome.h"
 #include "plan/simulate/plan_options.h"

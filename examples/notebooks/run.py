@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Runs every notebook of this folder from its first cell to its last: `make notebooks`. A cell that fails is shown, and the exit
+status is 1. What the cells print is not written back.
+
+usage: run.py [NAME...]
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def run(path: Path) -> str:
+    """Why it failed; "": it ran."""
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+        except CellExecutionError as error:
+            return str(error)
+    return ""
+
+
+def main() -> int:
+    asked = [HERE / f"{name}.ipynb" for name in sys.argv[1:]] or sorted(HERE.glob("*.ipynb"))
+    lacking = [name for name in ("nbclient", "ipykernel", "torch", "flwr") if importlib.util.find_spec(name) is None]
+    if lacking:
+        print(f"skipped: {', '.join(lacking)} not installed (make notebooks installs them)")
+        return 0
+    failed = 0
+    for path in asked:
+        begin = time.monotonic()
+        why = run(path)
+        failed += bool(why)
+        print(f"{'MISS' if why else 'ok  '} {path.name} {time.monotonic() - begin:.1f} s {why}", flush=True)
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+// Data: sets on disk or in memory, and functions that make batches.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pantoum/export.h"
+#include "pantoum/plan.hpp"
+#include "pantoum/result.hpp"
+#include "pantoum/tensor.hpp"
+
+namespace pantoum {
+
+template <class T>
+[[nodiscard]] constexpr DType dtype_of() {
+  static_assert(std::is_same_v<T, float> || std::is_same_v<T, bool> || std::is_same_v<T, uint8_t> ||
+                    (std::is_integral_v<T> && std::is_signed_v<T> && (sizeof(T) == 4 || sizeof(T) == 8)),
+                "elements are float, int32_t, int64_t, uint8_t or bool");
+  if constexpr (std::is_same_v<T, float>) return DType::f32;
+  if constexpr (std::is_same_v<T, bool>) return DType::boolean;
+  if constexpr (std::is_same_v<T, uint8_t>) return DType::u8;
+  return sizeof(T) == 8 ? DType::i64 : DType::i32;
+}
+
+// Elements that someone else owns, row-major; any contiguous range of numbers converts to it.
+class Array {
+ public:
+  Array(DType dtype, std::span<const std::byte> bytes) : dtype_(dtype), bytes_(bytes) {}
+  template <class T>
+  Array(std::span<const T> elements) : dtype_(dtype_of<T>()), bytes_(std::as_bytes(elements)) {}
+  template <class T>
+  requires(!std::is_same_v<T, bool>) Array(const std::vector<T>& elements) : Array(std::span<const T>(elements)) {}
+  [[nodiscard]] DType dtype() const { return dtype_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  DType dtype_;
+  std::span<const std::byte> bytes_;
+};
+
+// A step's samples: one array for each tensor of Plan::batch(), in its order.
+using Batch = std::vector<Array>;
+
+// Fills batch `number` (1 for the first; a step takes as many as it has micro-batches), every byte: the tensors of
+// Plan::batch(), in its order. Where a resumed run is to equal one that was not interrupted, the batch follows from
+// `number` alone. With prefetch it is called on another thread. An error ends the run.
+using Producer = std::function<Result<void>(uint64_t number, std::span<const TensorView> batch)>;
+
+struct DataOptions {
+  std::string test_path = {};                   // the test set, where `path` does not hold it
+  std::string cache_folder = {};                // for what cannot be read in place; "": a private one, for this process
+  std::vector<std::string> label_columns = {};  // CSV: names, or numbers from 0; empty: the last
+};
+
+struct DatasetPair;
+
+// Samples, read one by one when they are needed. A handle: copies share it, from any thread.
+class PANTOUM_API Dataset {
+ public:
+  Dataset() = default;  // of no samples
+  // What lies at `path` (docs/data.md: IDX, NPY, NPZ, CIFAR-10, CSV, pictures, raw), as the plan's model wants it.
+  // E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
+  [[nodiscard]] static Result<DatasetPair> open(const std::string& path, const Plan& plan,
+                                                const DataOptions& options = {});
+  // Samples in memory, which stays the caller's and outlives every copy: one array for each tensor of Plan::batch(), in
+  // its order. E0262 another number of arrays, another type, no whole number of samples, or not as many in each.
+  [[nodiscard]] static Result<Dataset> from_arrays(const Plan& plan, const Batch& arrays);
+
+  [[nodiscard]] int64_t count() const;
+  [[nodiscard]] std::string format() const;                // "IDX", "image folder", "memory"
+  [[nodiscard]] std::vector<std::string> classes() const;  // an image folder's
+
+ private:
+  friend struct Access;
+  struct Impl;
+  explicit Dataset(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+struct DatasetPair {
+  Dataset train, test;  // test may be empty
+};
+
+}  // namespace pantoum

@@ -1,0 +1,339 @@
+// The layers of a model that is built in code, as values with options by name:
+//
+//   pantoum::Conv2d{.channels = 16, .kernel = 3, .padding = 1}      pantoum::Linear{.features = 10, .bias = false}
+//
+// Defaults, names of parameters ("conv1.weight"), their shapes and their first values are those of PyTorch's layers, so that weights
+// trained there load here by name. Dimension 0 of every tensor is the batch. A layer without a name gets one: its kind and a number, or,
+// in a Sequential, its position.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "pantoum/export.h"
+
+namespace pantoum {
+
+// One number for each dimension of space: 3 is 3 in all of them, {3, 5} is 3 rows and 5 columns.
+template <std::size_t dimensions>
+struct Extents {
+  std::array<int64_t, dimensions> values{};
+
+  constexpr Extents(int64_t all) { values.fill(all); }
+  constexpr Extents(int64_t rows, int64_t columns) requires(dimensions == 2) : values{rows, columns} {}
+  constexpr Extents(int64_t depth, int64_t rows, int64_t columns) requires(dimensions == 3)
+      : values{depth, rows, columns} {}
+};
+
+// How a parameter begins. Random values depend on the model's seed and the parameter's name alone: they are the same on every machine, and
+// another layer does not change them.
+struct Initial {
+  enum class Kind : uint8_t { of_layer, constant, uniform, normal, kaiming_uniform, xavier_uniform, values };
+  Kind kind = Kind::of_layer;  // as PyTorch's layer begins
+  double first = 0, second = 0;
+  std::vector<float> elements = {};
+
+  [[nodiscard]] static Initial constant(double value) { return {.kind = Kind::constant, .first = value}; }
+  [[nodiscard]] static Initial zeros() { return constant(0); }
+  [[nodiscard]] static Initial ones() { return constant(1); }
+  [[nodiscard]] static Initial uniform(double least, double most) {
+    return {.kind = Kind::uniform, .first = least, .second = most};
+  }
+  [[nodiscard]] static Initial normal(double mean, double deviation) {
+    return {.kind = Kind::normal, .first = mean, .second = deviation};
+  }
+  // He et al. (2015), for a layer with ReLU behind it: uniform within sqrt(6 / inputs of one output).
+  [[nodiscard]] static Initial kaiming_uniform() { return {.kind = Kind::kaiming_uniform}; }
+  // Glorot and Bengio (2010): uniform within sqrt(6 / (inputs of one output + outputs of one input)).
+  [[nodiscard]] static Initial xavier_uniform() { return {.kind = Kind::xavier_uniform}; }
+  // Row-major, one for each element.
+  [[nodiscard]] static Initial values(std::vector<float> elements) {
+    return {.kind = Kind::values, .elements = std::move(elements)};
+  }
+};
+
+// ---- Layers with parameters.
+
+// [N, .., in] -> [N, .., features]. Parameters: weight [features, in], bias [features].
+struct Linear {
+  int64_t features = 0;
+  bool bias = true;
+  Initial initial_weight = {}, initial_bias = {};
+  std::string name = {};
+};
+
+// [N, C, ..] -> [N, channels, ..]. Parameters: weight [channels, C / groups, kernel..], bias [channels].
+template <std::size_t dimensions>
+struct Conv {
+  int64_t channels = 0;
+  Extents<dimensions> kernel = 0, stride = 1, padding = 0, dilation = 1;
+  bool same_padding = false;  // the padding that keeps the extents of space; with stride 1, in place of `padding`
+  int64_t groups = 1;
+  bool bias = true;
+  Initial initial_weight = {}, initial_bias = {};
+  std::string name = {};
+};
+using Conv1d = Conv<1>;
+using Conv2d = Conv<2>;
+using Conv3d = Conv<3>;
+
+// The transposed convolution. Parameters: weight [C, channels / groups, kernel..], bias [channels].
+template <std::size_t dimensions>
+struct ConvTranspose {
+  int64_t channels = 0;
+  Extents<dimensions> kernel = 0, stride = 1, padding = 0, output_padding = 0, dilation = 1;
+  int64_t groups = 1;
+  bool bias = true;
+  Initial initial_weight = {}, initial_bias = {};
+  std::string name = {};
+};
+using ConvTranspose1d = ConvTranspose<1>;
+using ConvTranspose2d = ConvTranspose<2>;
+using ConvTranspose3d = ConvTranspose<3>;
+
+// By channel, dimension 1, of [N, C] or [N, C, ..]: the batch's statistics in training, the running ones in evaluation.
+// Parameters: weight, bias [C]; running statistics: running_mean, running_var [C].
+struct BatchNorm {
+  double epsilon = 1e-5;
+  double momentum = 0.1;  // of the batch in the running statistics, as PyTorch counts it
+  bool affine = true;     // has weight and bias
+  std::string name = {};
+};
+
+// Over the last `dimensions` dimensions. Parameters: weight, bias of their shape.
+struct LayerNorm {
+  int64_t dimensions = 1;
+  double epsilon = 1e-5;
+  bool affine = true, bias = true;
+  std::string name = {};
+};
+
+// Of [N, C, ..], over each group of channels of each sample. Parameters: weight, bias [C].
+struct GroupNorm {
+  int64_t groups = 1;
+  double epsilon = 1e-5;
+  bool affine = true;
+  std::string name = {};
+};
+
+// Of [N, C, ..], over each channel of each sample. Parameters, if affine: weight, bias [C].
+struct InstanceNorm {
+  double epsilon = 1e-5;
+  bool affine = false;
+  std::string name = {};
+};
+
+// The last dimension over its root mean square. Parameter: weight of that extent.
+struct RmsNorm {
+  double epsilon = 1e-6;
+  std::string name = {};
+};
+
+// Integers [N, ..] -> [N, .., columns]: rows of a table. Parameter: weight [rows, columns], at first normal with deviation 1.
+struct Embedding {
+  int64_t rows = 0, columns = 0;
+  Initial initial_weight = {};
+  std::string name = {};
+};
+
+// Sequences [N, T, in] -> [N, T, hidden] ([N, T, 2 hidden] if bidirectional), one length for all. Parameters as PyTorch's:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, then _l1 and so on; "_reverse" behind the names of the other direction.
+struct Lstm {
+  int64_t hidden = 0;
+  int64_t layers = 1;
+  bool bidirectional = false, bias = true;
+  double dropout = 0;        // between layers
+  bool final_state = false;  // as a layer: the state after the last step, [N, hidden], in place of all steps
+  std::string name = {};
+};
+struct Gru {
+  int64_t hidden = 0;
+  int64_t layers = 1;
+  bool bidirectional = false, bias = true;
+  double dropout = 0;
+  bool final_state = false;
+  std::string name = {};
+};
+struct Rnn {
+  int64_t hidden = 0;
+  int64_t layers = 1;
+  bool relu = false;  // in place of tanh
+  bool bidirectional = false, bias = true;
+  double dropout = 0;
+  bool final_state = false;
+  std::string name = {};
+};
+
+// Attention of sequences [N, T, E] to themselves (ModelBuilder::multi_head_attention has others). Parameters as PyTorch's:
+// in_proj_weight, in_proj_bias, out_proj.weight, out_proj.bias.
+struct MultiHeadAttention {
+  int64_t heads = 1;
+  bool causal = false;  // a position sees those before it and itself alone
+  bool bias = true;
+  double dropout = 0;  // of the weights of attention
+  std::string name = {};
+};
+
+// A block of a transformer: attention and two linear layers, each with normalization and around each a way past it. Parameters as PyTorch's
+// TransformerEncoderLayer: self_attn, linear1, linear2, norm1, norm2.
+struct TransformerLayer {
+  int64_t heads = 1, feedforward = 0;
+  bool causal = false;
+  bool norm_first = false;  // before attention and linear layers, in place of after them
+  bool gelu = false;        // in place of ReLU
+  double dropout = 0.1;
+  std::string name = {};
+};
+
+// Leaky for negative values, by factors that are trained. Parameter: weight [parameters].
+struct Prelu {
+  int64_t parameters = 1;  // 1, or as many as there are channels
+  double initial = 0.25;
+  std::string name = {};
+};
+
+// ---- Layers without parameters.
+
+struct Dropout {
+  double ratio = 0.5;
+  std::string name = {};
+};
+
+struct Relu {
+  std::string name = {};
+};
+struct LeakyRelu {
+  double slope = 0.01;
+  std::string name = {};
+};
+struct Elu {
+  double alpha = 1;
+  std::string name = {};
+};
+struct Selu {
+  std::string name = {};
+};
+struct Gelu {
+  bool tanh = false;  // the approximation by tanh
+  std::string name = {};
+};
+struct Silu {
+  std::string name = {};
+};
+struct Sigmoid {
+  std::string name = {};
+};
+struct Tanh {
+  std::string name = {};
+};
+struct HardSigmoid {
+  std::string name = {};
+};
+struct HardSwish {
+  std::string name = {};
+};
+struct Softplus {
+  std::string name = {};
+};
+struct Mish {
+  std::string name = {};
+};
+// Along one axis; -1 is the last. Cross-entropy losses take what comes before a softmax.
+struct Softmax {
+  int64_t axis = -1;
+  std::string name = {};
+};
+struct LogSoftmax {
+  int64_t axis = -1;
+  std::string name = {};
+};
+
+// [N, C, ..]; stride 0: that of the kernel.
+template <std::size_t dimensions>
+struct MaxPool {
+  Extents<dimensions> kernel = 0, stride = 0, padding = 0, dilation = 1;
+  bool ceil = false;  // windows that begin inside count, though they end outside
+  std::string name = {};
+};
+using MaxPool1d = MaxPool<1>;
+using MaxPool2d = MaxPool<2>;
+using MaxPool3d = MaxPool<3>;
+
+template <std::size_t dimensions>
+struct AvgPool {
+  Extents<dimensions> kernel = 0, stride = 0, padding = 0;
+  bool ceil = false;
+  bool count_padding = true;  // in the number that a sum is divided by
+  std::string name = {};
+};
+using AvgPool1d = AvgPool<1>;
+using AvgPool2d = AvgPool<2>;
+using AvgPool3d = AvgPool<3>;
+
+// To a given size, a divisor of each extent.
+template <std::size_t dimensions>
+struct AdaptiveAvgPool {
+  Extents<dimensions> size = 1;
+  std::string name = {};
+};
+using AdaptiveAvgPool1d = AdaptiveAvgPool<1>;
+using AdaptiveAvgPool2d = AdaptiveAvgPool<2>;
+using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
+
+template <std::size_t dimensions>
+struct AdaptiveMaxPool {
+  Extents<dimensions> size = 1;
+  std::string name = {};
+};
+using AdaptiveMaxPool1d = AdaptiveMaxPool<1>;
+using AdaptiveMaxPool2d = AdaptiveMaxPool<2>;
+using AdaptiveMaxPool3d = AdaptiveMaxPool<3>;
+
+// All of space: [N, C, ..] -> [N, C, 1, ..].
+struct GlobalAvgPool {
+  std::string name = {};
+};
+struct GlobalMaxPool {
+  std::string name = {};
+};
+
+// The dimensions from `first` on become one.
+struct Flatten {
+  int64_t first = 1;
+  std::string name = {};
+};
+// 0 keeps the dimension at its place (the batch, as the first), one -1 takes what is left.
+struct Reshape {
+  std::vector<int64_t> shape = {};
+  std::string name = {};
+};
+// dimensions[d] of the input becomes dimension d.
+struct Permute {
+  std::vector<int64_t> dimensions = {};
+  std::string name = {};
+};
+
+// The dimensions behind the channels, `scale` times as large.
+struct Upsample {
+  enum class Mode : uint8_t { nearest, linear, cubic };
+  double scale = 2;
+  Mode mode = Mode::nearest;
+  bool align_corners = false;  // linear, cubic
+  std::string name = {};
+};
+
+enum class PadMode : uint8_t { constant, reflect, edge, wrap };
+
+// `before` and `after` have one number for each of the last dimensions; negative ones crop.
+struct Pad {
+  std::vector<int64_t> before = {}, after = {};
+  PadMode mode = PadMode::constant;
+  double value = 0;
+  std::string name = {};
+};
+
+}  // namespace pantoum

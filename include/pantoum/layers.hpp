@@ -1,0 +1,111 @@
+// Layers in a row, nested at will:
+//
+//   pantoum::Sequential net{
+//       pantoum::Conv2d{.channels = 6, .kernel = 5, .padding = 2}, pantoum::Relu{}, pantoum::MaxPool2d{.kernel = 2},
+//       pantoum::Flatten{}, pantoum::Linear{120}, pantoum::Relu{}, pantoum::Linear{10}};
+//   pantoum::Result<std::string> model = net.onnx({1, 28, 28});   // or builder.apply(net, x) as a part of a larger model
+//
+// Any function of a tensor is a layer, too: [](pantoum::ModelBuilder& net, pantoum::Tensor x) { return x * net.sigmoid(x); }
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "pantoum/model_builder.hpp"
+
+namespace pantoum {
+
+class Layer;
+
+// Layers in a row. Their names are those given, or their positions: "0.weight", "features.3.bias".
+class PANTOUM_API Sequential {
+ public:
+  Sequential();
+  Sequential(const Sequential&);
+  Sequential(Sequential&&) noexcept;
+  Sequential& operator=(const Sequential&);
+  Sequential& operator=(Sequential&&) noexcept;
+  ~Sequential();
+  Sequential(std::initializer_list<Layer> layers);
+  Sequential(std::string name, std::initializer_list<Layer> layers);
+
+  Sequential& add(Layer layer);
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::vector<Layer>& layers() const { return layers_; }
+
+  // A model of these layers alone, from an input "input" of one sample's shape to an output "output". E0213.
+  [[nodiscard]] Result<std::string> onnx(std::vector<int64_t> sample_shape, DType dtype = DType::f32,
+                                         BuilderOptions options = {}, Place = Place::current()) const;
+
+ private:
+  std::string name_;
+  std::vector<Layer> layers_;
+};
+
+// body(x) + x, or body(x) + shortcut(x).
+struct Residual {
+  Sequential body = {};
+  Sequential shortcut = {};  // no layers: x itself
+  std::string name = {};
+};
+
+// A layer of the program's own. What it builds is named below its name.
+struct Function {
+  std::function<Tensor(ModelBuilder&, Tensor)> call = nullptr;
+  std::string name = {};
+};
+
+namespace layers {
+struct AnyLayer;
+
+template <class L, class... Kinds>
+inline constexpr bool is_one_of = (std::same_as<L, Kinds> || ...);
+
+template <class L>
+concept Kind = is_one_of<L, Linear, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d,
+                         BatchNorm, LayerNorm, GroupNorm, InstanceNorm, RmsNorm, Embedding, Lstm, Gru, Rnn,
+                         MultiHeadAttention, TransformerLayer, Prelu, Dropout, Relu, LeakyRelu, Elu, Selu, Gelu, Silu,
+                         Sigmoid, Tanh, HardSigmoid, HardSwish, Softplus, Mish, Softmax, LogSoftmax, MaxPool1d,
+                         MaxPool2d, MaxPool3d, AvgPool1d, AvgPool2d, AvgPool3d, AdaptiveAvgPool1d, AdaptiveAvgPool2d,
+                         AdaptiveAvgPool3d, AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d, GlobalAvgPool,
+                         GlobalMaxPool, Flatten, Reshape, Permute, Upsample, Pad, Sequential, Residual, Function>;
+}  // namespace layers
+
+// Any of the layers, as a value. Copies share it.
+class PANTOUM_API Layer {
+ public:
+  template <layers::Kind L>
+  Layer(L layer);
+  template <class F>
+  requires(!layers::Kind<F> && !std::same_as<F, Layer> && std::is_invocable_r_v<Tensor, F, ModelBuilder&, Tensor>)
+      Layer(F function)
+      : Layer(Function{.call = std::move(function)}) {}
+
+  [[nodiscard]] const layers::AnyLayer& any() const { return *any_; }  // for this library
+
+ private:
+  std::shared_ptr<const layers::AnyLayer> any_;
+};
+
+// A layer with parameters of its own, made by its first call and shared by all: shared(a), shared(b).
+class PANTOUM_API SharedLayer {
+ public:
+  Tensor operator()(const Tensor& x, Place = Place::current());
+
+ private:
+  friend class ModelBuilder;
+  SharedLayer(std::shared_ptr<layers::State> state, Layer layer, std::string name)
+      : state_(std::move(state)), layer_(std::move(layer)), name_(std::move(name)) {}
+
+  std::shared_ptr<layers::State> state_;
+  Layer layer_;
+  std::string name_;
+};
+
+}  // namespace pantoum

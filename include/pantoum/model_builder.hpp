@@ -1,0 +1,308 @@
+// A model built in code: layers and functions on tensors, in the order of their calls. A network with a way past a layer.
+// Example:
+//
+//   pantoum::Result<std::string> small() {
+//     pantoum::ModelBuilder net("small");
+//     auto x = net.input("x", {1, 28, 28});                                     // of one sample; the batch comes before it
+//     x = net.relu(net.conv2d(x, {.channels = 8, .kernel = 3, .padding = 1, .name = "conv1"}));
+//     x = x + net.conv2d(x, {.channels = 8, .kernel = 3, .padding = 1, .name = "conv2"});
+//     net.output("logits", net.linear(net.flatten(x), {.features = 10, .name = "fc"}));
+//     return net.onnx();                                                     // the bytes of an ONNX model in training form
+//   }
+//
+// A call that is wrong gives a tensor that is not valid, which all functions take and hand on; onnx() tells every such call, with its layer
+// and the line of the program. A builder belongs to one thread at a time; several builders share nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "pantoum/export.h"
+#include "pantoum/layer_types.hpp"
+#include "pantoum/result.hpp"
+#include "pantoum/tensor.hpp"
+
+namespace pantoum {
+
+namespace layers {
+class State;
+}
+class Layer;
+class SharedLayer;
+
+// Where the program calls, for messages; every function takes it by itself. As std::source_location, which not every compiler of C++20 has.
+struct Place {
+  const char* file = "";
+  unsigned line = 0;
+
+  static constexpr Place current(const char* file = __builtin_FILE(), unsigned line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
+};
+
+// A value of a model that is being built. A handle: copying it copies no data. It keeps its builder's model alive.
+class PANTOUM_API Tensor {
+ public:
+  Tensor() = default;  // of no model: not valid
+
+  [[nodiscard]] bool valid() const;
+  // Extents; -1 where the extent depends on the batch. Empty if not valid.
+  [[nodiscard]] std::vector<int64_t> shape() const;
+  [[nodiscard]] DType dtype() const;
+
+ private:
+  friend class layers::State;
+  Tensor(std::shared_ptr<layers::State> state, int32_t value) : state_(std::move(state)), value_(value) {}
+
+  std::shared_ptr<layers::State> state_;
+  int32_t value_ = -1;
+};
+
+// A tensor or a number between operators, with the line of the program that they stand in.
+class PANTOUM_API Operand {
+ public:
+  Operand(const Tensor& tensor, Place place = Place::current()) : tensor_(tensor), place_(place) {}
+  Operand(double number, Place place = Place::current()) : number_(number), is_number_(true), place_(place) {}
+
+  [[nodiscard]] bool is_number() const { return is_number_; }
+  [[nodiscard]] double number() const { return number_; }
+  [[nodiscard]] const Tensor& tensor() const { return tensor_; }
+  [[nodiscard]] const Place& place() const { return place_; }
+
+ private:
+  Tensor tensor_;
+  double number_ = 0;
+  bool is_number_ = false;
+  Place place_;
+};
+
+// Element by element, extents of 1 repeated, as numpy does. A number has the type of the tensor beside it.
+[[nodiscard]] PANTOUM_API Tensor operator+(const Operand& a, const Operand& b);
+[[nodiscard]] PANTOUM_API Tensor operator-(const Operand& a, const Operand& b);
+[[nodiscard]] PANTOUM_API Tensor operator*(const Operand& a, const Operand& b);
+[[nodiscard]] PANTOUM_API Tensor operator/(const Operand& a, const Operand& b);
+[[nodiscard]] PANTOUM_API Tensor operator-(const Operand& a);
+
+struct BuilderOptions {
+  uint64_t seed = 0;  // of the parameters' first values
+};
+
+// What lstm, gru and rnn give. The states are those of the last layer; both directions side by side.
+struct Recurrent {
+  Tensor output;       // [N, T, hidden]
+  Tensor final_state;  // [N, hidden]
+  Tensor final_cell;   // of an LSTM
+};
+
+// Attributes of an ONNX operator, by name: {{"axis", 1}, {"mode", "linear"}}.
+using Attribute =
+    std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
+using Attributes = std::map<std::string, Attribute>;
+
+// The type of a value; -1 where an extent is the batch.
+struct ValueType {
+  DType dtype = DType::f32;
+  std::vector<int64_t> shape = {};
+};
+
+struct NodeOptions {
+  Attributes attributes = {};
+  int outputs = 1;
+  std::string domain = {};  // "": ONNX's own
+  // The types of the outputs, for an operator of another domain that is registered where the model is read; else they are inferred.
+  std::vector<ValueType> types = {};
+  std::string name = {};
+};
+
+class PANTOUM_API ModelBuilder {
+ public:
+  explicit ModelBuilder(std::string name = "model", BuilderOptions options = {});
+  ModelBuilder(ModelBuilder&&) noexcept = default;
+  ModelBuilder& operator=(ModelBuilder&&) noexcept = default;
+  ModelBuilder(const ModelBuilder&) = delete;
+  ModelBuilder& operator=(const ModelBuilder&) = delete;
+
+  // ---- Inputs, outputs, and tensors that are not computed.
+
+  // An input of the model, of the shape of one sample: [N, sample_shape..]. Every input has the same batch.
+  Tensor input(const std::string& name, std::vector<int64_t> sample_shape, DType dtype = DType::f32,
+               Place = Place::current());
+  // The value is an output of the model under this name. In the order of these calls; the loss takes the first unless told another.
+  void output(const std::string& name, const Tensor& value, Place = Place::current());
+  // A tensor that is trained.
+  Tensor parameter(const std::string& name, std::vector<int64_t> shape, Initial initial = Initial::zeros(),
+                   Place = Place::current());
+  // A table that is not trained, or a number.
+  Tensor constant(std::vector<int64_t> shape, const std::vector<float>& elements, Place = Place::current());
+  Tensor constant(double number, Place = Place::current());
+  Tensor constant_i64(std::vector<int64_t> shape, const std::vector<int64_t>& elements, Place = Place::current());
+  // Of any type; the elements are copied, the name may be empty.
+  Tensor constant(const TensorView& tensor, Place = Place::current());
+
+  // ---- Layers. Each call has parameters of its own; make() gives a layer whose calls share them.
+
+  Tensor linear(const Tensor& x, Linear options, Place = Place::current());
+  Tensor linear(const Tensor& x, int64_t features, Place = Place::current());
+  Tensor conv1d(const Tensor& x, Conv1d options, Place = Place::current());
+  Tensor conv2d(const Tensor& x, Conv2d options, Place = Place::current());
+  Tensor conv3d(const Tensor& x, Conv3d options, Place = Place::current());
+  Tensor conv_transpose1d(const Tensor& x, ConvTranspose1d options, Place = Place::current());
+  Tensor conv_transpose2d(const Tensor& x, ConvTranspose2d options, Place = Place::current());
+  Tensor conv_transpose3d(const Tensor& x, ConvTranspose3d options, Place = Place::current());
+  Tensor batch_norm(const Tensor& x, BatchNorm options = {}, Place = Place::current());
+  Tensor layer_norm(const Tensor& x, LayerNorm options = {}, Place = Place::current());
+  Tensor group_norm(const Tensor& x, GroupNorm options, Place = Place::current());
+  Tensor instance_norm(const Tensor& x, InstanceNorm options = {}, Place = Place::current());
+  Tensor rms_norm(const Tensor& x, RmsNorm options = {}, Place = Place::current());
+  Tensor embedding(const Tensor& indices, Embedding options, Place = Place::current());
+  Recurrent lstm(const Tensor& x, Lstm options, Place = Place::current());
+  Recurrent gru(const Tensor& x, Gru options, Place = Place::current());
+  Recurrent rnn(const Tensor& x, Rnn options, Place = Place::current());
+  // Of queries [N, T, E] to keys and values [N, S, ..]. `mask`, if valid, is added to the scores [N, heads, T, S].
+  Tensor multi_head_attention(const Tensor& query, const Tensor& key, const Tensor& value, MultiHeadAttention options,
+                              const Tensor& mask = {}, Place = Place::current());
+  Tensor transformer_layer(const Tensor& x, TransformerLayer options, Place = Place::current());
+  Tensor prelu(const Tensor& x, Prelu options = {}, Place = Place::current());
+  Tensor dropout(const Tensor& x, double ratio = 0.5, Place = Place::current());
+
+  // Any layer or Sequential, once.
+  Tensor apply(const Layer& layer, const Tensor& x, Place = Place::current());
+  // A layer or Sequential that may be called many times with the same parameters.
+  SharedLayer make(const Layer& layer, Place = Place::current());
+
+  // ---- Functions of single elements.
+
+  Tensor relu(const Tensor& x, Place = Place::current());
+  Tensor leaky_relu(const Tensor& x, double slope = 0.01, Place = Place::current());
+  Tensor elu(const Tensor& x, double alpha = 1, Place = Place::current());
+  Tensor selu(const Tensor& x, Place = Place::current());
+  Tensor gelu(const Tensor& x, bool tanh = false, Place = Place::current());
+  Tensor silu(const Tensor& x, Place = Place::current());
+  Tensor sigmoid(const Tensor& x, Place = Place::current());
+  Tensor tanh(const Tensor& x, Place = Place::current());
+  Tensor hard_sigmoid(const Tensor& x, Place = Place::current());
+  Tensor hard_swish(const Tensor& x, Place = Place::current());
+  Tensor softplus(const Tensor& x, Place = Place::current());
+  Tensor mish(const Tensor& x, Place = Place::current());
+  Tensor exp(const Tensor& x, Place = Place::current());
+  Tensor log(const Tensor& x, Place = Place::current());
+  Tensor sqrt(const Tensor& x, Place = Place::current());
+  Tensor abs(const Tensor& x, Place = Place::current());
+  Tensor neg(const Tensor& x, Place = Place::current());
+  Tensor erf(const Tensor& x, Place = Place::current());
+  Tensor sin(const Tensor& x, Place = Place::current());
+  Tensor cos(const Tensor& x, Place = Place::current());
+  Tensor clip(const Tensor& x, double least, double most, Place = Place::current());
+  Tensor cast(const Tensor& x, DType dtype, Place = Place::current());
+
+  Tensor add(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor sub(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor mul(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor div(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor pow(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor minimum(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor maximum(const Tensor& a, const Tensor& b, Place = Place::current());
+  // Booleans.
+  Tensor equal(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor less(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor greater(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor where(const Tensor& condition, const Tensor& yes, const Tensor& no, Place = Place::current());
+
+  // ---- Products and reductions. No axes: all dimensions but the batch.
+
+  Tensor matmul(const Tensor& a, const Tensor& b, Place = Place::current());
+  Tensor einsum(const std::string& equation, const std::vector<Tensor>& operands, Place = Place::current());
+  Tensor softmax(const Tensor& x, int64_t axis = -1, Place = Place::current());
+  Tensor log_softmax(const Tensor& x, int64_t axis = -1, Place = Place::current());
+  Tensor sum(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
+  Tensor mean(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
+  Tensor max(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
+  Tensor min(const Tensor& x, std::vector<int64_t> axes = {}, bool keep = false, Place = Place::current());
+  Tensor argmax(const Tensor& x, int64_t axis = -1, bool keep = false, Place = Place::current());
+
+  // ---- Windows.
+
+  Tensor max_pool1d(const Tensor& x, MaxPool1d options, Place = Place::current());
+  Tensor max_pool2d(const Tensor& x, MaxPool2d options, Place = Place::current());
+  Tensor max_pool3d(const Tensor& x, MaxPool3d options, Place = Place::current());
+  Tensor avg_pool1d(const Tensor& x, AvgPool1d options, Place = Place::current());
+  Tensor avg_pool2d(const Tensor& x, AvgPool2d options, Place = Place::current());
+  Tensor avg_pool3d(const Tensor& x, AvgPool3d options, Place = Place::current());
+  Tensor adaptive_avg_pool1d(const Tensor& x, Extents<1> size, Place = Place::current());
+  Tensor adaptive_avg_pool2d(const Tensor& x, Extents<2> size, Place = Place::current());
+  Tensor adaptive_avg_pool3d(const Tensor& x, Extents<3> size, Place = Place::current());
+  Tensor adaptive_max_pool1d(const Tensor& x, Extents<1> size, Place = Place::current());
+  Tensor adaptive_max_pool2d(const Tensor& x, Extents<2> size, Place = Place::current());
+  Tensor adaptive_max_pool3d(const Tensor& x, Extents<3> size, Place = Place::current());
+  Tensor global_avg_pool(const Tensor& x, Place = Place::current());
+  Tensor global_max_pool(const Tensor& x, Place = Place::current());
+  Tensor upsample(const Tensor& x, Upsample options = {}, Place = Place::current());
+  Tensor pad(const Tensor& x, Pad options, Place = Place::current());
+  // [N, C r r, H, W] -> [N, C, r H, r W]
+  Tensor pixel_shuffle(const Tensor& x, int64_t factor, Place = Place::current());
+
+  // ---- Shapes and positions. A negative axis counts from the last; axis 0 is the batch.
+
+  Tensor flatten(const Tensor& x, int64_t first = 1, Place = Place::current());
+  // 0 keeps the dimension at its place, one -1 takes what is left: {0, 4, -1}.
+  Tensor reshape(const Tensor& x, std::vector<int64_t> shape, Place = Place::current());
+  Tensor permute(const Tensor& x, std::vector<int64_t> dimensions, Place = Place::current());
+  Tensor transpose(const Tensor& x, int64_t a, int64_t b, Place = Place::current());
+  Tensor squeeze(const Tensor& x, std::vector<int64_t> axes, Place = Place::current());
+  Tensor unsqueeze(const Tensor& x, std::vector<int64_t> axes, Place = Place::current());
+  Tensor expand(const Tensor& x, std::vector<int64_t> shape, Place = Place::current());
+  Tensor concat(const std::vector<Tensor>& parts, int64_t axis = 1, Place = Place::current());
+  std::vector<Tensor> split(const Tensor& x, const std::vector<int64_t>& sizes, int64_t axis = 1,
+                            Place = Place::current());
+  // As many equal parts.
+  std::vector<Tensor> chunk(const Tensor& x, int64_t parts, int64_t axis = 1, Place = Place::current());
+  // Positions begin, begin + step, .. before end of one axis, as in Python.
+  Tensor slice(const Tensor& x, int64_t axis, int64_t begin, int64_t end, int64_t step = 1, Place = Place::current());
+  // One position of an axis, which vanishes.
+  Tensor select(const Tensor& x, int64_t axis, int64_t position, Place = Place::current());
+  // The positions of an axis that the integers name, in their shape.
+  Tensor gather(const Tensor& x, const Tensor& indices, int64_t axis, Place = Place::current());
+
+  // ---- All else.
+
+  // Any operator of ONNX (opset 21), or of another domain. An operand that is Tensor{} is left out.
+  std::vector<Tensor> node(const std::string& op_type, const std::vector<Tensor>& operands, NodeOptions options = {},
+                           Place = Place::current());
+
+  // Until it goes out of scope, names of layers and parameters begin with "name.".
+  class PANTOUM_API Scope {
+   public:
+    Scope(Scope&&) noexcept = default;
+    Scope& operator=(Scope&&) = delete;
+    ~Scope();
+
+   private:
+    friend class ModelBuilder;
+    Scope(std::shared_ptr<layers::State> state, std::string before);
+    std::shared_ptr<layers::State> state_;
+    std::string before_;
+  };
+  [[nodiscard]] Scope scope(const std::string& name, Place = Place::current());
+
+  // What is wrong so far, one line for each call.
+  [[nodiscard]] const std::vector<std::string>& problems() const;
+  // Names, shapes and elements of all parameters and running statistics so far, to read and to write. Until the next call.
+  [[nodiscard]] std::vector<TensorView> parameters() const;
+
+  // The model, serialized: what load_onnx reads. The same calls give the same bytes. E0213 with all problems.
+  [[nodiscard]] Result<std::string> onnx() const;
+
+ private:
+  friend class layers::State;
+  explicit ModelBuilder(std::shared_ptr<layers::State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<layers::State> state_;
+};
+
+}  // namespace pantoum

@@ -1,0 +1,68 @@
+// Quantities that carry their unit: a bare number is no budget.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "pantoum/export.h"
+#include "pantoum/result.hpp"
+
+namespace pantoum {
+
+class Bytes {
+ public:
+  constexpr Bytes() = default;
+  constexpr explicit Bytes(int64_t count) : count_(count) {}
+  [[nodiscard]] constexpr int64_t count() const { return count_; }
+  auto operator<=>(const Bytes&) const = default;
+
+ private:
+  int64_t count_ = 0;
+};
+
+[[nodiscard]] constexpr Bytes KiB(double count) {
+  return Bytes(static_cast<int64_t>(count * 1024));
+}
+[[nodiscard]] constexpr Bytes MiB(double count) {
+  return Bytes(static_cast<int64_t>(count * 1048576));
+}
+[[nodiscard]] constexpr Bytes GiB(double count) {
+  return Bytes(static_cast<int64_t>(count * 1073741824));
+}
+
+using Seconds = std::chrono::duration<double>;
+
+// Times the makespan of a step with unlimited RAM.
+class Relative {
+ public:
+  constexpr explicit Relative(double factor) : factor_(factor) {}
+  [[nodiscard]] constexpr double factor() const { return factor_; }
+
+ private:
+  double factor_;
+};
+
+// .deadline = 450ms, or Relative(1.3)
+using Deadline = std::variant<std::monostate, Seconds, Relative>;
+
+// Quantities as people write them; the unit is compulsory. `what` names the quantity in errors.
+// "64MiB", "1.5 GB" (B, kB, KiB, MB, MiB, GB, GiB). E0110 no unit (with the likely readings), an unknown one, out of range.
+[[nodiscard]] PANTOUM_API Result<Bytes> parse_bytes(const std::string& text, const std::string& what);
+// "64KiB:1MiB:16" (from, to, how many), "64KiB,1MiB", or one: upward, each once. E0110; E0300 a budget of 0.
+[[nodiscard]] PANTOUM_API Result<std::vector<Bytes>> parse_budgets(const std::string& text, const std::string& what);
+// "450ms", "2h" (ns, us, ms, s, min, h). E0111.
+[[nodiscard]] PANTOUM_API Result<Seconds> parse_seconds(const std::string& text, const std::string& what);
+// "450ms", or "1.3x" of the step with unlimited RAM. E0111.
+[[nodiscard]] PANTOUM_API Result<Deadline> parse_deadline(const std::string& text, const std::string& what);
+// "3.2J" (uJ, mJ, J, kJ, Wh), in joules. E0121.
+[[nodiscard]] PANTOUM_API Result<double> parse_joules(const std::string& text, const std::string& what);
+// "1%", as a share of 1. E0112.
+[[nodiscard]] PANTOUM_API Result<double> parse_fraction(const std::string& text, const std::string& what);
+// "24.0 MiB", "1.2 ms".
+[[nodiscard]] PANTOUM_API std::string show(Bytes bytes);
+[[nodiscard]] PANTOUM_API std::string show(Seconds seconds);
+
+}  // namespace pantoum

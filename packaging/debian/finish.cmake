@@ -1,0 +1,27 @@
+# Runs on the installed tree before it is packed: what Debian's policy asks for (copyright, changelog, compressed man pages, nothing twice).
+set(tree ${CPACK_TEMPORARY_INSTALL_DIRECTORY})
+file(GLOB roots ${tree}/usr ${tree}/*/usr)
+foreach(root ${roots})
+  set(docs ${root}/share/doc/pantoum)
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/copyright DESTINATION ${docs})
+  file(REMOVE ${docs}/LICENSE)  # is in copyright, as a name of /usr/share/common-licenses
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/lintian-overrides DESTINATION ${root}/share/lintian/overrides)
+  file(RENAME ${root}/share/lintian/overrides/lintian-overrides ${root}/share/lintian/overrides/pantoum)
+  # The changes of the package, and those of the project.
+  file(COPY ${CMAKE_CURRENT_LIST_DIR}/changelog DESTINATION ${docs})
+  file(RENAME ${docs}/changelog ${docs}/changelog.Debian)
+  file(RENAME ${docs}/CHANGELOG.md ${docs}/changelog)
+  file(GLOB pages ${root}/share/man/man1/*.1)
+  foreach(file ${docs}/changelog.Debian ${docs}/changelog ${pages})
+    execute_process(COMMAND gzip -9nf ${file} COMMAND_ERROR_IS_FATAL ANY)
+  endforeach()
+  # What is empty is left out: a program without man pages, a build without completions.
+  foreach(folder share/man/man1 share/man share/bash-completion share/zsh share/fish)
+    file(GLOB_RECURSE files ${root}/${folder}/*)
+    if(NOT files)
+      file(REMOVE_RECURSE ${root}/${folder})
+    endif()
+  endforeach()
+  execute_process(COMMAND find ${root} -type d -exec chmod 755 {} + COMMAND_ERROR_IS_FATAL ANY)
+  execute_process(COMMAND find ${root} -name *.a -exec strip --strip-unneeded --remove-section=.comment {} + COMMAND_ERROR_IS_FATAL ANY)
+endforeach()

@@ -1,0 +1,15 @@
+# A wheel of what `make python` has built in PANTOUM_BUILT, for the interpreter that it was built for. Nothing is compiled.
+set(package ${PANTOUM_BUILT}/python/pantoum)
+file(GLOB extensions ${package}/_core.*.so)
+foreach(file ${extensions} ${package}/_core.pyi ${PANTOUM_BUILT}/bin/pantoum)
+  if(NOT EXISTS ${file})
+    message(FATAL_ERROR "${file} is not there: `make python` builds it")
+  endif()
+endforeach()
+install(FILES ${extensions} ${package}/_core.pyi DESTINATION pantoum COMPONENT python)
+install(PROGRAMS ${PANTOUM_BUILT}/bin/pantoum DESTINATION pantoum COMPONENT python)
+file(GLOB back_ends ${PANTOUM_BUILT}/lib/pantoum/*.so)
+install(FILES ${back_ends} DESTINATION pantoum COMPONENT python)
+foreach(target pantoum_python_core pantoum_python_stub pantoum pantoum_back_ends)  # what pyproject.toml builds
+  add_custom_target(${target})
+endforeach()

@@ -1,0 +1,13 @@
+# Makes INTO the package: links to all that stands in FROM, and to the files BESIDE; links that lead nowhere any more are removed.
+file(GLOB present ${INTO}/*)
+foreach(path ${present})
+  if(IS_SYMLINK ${path})
+    file(REMOVE ${path})
+  endif()
+endforeach()
+file(GLOB parts ${FROM}/*)
+list(FILTER parts EXCLUDE REGEX "__pycache__")
+foreach(path ${parts} ${BESIDE})
+  get_filename_component(name ${path} NAME)
+  file(CREATE_LINK ${path} ${INTO}/${name} SYMBOLIC)
+endforeach()

@@ -1,0 +1,124 @@
+"""Trains neural networks inside a hard RAM budget.
+
+::
+
+    import pantoum
+
+    model = pantoum.load_onnx("net.onnx", batch=32, optimizer=pantoum.Sgd(lr=0.05))
+    plan = pantoum.plan(model, ram="24MiB")
+    with pantoum.Trainer(plan) as trainer:
+        history = trainer.fit((x, y), epochs=3)
+
+Sizes and times carry their unit ("64MiB", "450ms"). Errors are exceptions with ``code``, ``where``, ``notes`` and
+``help``
+(``pantoum.Error``). Messages go to the logger "pantoum".
+"""
+
+from __future__ import annotations
+
+import atexit
+import importlib
+import logging
+from typing import Any
+
+from pantoum import _core
+from pantoum._core import ModelInfo, NodeInfo, WeightInfo
+from pantoum.compiling import compile  # noqa: A004
+from pantoum.custom import Gradient, Settings, custom_operator, custom_optimizer
+from pantoum.data import BatchTensor, Dataset
+from pantoum.deploy import Device, FirmwareSizes, devices, emit
+from pantoum.errors import (
+    DeviceError,
+    Error,
+    GapNotReached,
+    Infeasible,
+    InternalError,
+    Interrupted,
+    InvalidInput,
+    LimitReached,
+    Unsupported,
+    UsageError,
+    VerificationFailed,
+)
+from pantoum.estimates import Estimate, estimate
+from pantoum.history import Callback, History
+from pantoum.model import Model, inspect, load_onnx
+from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Loss, RmsProp, Sgd
+from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, plan, plan_cost_graph, sweep, verify
+from pantoum.quantities import Bytes, GiB, KiB, MiB
+from pantoum.trainer import TensorInfo, Trainer, Usage
+
+__version__: str = _core.version()
+
+__all__ = [
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "BatchTensor",
+    "Bytes",
+    "Callback",
+    "CustomUpdate",
+    "Dataset",
+    "Device",
+    "DeviceError",
+    "Error",
+    "Estimate",
+    "Explanation",
+    "FirmwareSizes",
+    "GapNotReached",
+    "GiB",
+    "Gradient",
+    "History",
+    "Infeasible",
+    "InternalError",
+    "Interrupted",
+    "InvalidInput",
+    "KiB",
+    "LimitReached",
+    "Loss",
+    "MiB",
+    "Model",
+    "ModelInfo",
+    "NodeInfo",
+    "Plan",
+    "RmsProp",
+    "Settings",
+    "Sgd",
+    "SweepRow",
+    "TensorInfo",
+    "Trainer",
+    "Unsupported",
+    "Usage",
+    "UsageError",
+    "Verdict",
+    "VerificationFailed",
+    "WeightInfo",
+    "compile",
+    "custom_operator",
+    "custom_optimizer",
+    "devices",
+    "emit",
+    "estimate",
+    "inspect",
+    "load_onnx",
+    "load_plan",
+    "plan",
+    "plan_cost_graph",
+    "sweep",
+    "verify",
+]
+
+logging.getLogger("pantoum").addHandler(logging.NullHandler())
+atexit.register(_core.join_abandoned)
+
+
+_OF_TORCH = {"check": "check", "from_torch": "capture_model", "torch_graph": "capture"}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch is imported when it is first named."""
+    if name == "torch_budget":
+        return importlib.import_module("pantoum.torch_budget")
+    if name in _OF_TORCH:
+        return getattr(importlib.import_module("pantoum._torch"), _OF_TORCH[name])
+    raise AttributeError(f"module 'pantoum' has no attribute '{name}'")

@@ -1,0 +1,279 @@
+"""A torch module becomes a torch graph file: `capture`."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export.graph_signature import InputKind, OutputKind
+
+from pantoum.errors import UsageError
+
+from .binding import bind
+from .graph_file import TorchGraph
+from .losses import LossChoice, as_function, choose_loss, derived_target
+from .nodes import NodeWriter, Value
+from .problems import Problems
+from .trace import Call, Traced, output_likes, trace
+
+
+def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = None) -> TorchGraph:
+    """A module's forward, and its loss where it is one of torch's, as PyTorch computes them in training.
+
+    Args:
+        module: in the mode it is to be trained in (train() or eval(), each submodule as it is); its parameters, their
+            requires_grad and its
+            buffers are taken as they are. It is not changed.
+        example: one batch: a tensor or array, a tuple or dict of them, or a batch as a loader gives it, target last.
+        loss: a name of the compiler's ("cross_entropy", "mse", ..), a loss module, a function of output and target;
+            None: the
+            module's output is the loss, or has one named `loss`.
+        target: of the example, where it has none; of a captured loss it is made up where there is none: class 0, or
+            zeros.
+
+    Returns:
+        The graph: static shapes, dimension 0 of the first input is the batch.
+
+    Raises:
+        Unsupported: E0407, with file and line of everything that cannot be captured.
+        UsageError: E0115, E0116, loss or example do not fit the module.
+    """
+    module = plain_module(module)
+    choice = choose_loss(loss)
+    bound = bind(module, example, target, choice.needs_target)
+    name = type(module).__name__
+    call = Call(bound.args, bound.kwargs)
+    with on_cpu(module) as given:
+        if choice.captured:
+            call.target = _target(given, call, choice, bound.target, name)
+            call.loss, call.own_loss = as_function(choice), choice.function is None
+            call.loss_module = choice.function if isinstance(choice.function, nn.Module) else None
+        return write_graph(given, trace(given, call, name), name)
+
+
+def _target(module: nn.Module, call: Call, choice: LossChoice, target: Any, name: str) -> Any:
+    """The example's target, or one that fits the output."""
+    if target is not None or not choice.needs_target:
+        return target
+    outputs = output_likes(module, call, name)
+    if len(outputs) != 1:
+        raise UsageError(
+            "E0116", f"{name} has {len(outputs)} outputs", "target", (), "give an example of the target, target="
+        )
+    return derived_target(choice, outputs[0])
+
+
+def plain_module(module: Any) -> nn.Module:
+    """The module behind torch.compile's; a module that has a graph of its own cannot be captured."""
+    module = getattr(module, "_orig_mod", module)
+    if isinstance(module, torch.jit.ScriptModule):
+        raise UsageError(
+            "E0116", "a ScriptModule cannot be captured", "model", (), "give the nn.Module that it was made of"
+        )
+    if not isinstance(module, nn.Module):
+        raise UsageError(
+            "E0116", f"a {type(module).__qualname__} is no torch.nn.Module", "model", (), "give a torch.nn.Module"
+        )
+    return module
+
+
+@contextlib.contextmanager
+def on_cpu(module: nn.Module) -> Iterator[nn.Module]:
+    """The module itself; of one on the meta device, a copy whose memory is never touched."""
+    if not any(tensor.device.type == "meta" for tensor in (*module.parameters(), *module.buffers())):
+        yield module
+        return
+    yield copy.deepcopy(module).to_empty(device="cpu")
+
+
+def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
+    """The traced program as a torch graph file."""
+    problems = Problems()
+    writer = NodeWriter(problems)
+    writer.reserve(
+        [
+            name
+            for name, _ in (
+                *module.named_parameters(remove_duplicate=False),
+                *module.named_buffers(remove_duplicate=False),
+            )
+        ]
+    )
+    sections = _Sections(writer, module, traced)
+    for node in traced.program.graph.nodes:
+        if node.op == "placeholder":
+            sections.take(node)
+    for node in traced.program.graph.nodes:
+        if node.op == "call_function":
+            writer.write(node)
+        elif node.op == "get_attr":
+            writer.env[node] = getattr(traced.program.graph_module, node.target)
+    problems.raise_any(name)
+    sections.finish()
+    problems.raise_any(name)
+    document = {
+        "name": name,
+        "torch": torch.__version__.split("+")[0],
+        "batch": sections.batch,
+        "inputs": sections.inputs,
+        "parameters": sections.parameters,
+        "buffers": sections.buffers,
+        "constants": writer.constants,
+        "nodes": writer.nodes,
+        "outputs": sections.outputs,
+        "loss": sections.loss,
+    }
+    drop_unused(document)
+    kept = {entry["name"] for entry in document["constants"]}
+    contents = {**sections.contents, **{key: value for key, value in writer.contents.items() if key in kept}}
+    notes = (
+        [f"{', '.join(sorted(str(d).removeprefix('torch.') for d in writer.narrowed))}: computed as float32"]
+        if writer.narrowed
+        else []
+    )
+    return TorchGraph(document, contents, [*traced.notes, *sections.notes, *notes, *freeze_unreached(document)])
+
+
+class _Sections:
+    """Inputs, parameters, buffers and outputs of the file."""
+
+    def __init__(self, writer: NodeWriter, module: nn.Module, traced: Traced) -> None:
+        self.writer, self.traced = writer, traced
+        self.inputs: list[dict[str, Any]] = []
+        self.parameters: list[dict[str, Any]] = []
+        self.buffers: list[dict[str, Any]] = []
+        self.outputs: list[dict[str, Any]] = []
+        self.contents: dict[str, Tensor] = {}
+        self.loss: str | None = None
+        self.notes: list[str] = []
+        self.specs = {spec.arg.name: spec for spec in traced.program.graph_signature.input_specs}
+        self.batch = _batch(list(traced.inputs))
+        self.shared: dict[int, Value] = {}
+        self.trains = {
+            name: parameter.requires_grad for name, parameter in module.named_parameters(remove_duplicate=False)
+        }
+        self.own = {
+            **dict(module.named_parameters(remove_duplicate=False)),
+            **dict(module.named_buffers(remove_duplicate=False)),
+        }
+
+    def take(self, node: Any) -> None:
+        spec, like = self.specs[node.name], node.meta["val"]
+        if spec.kind == InputKind.CONSTANT_TENSOR:
+            self.writer.env[node] = self.traced.program.constants[spec.target]
+            return
+        tensor = self.own.get((spec.target or "").removeprefix("module."))
+        if tensor is not None and id(tensor) in self.shared:
+            self.writer.env[node] = self.shared[id(tensor)]
+            return
+        entry = self.writer.describe(self.writer.fresh(self._value_name(node, spec)), like)
+        self.writer.env[node] = Value(entry["value"], like)
+        if tensor is not None:
+            self.shared[id(tensor)] = self.writer.env[node]
+        if spec.kind == InputKind.PARAMETER:
+            name = spec.target.removeprefix("module.")
+            self.parameters.append({**entry, "name": name, "trains": self.trains.get(name, True)})
+            self.contents[name] = self.traced.program.state_dict[spec.target]
+        elif spec.kind == InputKind.BUFFER:
+            name = spec.target.removeprefix("module.")
+            self.buffers.append({**entry, "name": name, "becomes": None, "_target": spec.target})
+            state = self.traced.program.state_dict
+            self.contents[name] = (
+                state[spec.target] if spec.target in state else self.traced.program.constants[spec.target]
+            )
+        elif spec.kind == InputKind.USER_INPUT:
+            index = len(self.inputs)
+            target = index >= len(self.traced.inputs) - self.traced.targets
+            batch = len(like.shape) > 0 and like.shape[0] == self.batch
+            self.inputs.append({**entry, "name": self.traced.input_names[index], "target": target, "batch": batch})
+        elif spec.kind != InputKind.TOKEN:
+            self.writer.problems.add(f"an input of kind {spec.kind.name} cannot be kept")
+
+    def _value_name(self, node: Any, spec: Any) -> str:
+        if spec.kind == InputKind.USER_INPUT and len(self.inputs) < len(self.traced.input_names):
+            return re.sub(r"\W", "_", self.traced.input_names[len(self.inputs)])
+        return str(node.name).replace("_module_", "_", 1)
+
+    def finish(self) -> None:
+        """Outputs, the loss, and what buffers become."""
+        output: Any = next(node for node in self.traced.program.graph.nodes if node.op == "output")
+        users: list[Any] = []
+        for arg, spec in zip(output.args[0], self.traced.program.graph_signature.output_specs, strict=True):
+            value = self.writer.value(self.writer.env[arg]) if hasattr(arg, "op") else None
+            if spec.kind == OutputKind.USER_OUTPUT:
+                users.append(value)
+            else:
+                self._changed(spec, value)
+        if self.traced.has_loss:
+            self.loss = users.pop().name
+        self.outputs = [
+            {"value": value.name, "name": name}
+            for value, name in zip(users, self.traced.output_names, strict=True)
+            if value is not None
+        ]
+        for entry in self.buffers:
+            entry.pop("_target", None)
+
+    def _changed(self, spec: Any, value: Any) -> None:
+        """A tensor that the forward changes in place."""
+        if spec.kind == OutputKind.BUFFER_MUTATION:
+            next(entry for entry in self.buffers if entry["_target"] == spec.target)["becomes"] = value.name
+        elif spec.kind == OutputKind.PARAMETER_MUTATION:
+            name = spec.target.removeprefix("module.")
+            entry = next(entry for entry in self.parameters if entry["name"] == name)
+            if entry.pop("trains"):
+                self.writer.problems.add(f"forward changes the trained parameter {name} in place")
+            self.parameters.remove(entry)
+            self.buffers.append({**entry, "becomes": value.name})
+        elif spec.kind == OutputKind.USER_INPUT_MUTATION:
+            self.notes.append("forward changes an input in place: a step leaves the batch as it is")
+        elif spec.kind != OutputKind.TOKEN:
+            self.writer.problems.add(f"forward changes {spec.target or spec.arg.name} in place")
+
+
+def _batch(inputs: list[Tensor]) -> int:
+    """Dimension 0 of the first input that has one."""
+    return next((int(tensor.shape[0]) for tensor in inputs if tensor.dim()), 1)
+
+
+def drop_unused(document: dict[str, Any]) -> None:
+    """Leaves out nodes and constants that neither an output, nor the loss, nor a buffer's next value needs."""
+    needed = (
+        {entry["value"] for entry in document["outputs"]}
+        | {document["loss"]}
+        | {entry["becomes"] for entry in document["buffers"]}
+    )
+    kept = []
+    for node in reversed(document["nodes"]):
+        if any(output is not None and output["value"] in needed for output in node["outputs"]):
+            needed.update(_read([node["args"], node["kwargs"]]))
+            node["outputs"] = [
+                output if output is not None and output["value"] in needed else None for output in node["outputs"]
+            ]
+            kept.append(node)
+    document["nodes"] = kept[::-1]
+    document["constants"] = [entry for entry in document["constants"] if entry["value"] in needed]
+
+
+def freeze_unreached(document: dict[str, Any]) -> list[str]:
+    """Parameters whose gradient PyTorch leaves at None do not train: no decay moves them. Tells which."""
+    reached = {document["loss"]} if document["loss"] else {entry["value"] for entry in document["outputs"]}
+    for node in reversed(document["nodes"]):
+        made = {output["value"] for output in node["outputs"] if output is not None and output["dtype"] == "f32"}
+        if made & reached and node["op"] != "aten.detach.default":
+            reached |= _read([node["args"], node["kwargs"]])
+    without = [entry for entry in document["parameters"] if entry["trains"] and entry["value"] not in reached]
+    for entry in without:
+        entry["trains"] = False
+    return [f"no gradient reaches {', '.join(entry['name'] for entry in without)}"] if without else []
+
+
+def _read(value: Any) -> set[str]:
+    if isinstance(value, Mapping):
+        return {value["v"]} if "v" in value else set().union(*(_read(each) for each in value.values()))
+    return set().union(*(_read(each) for each in value)) if isinstance(value, list) else set()

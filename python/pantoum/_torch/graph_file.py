@@ -1,0 +1,123 @@
+"""The torch graph file: a safetensors file with the graph as one of its tensors (format "pantoum.torch_graph/1")."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import torch
+from torch import Tensor
+
+FORMAT = "pantoum.torch_graph/1"
+GRAPH = "pantoum.graph"  # the u8 tensor that holds the graph as JSON
+
+# What the compiler computes in; wider and narrower reals become f32.
+DTYPES = {
+    torch.float32: "f32",
+    torch.float64: "f32",
+    torch.float16: "f32",
+    torch.bfloat16: "f32",
+    torch.int64: "i64",
+    torch.int32: "i32",
+    torch.uint8: "u8",
+    torch.bool: "bool",
+}
+STORED = {
+    "f32": (torch.float32, "F32"),
+    "i64": (torch.int64, "I64"),
+    "i32": (torch.int32, "I32"),
+    "u8": (torch.uint8, "U8"),
+    "bool": (torch.bool, "BOOL"),
+}
+
+
+def dtype_name(dtype: torch.dtype) -> str | None:
+    """The compiler's name of a type, or None where it has none."""
+    return DTYPES.get(dtype)
+
+
+@dataclass
+class TorchGraph:
+    """A captured module: its graph, and the contents of its parameters, buffers and constants by name."""
+
+    document: dict[str, Any]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What the capture changed or assumed, in sentences: types that became f32, for example."""
+
+    @property
+    def name(self) -> str:
+        return str(self.document["name"])
+
+    @property
+    def batch(self) -> int:
+        return int(self.document["batch"])
+
+    def operators(self) -> dict[str, int]:
+        """Every ATen operator of the graph, and how often it is there."""
+        counts: dict[str, int] = {}
+        for node in self.document["nodes"]:
+            counts[node["op"]] = counts.get(node["op"], 0) + 1
+        return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+    def _header(self) -> tuple[bytes, list[tuple[str, Tensor]]]:
+        entries: dict[str, Any] = {"__metadata__": {"format": FORMAT}}
+        stored, end = [], 0
+        graph = json.dumps(self.document, separators=(",", ":"), allow_nan=False).encode()
+        contents = {**self.tensors, GRAPH: torch.frombuffer(bytearray(graph), dtype=torch.uint8)}
+        for name, tensor in contents.items():
+            dtype, word = STORED[DTYPES[tensor.dtype]]
+            size = tensor.numel() * torch.empty(0, dtype=dtype).element_size()
+            entries[name] = {"dtype": word, "shape": list(tensor.shape), "data_offsets": [end, end + size]}
+            stored.append((name, tensor))
+            end += size
+        text = json.dumps(entries, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        return struct.pack("<Q", len(text)) + text, stored
+
+    def write(self, file: BinaryIO) -> None:
+        """Writes the file's bytes; tensors go through memory one at a time."""
+        header, stored = self._header()
+        file.write(header)
+        for _, tensor in stored:
+            if tensor.numel():
+                file.write(_plain(tensor).reshape(-1).numpy().view("u1").data)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes the file."""
+        with open(path, "wb") as file:
+            self.write(file)
+        return Path(path)
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    """The contents as the file has them: of the compiler's type, on the CPU, contiguous; zeros where the tensor
+    has none (meta)."""
+    dtype = STORED[DTYPES[tensor.dtype]][0]
+    if tensor.device.type == "meta":
+        return torch.zeros(tensor.shape, dtype=dtype)
+    return tensor.detach().to(device="cpu", dtype=dtype).resolve_neg().contiguous()
+
+
+def load(path: str | os.PathLike[str]) -> TorchGraph:
+    """Reads a torch graph file back."""
+    data = Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    entries = json.loads(data[8 : 8 + length])
+    entries.pop("__metadata__")
+    words = {word: dtype for dtype, word in STORED.values()}
+    tensors = {}
+    for name, entry in entries.items():
+        first, last = (8 + length + offset for offset in entry["data_offsets"])
+        dtype = words[entry["dtype"]]
+        empty = torch.empty(entry["shape"], dtype=dtype)
+        tensors[name] = (
+            torch.frombuffer(bytearray(data[first:last]), dtype=dtype).reshape(entry["shape"])
+            if last > first
+            else empty
+        )
+    return TorchGraph(json.loads(bytes(tensors.pop(GRAPH).numpy())), tensors)

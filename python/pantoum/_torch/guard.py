@@ -1,0 +1,254 @@
+"""Watches a forward while it is exported: what the exported graph would lose in silence is kept, or refused with
+its place."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.fx.proxy
+import torch.utils.checkpoint
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from .problems import Problems, UserFrames, place_now
+
+_READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
+_UNKNOWN = ("DataDependent", "data-dependent", "not supported for tensor subclasses")
+_MASKS = "compute with masks of a fixed shape, or choose outside of forward"
+_PACKED = "pad the sequences and multiply by a mask, or pick the last valid step with gather"
+
+
+class Stop(Exception):
+    """A problem after which the forward cannot go on; it has been told."""
+
+
+class Guard(TorchFunctionMode):
+    """A torch function mode around the forward that is exported."""
+
+    def __init__(self, problems: Problems) -> None:
+        super().__init__()
+        self.problems = problems
+        self.detached: dict[int, Tensor] = {}
+        self.read: set[int] = set()
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        name = getattr(function, "__name__", "")
+        if name in ("_pack_padded_sequence", "pack_padded_sequence"):
+            self.problems.add("packed sequences have a shape that depends on the data", place_now(), _PACKED)
+            raise Stop
+        if function is torch.nn.functional.embedding_bag:
+            bound = _BAGS.bind(*args, **kwargs)
+            if bound.arguments["input"].dim() == 2 and bound.arguments.get("max_norm") is None:
+                return _equal_bags(**bound.arguments)
+        self._written(name, args, kwargs)
+        if name in _READS:
+            return self._read(function, name, args, kwargs)
+        self.read |= {id(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)}
+        answer = function(*args, **kwargs)
+        if name in ("detach", "detach_") and args[0].requires_grad:
+            self.detached[_storage(answer)] = answer
+        if isinstance(answer, Tensor) and any(isinstance(size, torch.SymInt) for size in answer.shape):
+            self.problems.add(f"the shape of what {name} gives depends on the data", place_now(), _MASKS)
+            raise Stop
+        return answer
+
+    def has_read(self, tensor: Tensor) -> bool:
+        """Was the tensor an operand of the forward?"""
+        return id(tensor) in self.read
+
+    def _read(self, function: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """A value that is read into Python: allowed where it is known."""
+        try:
+            answer = function(*args, **kwargs)
+        except Exception as error:
+            if not any(word in f"{type(error).__name__} {error}" for word in _UNKNOWN):
+                raise
+        else:
+            if not any(
+                isinstance(each, (torch.SymInt, torch.SymFloat, torch.SymBool))
+                for each in (answer if isinstance(answer, list) else [answer])
+            ):
+                return answer
+        what = (
+            "a branch of Python depends on the data"
+            if name == "__bool__"
+            else f"a value of the data is read into Python ({name.strip('_')})"
+        )
+        self.problems.add(what, place_now(), "torch.where, masks, or a choice outside of forward")
+        if name in ("tolist", "numpy", "__array__"):
+            raise Stop
+        return True if name == "__bool__" else 1.0 if args[0].is_floating_point() and name != "__int__" else 1
+
+    def _written(self, name: str, args: Any, kwargs: Any) -> None:
+        """In-place changes that autograd does not see: the exported graph would give other gradients than PyTorch."""
+        in_place = (name.endswith("_") and not name.endswith("__")) or name in (
+            "__setitem__",
+            "__iadd__",
+            "__isub__",
+            "__imul__",
+            "__itruediv__",
+        )
+        changed = kwargs.get("out") if kwargs.get("out") is not None else args[0] if in_place and args else None
+        if not isinstance(changed, Tensor) or name in ("requires_grad_", "detach_", "retain_grad", "share_memory_"):
+            return
+        if isinstance(changed, nn.Parameter) and changed.requires_grad:
+            self.problems.add(
+                "forward changes a trained parameter in place",
+                place_now(),
+                "change it outside of forward, between steps",
+            )
+        elif changed.requires_grad and not torch.is_grad_enabled():
+            self.problems.add(
+                "a value that has a gradient is changed in place under no_grad",
+                place_now(),
+                "make a new value, with detach where no gradient is to pass",
+            )
+        elif not changed.requires_grad and _storage(changed) in self.detached:
+            self.problems.add(
+                "a detached value is changed in place, and with it the value that it was detached from",
+                place_now(),
+                "detach().clone(), then change it",
+            )
+
+
+def _storage(tensor: Tensor) -> int:
+    try:
+        return int(tensor.untyped_storage()._cdata)
+    except RuntimeError:  # a tensor without storage
+        return 0
+
+
+_BAGS = inspect.signature(torch.nn.functional.embedding_bag)
+
+
+def _equal_bags(
+    input: Tensor,  # noqa: A002
+    weight: Tensor,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Any = None,
+    padding_idx: Any = None,
+    **_: Any,
+) -> Tensor:
+    """Bags of one size: rows, then a reduction."""
+    rows = torch.nn.functional.embedding(input, weight)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    if padding_idx is None:
+        return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)
+    valid = (input != padding_idx % weight.shape[0]).unsqueeze(-1)
+    if mode == "max":
+        most = torch.where(valid, rows, -torch.inf).amax(1)
+        return torch.where(valid.any(1), most, 0.0)
+    total = torch.where(valid, rows, 0.0).sum(1)
+    return total if mode == "sum" else total / valid.to(rows.dtype).sum(1).clamp(min=1.0)
+
+
+# Patches for as long as a forward is traced
+# -------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    missing = object()
+    own = owner.__dict__.get(name, missing)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if own is missing:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, own)
+
+
+def _refusing(problems: Problems, text: str, advice: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        problems.add(text, place_now(), advice)
+        raise Stop
+
+    return refuse
+
+
+def _noting(problems: Problems, text: str, advice: str) -> Callable[..., Any]:
+    def note(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        problems.add(text, place_now(), advice)
+
+    return note
+
+
+def _data_property(guard: Guard) -> property:
+    """`x.data` is x.detach(); `x.data = y` gives x the value of y, and leaves it its gradient."""
+
+    def read(self: Tensor) -> Tensor:
+        return self.detach()
+
+    def write(self: Tensor, value: Tensor) -> None:
+        if self.requires_grad:
+            guard.problems.add(
+                "a value that has a gradient is set through .data",
+                place_now(),
+                "x + (y - x).detach() has the value of y and the gradient of x",
+            )
+            return
+        with torch.no_grad():
+            self.copy_(value)
+
+    return property(read, write)
+
+
+@contextlib.contextmanager
+def patched(guard: Guard, apply: Any) -> Iterator[None]:
+    """While this is open, custom autograd functions go through `apply`, and what has no place in a forward is
+    refused."""
+    problems = guard.problems
+    hooks = "scale the value in forward: x * s + (x - x * s).detach() has the value of x and s times its gradient"
+    with contextlib.ExitStack() as stack:
+        for owner, name, value in (
+            (torch.autograd.Function, "apply", classmethod(apply)),
+            (
+                torch.autograd,
+                "_engine_run_backward",
+                _refusing(
+                    problems, "gradients inside of forward cannot be captured", "write the derivative out in forward"
+                ),
+            ),
+            (torch.Tensor, "register_hook", _noting(problems, "a hook on a gradient cannot be captured", hooks)),
+            (
+                torch.Tensor,
+                "register_post_accumulate_grad_hook",
+                _noting(problems, "a hook on a gradient cannot be captured", hooks),
+            ),
+            (torch.Tensor, "data", _data_property(guard)),
+            (torch.fx.proxy, "_STACK_TRACE_ANCHORS", UserFrames()),
+            (
+                torch.nn.modules.transformer,
+                "_detect_is_causal_mask",
+                lambda mask, is_causal=None, size=None: bool(is_causal),
+            ),
+        ):
+            stack.enter_context(replaced(owner, name, value))
+        yield
+
+
+def refuse_hooks(module: nn.Module, problems: Problems) -> None:
+    """Hooks on gradients that the module already has."""
+    for path, each in module.named_modules():
+        if each._backward_hooks or each._backward_pre_hooks:
+            problems.add(
+                f"module {path or type(module).__name__} has a hook on its gradient",
+                "",
+                "remove it; a custom autograd function can change gradients",
+            )
+    for path, parameter in module.named_parameters():
+        if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
+            problems.add(
+                f"parameter {path} has a hook on its gradient", "", "remove it; the optimizer's options clip and decay"
+            )
+        if isinstance(parameter, nn.parameter.UninitializedParameter):
+            problems.add(f"parameter {path} is not initialized yet", "", "run the module once on an example")

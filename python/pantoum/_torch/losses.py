@@ -1,0 +1,168 @@
+"""What is minimized: the compiler's own losses by name, and any loss of torch, captured with the module."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pantoum.errors import UsageError
+
+# By the names of the command line.
+OWN = ("cross_entropy", "soft_cross_entropy", "nll", "mse", "l1", "smooth_l1", "bce_with_logits", "kl_div")
+# Others that have a name in torch.nn.functional are captured.
+CAPTURED: dict[str, Callable[..., Tensor]] = {
+    "huber": functional.huber_loss,
+    "bce": functional.binary_cross_entropy,
+    "binary_cross_entropy": functional.binary_cross_entropy,
+    "hinge_embedding": functional.hinge_embedding_loss,
+    "poisson_nll": functional.poisson_nll_loss,
+    "soft_margin": functional.soft_margin_loss,
+    "multi_margin": functional.multi_margin_loss,
+    "multilabel_soft_margin": functional.multilabel_soft_margin_loss,
+}
+_SPELLINGS = {
+    "cross-entropy": "cross_entropy",
+    "crossentropy": "cross_entropy",
+    "categorical_crossentropy": "cross_entropy",
+    "sparse_categorical_crossentropy": "cross_entropy",
+    "mean_squared_error": "mse",
+    "mse_loss": "mse",
+    "mae": "l1",
+    "l1_loss": "l1",
+    "mean_absolute_error": "l1",
+    "nll_loss": "nll",
+    "smooth_l1_loss": "smooth_l1",
+    "huber_loss": "huber",
+    "binary_cross_entropy_with_logits": "bce_with_logits",
+}
+
+
+@dataclass
+class LossChoice:
+    """What a user's `loss` means."""
+
+    named: Any = None
+    """The compiler's own terms; None: the loss is captured."""
+    function: Callable[..., Any] | None = None
+    """Captured: of output and target; None: the module's output is the loss."""
+
+    @property
+    def captured(self) -> bool:
+        return self.named is None
+
+    @property
+    def needs_target(self) -> bool:
+        return self.named is not None or (self.function is not None and _positional(self.function) > 1)
+
+
+def choose_loss(loss: Any) -> LossChoice:
+    """A name, pantoum.Loss values, a loss module, a function of output and target, or None. UsageError E0115."""
+    if loss is None:
+        return LossChoice()
+    if isinstance(loss, str):
+        return _by_name(loss)
+    if type(loss).__module__.startswith("pantoum") or (isinstance(loss, Sequence) and loss):
+        return LossChoice(named=loss)
+    if isinstance(loss, type):
+        raise UsageError("E0115", f"{loss.__name__} is a class", "loss", (), f"give an instance: {loss.__name__}()")
+    if callable(loss):
+        return LossChoice(function=loss)
+    raise UsageError(
+        "E0115",
+        f"a {type(loss).__qualname__} is no loss",
+        "loss",
+        (),
+        'give a name as "mse", a loss module or a function of output and target',
+    )
+
+
+def _by_name(name: str) -> LossChoice:
+    plain = _SPELLINGS.get(name.lower(), name.lower())
+    if plain in OWN:
+        return LossChoice(named=plain)
+    if plain in CAPTURED:
+        return LossChoice(function=CAPTURED[plain])
+    raise UsageError(
+        "E0115",
+        f"'{name}' is no loss",
+        "loss",
+        (),
+        f"use one of {', '.join((*OWN, *CAPTURED))}, or a function of output and target",
+    )
+
+
+def _positional(function: Callable[..., Any]) -> int:
+    """How many positional arguments a loss takes; 2 where it does not say."""
+    target = function.forward if isinstance(function, nn.Module) else function
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        return 2
+    if any(p.kind == p.VAR_POSITIONAL for p in parameters):
+        return 2
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+
+
+def as_function(choice: LossChoice) -> Callable[[Any, Any], Any] | None:
+    """The captured loss as a function of the module's output and the target, however many arguments it takes."""
+    function = choice.function
+    if function is None:
+        return None
+
+    def loss(output: Any, target: Any) -> Any:
+        if not choice.needs_target:
+            return function(output)
+        if isinstance(target, (tuple, list)) and _required(function) == 1 + len(target) > 2:
+            return function(output, *target)
+        if (
+            isinstance(output, (tuple, list))
+            and _required(function) == len(output) + (len(target) if isinstance(target, (tuple, list)) else 1) > 2
+        ):
+            return function(*output, *(target if isinstance(target, (tuple, list)) else [target]))
+        return function(logits_of(output, function), target)
+
+    return loss
+
+
+def _required(function: Callable[..., Any]) -> int:
+    target = function.forward if isinstance(function, nn.Module) else function
+    try:
+        parameters = inspect.signature(target).parameters.values()
+    except (TypeError, ValueError):
+        return 2
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.default is p.empty for p in parameters)
+
+
+def logits_of(output: Any, function: Callable[..., Any]) -> Any:
+    """What one of torch's own losses is given of an output of Hugging Face's kind: its logits. A user's function
+    gets the output itself."""
+    own = getattr(function, "__module__", type(function).__module__) or ""
+    if isinstance(output, Tensor) or not (
+        own.startswith("torch.nn") or type(function).__module__.startswith("torch.nn")
+    ):
+        return output
+    found = getattr(output, "logits", None)
+    if found is None and isinstance(output, dict):
+        found = output.get("logits")
+    return output if found is None else found
+
+
+def derived_target(choice: LossChoice, output: Tensor) -> Tensor:
+    """An example of a target where the user gives none: class labels for losses over classes, else like the output."""
+    function = choice.function
+    name = (getattr(function, "__name__", "") or type(function).__name__).lower()
+    if (
+        "cross_entropy" in name.replace("binary_cross_entropy", "")
+        or "crossentropy" in name
+        or "nll" in name.replace("poisson", "").replace("gaussian", "")
+        or "multimargin" in name
+    ):
+        shape = (*output.shape[:1], *output.shape[2:]) if output.dim() > 1 else ()
+        return torch.zeros(shape, dtype=torch.int64)
+    return torch.zeros(output.shape, dtype=output.dtype)

@@ -1,0 +1,195 @@
+"""A torch.optim optimizer as one of the compiler's own: the same update, or a refusal that says what is in the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import nn
+
+from pantoum.errors import Unsupported, UsageError
+from pantoum.options import Adagrad, Adam, AdamW, RmsProp, Sgd
+
+LOSS = "loss_module"  # what parameters of a loss module are named by
+
+# What changes how PyTorch computes an update, not what it computes.
+_HOW = {"foreach", "fused", "capturable", "initial_lr"}
+
+
+@dataclass
+class OptimizerChoice:
+    optimizer: Any
+    """One of pantoum's optimizers, or a name."""
+    frozen: list[str] = field(default_factory=list)
+    """Parameters of the module that the optimizer does not hold."""
+    decays: list[tuple[str, float]] = field(default_factory=list)
+    """Parameters with a weight decay of their own."""
+    notes: list[str] = field(default_factory=list)
+
+
+def choose_optimizer(optimizer: Any, module: nn.Module, loss: Any = None) -> OptimizerChoice:
+    """What a user's `optimizer` means for this module.
+
+    Raises:
+        UsageError: E0115, it is no optimizer; E0116, it holds parameters of another module.
+        Unsupported: E0408, options or a state that the compiler's optimizers have not; all of them at once.
+    """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        if isinstance(optimizer, type) and issubclass(optimizer, torch.optim.Optimizer):
+            raise UsageError(
+                "E0115",
+                f"{optimizer.__name__} is a class",
+                "optimizer",
+                (),
+                f"give an instance: torch.optim.{optimizer.__name__}(model.parameters(), ...)",
+            )
+        return OptimizerChoice(optimizer)
+    named = _named(module, loss)
+    held = _held(optimizer, named)
+    problems = _problems(optimizer)
+    if problems:
+        kind = type(optimizer).__name__
+        raise Unsupported(
+            "E0408",
+            f"torch.optim.{kind} cannot be used as it is",
+            "optimizer",
+            problems,
+            "pantoum.Sgd, Adam, AdamW, RmsProp and Adagrad compute as torch.optim's do",
+        )
+    group = optimizer.param_groups[0]
+    frozen = [name for name, parameter in named.items() if parameter.requires_grad and id(parameter) not in held]
+    notes = [f"{len(frozen)} parameters that the optimizer does not hold are not trained"] if frozen else []
+    if any("initial_lr" in each for each in optimizer.param_groups):
+        notes.append("a learning rate scheduler is not carried over: give schedule= to the trainer")
+    return OptimizerChoice(_KINDS[type(optimizer)](group), frozen, _decays(optimizer, named), notes)
+
+
+def _decays(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> list[tuple[str, float]]:
+    first, *others = optimizer.param_groups
+    decays = {id(parameter): _real(group, "weight_decay") for group in others for parameter in group["params"]}
+    usual = _real(first, "weight_decay")
+    return [
+        (name, decays[id(parameter)]) for name, parameter in named.items() if decays.get(id(parameter), usual) != usual
+    ]
+
+
+def _named(module: nn.Module, loss: Any) -> dict[str, nn.Parameter]:
+    """The parameters of the module, and of a loss that is one."""
+    named = dict(module.named_parameters())
+    if isinstance(loss, nn.Module):
+        named |= {f"{LOSS}.{name}": parameter for name, parameter in loss.named_parameters()}
+    return named
+
+
+def _held(optimizer: torch.optim.Optimizer, named: dict[str, nn.Parameter]) -> set[int]:
+    """Ids of the parameters that the optimizer holds. UsageError E0116: they are not of this module."""
+    own = {id(parameter) for parameter in named.values()}
+    held = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    strangers = sum(id(parameter) not in own for parameter in held)
+    if strangers:
+        raise UsageError(
+            "E0116",
+            f"the optimizer holds {strangers} parameters that are not of this module",
+            "optimizer",
+            (),
+            "make the optimizer of this module's parameters()",
+        )
+    return {id(parameter) for parameter in held}
+
+
+def _problems(optimizer: torch.optim.Optimizer) -> list[str]:
+    kind = type(optimizer)
+    if kind not in _KINDS:
+        return [f"there is no {kind.__name__} here"]
+    problems = _different_groups(optimizer)
+    for option, allowed in _REFUSED.items():
+        values = {str(group[option]): group[option] for group in optimizer.param_groups if option in group}
+        problems += [f"{option}={value}" for value in values.values() if value not in allowed]
+    if any(_steps(state) > 0 for state in optimizer.state.values()):
+        problems.append("it has taken steps: its state cannot be carried over; begin with a new one")
+    if kind is torch.optim.Adagrad and any(
+        group.get("initial_accumulator_value", 0) != 0 for group in optimizer.param_groups
+    ):
+        problems.append("initial_accumulator_value is not 0")
+    return problems
+
+
+def _different_groups(optimizer: torch.optim.Optimizer) -> list[str]:
+    first, *others = optimizer.param_groups
+    answer = []
+    for index, group in enumerate(others, start=1):
+        for option, value in group.items():
+            if option not in ("params", "param_names", "weight_decay", *_HOW) and _plain(value) != _plain(
+                first.get(option)
+            ):
+                answer.append(
+                    f"parameter group {index} has {option}={_plain(value)}, group 0 {_plain(first.get(option))}"
+                )
+    return answer
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, torch.Tensor) else value
+
+
+def _steps(state: dict[str, Any]) -> float:
+    step = _plain(state.get("step", 0))
+    buffer = state.get("momentum_buffer")
+    return float(step) if not isinstance(buffer, torch.Tensor) else max(float(step), 1.0)
+
+
+_REFUSED: dict[str, tuple[Any, ...]] = {
+    "amsgrad": (False,),
+    "maximize": (False,),
+    "dampening": (0, 0.0),
+    "differentiable": (False,),
+}
+
+
+def _sgd(group: dict[str, Any]) -> Any:
+    return Sgd(
+        lr=_real(group, "lr"),
+        momentum=_real(group, "momentum"),
+        weight_decay=_real(group, "weight_decay"),
+        nesterov=bool(group["nesterov"]),
+    )
+
+
+def _adam(group: dict[str, Any]) -> Any:
+    made = AdamW if group.get("decoupled_weight_decay") else Adam
+    beta1, beta2 = (float(_plain(beta)) for beta in group["betas"])
+    return made(
+        lr=_real(group, "lr"),
+        beta1=beta1,
+        beta2=beta2,
+        eps=_real(group, "eps"),
+        weight_decay=_real(group, "weight_decay"),
+    )
+
+
+def _adamw(group: dict[str, Any]) -> Any:
+    return _adam({**group, "decoupled_weight_decay": True})
+
+
+def _rmsprop(group: dict[str, Any]) -> Any:
+    names = ("lr", "alpha", "eps", "momentum", "weight_decay")
+    return RmsProp(**{name: _real(group, name) for name in names}, centered=bool(group["centered"]))
+
+
+def _adagrad(group: dict[str, Any]) -> Any:
+    return Adagrad(**{name: _real(group, name) for name in ("lr", "lr_decay", "eps", "weight_decay")})
+
+
+def _real(group: dict[str, Any], name: str) -> float:
+    return float(_plain(group[name]))
+
+
+_KINDS: dict[type, Callable[[dict[str, Any]], Any]] = {
+    torch.optim.SGD: _sgd,
+    torch.optim.Adam: _adam,
+    torch.optim.AdamW: _adamw,
+    torch.optim.RMSprop: _rmsprop,
+    torch.optim.Adagrad: _adagrad,
+}

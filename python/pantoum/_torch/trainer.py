@@ -1,0 +1,136 @@
+"""The trainer of a torch module: it takes batches as the module and its loss take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from pantoum.data import NUMPY_TYPES, as_numpy, is_array
+from pantoum.errors import InvalidInput
+from pantoum.history import History
+from pantoum.planning import Plan
+from pantoum.trainer import Trainer
+
+from .capture import plain_module
+from .graph_file import TorchGraph
+from .optimizers import LOSS
+from .structure import tensors_of
+
+
+class TorchTrainer(Trainer):
+    """A `pantoum.Trainer` of a captured torch module; `copy_to` gives the module what was trained."""
+
+    def __init__(self, plan: Plan, graph: TorchGraph, **options: Any) -> None:
+        super().__init__(plan, **options)
+        self._names = [entry["name"] for entry in graph.document["inputs"]]
+        self._captured = graph.document["loss"] is not None
+        self._state = {entry["name"] for entry in (*graph.document["parameters"], *graph.document["buffers"])}
+
+    def step(self, *batch: Any) -> float:
+        return super().step(*self._adapted(batch[0] if len(batch) == 1 else batch))
+
+    def fit(self, data: Any, target: Any = None, *, validation: Any = None, **options: Any) -> History:
+        data = data if target is None else (data, target)
+        validation = None if validation is None else self._data(validation)
+        return super().fit(self._data(data), validation=validation, **options)
+
+    def evaluate(self, data: Any, target: Any = None) -> dict[str, float]:
+        return super().evaluate(self._data(data if target is None else (data, target)))
+
+    def copy_to(self, module: nn.Module, loss: nn.Module | None = None) -> None:
+        """Writes parameters and buffers into the module that was compiled, by name; a shared one once. Those of a loss
+        module go into `loss`.
+
+        Raises:
+            InvalidInput: E0262, the module has no such tensor, or one of another shape: nothing has changed then.
+        """
+        module = plain_module(module)
+        own = dict(_tensors_of(module))
+        if loss is not None:
+            own |= {f"{LOSS}.{name}": tensor for name, tensor in _tensors_of(loss)}
+        trained = [tensor for tensor in self.tensors if tensor.name in self._state and not tensor.is_state]
+        trained = [tensor for tensor in trained if tensor.name in own or not tensor.name.startswith(f"{LOSS}.")]
+        problems = [
+            f"{tensor.name}: {list(tensor.shape)} here, {_shape(own.get(tensor.name))} in the module"
+            for tensor in trained
+            if _shape(own.get(tensor.name)) != list(tensor.shape)
+        ]
+        if problems:
+            message = "the trainer's tensors are not those of this module"
+            raise InvalidInput("E0262", message, type(module).__name__, problems, "give the module that was compiled")
+        with torch.no_grad():
+            for tensor in trained:
+                own[tensor.name].copy_(torch.from_numpy(self.read(tensor.name)).reshape(own[tensor.name].shape))
+
+    def _data(self, data: Any) -> Any:
+        """Arrays in the plan's order, or batches that are adapted one by one."""
+        if isinstance(data, Mapping) or is_array(data) or (isinstance(data, (tuple, list)) and self._is_batch(data)):
+            return tuple(self._adapted(data))
+        return _Batches(self, data) if isinstance(data, Iterable) and not isinstance(data, (str, bytes)) else data
+
+    def _is_batch(self, data: Any) -> bool:
+        parts = list(_arrays(data))
+        return len(parts) in (len(self.plan.batch), len(self._names)) and not any(
+            isinstance(part, (tuple, list)) and self._is_batch(part) for part in data
+        )
+
+    def _adapted(self, batch: Any) -> list[Any]:
+        """The arrays of a batch, as the plan wants them: by name, one sample where a step has one, a label where
+        nothing reads it."""
+        wanted = self.plan.batch
+        given = (
+            [batch[name] for name in self._names]
+            if isinstance(batch, Mapping) and set(self._names) <= set(batch)
+            else list(_arrays(batch))
+        )
+        arrays = [as_numpy(value, tensor.name) for value, tensor in zip(given, wanted, strict=False)] + given[
+            len(wanted) :
+        ]
+        arrays = [
+            array[None] if len(tensor.shape) == np.ndim(array) + 1 and tensor.shape[0] == 1 else array
+            for array, tensor in zip(arrays, wanted, strict=False)
+        ] + arrays[len(wanted) :]
+        if self._captured and len(arrays) == len(self._names) == len(wanted) - 1:
+            arrays.append(np.zeros((len(arrays[0]), *wanted[-1].shape[1:]), NUMPY_TYPES[wanted[-1].dtype]))
+        return arrays
+
+
+def _tensors_of(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    yield from module.named_parameters(remove_duplicate=False)
+    yield from module.named_buffers(remove_duplicate=False)
+
+
+def _shape(tensor: torch.Tensor | None) -> list[int] | str:
+    return "nothing" if tensor is None else list(tensor.shape)
+
+
+class _Batches:
+    """Batches of a loader, adapted; it can be gone through as often as the loader."""
+
+    def __init__(self, trainer: TorchTrainer, data: Iterable[Any]) -> None:
+        self.trainer, self.data = trainer, data
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        for batch in self.data:
+            yield self.trainer._adapted(batch)
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    """Tensors and arrays inside, depth first."""
+    if isinstance(value, torch.Tensor) or is_array(value):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _arrays(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _arrays(each)
+    else:
+        yield from (tensor for _, tensor in tensors_of(value))
+
+
+__all__ = ["TorchTrainer"]

@@ -1,0 +1,60 @@
+"""Model, example and budget in, trainer out."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from pantoum.estimates import is_torch_module, model_of
+from pantoum.model import Model, PathLike
+from pantoum.options import Losses
+from pantoum.planning import plan
+from pantoum.quantities import Size
+from pantoum.trainer import Trainer
+
+__all__ = ["compile"]
+
+
+def compile(  # noqa: A001 (the word that users of torch.compile and Keras expect)
+    model: Model | PathLike | Any,
+    example: Any = None,
+    *,
+    loss: Losses | Any = None,
+    optimizer: Any = None,
+    ram: Size | None = None,
+    plan_options: dict[str, Any] | None = None,
+    trainer_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> Trainer:
+    """A trainer that stays inside ``ram``: captures or loads the model, plans its step, and opens a ``Trainer``.
+
+    Args:
+        model: a ``torch.nn.Module``, a ``pantoum.Model`` or the path of an ONNX file.
+        example: of a batch; for a torch module.
+        loss: a name or a ``pantoum.Loss``; of a torch module also a function or module of torch. None:
+            "cross_entropy", or what the
+            ``Model`` has.
+        optimizer: a name or a value as ``pantoum.Adam()``; of a torch module also a ``torch.optim`` instance.
+        ram: the budget, everything in all: "64MiB".
+        plan_options: further arguments of ``pantoum.plan``.
+        trainer_options: further arguments of ``Trainer``.
+        **options: further arguments of ``load_onnx`` (or of the capture of a torch module).
+
+    Raises:
+        Error: as ``load_onnx``, ``plan`` and ``Trainer`` have them.
+    """
+    if is_torch_module(model):
+        made: Trainer = importlib.import_module("pantoum._torch").compile_module(
+            model,
+            example,
+            loss=loss,
+            optimizer=optimizer,
+            ram=ram,
+            plan_options=plan_options,
+            trainer_options=trainer_options,
+            **options,
+        )
+        return made
+    named = {name: value for name, value in (("loss", loss), ("optimizer", optimizer)) if value is not None}
+    planned = plan(model_of(model, example, {**named, **options}), ram, **(plan_options or {}))
+    return Trainer(planned, **(trainer_options or {}))

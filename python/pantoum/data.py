@@ -1,0 +1,207 @@
+"""Arrays as a step takes them: contiguous, of the tensor's type and shape; not copied where they are so already."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from pantoum import _core
+from pantoum.errors import InvalidInput, UsageError
+
+if TYPE_CHECKING:
+    from pantoum.planning import Plan
+
+__all__ = ["BatchTensor", "Dataset"]
+
+NUMPY_TYPES: dict[str, np.dtype[Any]] = {
+    "f32": np.dtype(np.float32),
+    "i64": np.dtype(np.int64),
+    "i32": np.dtype(np.int32),
+    "u8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
+}
+
+Array = npt.NDArray[Any]
+ArrayLike = Any
+"""A numpy array, a torch tensor, anything with ``__dlpack__`` or ``__array__``, or nested lists of numbers."""
+
+
+class BatchTensor(NamedTuple):
+    """What a batch holds: ``shape[0]`` counts the samples of a micro-batch; a loss is measured against a target."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    is_target: bool
+
+
+def is_array(value: object) -> bool:
+    """Is it one array, and no collection of arrays?"""
+    return isinstance(value, np.ndarray) or any(hasattr(value, name) for name in ("__dlpack__", "__array__"))
+
+
+def is_numbers(value: object) -> bool:
+    """Is it a list, or a list of lists, of numbers?"""
+    while isinstance(value, list) and value:
+        value = value[0]
+    return isinstance(value, (int, float, np.number))
+
+
+def as_numpy(value: ArrayLike, name: str) -> Array:
+    """A view where there is memory that numpy can read, else a copy. InvalidInput E0262: no array of numbers."""
+    if isinstance(value, np.ndarray):
+        return value
+    if hasattr(value, "detach"):  # a torch tensor: what it is a part of does not matter here
+        value = value.detach()
+    try:
+        if hasattr(value, "__dlpack__"):
+            return np.from_dlpack(value)
+        return np.asarray(value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        pass
+    try:
+        if hasattr(value, "cpu"):  # on another device, or of a type that numpy does not know
+            value = value.cpu()
+            return np.asarray(value.float() if "bfloat16" in str(value.dtype) else value)
+        return np.asarray(value)
+    except Exception as error:
+        raise InvalidInput(
+            "E0262", f"'{name}' is no array of numbers: {error}", name, (), "give a numpy array or a tensor"
+        ) from error
+
+
+def _converted(array: Array, wanted: np.dtype[Any], name: str, dtype: str) -> Array:
+    given = array.dtype
+    if given.newbyteorder("=") == wanted:
+        return array.astype(wanted, copy=False)
+    is_float = given.kind == "f" and wanted.kind == "f"
+    widens = given.kind in "iu" and wanted.kind in "iu" and np.can_cast(given, wanted)
+    if is_float or widens:
+        return array.astype(wanted)
+    raise InvalidInput(
+        "E0262",
+        f"'{name}' is {dtype}, and the array is {given}",
+        name,
+        ("values are not converted where they could change their meaning",),
+        f"convert it: .astype(numpy.{wanted.name}), with the scale that the model expects",
+    )
+
+
+def samples_of(value: ArrayLike, tensor: BatchTensor) -> Array:
+    """``value`` as samples of ``tensor``: [any number, shape[1:]..], contiguous. InvalidInput E0262."""
+    array = as_numpy(value, tensor.name)
+    if array.ndim != len(tensor.shape) or array.shape[1:] != tensor.shape[1:]:
+        wanted = ", ".join(["N", *map(str, tensor.shape[1:])])
+        raise InvalidInput(
+            "E0262",
+            f"'{tensor.name}' has shape [{wanted}], and the array has [{', '.join(map(str, array.shape))}]",
+            tensor.name,
+            (),
+            "N counts samples; reshape or transpose the array",
+        )
+    return np.ascontiguousarray(_converted(array, NUMPY_TYPES[tensor.dtype], tensor.name, tensor.dtype))
+
+
+def flat(batch: Any, wanted: Sequence[BatchTensor]) -> list[Any]:
+    """The values of a batch in the order of ``wanted``: (x, y), ((x1, x2), y), a dict by names, or one array."""
+    if isinstance(batch, Mapping):
+        missing = [tensor.name for tensor in wanted if tensor.name not in batch]
+        unknown = [str(name) for name in batch if name not in {tensor.name for tensor in wanted}]
+        if missing or unknown:
+            notes = [f"missing: {', '.join(missing)}"] * bool(missing) + [f"unknown: {', '.join(unknown)}"] * bool(
+                unknown
+            )
+            names = ", ".join(tensor.name for tensor in wanted)
+            raise InvalidInput("E0262", "the batch does not name what the plan wants", "", notes, f"name {names}")
+        return [batch[tensor.name] for tensor in wanted]
+    if is_array(batch):
+        return [batch]
+    values: list[Any] = []
+    for part in batch:
+        if isinstance(part, Mapping):
+            values += [part[tensor.name] for tensor in wanted if tensor.name in part]
+        elif isinstance(part, (tuple, list)) and any(is_array(value) for value in part):
+            values += part
+        else:
+            values.append(part)
+    return values
+
+
+def arrays_of(batch: Any, wanted: Sequence[BatchTensor]) -> list[Array]:
+    """Contiguous arrays in the order of ``wanted``, as many samples in each. InvalidInput E0262."""
+    values = flat(batch, wanted)
+    if len(values) != len(wanted):
+        names = ", ".join(f"{tensor.name} {tensor.dtype}{list(tensor.shape)}" for tensor in wanted)
+        raise InvalidInput(
+            "E0262",
+            f"{len(values)} arrays for a batch of {len(wanted)}",
+            "",
+            (f"a batch is {names}",),
+            "give the model's inputs, then the targets",
+        )
+    return [samples_of(value, tensor) for value, tensor in zip(values, wanted, strict=True)]
+
+
+class Dataset:
+    """Samples on disk or in memory, read one by one when they are needed.
+
+    ``Dataset.open`` finds the format of files; ``Dataset.from_arrays`` takes arrays, which it keeps alive and does not
+    copy.
+    """
+
+    def __init__(self, handle: _core.Dataset) -> None:
+        self._core = handle
+
+    @staticmethod
+    def open(
+        path: str | os.PathLike[str],
+        plan: Plan,
+        *,
+        test_path: str | os.PathLike[str] | None = None,
+        cache_folder: str | os.PathLike[str] | None = None,
+        label_columns: Sequence[str] = (),
+    ) -> tuple[Dataset, Dataset]:
+        """The training and the test set that lie at ``path``; the test set may be empty.
+
+        Args:
+            path: IDX, NPY, NPZ, CIFAR-10, CSV, folders of pictures, raw (docs/data.md).
+            plan: whose model says what a sample is.
+            test_path: of the test set, where ``path`` does not hold it.
+            cache_folder: for what cannot be read in place; None: a private one.
+            label_columns: of CSV files, names or numbers from 0; empty: the last.
+
+        Raises:
+            InvalidInput: E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
+        """
+        train, test = _core.Dataset.open(
+            path, plan._core, test_path, cache_folder, [str(name) for name in label_columns]
+        )
+        return Dataset(train), Dataset(test)
+
+    @staticmethod
+    def from_arrays(plan: Plan, *arrays: ArrayLike) -> Dataset:
+        """Samples in memory: inputs in the model's order, then targets, [samples, ..] each. InvalidInput E0262."""
+        return Dataset(_core.Dataset.from_arrays(plan._core, arrays_of(arrays, plan.batch)))
+
+    def __len__(self) -> int:
+        return self._core.count()
+
+    @property
+    def format(self) -> str:
+        """ "IDX", "image folder", "memory"."""
+        return self._core.format()
+
+    @property
+    def classes(self) -> list[str]:
+        """Of an image folder."""
+        return self._core.classes()
+
+    def __repr__(self) -> str:
+        return f"<pantoum.Dataset: {len(self)} samples, {self.format}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError("E0108", "a Dataset is not pickled", "", (), "open it again where it is needed")

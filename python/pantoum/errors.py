@@ -1,0 +1,260 @@
+"""Exceptions, a class for each exit code of the command line (docs/errors.md).
+
+Every error has a stable ``code`` ("E0301"), a ``message``, a place ``where``, ``notes`` (reasons) and ``help`` (what
+to do)::
+
+    try:
+        plan = pantoum.plan(model, ram="1MiB")
+    except pantoum.Infeasible as error:
+        plan = pantoum.plan(model, ram=error.min_ram)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pantoum.quantities import Bytes
+
+__all__ = [
+    "DeviceError",
+    "Error",
+    "GapNotReached",
+    "Infeasible",
+    "InternalError",
+    "Interrupted",
+    "InvalidInput",
+    "LimitReached",
+    "Unsupported",
+    "UsageError",
+    "VerificationFailed",
+]
+
+
+class Error(Exception):
+    """What went wrong, where, and what to do about it; ``str()`` gives all of it.
+
+    Attributes:
+        code: stable, "E0301"; docs/errors.md explains every one.
+        message: one sentence.
+        where: file, node, line, argument; may be empty.
+        notes: reasons; all problems of one kind.
+        help: what to do; may be empty.
+        exit_code: of the command line.
+    """
+
+    exit_code: int = 1
+
+    def __init__(
+        self,
+        code: str = "E0001",
+        message: str = "",
+        where: str = "",
+        notes: list[str] | tuple[str, ...] = (),
+        help: str = "",  # noqa: A002 (the word that users read)
+    ) -> None:
+        super().__init__(code, message, where, tuple(notes), help)
+        self.code = code
+        self.message = message
+        self.where = where
+        self.notes = list(notes)
+        self.help = help
+
+    def __str__(self) -> str:
+        lines = [f"[{self.code}] {self.message}"]
+        if self.where:
+            lines.append(f"  --> {self.where}")
+        lines += [f"   = {note}" for note in self.notes]
+        if self.help:
+            lines.append(f"  help: {self.help}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), self.args, self.__dict__)
+
+
+class InternalError(Error):
+    """An error of Pantoum's own (E00xx): please report it."""
+
+    exit_code = 1
+
+
+class UsageError(Error, ValueError):
+    """An argument that does not fit (E01xx, E0300)."""
+
+    exit_code = 2
+
+
+class InvalidInput(Error, ValueError):
+    """A file or an array that cannot be read or does not fit (E02xx, E07xx)."""
+
+    exit_code = 3
+
+
+class Unsupported(Error):
+    """Operators or types that cannot be trained, all at once (E04xx)."""
+
+    exit_code = 4
+
+
+class _NoPlan(Error):
+    """No plan; ``min_ram`` is the smallest RAM for which one is known, or None."""
+
+    min_ram: Bytes | None = None
+
+
+class Infeasible(_NoPlan):
+    """It is proved that no plan answers the question (E0301).
+
+    Attributes:
+        min_ram: the smallest RAM for which a plan is known, as an argument for ``ram=``; None where none is known.
+    """
+
+    exit_code = 5
+
+
+class LimitReached(_NoPlan):
+    """No plan was found in time, which proves nothing (E0302, E0304 and other E03xx); ``min_ram`` as in Infeasible."""
+
+    exit_code = 6
+
+
+class GapNotReached(Error):
+    """The gap that was required was not reached (E0303)."""
+
+    exit_code = 7
+
+
+class VerificationFailed(Error):
+    """A plan or a proof is wrong (E08xx)."""
+
+    exit_code = 8
+
+
+class DeviceError(Error, OSError):
+    """Device, storage, memory or system failed (E09xx)."""
+
+    exit_code = 9
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self), (self.code, self.message, self.where, tuple(self.notes), self.help), self.__dict__)
+
+
+class Interrupted(Error):
+    """Asked to stop before there was an answer (E0999)."""
+
+    exit_code = 130
+
+
+_BY_EXIT_CODE: dict[int, type[Error]] = {
+    kind.exit_code: kind
+    for kind in (
+        InternalError,
+        UsageError,
+        InvalidInput,
+        Unsupported,
+        Infeasible,
+        LimitReached,
+        GapNotReached,
+        VerificationFailed,
+        DeviceError,
+        Interrupted,
+    )
+}
+
+# Options of the command line, as arguments of Python. What is not here is shown as it is.
+_ARGUMENTS = {
+    "accept-folded": ("accept_folded", "True"),
+    "accumulate": ("accumulate", ""),
+    "at-most": ("energy_limit", ""),
+    "batch": ("batch", ""),
+    "checkpoint": ("checkpoint", ""),
+    "clip-norm": ("clip_norm", ""),
+    "clip-value": ("clip_value", ""),
+    "compact-activations": ("compact_activations", "True"),
+    "deadline": ("deadline", ""),
+    "device": ("device", ""),
+    "effort": ("effort", ""),
+    "epochs": ("epochs", ""),
+    "feature-cache": ("feature_cache", ""),
+    "freeze": ("freeze", ""),
+    "freeze-stats": ("freeze_stats", ""),
+    "gap": ("gap", ""),
+    "keep-init": ("keep_init", ""),
+    "kernels": ("kernels", ""),
+    "loss": ("loss", ""),
+    "lr": ("lr", ""),
+    "measure": ("measure", ""),
+    "no-inplace": ("in_place", "False"),
+    "no-paging": ("paging", "False"),
+    "no-remat": ("recomputing", "False"),
+    "no-reorder": ("reordering", "False"),
+    "objective": ("objective", ""),
+    "optimizer": ("optimizer", ""),
+    "page-file": ("page_file", ""),
+    "profile-store": ("profile_store", ""),
+    "ram": ("ram", ""),
+    "reserve": ("reserve", ""),
+    "schedule": ("schedule", ""),
+    "seed": ("seed", ""),
+    "time-limit": ("time_limit", ""),
+    "top5": ("top5", "True"),
+    "train": ("train", ""),
+    "weights": ("weights", ""),
+}
+_OPTION = re.compile(r"--([a-z][a-z0-9-]*)(?: ([\w.%]*\w%?|'[^']*'|\"[^\"]*\"))?")
+_VALUE = re.compile(r"^(?:[\d.]+\w*%?|portable|onednn|auto|off|all|energy|time|edp|'[^']*'|\"[^\"]*\")$")
+_NUMBER = re.compile(r"^\d+(\.\d+)?$")
+_FIELD = re.compile(r"\b(?:Plan|Model|Trainer|Fit|Sweep)Options::(\w+)")
+_METHOD = re.compile(r"\b(Plan|Model|Trainer|Loss|Sgd|RmsProp|Adagrad|Dataset|CustomUpdate)::(\w+)")
+
+
+def _argument(match: re.Match[str]) -> str:
+    name, value = match[1], match[2]
+    if name not in _ARGUMENTS:
+        return match[0]
+    argument, always = _ARGUMENTS[name]
+    rest = "" if value is None else f" {value}"
+    if always:
+        return f"{argument}={always}{rest}"
+    if value is None or not _VALUE.match(value):
+        return argument + rest
+    plain = value.strip("'\"")
+    return f"{argument}={plain}" if _NUMBER.match(plain) else f'{argument}="{plain}"'
+
+
+def in_python_words(text: str) -> str:
+    """A text of the library, in which options of the command line and names of C++ become Python's."""
+    text = _OPTION.sub(_argument, text)
+    text = _FIELD.sub(r"\1", text)
+    return _METHOD.sub(r"\1.\2", text).replace("pantoum::", "pantoum.")
+
+
+def expect(value: object, kind: type[Any], what: str, hint: str) -> None:
+    """UsageError E0116 where ``value`` is none of ``kind``."""
+    if not isinstance(value, kind):
+        given = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise UsageError("E0116", f"a {given} is no {kind.__name__}", what, (), hint)
+
+
+def from_core(
+    code: str,
+    message: str,
+    where: str,
+    notes: list[str],
+    help: str,  # noqa: A002
+    exit_code: int,
+    min_ram: int | None,
+) -> Error:
+    """The exception of an error of the library."""
+    kind = _BY_EXIT_CODE.get(exit_code, InternalError)
+    error = kind(
+        code,
+        in_python_words(message),
+        in_python_words(where),
+        [in_python_words(note) for note in notes],
+        in_python_words(help),
+    )
+    if isinstance(error, _NoPlan) and min_ram is not None:
+        error.min_ram = Bytes(min_ram)
+    return error

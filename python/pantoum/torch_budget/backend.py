@@ -1,0 +1,267 @@
+"""The backend "pantoum" of torch.compile: AOTAutograd with our partition, and graphs run in the order written."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._dynamo.backends import registry
+from torch._dynamo.backends.common import aot_autograd
+from torch._guards import CompileContext
+from torch.fx.graph import _BoxedCodeGen
+
+from . import faults, pager
+from .budget import Piece, TorchBudget
+from .costs import CostBook, outside_tracing
+from .joint import Joint, is_tangent, read_graph
+from .lower import Lowering, split
+from .meter import metered
+from .planner import CostGraph, Plan, PlanStore, cost_graph
+
+_LOG = logging.getLogger("pantoum.torch_budget")
+_COSTS = CostBook()
+_PLANS = PlanStore()
+_SPEEDS: dict[int, Any] = {}
+_ENTERED: list[TorchBudget] = []
+_NAME = "pantoum"
+
+
+class Backend:
+    """A compiler for one budget; without one, for the budget that is entered while it compiles."""
+
+    __name__ = _NAME
+
+    def __init__(self, budget: TorchBudget | None) -> None:
+        self.budget = budget
+        self.from_options: dict[str, TorchBudget] = {}
+
+    def __call__(
+        self,
+        module: fx.GraphModule,
+        inputs: Sequence[Any],
+        options: dict[str, Any] | None = None,
+        mode: str | None = None,
+    ) -> Callable[..., Any]:
+        try:
+            if mode is not None:
+                raise faults.usage(f"backend pantoum has no mode {mode!r}", "leave mode out")
+            return compile_graph(module, inputs, self._budget(options))
+        except faults.Error as error:
+            return _refusing(error)
+
+    def _budget(self, options: dict[str, Any] | None) -> TorchBudget:
+        if options:
+            return self.from_options.setdefault(repr(sorted(options.items())), budget_from(options))
+        budget = self.budget or (_ENTERED[-1] if _ENTERED else None)
+        if budget is None:
+            raise faults.usage(
+                "backend pantoum has no budget",
+                'with pantoum.torch_budget("6GiB"): torch.compile(..., backend="pantoum"), or options={"ram": "6GiB"}',
+            )
+        return budget
+
+
+def budget_from(options: dict[str, Any]) -> TorchBudget:
+    known = {"ram", "page_dir", "time_limit_s", "name"}
+    if set(options) - known or "ram" not in options:
+        raise faults.usage(
+            f"options of backend pantoum: {sorted(options)}", f"ram, and any of {sorted(known - {'ram'})}"
+        )
+    return TorchBudget(**options)
+
+
+def _refusing(error: faults.Error) -> Callable[..., Any]:
+    """Raised when the module is called: an exception out of a backend would reach the user wrapped in another."""
+
+    def refuse(*_: Any) -> Any:
+        raise error
+
+    return refuse
+
+
+def _registered(backend: Backend) -> Any:
+    backend._tags = ()  # type: ignore[attr-defined]
+    return backend
+
+
+DEFAULT = _registered(Backend(None))  # the entry point
+
+
+def enter(budget: TorchBudget) -> None:
+    """torch.compile resolves "pantoum" at once and compiles later; so the name means this budget from here on."""
+    _ENTERED.append(budget)
+    registry._COMPILER_FNS[_NAME] = _registered(Backend(budget))
+
+
+def leave(budget: TorchBudget) -> None:
+    _ENTERED.remove(budget)
+    registry._COMPILER_FNS[_NAME] = _registered(Backend(_ENTERED[-1])) if _ENTERED else DEFAULT
+
+
+def register() -> None:
+    """Makes the name known to torch.compile, unless PyTorch found it as the package's entry point and is about to."""
+    if _NAME not in registry._BACKENDS:
+        registry.register_backend(compiler_fn=DEFAULT, name=_NAME)
+
+
+def compile_graph(module: fx.GraphModule, inputs: Sequence[Any], budget: TorchBudget) -> Callable[..., Any]:
+    fix_shapes(inputs)
+    work = _Compilation(budget, frame_of(module))
+    compiler = aot_autograd(
+        fw_compiler=work.forward,
+        bw_compiler=work.backward,
+        inference_compiler=work.inference,
+        partition_fn=work.partition,
+        keep_inference_input_mutations=False,
+    )
+    return compiler(module, inputs)
+
+
+def frame_of(module: fx.GraphModule) -> str:
+    """Tells a piece of the program from the others: by its code, and by its ops, as two modules may be of one class.
+
+    The same piece for another shape, or for inference, has the same name: only one of them runs at a time.
+    """
+    context = CompileContext.current_compile_id()
+    steps = [str(node.target) for node in module.graph.nodes if node.op.startswith("call_")]
+    code = "alone" if context is None else str(context.frame_id)
+    return f"{code}.{hashlib.sha256(' '.join(steps).encode()).hexdigest()[:4]}"
+
+
+def fix_shapes(inputs: Sequence[Any]) -> None:
+    """A plan is for one set of shapes. Asking for a dimension's number makes PyTorch compile anew for others."""
+    for value in inputs:
+        sizes = (*value.shape, *value.stride()) if isinstance(value, torch.Tensor) else (value,)
+        for size in sizes:
+            if isinstance(size, torch.SymInt):
+                int(size)
+
+
+class _Compilation:
+    """One graph on its way: partitioned, then compiled in two parts; or compiled alone, for inference."""
+
+    def __init__(self, budget: TorchBudget, frame: str) -> None:
+        self.budget, self.frame = budget, frame
+        self.returned: int | None = None
+
+    def partition(
+        self, module: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any
+    ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        joint, _graph, plan, lowering = self._planned(module, num_fwd_outputs)
+        forward, backward, saved = split(module, lowering, num_fwd_outputs)
+        self.returned = num_fwd_outputs
+        counted = [node for node in saved if node.op != "placeholder"]
+        held = {storage for node in joint.forward_outputs for storage in _storages([node])}
+        kept = sum(size for storage, size in _storages(counted).items() if storage not in held)
+        self._tell("training", joint, plan, kept)
+        return forward, backward
+
+    def inference(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+        outputs = next(iter(module.graph.find_nodes(op="output"))).args[0]
+        joint, _, plan, lowering = self._planned(module, len(outputs))
+        planned = lowering.run(module)
+        planned.graph.eliminate_dead_code()
+        self._tell("inference", joint, plan, 0)
+        return metered(boxed(planned), None)
+
+    def forward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+        return metered(boxed(module), self.returned)
+
+    def backward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
+        return metered(boxed(module), None)
+
+    def _planned(self, module: fx.GraphModule, outputs: int) -> tuple[Joint, CostGraph, Plan, Lowering]:
+        joint = read_graph(module, outputs, _COSTS)
+        number = self._pager()
+        graph = cost_graph(joint, None if number is None else _SPEEDS[number], self.budget.name)
+        left = self.budget.left_for(self.frame)
+        try:
+            plan = _PLANS.plan(graph, max(1, left), self.budget.time_limit_s)
+        except faults.Infeasible as error:
+            self._explain(error, left)
+            raise
+        if number is not None and plan.storage_bytes:
+            pager.pager_of(number).reserve(plan.storage_bytes)
+        return joint, graph, plan, Lowering(joint, graph, plan, number or 0)
+
+    def _pager(self) -> int | None:
+        if self.budget.page_dir is None:
+            return None
+        number = pager.open_pager(None if self.budget.page_dir == "auto" else self.budget.page_dir)
+        if number is not None and number not in _SPEEDS:
+            with outside_tracing():
+                _SPEEDS[number] = pager.pager_of(number).speed()
+        return number
+
+    def _explain(self, error: faults.Infeasible, left: int) -> None:
+        """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile."""
+        others = self.budget.ram - left
+        if others:
+            error.min_ram = faults.Bytes((error.min_ram or 0) + others)
+            error.notes.append(
+                f"{others} bytes of the budget are what the graphs before this one keep for their "
+                "backward: the program was compiled in pieces"
+            )
+        self.budget.refusals.append(str(error))
+
+    def _tell(self, kind: str, joint: Joint, plan: Plan, saved: int) -> None:
+        piece = describe(self.budget.left_for(self.frame), self.frame, kind, joint, plan, saved)
+        self.budget.pieces.append(piece)
+        _LOG.info("%s: planned peak %d of %d bytes, saved %d", piece.name, piece.planned_peak, piece.budget, saved)
+        if len({other.frame for other in self.budget.pieces}) > 1:
+            _LOG.warning(
+                "the program was compiled in %d pieces under one budget; a piece gets what those before it "
+                "do not keep. torch.compile(fullgraph=True) tells where it breaks",
+                len(self.budget.pieces),
+            )
+
+
+def describe(budget: int, frame: str, kind: str, joint: Joint, plan: Plan, saved: int) -> Piece:
+    runs: dict[int, int] = {}
+    moved = 0
+    for instruction in plan.instructions:
+        if instruction["do"] == "compute":
+            runs[instruction["op"]] = runs.get(instruction["op"], 0) + 1
+        elif instruction["do"] == "page_out" and instruction["tensor"] < len(joint.storages):
+            moved += joint.storages[instruction["tensor"]].bytes
+    given = [node for node in joint.placeholders if not is_tangent(node)]
+    return Piece(
+        f"graph {frame}",
+        frame,
+        kind,
+        budget,
+        plan.peak_bytes,
+        plan.unplanned_peak_bytes,
+        saved,
+        moved,
+        sum(count > 1 for count in runs.values()),
+        len(joint.ops),
+        plan.time_s,
+        plan.least_time_s,
+        plan.status,
+        joint.bytes_of(given),
+        joint.bytes_of(joint.forward_outputs),
+        joint.bytes_of(joint.backward_outputs),
+    )
+
+
+def _storages(nodes: Sequence[Any]) -> dict[int, int]:
+    from .joint import tensors_of
+
+    return {
+        tensor.untyped_storage()._cdata: tensor.untyped_storage().nbytes()
+        for node in nodes
+        for tensor in tensors_of(node)
+    }
+
+
+def boxed(module: fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """Runs a graph as it is written; the list of arguments is emptied, so each dies after its last use."""
+    module.graph.set_codegen(_BoxedCodeGen())
+    module.recompile()
+    run: Callable[[list[Any]], Any] = module.forward
+    return run

@@ -1,0 +1,195 @@
+"""The budget, the pieces of a program that were compiled under it, and what it tells of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import faults
+from .meter import Measurement
+
+_UNITS = {
+    "B": 1,
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+}
+_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+
+
+def bytes_of(size: Any) -> int:
+    """Bytes of "6GiB", "1.5 MiB", "900kB"; bare numbers are refused as on the command line, pantoum.MiB(6) taken."""
+    if isinstance(size, int) and type(size) not in (int, bool):
+        return int(size)
+    if not isinstance(size, str):
+        raise faults.usage(
+            f"a budget needs its unit, and {size!r} has none",
+            f'"{size}MiB" or "{size}B"' if isinstance(size, (int, float)) else '"6GiB", for one',
+        )
+    match = _SIZE.fullmatch(size)
+    unit = match and next((unit for unit in _UNITS if unit.lower() == match[2].lower()), None)
+    if not match or not unit:
+        raise faults.usage(f"{size!r} is no number of bytes with its unit", '"6GiB", "512MiB", "4096B"')
+    count = round(float(match[1]) * _UNITS[unit]) if "." in match[1] else int(match[1]) * _UNITS[unit]
+    if not 0 < count < 2**53:
+        raise faults.usage(f"a budget of {size} is out of range", "between 1B and 8PiB")
+    return count
+
+
+@dataclass
+class Piece:
+    """One compiled graph. Bytes and seconds.
+
+    planned_peak      what the step makes, at its largest, as planned (forward and backward together)
+    saved             what forward keeps for backward: activations in memory, those of the caller not counted
+    paged_out         bytes that one step writes to the page file
+    recomputed        how many ops run more than once
+    time_s            a step as modelled; least_time_s: one with unlimited memory
+    parameters_and_inputs, outputs, gradients    not counted: the caller's
+    """
+
+    name: str
+    frame: str
+    kind: str
+    budget: int
+    planned_peak: int
+    unplanned_peak: int
+    saved: int
+    paged_out: int
+    recomputed: int
+    ops: int
+    time_s: float
+    least_time_s: float
+    status: str
+    parameters_and_inputs: int
+    outputs: int
+    gradients: int
+
+
+@dataclass
+class Report:
+    """What was planned and what was measured, side by side. `str(report)` is a table."""
+
+    budget: int
+    pieces: list[Piece]
+    measured_peak: int | None
+    measured_tensors: int | None
+    rss_growth: int | None
+    refusals: list[str] = field(default_factory=list)
+
+    @property
+    def planned_peak(self) -> int:
+        """The largest over the pieces, each with what the pieces before it save."""
+        return max((piece.planned_peak + self.budget - piece.budget for piece in self.pieces), default=0)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "budget_bytes": self.budget,
+            "planned_peak_bytes": self.planned_peak,
+            "measured_peak_bytes": self.measured_peak,
+            "measured_tensor_bytes": self.measured_tensors,
+            "rss_growth_bytes": self.rss_growth,
+            "pieces": [vars(piece) for piece in self.pieces],
+            "refusals": self.refusals,
+        }
+
+    def __str__(self) -> str:
+        lines = [
+            f"budget             {_size(self.budget)}",
+            f"planned peak       {_size(self.planned_peak)}",
+            f"measured peak      {_size(self.measured_peak)}",
+            f"  of it tensors    {_size(self.measured_tensors)}",
+            f"process's growth   {_size(self.rss_growth)}",
+        ]
+        if not self.pieces and not self.refusals:
+            lines.append(
+                "nothing was compiled under this budget: either the module was not called yet, or PyTorch ran "
+                "it as it is (torch.compile(fullgraph=True) tells why), and then no budget holds"
+            )
+        for piece in self.pieces:
+            lines += _piece_lines(piece)
+        return "\n".join(lines + [f"refused            {text}" for text in self.refusals])
+
+
+def _piece_lines(piece: Piece) -> list[str]:
+    slower = piece.time_s / piece.least_time_s if piece.least_time_s else 1.0
+    return [
+        f"{piece.name} ({piece.kind}, {piece.ops} ops, {piece.status})",
+        f"  peak             {_size(piece.planned_peak)} (without a plan {_size(piece.unplanned_peak)})",
+        f"  saved            {_size(piece.saved)}, paged out {_size(piece.paged_out)}, "
+        f"{piece.recomputed} ops run again",
+        f"  time as modelled {piece.time_s * 1e3:.3f} ms, {slower:.3f} of the least",
+        f"  not counted      parameters and inputs {_size(piece.parameters_and_inputs)}, "
+        f"outputs {_size(piece.outputs)}, gradients {_size(piece.gradients)}",
+    ]
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "not measured"
+    for unit in ("GiB", "MiB", "KiB"):
+        if count >= _UNITS[unit]:
+            return f"{count / _UNITS[unit]:.2f} {unit}"
+    return f"{count} B"
+
+
+class TorchBudget:
+    """`with pantoum.torch_budget("6GiB") as budget:` around `torch.compile(model, backend="pantoum")`.
+
+    ram           bytes that one step may make at once, with a unit
+    page_dir      folder of the page file; "auto": the system's temporary folder; None: nothing is paged
+    time_limit_s  of the planner, for one graph
+    name          of the reports
+
+    What is compiled under one budget shares it: a later graph of the same program gets what the earlier ones do not
+    keep for their backward. Two budgets are independent of one another.
+    """
+
+    def __init__(
+        self, ram: Any, *, page_dir: str | None = "auto", time_limit_s: float = 10.0, name: str = "step"
+    ) -> None:
+        self.ram = bytes_of(ram)
+        if not time_limit_s > 0:
+            raise faults.usage(f"time_limit_s is {time_limit_s}", "seconds, more than 0")
+        self.page_dir, self.time_limit_s, self.name = page_dir, float(time_limit_s), name
+        self.pieces: list[Piece] = []
+        self.refusals: list[str] = []
+        self.measurement: Measurement | None = None
+
+    def __enter__(self) -> TorchBudget:
+        from . import backend
+
+        backend.enter(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        from . import backend
+
+        backend.leave(self)
+
+    def left_for(self, frame: str) -> int:
+        """What a graph of this frame may take: other frames' saved bytes are alive while it runs."""
+        kept: dict[str, int] = {}
+        for piece in self.pieces:
+            if piece.frame != frame:
+                kept[piece.frame] = max(kept.get(piece.frame, 0), piece.saved)
+        return self.ram - sum(kept.values())
+
+    def measure(self) -> Measurement:
+        """`with budget.measure():` around a step counts its live bytes; they stand in `report()` afterwards."""
+        self.measurement = Measurement()
+        return self.measurement
+
+    def report(self) -> Report:
+        report = Report(self.ram, list(self.pieces), None, None, None, list(self.refusals))
+        if self.measurement is not None:
+            report.measured_peak = self.measurement.peak_bytes
+            report.measured_tensors = self.measurement.live.tensor_bytes
+            report.rss_growth = self.measurement.rss_growth
+        return report

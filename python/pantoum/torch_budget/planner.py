@@ -1,0 +1,303 @@
+"""The cost graph of a joint graph, and the planner's answer to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import faults
+from .joint import Joint, Op
+
+_INFEASIBLE, _LIMIT_REACHED = 5, 6
+LOSS = "loss (the caller's)"
+
+
+@dataclass(frozen=True, slots=True)
+class PagerSpeed:
+    """What moving bytes costs. `None` in its place: nothing is paged."""
+
+    latency_s: float
+    out_bytes_per_s: float
+    in_bytes_per_s: float
+
+
+@dataclass
+class CostGraph:
+    """The JSON that the planner reads, and which of its ids mean what."""
+
+    text: str
+    ops: list[Op]
+    loss: int | None
+    storages: int  # ids below this are storages of the joint graph; the others are orderings without bytes
+
+
+@dataclass
+class Plan:
+    """What the planner answered: its instructions and its figures (bytes, seconds)."""
+
+    instructions: list[dict[str, Any]]
+    peak_bytes: int
+    unplanned_peak_bytes: int
+    time_s: float
+    least_time_s: float
+    status: str
+    storage_bytes: int
+    text: str = field(repr=False, default="")
+
+
+def cost_graph(joint: Joint, pager: PagerSpeed | None, name: str) -> CostGraph:
+    """One joint question: forward, the caller's loss, backward.
+
+    What the caller holds (outputs, parameters' gradients) has no bytes here; what it gave is not in the graph at all.
+    The loss stands for everything that happens outside between forward and backward: it takes the outputs and gives
+    the tangents. Draws of randomness are chained, so that they happen once and in the order of the program.
+    """
+    tensors = [
+        _tensor(
+            storage.index,
+            joint.ops[storage.op].node.name,
+            0 if storage.held_by_caller else storage.bytes,
+            storage.held_by_caller,
+        )
+        for storage in joint.storages
+    ]
+    chains = _Chains(tensors)
+    ops: list[dict[str, Any]] = []
+    order: list[int] = []
+    loss: int | None = None
+    for op in joint.ops:
+        if loss is None and (op.node in joint.after_loss or op.in_backward):
+            loss = _append_loss(joint, ops, order, chains)
+        ops.append(_op(joint, op, chains, loss is not None))
+        order.append(op.index)
+    if loss is None and joint.backward_outputs:
+        loss = _append_loss(joint, ops, order, chains)
+    graph = {
+        "schema": "pantoum.costgraph/1",
+        "name": name,
+        "device": _device(pager),
+        "tensors": tensors,
+        "ops": ops,
+        "order": order,
+    }
+    return CostGraph(json.dumps(graph), joint.ops, loss, len(joint.storages))
+
+
+class _Chains:
+    """Tensors of no bytes that put ops in an order."""
+
+    def __init__(self, tensors: list[dict[str, Any]]) -> None:
+        self.tensors = tensors
+        self.tangent: int | None = None
+        self.last_effect: int | None = None
+        self.before_loss: list[int] = []
+
+    def link(self, name: str) -> int:
+        self.tensors.append(_tensor(len(self.tensors), name, 0, False))
+        return len(self.tensors) - 1
+
+
+def _append_loss(joint: Joint, ops: list[dict[str, Any]], order: list[int], chains: _Chains) -> int:
+    inputs = joint.made(joint.forward_outputs)
+    inputs += chains.before_loss
+    if chains.last_effect is not None:
+        inputs.append(chains.last_effect)
+    chains.tangent = chains.link("tangents")
+    index = len(joint.ops)
+    ops.append(
+        {
+            "id": index,
+            "name": LOSS,
+            "inputs": inputs,
+            "outputs": [chains.tangent],
+            "recompute": False,
+            "choices": [{"time_s": 0.0, "energy_j": 0.0}],
+        }
+    )
+    order.append(index)
+    return index
+
+
+def _op(joint: Joint, op: Op, chains: _Chains, after_loss: bool) -> dict[str, Any]:
+    inputs, outputs = list(op.inputs), list(op.outputs)
+    if chains.tangent is not None and (op.node in joint.after_loss or (op.effect and after_loss)):
+        inputs.append(chains.tangent)
+    if op.effect:
+        if chains.last_effect is not None:
+            inputs.append(chains.last_effect)
+        chains.last_effect = chains.link(op.node.name + ".done")
+        outputs.append(chains.last_effect)
+    if op.reads_mutated and not after_loss:
+        chains.before_loss.append(chains.link(op.node.name + ".read"))
+        outputs.append(chains.before_loss[-1])
+    return {
+        "id": op.index,
+        "name": op.node.name,
+        "inputs": inputs,
+        "outputs": outputs,
+        "recompute": op.repeatable and not op.reads_mutated and _worth_repeating(joint, op),
+        "choices": [{"time_s": op.cost.time_s, "energy_j": 0.0, "workspace_bytes": _workspace(joint, op)}],
+    }
+
+
+def _held_bytes(joint: Joint, op: Op) -> int:
+    return sum(joint.storages[index].bytes for index in op.outputs if joint.storages[index].held_by_caller)
+
+
+def _worth_repeating(joint: Joint, op: Op) -> bool:
+    """Not an op that gives the caller more than it gives the step."""
+    held = _held_bytes(joint, op)
+    return sum(joint.storages[index].bytes for index in op.outputs) - held > held
+
+
+def _workspace(joint: Joint, op: Op) -> int:
+    """A second run makes what the caller holds once more, for nothing."""
+    again = _held_bytes(joint, op) if op.again is None and _worth_repeating(joint, op) else 0
+    return op.cost.workspace + again
+
+
+def _tensor(index: int, name: str, size: int, stays: bool) -> dict[str, Any]:
+    tensor: dict[str, Any] = {"id": index, "name": name, "bytes": size}
+    if stays:
+        tensor["end"] = "ram"
+    return tensor
+
+
+def _device(pager: PagerSpeed | None) -> dict[str, Any]:
+    if pager is None:
+        return {"name": "torch", "pager": {"mode": "none"}}
+    return {
+        "name": "torch",
+        "pager": {
+            "mode": "sync",
+            "duplex": "half",
+            "in": {"latency_s": pager.latency_s, "bytes_per_s": pager.in_bytes_per_s, "w": 0.0},
+            "out": {"latency_s": pager.latency_s, "bytes_per_s": pager.out_bytes_per_s, "w": 0.0},
+        },
+    }
+
+
+class PlanStore:
+    """Plans of this process, so that equal graphs are planned once and more bytes never take more time.
+
+    A question starts from the best plan of the same graph that is known to fit. A better plan found later for fewer
+    bytes replaces the one for more. The plan behind an error's `min_ram` is kept too: that budget then works.
+    """
+
+    def __init__(self) -> None:
+        self._plans: dict[str, dict[int, Plan]] = {}
+        self._least: dict[str, str] = {}
+
+    def plan(self, graph: CostGraph, ram: int, time_limit_s: float) -> Plan:
+        key = hashlib.sha256(graph.text.encode()).hexdigest()
+        known = self._plans.setdefault(key, {})
+        fitting = [plan for plan in known.values() if plan.peak_bytes <= ram]
+        best = min(fitting, key=lambda plan: plan.time_s, default=None)
+        if ram in known and best is not None and best.time_s <= known[ram].time_s:
+            return best
+        try:
+            found = ask(graph.text, ram, time_limit_s, best.text if best is not None else self._least.get(key))
+        except (faults.Infeasible, faults.LimitReached) as error:
+            if best is not None:  # it fits, though the planner's arena for it would not
+                return best
+            self._least[key] = getattr(error, "least_plan", None) or self._least.get(key, "")
+            raise
+        known[ram] = found if best is None or found.time_s < best.time_s else best
+        return known[ram]
+
+    def clear(self) -> None:
+        self._plans.clear()
+        self._least.clear()
+
+
+def ask(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
+    """Asks the planner for the fastest step within `ram` bytes; `start` is a plan to begin with.
+
+    raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, where there is one
+    """
+    with tempfile.TemporaryDirectory(prefix="pantoum-") as folder:
+        place = Path(folder)
+        (place / "graph.json").write_text(graph)
+        command = [
+            program(),
+            "plan",
+            "--costgraph",
+            "graph.json",
+            "--ram",
+            f"{ram}B",
+            "--objective",
+            "time",
+            "--time-limit",
+            f"{time_limit_s:g}s",
+            "--format",
+            "json",
+            "-o",
+            "plan.json",
+            "--write-min-plan",
+            "least.json",
+        ]
+        if start:
+            (place / "start.json").write_text(start)
+            command += ["--warm-start", "start.json"]
+        ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if ended.returncode in (_INFEASIBLE, _LIMIT_REACHED):
+            raise _no_plan(ended, ram, place / "least.json")
+        if ended.returncode != 0:
+            raise faults.planner(ended.stderr or ended.stdout)
+        return _read(json.loads(ended.stdout), (place / "plan.json").read_text())
+
+
+def _read(summary: dict[str, Any], text: str) -> Plan:
+    plan = json.loads(text)
+    sizes = {tensor["id"]: tensor["bytes"] for tensor in plan["graph"]["tensors"]}
+    stored = max((at + sizes[int(tensor)] for tensor, at in plan.get("storage", {}).items()), default=0)
+    return Plan(
+        plan["instructions"],
+        plan["predicted"]["peak_bytes"],
+        int(summary["unplanned_peak_bytes"]),
+        plan["predicted"]["time_s"],
+        summary["unplanned_time_s"],
+        plan["status"],
+        stored,
+        text,
+    )
+
+
+def _no_plan(ended: subprocess.CompletedProcess[str], ram: int, least: Path) -> faults.Error:
+    if ended.returncode == _INFEASIBLE:
+        error = _refusal(json.loads(ended.stdout), ram)
+    else:
+        error = faults.limit(json.loads(ended.stderr), ram)
+    error.least_plan = least.read_text() if least.exists() else ""  # type: ignore[attr-defined]
+    return error
+
+
+def _refusal(answer: dict[str, Any], ram: int) -> faults.Error:
+    least, proved = int(answer["min_ram_bytes"]), int(answer["min_ram_bound_bytes"])
+    notes = (
+        f"the smallest budget for which a plan is known: {least} bytes; below {proved} it is proved that there is none",
+        f"at the tightest point: {answer['why']}",
+    )
+    return faults.infeasible(
+        f"no plan of this step fits in {ram} bytes", least, notes, f'ask for "{least}B", or a smaller batch'
+    )
+
+
+def program() -> str:
+    """The planner: $PANTOUM_PROGRAM, the one beside the package, or the one on the path."""
+    named = os.environ.get("PANTOUM_PROGRAM")
+    beside = Path(__file__).resolve().parent.parent / "pantoum"
+    found = named or (str(beside) if beside.is_file() else shutil.which("pantoum"))
+    if found is None or not os.access(found, os.X_OK):
+        raise faults.usage(
+            f"the program pantoum is not found{f' at {named}' if named else ''}",
+            "install the package with its program, or set PANTOUM_PROGRAM",
+        )
+    return found

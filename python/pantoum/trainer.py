@@ -1,0 +1,635 @@
+"""Training a plan: steps, epochs, evaluation, checkpoints, weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect as python_inspect
+import logging
+import math
+import os
+import time
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias, Union
+
+import numpy as np
+
+from pantoum import _core
+from pantoum.data import NUMPY_TYPES, Array, ArrayLike, Dataset, arrays_of, as_numpy, flat, is_array, is_numbers
+from pantoum.errors import InvalidInput, UsageError, expect
+from pantoum.history import AnyCallback, Callback, Callbacks, History
+from pantoum.model import PathLike
+from pantoum.options import set_checked
+from pantoum.planning import Plan
+from pantoum.progress import StepProgress
+from pantoum.quantities import Duration, seconds_of
+
+__all__ = ["TensorInfo", "Trainer", "Usage"]
+
+log = logging.getLogger("pantoum")
+
+Data: TypeAlias = Union[Dataset, Mapping[str, ArrayLike], Sequence[ArrayLike], Iterable[Any]]
+
+
+class TensorInfo(NamedTuple):
+    """A weight, or a state of the optimizer (``is_state``); ``in_ram``: between steps."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    is_state: bool
+    in_ram: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Usage:
+    """Exact figures of a trainer, since it was made."""
+
+    arena_bytes: int
+    steps: int
+    bytes_paged_in: int
+    bytes_paged_out: int
+    io_backend: str
+    page_encryption: str
+
+
+class Trainer:
+    """One training: its arena, its page file, its threads. Used by one thread at a time, in the process that made it.
+
+    ::
+
+        with pantoum.Trainer(plan) as trainer:
+            for x, y in batches:
+                loss = trainer.step(x, y)
+            trainer.save("trained.safetensors")
+
+    Args:
+        plan: for the host.
+        weights: safetensors to begin with; None: the model's own.
+        page_file: folder or file for what is paged out; None: the system's temporary folder.
+        encrypt_pages: under a key that is in locked memory alone.
+        direct_io: past the system's cache.
+        seed: of shuffling and dropout.
+        lr: learning rate in place of the optimizer's.
+        schedule: as "cosine,to=1e-5,warmup=5%"; None: constant.
+        normalize: (mean, deviation), or one such pair for each channel.
+        shuffle: samples of data sets and arrays, anew in every epoch.
+        flip: pictures of data sets, left to right, at random.
+        flip_vertically: top to bottom.
+        crop: pixels that pictures are shifted by at most.
+        prefetch: batches made ahead; the plan has room for them (``plan(prefetch=...)``).
+
+    Raises:
+        DeviceError: E0902, E0904, E0908 the page file; E0905 threads; E0906 memory.
+        InvalidInput: E024x the weights.
+        UsageError: E01xx an option; E0108 this process was forked from one that computes.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        weights: PathLike | None = None,
+        page_file: PathLike | None = None,
+        encrypt_pages: bool = True,
+        direct_io: bool = True,
+        seed: int = 0,
+        lr: float | None = None,
+        schedule: str | None = None,
+        normalize: tuple[float, float] | Sequence[tuple[float, float]] = (),
+        shuffle: bool = True,
+        flip: bool = False,
+        flip_vertically: bool = False,
+        crop: int = 0,
+        prefetch: int = 0,
+    ) -> None:
+        expect(plan, Plan, "plan", "make one: pantoum.plan(model, ram=...)")
+        options = _core.TrainerOptions()
+        if weights is not None:
+            options.set_weights(weights)
+        if page_file is not None:
+            options.set_page_file(page_file)
+        for mean, deviation in _pairs(normalize):
+            options.add_normalization(mean, deviation)
+        plain = {
+            "encrypt_pages": encrypt_pages,
+            "direct_io": direct_io,
+            "seed": seed,
+            "lr": lr,
+            "schedule": schedule,
+            "shuffle": shuffle,
+            "flip": flip,
+            "flip_vertically": flip_vertically,
+            "crop": crop,
+            "prefetch": prefetch,
+        }
+        for name, value in plain.items():
+            if value is not None:
+                set_checked(options, name, value)
+        self._plan = plan
+        self._lr = lr
+        self._core = _core.Trainer.create(plan._core, options)
+        self._resumed = False
+        self.stop_training = False
+
+    @property
+    def plan(self) -> Plan:
+        """What it follows."""
+        return self._plan
+
+    @property
+    def steps_done(self) -> int:
+        """In all, those before a resume included."""
+        return self._core.steps_done()
+
+    @property
+    def samples_per_step(self) -> int:
+        """Samples that ``step`` takes."""
+        return self._core.samples_per_step()
+
+    @property
+    def usage(self) -> Usage:
+        """Bytes of the arena, steps, bytes paged."""
+        return Usage(**self._core.usage())
+
+    @property
+    def closed(self) -> bool:
+        """Is everything given back?"""
+        return self._core.is_closed()
+
+    def close(self) -> None:
+        """Gives arena, page file and threads back; nothing is written. A view that ``tensor`` gave keeps the arena
+        until it ends.
+        """
+        self._core.close()
+
+    def __enter__(self) -> Trainer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        self.close()
+
+    def step(self, *batch: ArrayLike) -> float:
+        """One training step on ``samples_per_step`` samples.
+
+        Args:
+            batch: inputs in the model's order, then targets, as ``plan.batch`` names them; or a dict of them by name.
+                Contiguous
+                arrays of the right type in RAM are not copied; strided ones, other floats and narrower integers are.
+
+        Returns:
+            The loss before the update; the mean over the batch.
+
+        Raises:
+            InvalidInput: E0262 they do not fit, or a label is out of range: nothing has changed. E0701 the loss is not
+                finite: the
+                parameters are spoilt, go back to a checkpoint.
+            DeviceError: E0903 storage.
+            UsageError: E0108 the trainer is closed, in use by another thread, or of another process.
+        """
+        arrays = arrays_of(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch, self._plan.batch)
+        loss: float = self._core.step(arrays)[1]
+        return loss
+
+    def fit(
+        self,
+        data: Data,
+        target: ArrayLike | None = None,
+        *,
+        epochs: int = 1,
+        steps_per_epoch: int | None = None,
+        validation: Data | None = None,
+        callbacks: Callback | Sequence[AnyCallback] = (),
+        checkpoint: PathLike | None = None,
+        checkpoint_every: int = 0,
+        keep_best: PathLike | None = None,
+        patience: int = 0,
+        judge_by: str = "loss",
+        max_time: Duration | None = None,
+        progress: bool = False,
+    ) -> History:
+        """Epochs over data.
+
+        Args:
+            data: a ``Dataset``, or a tuple or dict of arrays: shuffled anew every epoch, as the seed says. Or any
+                iterable of
+                batches (a torch DataLoader, a generator): taken in its own order; a short last batch is left out.
+            target: of one array of inputs: ``fit(x, y)``.
+            epochs: of this call; an epoch that was begun is ended as the first of them. After ``resume`` of all calls:
+                what the file had done is part of them (not so for an iterable).
+            steps_per_epoch: of an iterable that does not end.
+            validation: data that are evaluated after every epoch.
+            callbacks: ``pantoum.Callback``, or functions of epoch and logs.
+            checkpoint: where the newest state is written, every ``checkpoint_every`` steps and when training is
+                stopped.
+            keep_best: a checkpoint of the best evaluation.
+            patience: end after so many epochs without a better one; 0: never.
+            judge_by: "loss" or "accuracy": what is better.
+            max_time: "2h".
+            progress: a bar of tqdm where it is installed, lines of logging otherwise.
+
+        Returns:
+            A ``History``, as Keras gives one.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C, between steps; where ``checkpoint`` is named it has been written.
+            Error: as ``step`` has them.
+        """
+        if target is not None:
+            data = (data, target)
+        if judge_by not in ("loss", "accuracy"):
+            raise UsageError(
+                "E0115", f"'{judge_by}' is no figure to judge by", "judge_by", (), 'use "loss" or "accuracy"'
+            )
+        fitting = _Fit(self, callbacks, epochs, progress)
+        whole = self._as_dataset(data)
+        if whole is None:
+            _refuse_for_iterables(keep_best=keep_best, patience=patience)
+            limit = math.inf if max_time is None else seconds_of(max_time, "max_time")
+            return fitting.over_batches(data, steps_per_epoch, validation, (checkpoint, checkpoint_every), limit)
+        if steps_per_epoch is not None:
+            raise UsageError(
+                "E0116",
+                "an epoch of arrays is all of them",
+                "steps_per_epoch",
+                (),
+                "leave it out, or give an iterable of batches",
+            )
+        options = _core.FitOptions()
+        if checkpoint is not None:
+            options.set_checkpoint(checkpoint)
+        if keep_best is not None:
+            options.set_keep_best(keep_best)
+        if max_time is not None:
+            options.set_max_time(seconds_of(max_time, "max_time"))
+        plain = {
+            "checkpoint_every": checkpoint_every,
+            "patience": patience,
+            "judge_by_accuracy": judge_by == "accuracy",
+        }
+        for name, value in plain.items():
+            set_checked(options, name, value)
+        return fitting.over_dataset(whole, validation, options)
+
+    def evaluate(self, data: Data, target: ArrayLike | None = None) -> dict[str, float]:
+        """Loss over any number of samples, and accuracy where labels are classes. Changes nothing.
+
+        Args:
+            data: as for ``fit``; an iterable of batches is evaluated batch by batch, and means are weighted by samples.
+            target: of one array of inputs.
+
+        Returns:
+            loss, samples, and accuracy, top5, mean_absolute_error where they are measured; loss_0, loss_1, .. of
+            several terms.
+        """
+        if target is not None:
+            data = (data, target)
+        whole = self._as_dataset(data)
+        if whole is not None:
+            return _figures(self._core.evaluate(whole._core.data))
+        parts = []
+        for batch in _batches(data):
+            part = Dataset.from_arrays(self._plan, *flat(batch, self._plan.batch))
+            parts.append(_figures(self._core.evaluate(part._core.data)))
+        return _mean(parts)
+
+    def _as_dataset(self, data: Any) -> Dataset | None:
+        """Of arrays; None: an iterable of batches."""
+        if isinstance(data, Dataset):
+            return data
+        wanted = self._plan.batch
+        if isinstance(data, Mapping) or is_array(data):
+            return Dataset.from_arrays(self._plan, *flat(data, wanted))
+        if isinstance(data, (tuple, list)) and (len(data) != 1 or is_array(data[0])):
+            values = flat(data, wanted)
+            if len(values) == len(wanted) and all(is_array(value) or is_numbers(value) for value in values):
+                return Dataset.from_arrays(self._plan, *values)
+        if isinstance(data, (str, bytes, os.PathLike)):
+            raise UsageError(
+                "E0116", "a path is no data", "data", (), "open it: train, test = pantoum.Dataset.open(path, plan)"
+            )
+        return None
+
+    def save(self, path: PathLike) -> None:
+        """Writes weights, optimizer state and where the training is, as safetensors; atomic. DeviceError E0901,
+        E0903.
+        """
+        self._core.save(path)
+
+    def resume(self, path: PathLike) -> None:
+        """Goes on where the trainer that saved the file was, to the bit.
+
+        Raises:
+            InvalidInput: E0243 of another model, plan or data set; E0240, E0244 damaged: nothing has changed then.
+        """
+        self._core.resume(path)
+        self._resumed = True
+
+    @property
+    def tensors(self) -> list[TensorInfo]:
+        """Parameters, statistics and optimizer states."""
+        return [
+            TensorInfo(name, dtype, tuple(shape), state, in_ram)
+            for name, dtype, shape, state, in_ram in self._core.tensors()
+        ]
+
+    def tensor(self, name: str) -> Array:
+        """A tensor between steps, without a copy: a read-only view of the arena, valid until the next step or
+        evaluation, which
+        write over it. Copy what is to stay.
+
+        Raises:
+            UsageError: E0104 no such tensor; E0105 it lives in storage between steps: use ``state_dict``.
+        """
+        view: Array = self._core.tensor(name)
+        return view
+
+    def read(self, name: str) -> Array:
+        """A copy of a tensor, wherever it lives. UsageError E0104; DeviceError E0903."""
+        return self._read(self._find(name))
+
+    def _find(self, name: str) -> TensorInfo:
+        for tensor in self.tensors:
+            if tensor.name == name:
+                return tensor
+        raise UsageError("E0104", f"there is no weight or state '{name}'", name, (), "Trainer.tensors names them all")
+
+    def _read(self, tensor: TensorInfo) -> Array:
+        array = np.empty(tensor.shape, NUMPY_TYPES[tensor.dtype])
+        self._core.read(tensor.name, array.reshape(-1).view(np.uint8))
+        return array
+
+    def state_dict(self, *, optimizer: bool = False) -> dict[str, Array]:
+        """Copies of parameters and statistics by name, and of the optimizer's states where they are asked for."""
+        return {tensor.name: self._read(tensor) for tensor in self.tensors if optimizer or not tensor.is_state}
+
+    def load_state_dict(self, state: Mapping[str, ArrayLike], *, strict: bool = True) -> None:
+        """Writes tensors by name; all are checked before the first is written.
+
+        Args:
+            state: name -> array of the tensor's shape; floats of other widths are converted.
+            strict: parameters and statistics that ``state`` lacks are an error; names that no tensor has are one in
+                any case.
+
+        Raises:
+            InvalidInput: E0262 shape, type, a name too many or too few.
+        """
+        known = {tensor.name: tensor for tensor in self.tensors}
+        unknown = [name for name in state if name not in known]
+        missing = [name for name, tensor in known.items() if strict and not tensor.is_state and name not in state]
+        if unknown or missing:
+            notes = [f"no such tensor: {', '.join(unknown)}"] * bool(unknown) + [
+                f"missing: {', '.join(missing)}"
+            ] * bool(missing)
+            raise InvalidInput(
+                "E0262",
+                "the state is not that of this model",
+                "load_state_dict",
+                notes,
+                "strict=False leaves out what is missing",
+            )
+        arrays = {name: _of_tensor(value, known[name]) for name, value in state.items()}
+        for name, array in arrays.items():
+            self._core.write(name, array.reshape(-1).view(np.uint8))
+
+    def set_learning_rate(self, lr: float) -> None:
+        """Of the steps from now on, before a schedule's factor. UsageError E0116: negative, or not finite."""
+        self._core.set_learning_rate(float(lr))
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<pantoum.Trainer: closed>"
+        return f"<pantoum.Trainer: {self.plan!r}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise UsageError(
+            "E0108", "a Trainer is not pickled", "", (), "pickle its plan, and save() and resume() the state"
+        )
+
+
+class _Fit:
+    """One call of fit."""
+
+    def __init__(
+        self, trainer: Trainer, callbacks: Callback | Sequence[AnyCallback], epochs: int, progress: bool
+    ) -> None:
+        expect(epochs, int, "epochs", "give a whole number")
+        if epochs < 1:
+            raise UsageError("E0116", "there are no epochs", "epochs", (), "give 1 or more")
+        self._trainer = trainer
+        self._callbacks = Callbacks(trainer, [callbacks] if isinstance(callbacks, Callback) else callbacks)
+        self._epochs = epochs
+        self._progress = progress
+        self._history = History()
+        trainer.stop_training = False
+
+    def over_dataset(self, data: Dataset, validation: Data | None, options: _core.FitOptions) -> History:
+        trainer, history = self._trainer, self._history
+        test = _core.Dataset() if validation is None else _whole(trainer, validation)._core
+        per_epoch = max(1, len(data) // trainer.samples_per_step)
+        self._epochs += 0 if trainer._resumed else trainer.steps_done // per_epoch
+        trainer._resumed = False
+        set_checked(options, "epochs", self._epochs)
+        shown = StepProgress(self._progress, per_epoch * self._epochs - trainer.steps_done)
+        self._callbacks.tell("on_train_begin")
+        self._callbacks.tell("on_epoch_begin", trainer.steps_done // per_epoch)
+
+        def on_batch(step: int, loss: float, lr: float) -> bool:
+            shown.step(step, loss)
+            self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
+            return not trainer.stop_training
+
+        def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: dict[str, Any] | None, best: bool) -> bool:
+            self._end_epoch(epoch, mean_loss, evaluation)
+            if epoch + 1 < self._epochs and not trainer.stop_training:
+                self._callbacks.tell("on_epoch_begin", epoch + 1)
+            return not trainer.stop_training
+
+        try:
+            summary = trainer._core.fit(
+                data._core.data, test.data, options, on_batch if self._callbacks or self._progress else None, on_epoch
+            )
+        finally:
+            shown.close()
+        for name in ("steps", "ran", "seconds", "stopped", "stopped_early", "out_of_time"):
+            setattr(history, name, summary[name])
+        self._callbacks.tell("on_train_end", _last(history))
+        return history
+
+    def _end_epoch(self, epoch: int, mean_loss: float, evaluation: dict[str, Any] | None) -> None:
+        logs = {"loss": mean_loss}
+        if evaluation is not None:
+            logs |= {f"val_{name}": value for name, value in _figures(evaluation).items() if name != "samples"}
+        self._history.add(epoch, logs)
+        log.info("epoch %d: %s", epoch, ", ".join(f"{name} {value:.5g}" for name, value in logs.items()))
+        self._callbacks.tell("on_epoch_end", epoch, logs)
+
+    def over_batches(
+        self,
+        data: Any,
+        steps_per_epoch: int | None,
+        validation: Data | None,
+        checkpoint: tuple[PathLike | None, int],
+        limit: float,
+    ) -> History:
+        history, begin = self._history, time.monotonic()
+        self._shown = StepProgress(self._progress, None)
+        self._callbacks.tell("on_train_begin")
+        try:
+            for epoch in range(self._epochs):
+                self._callbacks.tell("on_epoch_begin", epoch)
+                losses = self._epoch(data, steps_per_epoch, checkpoint, begin + limit)
+                if not losses:
+                    self._check_some(epoch)
+                    history.stopped = True
+                    break
+                evaluation = None if validation is None else self._trainer.evaluate(validation)
+                self._end_epoch(epoch, math.fsum(losses) / len(losses), evaluation)
+                history.ran += len(losses)
+                history.out_of_time = time.monotonic() >= begin + limit
+                if self._trainer.stop_training or history.out_of_time:
+                    history.stopped = self._trainer.stop_training
+                    break
+        except KeyboardInterrupt:
+            self._save(checkpoint[0])
+            raise
+        finally:
+            self._shown.close()
+        if history.stopped or history.out_of_time or checkpoint[1] > 0:
+            self._save(checkpoint[0])
+        history.steps, history.seconds = self._trainer.steps_done, time.monotonic() - begin
+        self._callbacks.tell("on_train_end", _last(history))
+        return history
+
+    def _save(self, path: PathLike | None) -> None:
+        if path is not None:
+            self._trainer.save(path)
+
+    def _check_some(self, epoch: int) -> None:
+        if epoch == 0:
+            raise InvalidInput(
+                "E0262",
+                "the data gave no whole step",
+                "fit",
+                (f"a step takes {self._trainer.samples_per_step} samples",),
+                "give batches of so many",
+            )
+        log.warning("the data ended after %d epochs: an iterator can be gone through once", epoch)
+
+    def _epoch(
+        self, data: Any, most: int | None, checkpoint: tuple[PathLike | None, int], deadline: float
+    ) -> list[float]:
+        trainer, losses = self._trainer, list[float]()
+        wanted, short = trainer.samples_per_step, 0
+        for batch in _batches(data):
+            arrays = arrays_of(batch, trainer.plan.batch)
+            if short:
+                raise InvalidInput(
+                    "E0262", f"a batch of {short} samples before the last one", "fit", (), f"give {wanted} in each"
+                )
+            if arrays[0].shape[0] < wanted:
+                short = arrays[0].shape[0]
+                continue
+            step, loss, lr = trainer._core.step(arrays)
+            losses.append(loss)
+            self._shown.step(step, loss)
+            self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
+            if checkpoint[1] > 0 and step % checkpoint[1] == 0:
+                self._save(checkpoint[0])
+            if trainer.stop_training or time.monotonic() >= deadline or (most is not None and len(losses) >= most):
+                break
+        if short:
+            log.info("the last %d samples of the epoch are no whole step: left out", short)
+        return losses
+
+
+def _pairs(normalize: Any) -> list[tuple[float, float]]:
+    values = list(normalize)
+    if len(values) == 2 and all(isinstance(value, (int, float)) for value in values):
+        values = [tuple(values)]
+    try:
+        return [(float(mean), float(deviation)) for mean, deviation in values]
+    except (TypeError, ValueError):
+        raise UsageError(
+            "E0120",
+            "a normalization is a mean and a deviation",
+            "normalize",
+            (),
+            "give (0.5, 0.25), or one pair for each channel",
+        ) from None
+
+
+def _refuse_for_iterables(**given: Any) -> None:
+    for name, value in given.items():
+        if value:
+            raise UsageError(
+                "E0116", f"'{name}' needs a data set", name, (), "give arrays or a pantoum.Dataset, or use a callback"
+            )
+
+
+def _batches(data: Any) -> Iterable[Any]:
+    try:
+        batches: Iterable[Any] = iter(data)
+    except TypeError:
+        hint = (
+            "call the function: it is a generator"
+            if python_inspect.isgeneratorfunction(data)
+            else "give arrays, a Dataset or an iterable of batches"
+        )
+        raise UsageError("E0116", f"a {type(data).__qualname__} is no data", "data", (), hint) from None
+    return batches
+
+
+def _whole(trainer: Trainer, data: Data) -> Dataset:
+    made = trainer._as_dataset(data)
+    if made is not None:
+        return made
+    batches = [arrays_of(batch, trainer.plan.batch) for batch in _batches(data)]
+    if not batches:
+        raise InvalidInput("E0262", "the validation data hold no sample", "validation")
+    return Dataset.from_arrays(trainer.plan, *(np.concatenate(parts) for parts in zip(*batches, strict=True)))
+
+
+def _figures(evaluation: dict[str, Any]) -> dict[str, float]:
+    figures = {name: value for name, value in evaluation.items() if name != "losses"}
+    if len(evaluation.get("losses", ())) > 1:
+        figures |= {f"loss_{term}": value for term, value in enumerate(evaluation["losses"])}
+    return figures
+
+
+def _mean(parts: list[dict[str, float]]) -> dict[str, float]:
+    if not parts:
+        raise InvalidInput("E0262", "the data hold no sample", "evaluate", (), "give one or more")
+    samples = sum(part["samples"] for part in parts)
+    made = {
+        name: math.fsum(part[name] * part["samples"] for part in parts) / samples
+        for name in parts[0]
+        if name != "samples"
+    }
+    return made | {"samples": samples}
+
+
+def _last(history: History) -> dict[str, float]:
+    return {name: values[-1] for name, values in history.history.items() if values}
+
+
+def _of_tensor(value: ArrayLike, tensor: TensorInfo) -> Array:
+    array = as_numpy(value, tensor.name)
+    wanted = NUMPY_TYPES[tensor.dtype]
+    if array.shape != tensor.shape:
+        raise InvalidInput(
+            "E0262",
+            f"'{tensor.name}' has shape {list(tensor.shape)}, and the array has {list(array.shape)}",
+            tensor.name,
+        )
+    if array.dtype.newbyteorder("=") != wanted and not (array.dtype.kind == "f" == wanted.kind):
+        raise InvalidInput(
+            "E0262",
+            f"'{tensor.name}' is {tensor.dtype}, and the array is {array.dtype}",
+            tensor.name,
+            (),
+            "convert it with .astype",
+        )
+    return np.ascontiguousarray(array, dtype=wanted)

@@ -1,0 +1,164 @@
+// Devices, sweeps, estimates, and what becomes of a plan: pages, firmware, ONNX.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings.h"
+#include "stoppable.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace pantoum::python {
+namespace {
+
+Row row_of(const SweepRow& row) {
+  nb::dict made;
+  made["planner"] = row.planner;
+  made["ram_bytes"] = row.ram_bytes;
+  made["has_plan"] = row.has_plan;
+  made["proved_infeasible"] = row.proved_infeasible;
+  made["peak_bytes"] = row.peak_bytes;
+  made["time_s"] = row.time_s;
+  made["energy_j"] = row.energy_j;
+  made["gap"] = row.gap;
+  return made;
+}
+
+Rows rows_of(const std::vector<SweepRow>& rows) {
+  nb::list made;
+  for (const SweepRow& row : rows) made.append(row_of(row));
+  return made;
+}
+
+Rows sweep(const Model& model, const std::string& device, const std::vector<int64_t>& budgets,
+           const std::vector<std::string>& planners, const PlanOptions& options, nb::handle folder,
+           nb::handle progress) {
+  value_of(enter_process());
+  SweepOptions asked{.planners = planners, .plan = options};
+  for (const int64_t bytes : budgets) asked.budgets.emplace_back(bytes);
+  if (!folder.is_none()) asked.folder = path_of(folder);
+  return rows_of(value_of_stoppable<std::vector<SweepRow>>(
+      [model, device, asked](std::stop_token stop, const Tell& tell) mutable {
+        asked.plan.stop = stop;
+        asked.plan.progress = tell;
+        return sweep_budgets(model, {device}, asked);
+      },
+      progress));
+}
+
+Row dict_of(const Estimate& found) {
+  nb::dict made;
+  nb::list binds;
+  for (const Held& held : found.binds) binds.append(nb::make_tuple(held.name, held.bytes));
+  made["device"] = found.device;
+  made["time_source"] = found.time_source;
+  made["unplanned_peak_bytes"] = found.unplanned_peak_bytes;
+  made["unplanned_time_s"] = found.unplanned_time_s;
+  made["least_ram_bytes"] = found.least_ram_bytes;
+  made["least_ram_bound_bytes"] = found.least_ram_bound_bytes;
+  made["binds"] = binds;
+  made["rows"] = rows_of(found.rows);
+  return made;
+}
+
+Row estimate_model(const Model& model, const std::string& device, const PlanOptions& options, int budgets,
+                   nb::handle progress) {
+  value_of(enter_process());
+  return dict_of(value_of_stoppable<Estimate>(
+      [model, device, options, budgets](std::stop_token stop, const Tell& tell) {
+        PlanOptions asked = options;
+        asked.stop = stop;
+        asked.progress = tell;
+        return estimate(model, {device}, asked, budgets);
+      },
+      progress));
+}
+
+Row device_of(const DeviceInfo& info) {
+  nb::dict made;
+  made["name"] = info.name;
+  made["description"] = info.description;
+  made["source"] = info.source;
+  made["ram_bytes"] = info.ram_bytes;
+  made["rom_bytes"] = info.rom_bytes;
+  made["align_bytes"] = info.align_bytes;
+  made["storage"] = info.storage;
+  made["is_measured"] = info.is_measured;
+  return made;
+}
+
+Rows all_devices() {
+  nb::list made;
+  for (const DeviceInfo& info : devices()) made.append(device_of(info));
+  return made;
+}
+
+void report(const OwnedPlan& plan, nb::handle path, const nb::typed<nb::list, nb::any>& logs) {
+  std::vector<std::string> files;
+  for (nb::handle log : logs) files.push_back(path_of(log));
+  const std::string page = path_of(path);
+  const Plan& of = plan_of(plan);
+  without_gil([&] { return write_report(of, page, files); });
+}
+
+void bind_firmware(nb::module_& module) {
+  nb::class_<FirmwareOptions>(module, "FirmwareOptions")
+      .def(nb::init<>())
+      .def_rw("target", &FirmwareOptions::target)
+      .def_rw("board", &FirmwareOptions::board)
+      .def("set_folder", [](FirmwareOptions& self, nb::handle path) { self.folder = path_of(path); })
+      .def("set_weights", [](FirmwareOptions& self, nb::handle path) { self.weights = path_of(path); })
+      .def("set_data", [](FirmwareOptions& self, nb::handle path) { self.data = path_of(path); })
+      .def_rw("samples", &FirmwareOptions::samples)
+      .def_rw("test_samples", &FirmwareOptions::test_samples)
+      .def_rw("steps", &FirmwareOptions::steps)
+      .def_rw("lr", &FirmwareOptions::lr)
+      .def("set_ram", [](FirmwareOptions& self, int64_t bytes) { self.ram = Bytes(bytes); });
+  const auto dict_of_sizes = [](const FirmwareSizes& sizes) -> Row {
+    nb::dict made;
+    made["ram_bytes"] = sizes.ram_bytes;
+    made["stack_bytes"] = sizes.stack_bytes;
+    made["arena_bytes"] = sizes.arena_bytes;
+    made["plan_bytes"] = sizes.plan_bytes;
+    made["weight_bytes"] = sizes.weight_bytes;
+    made["sample_bytes"] = sizes.sample_bytes;
+    return made;
+  };
+  module.def(
+      "emit_plan",
+      [dict_of_sizes](const OwnedPlan& plan, const FirmwareOptions& options) {
+        const Plan& of = plan_of(plan);
+        return dict_of_sizes(without_gil([&] { return emit_project(of, options); }));
+      },
+      "plan"_a, "options"_a);
+  module.def(
+      "emit_file",
+      [dict_of_sizes](nb::handle plan, const FirmwareOptions& options) {
+        const std::string file = path_of(plan);
+        return dict_of_sizes(without_gil([&] { return emit_project(file, options); }));
+      },
+      "plan"_a, "options"_a);
+}
+
+}  // namespace
+
+void bind_deploy(nb::module_& module) {
+  module.def("devices", &all_devices);
+  module.def(
+      "describe_device", [](const std::string& name) { return device_of(value_of(describe({name}))); }, "name"_a);
+  module.def("sweep", &sweep, "model"_a, "device"_a, "budgets"_a, "planners"_a, "options"_a, "folder"_a.none(),
+             "progress"_a.none());
+  module.def("estimate", &estimate_model, "model"_a, "device"_a, "options"_a, "budgets"_a, "progress"_a.none());
+  module.def("write_report", &report, "plan"_a, "path"_a, "logs"_a);
+  module.def(
+      "export_onnx",
+      [](const Model& model, nb::handle weights, nb::handle path, bool external_data) {
+        const std::string from = path_of(weights), to = path_of(path);
+        without_gil([&] { return export_onnx(model, from, to, external_data); });
+      },
+      "model"_a, "weights"_a, "path"_a, "external_data"_a);
+  bind_firmware(module);
+}
+
+}  // namespace pantoum::python

@@ -1,0 +1,321 @@
+// Trainers: one thread at a time, in the process that made them, until they are closed.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "halves.h"
+#include "raise.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace pantoum::python {
+namespace {
+
+constexpr auto kBetweenSignals = std::chrono::milliseconds(50);
+
+// A trainer, and who is in it.
+class PythonTrainer {
+ public:
+  PythonTrainer(Trainer trainer) : owned_(std::move(trainer)) {}
+
+  // Alone in the trainer until it ends. A callback of fit may look at it, and not compute with it.
+  class Turn {
+   public:
+    Turn(PythonTrainer& of, bool computes) : of_(of) {
+      of.check();
+      std::thread::id none;
+      const std::thread::id self = std::this_thread::get_id();
+      outer_ = of.user_.compare_exchange_strong(none, self);
+      if (!outer_ && (computes || none != self)) raise(in_use(none == self));
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() {
+      if (outer_) of_.user_ = std::thread::id();
+    }
+    Trainer* operator->() const { return of_.owned_.get().get(); }
+
+   private:
+    static Error in_use(bool same_thread) {
+      if (same_thread)
+        return fail("E0108", "the trainer is in fit(), whose callback this is", {},
+                    "step and evaluate after fit; give it validation data")
+            .error();
+      return fail("E0108", "the trainer is in use by another thread", {}, "give every thread a trainer of its own")
+          .error();
+    }
+    PythonTrainer& of_;
+    bool outer_;
+  };
+
+  void check() const {
+    if (!owned_.is_own())
+      raise(fail("E0108", "the trainer belongs to the process that this one was forked from", {},
+                 "make one here, in a process that multiprocessing's \"spawn\" starts")
+                .error());
+    if (!owned_.get()) raise(fail("E0108", "the trainer is closed", {}, "make another one").error());
+  }
+  [[nodiscard]] bool is_closed() const { return !owned_.get(); }
+  void close() {
+    if (is_closed()) return;
+    if (!owned_.is_own()) return owned_.reset();
+    { const Turn alone(*this, true); }
+    owned_.reset();
+  }
+  [[nodiscard]] std::shared_ptr<Trainer> shared() const { return owned_.get(); }
+
+ private:
+  OwnedTrainer owned_;
+  std::atomic<std::thread::id> user_{};
+};
+
+using Turn = PythonTrainer::Turn;
+using TensorRows = nb::typed<nb::list, TupleOf<nb::str, nb::str, nb::typed<nb::list, nb::int_>, bool, bool>>;
+
+PythonTrainer* create(const OwnedPlan& plan, const TrainerOptions& options) {
+  value_of(enter_process());
+  const Plan& of = plan_of(plan);
+  return new PythonTrainer(without_gil([&] { return Trainer::create(of, options); }));
+}
+
+TupleOf<int64_t, double, double> step(PythonTrainer& self, const std::vector<Given>& arrays) {
+  const Turn turn(self, true);
+  const Batch batch = batch_of(arrays);
+  const StepStats stats = without_gil([&] { return turn->step(batch); });
+  return nb::make_tuple(stats.step, stats.loss, stats.lr);
+}
+
+Row dict_of(const Evaluation& found) {
+  nb::dict made;
+  made["loss"] = found.loss;
+  if (found.accuracy) made["accuracy"] = *found.accuracy;
+  if (found.top5) made["top5"] = *found.top5;
+  if (found.mean_absolute_error) made["mean_absolute_error"] = *found.mean_absolute_error;
+  made["losses"] = found.losses;
+  made["samples"] = found.samples;
+  return made;
+}
+
+nb::object dict_or_none(const std::optional<Evaluation>& found) {
+  return found ? nb::object(dict_of(*found)) : nb::none();
+}
+
+Row evaluate(PythonTrainer& self, const Dataset& data) {
+  const Turn turn(self, true);
+  return dict_of(without_gil([&] { return turn->evaluate(data); }));
+}
+
+// Calls back from a run that holds no GIL; the first exception, or a signal, ends the run and is raised after it.
+class Callbacks {
+ public:
+  Callbacks(nb::object on_batch, nb::object on_epoch)
+      : on_batch_(std::move(on_batch)), on_epoch_(std::move(on_epoch)) {}
+
+  void attach(FitOptions& options) {
+    options.stop = stop_.get_token();
+    options.on_batch = [this](const StepStats& stats) { batch(stats); };
+    options.on_epoch = [this](const EpochStats& stats) { epoch(stats); };
+  }
+  void raise_what_was_thrown() {
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  void batch(const StepStats& stats) {
+    const auto now = std::chrono::steady_clock::now();
+    if (on_batch_.is_none() && now - last_ < kBetweenSignals) return;
+    guarded([&] {
+      if (now - last_ >= kBetweenSignals) {
+        last_ = now;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      }
+      if (!on_batch_.is_none() && !nb::cast<bool>(on_batch_(stats.step, stats.loss, stats.lr))) stop_.request_stop();
+    });
+  }
+  void epoch(const EpochStats& stats) {
+    if (on_epoch_.is_none()) return;
+    guarded([&] {
+      if (!nb::cast<bool>(
+              on_epoch_(stats.epoch, stats.step, stats.mean_loss, dict_or_none(stats.evaluation), stats.best)))
+        stop_.request_stop();
+    });
+  }
+  template <class Call>
+  void guarded(const Call& call) {
+    if (thrown_) return;
+    nb::gil_scoped_acquire held;
+    try {
+      call();
+    } catch (...) {
+      thrown_ = std::current_exception();
+      stop_.request_stop();
+    }
+  }
+
+  nb::object on_batch_, on_epoch_;
+  std::exception_ptr thrown_;
+  std::stop_source stop_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+Row dict_of(const FitSummary& summary) {
+  nb::dict made;
+  made["steps"] = summary.steps;
+  made["ran"] = summary.ran;
+  made["loss"] = summary.loss;
+  made["seconds"] = summary.seconds;
+  made["evaluation"] = dict_or_none(summary.evaluation);
+  made["stopped"] = summary.stopped;
+  made["out_of_time"] = summary.out_of_time;
+  made["stopped_early"] = summary.stopped_early;
+  return made;
+}
+
+Row fit(PythonTrainer& self, const Dataset& train, const Dataset& test, FitOptions options, nb::object on_batch,
+        nb::object on_epoch) {
+  const Turn turn(self, true);
+  Callbacks callbacks(std::move(on_batch), std::move(on_epoch));
+  callbacks.attach(options);
+  Result<FitSummary> summary = [&] {
+    nb::gil_scoped_release released;
+    return turn->fit(train, options, test);
+  }();
+  callbacks.raise_what_was_thrown();
+  return dict_of(value_of(std::move(summary)));
+}
+
+TensorRows tensors(PythonTrainer& self) {
+  const Turn turn(self, false);
+  nb::list all;
+  for (const TensorInfo& tensor : turn->tensors())
+    if (!tensor.is_gradient)
+      all.append(nb::make_tuple(tensor.name, std::string(name_of(tensor.dtype)), nb::cast(tensor.shape),
+                                tensor.is_state, tensor.in_ram));
+  return all;
+}
+
+// The view keeps the arena, also after close().
+nb::typed<nb::object, nb::any> tensor(PythonTrainer& self, const std::string& name) {
+  const Turn turn(self, false);
+  const TensorView view = value_of(turn->tensor(name));
+  auto keeps = std::make_unique<OwnedTrainer>(self.shared());
+  nb::capsule owner(keeps.get(), [](void* kept) noexcept { delete static_cast<OwnedTrainer*>(kept); });
+  static_cast<void>(keeps.release());
+  return view_of(view, owner);
+}
+
+using Bytes1d = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using BytesRead1d = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+void read(PythonTrainer& self, const std::string& name, Bytes1d into) {
+  const Turn turn(self, false);
+  const std::span bytes(reinterpret_cast<std::byte*>(into.data()), into.size());
+  without_gil([&] { return turn->read(name, bytes); });
+}
+
+void write(PythonTrainer& self, const std::string& name, BytesRead1d from) {
+  const Turn turn(self, false);
+  const std::span bytes(reinterpret_cast<const std::byte*>(from.data()), from.size());
+  without_gil([&] { return turn->write(name, bytes); });
+}
+
+Row usage(PythonTrainer& self) {
+  const Turn turn(self, false);
+  const Usage usage = turn->usage();
+  nb::dict made;
+  made["arena_bytes"] = usage.arena_bytes;
+  made["steps"] = usage.steps;
+  made["bytes_paged_in"] = usage.bytes_paged_in;
+  made["bytes_paged_out"] = usage.bytes_paged_out;
+  made["io_backend"] = usage.io_backend;
+  made["page_encryption"] = usage.page_encryption;
+  return made;
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<TrainerOptions>(module, "TrainerOptions")
+      .def(nb::init<>())
+      .def(
+          "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a)
+      .def(
+          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); }, "path"_a)
+      .def("add_normalization",
+           [](TrainerOptions& self, float mean, float deviation) {
+             self.normalize.push_back({mean, deviation});
+           })
+      .def_rw("encrypt_pages", &TrainerOptions::encrypt_pages)
+      .def_rw("direct_io", &TrainerOptions::direct_io)
+      .def_rw("seed", &TrainerOptions::seed)
+      .def_rw("lr", &TrainerOptions::lr)
+      .def_rw("schedule", &TrainerOptions::schedule)
+      .def_rw("shuffle", &TrainerOptions::shuffle)
+      .def_rw("flip", &TrainerOptions::flip)
+      .def_rw("flip_vertically", &TrainerOptions::flip_vertically)
+      .def_rw("crop", &TrainerOptions::crop)
+      .def_rw("prefetch", &TrainerOptions::prefetch);
+  nb::class_<FitOptions>(module, "FitOptions")
+      .def(nb::init<>())
+      .def(
+          "set_checkpoint", [](FitOptions& self, nb::handle path) { self.checkpoint = path_of(path); }, "path"_a)
+      .def(
+          "set_keep_best", [](FitOptions& self, nb::handle path) { self.keep_best = path_of(path); }, "path"_a)
+      .def(
+          "set_max_time", [](FitOptions& self, double seconds) { self.max_time = Seconds(seconds); }, "seconds"_a)
+      .def_rw("epochs", &FitOptions::epochs)
+      .def_rw("checkpoint_every", &FitOptions::checkpoint_every)
+      .def_rw("patience", &FitOptions::patience)
+      .def_rw("judge_by_accuracy", &FitOptions::judge_by_accuracy);
+}
+
+}  // namespace
+
+void bind_trainer(nb::module_& module) {
+  bind_options(module);
+  nb::class_<PythonTrainer> trainer(module, "Trainer");
+  bind_halves(trainer);
+  trainer.def_static("create", &create, "plan"_a, "options"_a, nb::rv_policy::take_ownership)
+      .def("step", &step, "arrays"_a, nb::sig("def step(self, arrays: list[typing.Any]) -> tuple[int, float, float]"),
+           "step, loss, lr")
+      .def("fit", &fit, "train"_a, "test"_a, "options"_a, "on_batch"_a.none(), "on_epoch"_a.none())
+      .def("evaluate", &evaluate, "data"_a)
+      .def(
+          "save",
+          [](PythonTrainer& self, nb::handle path) {
+            const Turn turn(self, false);
+            const std::string file = path_of(path);
+            without_gil([&] { return turn->save(file); });
+          },
+          "path"_a)
+      .def(
+          "resume",
+          [](PythonTrainer& self, nb::handle path) {
+            const Turn turn(self, true);
+            const std::string file = path_of(path);
+            without_gil([&] { return turn->resume(file); });
+          },
+          "path"_a)
+      .def("tensors", &tensors, "name, dtype, shape, is_state, in_ram")
+      .def("tensor", &tensor, "name"_a, nb::sig("def tensor(self, name: str) -> typing.Any"))
+      .def("read", &read, "name"_a, "into"_a.noconvert(),
+           nb::sig("def read(self, name: str, into: typing.Any) -> None"))
+      .def("write", &write, "name"_a, "from_"_a.noconvert(),
+           nb::sig("def write(self, name: str, from_: typing.Any) -> None"))
+      .def("steps_done", [](PythonTrainer& self) { return Turn(self, false)->steps_done(); })
+      .def("samples_per_step", [](PythonTrainer& self) { return Turn(self, false)->samples_per_step(); })
+      .def(
+          "set_learning_rate",
+          [](PythonTrainer& self, double lr) { value_of(Turn(self, false)->set_learning_rate(lr)); }, "lr"_a)
+      .def("usage", &usage)
+      .def("is_closed", &PythonTrainer::is_closed)
+      .def("close", &PythonTrainer::close);
+}
+
+}  // namespace pantoum::python

@@ -1,0 +1,3 @@
+from federated.server_app import app
+
+__all__ = ["app"]

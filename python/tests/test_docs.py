@@ -1,0 +1,47 @@
+"""What pages show is run."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pantoum
+import pytest
+from samples import ROOT, SPIRALS, Floats, Labels
+
+
+def blocks(page: str) -> list[str]:
+    """Of Python that use the package."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "pantoum." in block]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_code_runs(
+    page: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, data: tuple[Floats, Labels]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SPIRALS, "net.onnx")
+    estimate = pantoum.estimate
+    monkeypatch.setattr(pantoum, "estimate", lambda model: estimate(model, time_limit="3s", plan={"measure": "off"}))
+    names = {"x": data[0], "y": data[1], "np": np}
+    found = blocks(page)
+    assert found
+    for block in found:
+        exec(compile(block, page, "exec"), names)
+    history = names["history"]
+    assert isinstance(history, pantoum.History)
+    assert history.history["loss"][-1] < history.history["loss"][0]
+    assert names["plan" if page.startswith("docs") else "trainer"]
+
+
+def test_the_table_of_exceptions_has_all() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    from pantoum import errors
+
+    for name in errors.__all__:
+        assert f"`{name}`" in page or f"`pantoum.{name}`" in page
+        if name != "Error":
+            assert f"| {getattr(errors, name).exit_code} |" in page

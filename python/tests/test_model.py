@@ -1,0 +1,99 @@
+"""Models: from files and bytes, other options, pickles, names of files."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import pickle
+import shutil
+
+import pantoum
+import pytest
+from samples import BATCH, IMAGES, MODELLED, RECOMMENDER, SPIRALS
+
+
+def test_inspect_tells_nodes_and_weights() -> None:
+    info = pantoum.inspect(SPIRALS)
+    assert info.inputs == ["point f32[N,2]"]
+    assert [node.op_type for node in info.nodes] == ["Gemm", "Relu", "Gemm", "Relu", "Gemm"]
+    assert all(node.trains and not node.problem for node in info.nodes)
+    assert "0.weight" in [weight.name for weight in info.weights if weight.trains]
+    assert info.refusal == ""
+
+
+def test_bytes_are_the_same_model() -> None:
+    contents = SPIRALS.read_bytes()
+    model = pantoum.Model.from_bytes(contents, batch=BATCH)
+    assert model.contents == contents
+    assert model.path is None
+    assert pantoum.plan(model, ram="256KiB", **MODELLED).batch[0].name == "point"
+
+
+@pytest.mark.parametrize("contents", [b"", b"not a model", SPIRALS.read_bytes()[:500]])
+def test_damaged_bytes(contents: bytes) -> None:
+    with pytest.raises(pantoum.InvalidInput):
+        pantoum.Model.from_bytes(contents)
+
+
+def test_other_options_leave_the_first_model_alone(model: pantoum.Model) -> None:
+    other = model.with_options(batch=8, optimizer="adam", lr=0.003)
+    assert pantoum.plan(other, ram="1MiB", **MODELLED).samples_per_step == 8
+    assert model.options["batch"] == BATCH
+    assert "lr" not in model.options
+    assert model.with_options(batch=4).options["optimizer"] == model.options["optimizer"]
+
+
+def test_pickles_of_both_kinds(model: pantoum.Model) -> None:
+    for made in (model, pantoum.Model.from_bytes(SPIRALS.read_bytes(), batch=BATCH, loss=pantoum.Loss(smoothing=0.1))):
+        twin = pickle.loads(pickle.dumps(made))
+        assert twin.options == made.options
+        assert repr(twin) == repr(made)
+        assert twin.contents == made.contents
+
+
+def test_several_inputs_and_a_regression() -> None:
+    model = pantoum.load_onnx(RECOMMENDER, batch=8, loss="mse", optimizer=pantoum.Adam(lr=0.01))
+    names = [
+        (tensor.name, tensor.dtype, tensor.is_target) for tensor in pantoum.plan(model, ram="1MiB", **MODELLED).batch
+    ]
+    assert names[:2] == [("user", "i64", False), ("item", "i64", False)]
+    assert names[2][1:] == ("f32", True)
+
+
+def test_names_that_are_no_utf8(tmp_path: pathlib.Path) -> None:
+    folder = os.fsencode(tmp_path) + b"/\xff\xfe"
+    os.mkdir(folder)
+    name = folder + b"/m\xe4del.onnx"
+    shutil.copy(os.fsencode(SPIRALS), name)
+    model = pantoum.load_onnx(name, batch=BATCH)
+    assert pantoum.load_onnx(os.fsdecode(name), batch=BATCH).contents == model.contents
+    plan = pantoum.plan(model, ram="256KiB", **MODELLED)
+    plan.save(folder + b"/step.json")
+    assert pantoum.Plan.load(os.fsdecode(folder + b"/step.json"), model).peak_bytes == plan.peak_bytes
+    with pantoum.Trainer(plan) as trainer:
+        trainer.save(folder + b"/w.safetensors")
+        trainer.resume(folder + b"/w.safetensors")
+    with pytest.raises(pantoum.InvalidInput):
+        pantoum.load_onnx(folder + b"/none.onnx")
+
+
+def test_a_trained_model_is_exported(tmp_path: pathlib.Path, model: pantoum.Model, trainer: pantoum.Trainer) -> None:
+    trainer.save(tmp_path / "w.safetensors")
+    model.export_onnx(tmp_path / "w.safetensors", tmp_path / "out.onnx")
+    assert pantoum.inspect(tmp_path / "out.onnx").parameter_count == pantoum.inspect(model).parameter_count
+
+
+def test_everything_of_an_image_model_that_can_be_said() -> None:
+    model = pantoum.load_onnx(
+        IMAGES,
+        batch=4,
+        loss=[pantoum.Loss("cross_entropy", smoothing=0.1)],
+        optimizer=pantoum.RmsProp(lr=0.01, momentum=0.5, centered=True),
+        accumulate=2,
+        clip_norm=1.0,
+        clip_value=5.0,
+        freeze="conv1*" if any(w.name.startswith("conv1") for w in pantoum.inspect(IMAGES).weights) else None,
+        top5=True,
+        mean_absolute_error=False,
+    )
+    assert pantoum.plan(model, ram="4MiB", **MODELLED).samples_per_step == 8

@@ -1,0 +1,193 @@
+"""Plans: figures, proofs, files, pickles, pages, sweeps, estimates."""
+
+from __future__ import annotations
+
+import json
+import logging
+import pathlib
+import pickle
+from typing import Any
+
+import pantoum
+import pytest
+from samples import BATCH, MODELLED, ROOT, SPIRALS
+
+
+def test_figures(plan: pantoum.Plan) -> None:
+    facts = plan.facts()
+    for name, value in facts.items():
+        assert getattr(plan, name) == value
+    assert 0 < plan.peak_bytes <= plan.arena_bytes <= plan.budget_bytes == 256 * 1024
+    assert plan.samples_per_step == BATCH
+    assert plan.optimal
+    assert [tuple(tensor) for tensor in plan.batch] == [
+        ("point", "f32", (BATCH, 2), False),
+        ("label", "i64", (BATCH,), True),
+    ]
+    assert repr(plan).startswith("<pantoum.Plan: ")
+    assert "<table>" in plan._repr_html_()
+    assert "peak" in str(plan)
+
+
+def test_proof_and_reasons(plan: pantoum.Plan) -> None:
+    verdict = pantoum.verify(plan)
+    assert verdict.gap <= 1e-4
+    assert verdict.proved <= plan.energy_j
+    why = plan.explain()
+    assert why.at_peak
+    assert sum(size for _, size in why.at_peak) <= plan.arena_bytes
+    assert str(why) == why.text
+    json.loads(why.json)
+
+
+def test_files_and_pickles_are_the_same_plan(tmp_path: pathlib.Path, plan: pantoum.Plan, model: pantoum.Model) -> None:
+    file = tmp_path / "step.plan.json"
+    plan.save(file)
+    assert json.loads(file.read_text())["schema"] == json.loads(plan.to_json())["schema"]
+    loaded = pantoum.load_plan(file)
+    for twin in (
+        loaded,
+        pantoum.Plan.load(file, model),
+        pickle.loads(pickle.dumps(plan)),
+        pickle.loads(pickle.dumps(loaded)),
+    ):
+        assert twin.facts() == plan.facts()
+        assert twin.batch == plan.batch
+    assert pantoum.verify(file) == plan.verify()
+    plan.save_binary(tmp_path / "step.bin")
+    plan.save_initial_weights(tmp_path / "first.safetensors")
+    assert (tmp_path / "step.bin").stat().st_size > 0
+    assert (tmp_path / "first.safetensors").stat().st_size > 4 * 4547
+
+
+def test_a_plan_of_bytes_pickles_with_its_model() -> None:
+    model = pantoum.Model.from_bytes(SPIRALS.read_bytes(), batch=BATCH)
+    twin = pickle.loads(pickle.dumps(pantoum.plan(model, ram="256KiB", **MODELLED)))
+    with pantoum.Trainer(twin) as trainer:
+        assert trainer.steps_done == 0
+
+
+def test_a_plan_of_another_step_is_refused(tmp_path: pathlib.Path, plan: pantoum.Plan, model: pantoum.Model) -> None:
+    plan.save(tmp_path / "p.json")
+    with pytest.raises(pantoum.InvalidInput) as error:
+        pantoum.Plan.load(tmp_path / "p.json", model.with_options(batch=8))
+    assert error.value.code == "E0231"
+    (tmp_path / "bad.json").write_text("{}")
+    with pytest.raises(pantoum.InvalidInput, match="E0230"):
+        pantoum.load_plan(tmp_path / "bad.json")
+    with pytest.raises((pantoum.Error, OSError)):
+        pantoum.load_plan(tmp_path / "none.json", model)
+
+
+def test_a_page(tmp_path: pathlib.Path, plan: pantoum.Plan) -> None:
+    plan.report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().startswith("<!")
+    with pytest.raises(pantoum.DeviceError):
+        plan.report(tmp_path / "no folder" / "page.html")
+
+
+def test_news_of_the_planner_come_on_the_thread_that_asked(model: pantoum.Model) -> None:
+    import threading
+
+    seen: list[tuple[float, float, float, int]] = []
+    slow = {name: value for name, value in MODELLED.items() if name != "effort"}
+    pantoum.plan(
+        model,
+        ram="57KiB",
+        gap="0%",
+        time_limit="1s",
+        progress=lambda *news: seen.append((*news, threading.get_ident())),
+        **slow,
+    )
+    assert seen
+    assert {thread for *_, thread in seen} == {threading.get_ident()}
+    assert pantoum.plan(model, ram="256KiB", progress=True, **MODELLED)
+
+
+def test_an_exception_of_progress_ends_the_planning(model: pantoum.Model) -> None:
+    def fail(*_: float) -> None:
+        raise ZeroDivisionError("mine")
+
+    slow = {name: value for name, value in MODELLED.items() if name != "effort"}
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        pantoum.plan(model, ram="57KiB", gap="0%", time_limit="10s", progress=fail, **slow)
+
+
+def test_logging(model: pantoum.Model, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, logger="pantoum"):
+        pantoum.plan(model, ram="256KiB", **MODELLED)
+    assert any("planned" in record.message for record in caplog.records)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("objective", "speed"),
+        ("kernels", "cuda"),
+        ("measure", "some"),
+        ("effort", "much"),
+        ("threads", -1),
+        ("paging", "no"),
+    ],
+)
+def test_options_that_are_none(model: pantoum.Model, name: str, value: object) -> None:
+    with pytest.raises(pantoum.UsageError) as error:
+        pantoum.plan(model, ram="256KiB", **{**MODELLED, name: value})
+    assert error.value.where == name
+
+
+def test_sweep(tmp_path: pathlib.Path, model: pantoum.Model) -> None:
+    rows = pantoum.sweep(model, "30KiB:90KiB:3", folder=tmp_path / "curve", **MODELLED)
+    assert [row.ram_bytes for row in rows] == [30720, 61440, 92160]
+    assert rows[0].proved_infeasible
+    assert rows[1].energy_j >= rows[2].energy_j > 0
+    assert (tmp_path / "curve").is_dir()
+    again = pantoum.sweep(model, ["60KiB", pantoum.KiB(30)], **MODELLED)
+    assert [row.ram_bytes for row in again] == [30720, 61440]
+    nothing: list[Any] = ["3:4", [], [0], "1KiB:2KiB:1"]
+    for budgets in nothing:
+        with pytest.raises(pantoum.UsageError):
+            pantoum.sweep(model, budgets, **MODELLED)
+
+
+def test_estimate(model: pantoum.Model) -> None:
+    table = pantoum.estimate(model, time_limit="6s", plan=MODELLED)
+    assert table.least_ram is not None
+    assert table.least_ram_bound_bytes <= table.least_ram < table.unplanned_peak_bytes
+    assert len(table.rows) == 5
+    assert all(row.has_plan for row in table.rows)
+    times = [row.energy_j for row in table.rows]
+    assert times == sorted(times, reverse=True)
+    assert table.binds
+    for text in (str(table), table._repr_html_()):
+        assert "unplanned peak" in text
+        assert "least RAM" in text
+    pantoum.plan(model, ram=table.least_ram, **{**MODELLED, "effort": 1})
+    with pytest.raises(pantoum.UsageError):
+        pantoum.estimate(model, budgets=0)
+    with pytest.raises(pantoum.UsageError, match="no model here"):
+        pantoum.estimate(3)
+    assert pantoum.estimate(SPIRALS, budgets=1, batch=BATCH, time_limit="2s", plan=MODELLED).rows[0].has_plan
+
+
+def test_a_bare_cost_graph() -> None:
+    graph = json.loads((ROOT / "python" / "tests" / "chain.costgraph.json").read_text())
+    plan = pantoum.plan_cost_graph(graph, ram="1GiB", effort=1)
+    assert plan["schema"].startswith("pantoum.plan/")
+    with pytest.raises(pantoum.Infeasible) as error:
+        pantoum.plan_cost_graph(graph, ram="1B", effort=1)
+    assert error.value.min_ram is not None
+    assert pantoum.plan_cost_graph(graph, ram=error.value.min_ram, effort=1)["schema"] == plan["schema"]
+    with pytest.raises(pantoum.InvalidInput, match="E0220"):
+        pantoum.plan_cost_graph("{}", ram="1MiB")
+
+
+def test_emit(tmp_path: pathlib.Path) -> None:
+    model = pantoum.Model.from_bytes(SPIRALS.read_bytes(), batch=4)
+    plan = pantoum.plan(model, ram="96KiB", device="m4", effort=1)
+    sizes = pantoum.emit(plan, tmp_path / "board", target="cortex-m4f")
+    assert sizes.arena_bytes == plan.arena_bytes
+    assert (tmp_path / "board" / "CMakeLists.txt").exists() or (tmp_path / "board" / "Makefile").exists()
+    plan.save(tmp_path / "p.json")
+    with pytest.raises(pantoum.InvalidInput):
+        pantoum.emit(tmp_path / "p.json", tmp_path / "none", target="z80")

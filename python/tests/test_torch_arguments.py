@@ -1,0 +1,189 @@
+"""Examples, losses and optimizers as PyTorch's users have them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="the front end captures torch modules")
+
+import pantoum  # noqa: E402
+from pantoum._torch import capture  # noqa: E402
+from pantoum._torch.binding import bind  # noqa: E402
+from pantoum._torch.losses import choose_loss  # noqa: E402
+from pantoum._torch.optimizers import choose_optimizer  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402, N812
+
+
+class Two(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+
+    def forward(self, a: Tensor, b: Tensor | None = None) -> Tensor:
+        return self.layer(a if b is None else a + b)
+
+
+X, Y = torch.ones(5, 4), torch.zeros(5, dtype=torch.int64)
+
+
+@pytest.mark.parametrize(
+    ("module", "example", "inputs", "has_target"),
+    [
+        (nn.Linear(4, 3), X, 1, False),
+        (nn.Linear(4, 3), (X,), 1, False),
+        (nn.Linear(4, 3), (X, Y), 1, True),
+        (nn.Linear(4, 3), [X, Y], 1, True),
+        (nn.Linear(4, 3), {"input": X}, 1, False),
+        (nn.Linear(4, 3), {"input": X, "labels": Y}, 1, True),
+        (nn.Linear(4, 3), X.numpy(), 1, False),
+        (Two(), (X, X, Y), 2, True),
+        (Two(), ((X, X), Y), 2, True),
+        (Two(), ({"a": X, "b": X}, Y), 2, True),
+        (Two(), {"b": X, "a": X}, 2, False),
+    ],
+)
+def test_an_example_is_bound_by_the_signature(module: nn.Module, example: Any, inputs: int, has_target: bool) -> None:
+    bound = bind(module, example, None, True)
+    assert len(bound.args) + len(bound.kwargs) == inputs
+    assert (bound.target is not None) == has_target
+
+
+@pytest.mark.parametrize("example", [(X, Y), (X, X, X, Y), {"c": X}, None, (), (1, 2)])
+def test_an_example_that_does_not_fit_or_could_mean_two_things_is_refused(example: Any) -> None:
+    with pytest.raises(pantoum.UsageError) as caught:
+        bind(Two(), example, None, True)
+    assert caught.value.code == "E0116"
+    assert caught.value.help
+
+
+def test_a_target_beside_the_example_ends_the_doubt() -> None:
+    assert len(bind(Two(), (X, X), Y, True).args) == 2
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "mse", "Cross-Entropy", "nll_loss"])
+def test_a_named_loss_is_the_compilers_own(loss: str) -> None:
+    assert choose_loss(loss).named is not None
+    assert capture(nn.Linear(4, 3), (X, Y), loss).document["loss"] is None
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        F.cross_entropy,
+        nn.CrossEntropyLoss(label_smoothing=0.1),
+        lambda o, t: F.cross_entropy(o, t),
+        "multi_margin",
+        nn.NLLLoss(reduction="sum"),
+    ],
+)
+def test_a_loss_of_torch_is_captured_with_its_target(loss: Any) -> None:
+    document = capture(nn.Linear(4, 3), (X, Y), loss).document
+    assert document["loss"]
+    assert [entry["target"] for entry in document["inputs"]] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("loss", "shape", "dtype"),
+    [(F.cross_entropy, [5], "i64"), (F.mse_loss, [5, 3], "f32"), (nn.HuberLoss(), [5, 3], "f32")],
+)
+def test_a_target_is_made_up_where_there_is_none(loss: Any, shape: list[int], dtype: str) -> None:
+    target = capture(nn.Linear(4, 3), X, loss).document["inputs"][-1]
+    assert (target["target"], target["shape"], target["dtype"]) == (True, shape, dtype)
+
+
+def test_a_loss_module_with_weights_of_its_own_is_captured() -> None:
+    graph = capture(nn.Linear(4, 3), (X, Y), nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0, 0.5])))
+    assert [1.0, 2.0, 0.5] in [tensor.tolist() for tensor in graph.tensors.values()]
+
+
+@pytest.mark.parametrize("loss", ["no such loss", nn.MSELoss, 3, lambda output, target: output])
+def test_what_is_no_loss_is_refused(loss: Any) -> None:
+    with pytest.raises(pantoum.UsageError):
+        capture(nn.Linear(4, 3), (X, torch.zeros(5, 3)), loss)
+
+
+def test_a_module_without_a_loss_has_to_give_one() -> None:
+    with pytest.raises(pantoum.UsageError, match="no loss is given") as caught:
+        capture(nn.Linear(4, 3), X)
+    assert "loss=" in caught.value.help
+
+
+def optimizer(kind: Any, **options: Any) -> Any:
+    module = nn.Linear(4, 3)
+    return kind(module.parameters(), **options), module
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "wanted"),
+    [
+        (
+            torch.optim.SGD,
+            {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 1e-4},
+            pantoum.Sgd(0.1, 0.9, 1e-4, True),
+        ),
+        (torch.optim.SGD, {"lr": torch.tensor(0.5), "foreach": True}, pantoum.Sgd(0.5)),
+        (torch.optim.Adam, {"betas": (0.8, 0.9)}, pantoum.Adam(beta1=0.8, beta2=0.9)),
+        (torch.optim.Adam, {"decoupled_weight_decay": True, "weight_decay": 0.1}, pantoum.AdamW(weight_decay=0.1)),
+        (torch.optim.AdamW, {"lr": 1e-4}, pantoum.AdamW(lr=1e-4)),
+        (torch.optim.RMSprop, {"centered": True, "momentum": 0.5}, pantoum.RmsProp(centered=True, momentum=0.5)),
+        (torch.optim.Adagrad, {"lr_decay": 0.1}, pantoum.Adagrad(lr_decay=0.1)),
+    ],
+)
+def test_an_optimizer_of_torch_becomes_the_compilers(kind: Any, options: dict[str, Any], wanted: Any) -> None:
+    found = choose_optimizer(*optimizer(kind, **options)).optimizer
+    assert found == pytest.approx(wanted) if False else vars(found) == pytest.approx(vars(wanted))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (torch.optim.Adam, {"amsgrad": True}, "amsgrad"),
+        (torch.optim.SGD, {"maximize": True}, "maximize"),
+        (torch.optim.SGD, {"momentum": 0.9, "dampening": 0.1}, "dampening"),
+        (torch.optim.Adagrad, {"initial_accumulator_value": 0.1}, "initial_accumulator_value"),
+        (torch.optim.NAdam, {}, "there is no NAdam here"),
+        (torch.optim.LBFGS, {}, "there is no LBFGS here"),
+    ],
+)
+def test_what_the_compilers_optimizers_have_not_is_refused(kind: Any, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(pantoum.Unsupported) as caught:
+        choose_optimizer(*optimizer(kind, **options))
+    assert said in str(caught.value)
+    assert caught.value.code == "E0408"
+
+
+def test_a_state_of_the_optimizer_is_refused() -> None:
+    made, module = optimizer(torch.optim.Adam)
+    module(X).sum().backward()
+    made.step()
+    with pytest.raises(pantoum.Unsupported, match="it has taken steps"):
+        choose_optimizer(made, module)
+
+
+def test_groups_may_differ_in_weight_decay_alone() -> None:
+    module = nn.Linear(4, 3)
+    groups = [{"params": [module.weight], "weight_decay": 0.1}, {"params": [module.bias], "weight_decay": 0.0}]
+    assert choose_optimizer(torch.optim.AdamW(groups), module).decays == [("bias", 0.0)]
+    groups[1]["lr"] = 1.0
+    with pytest.raises(pantoum.Unsupported, match=r"parameter group 1 has lr=1.0"):
+        choose_optimizer(torch.optim.AdamW(groups), module)
+
+
+def test_parameters_that_the_optimizer_does_not_hold_are_frozen() -> None:
+    module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 3))
+    assert choose_optimizer(torch.optim.SGD(module[1].parameters()), module).frozen == ["0.weight", "0.bias"]
+
+
+def test_an_optimizer_of_another_module_is_refused() -> None:
+    with pytest.raises(pantoum.UsageError, match="not of this module"):
+        choose_optimizer(torch.optim.SGD(nn.Linear(2, 2).parameters()), nn.Linear(2, 2))
+
+
+def test_numpy_arrays_are_inputs_as_tensors_are() -> None:
+    a = capture(nn.Linear(4, 3), (np.ones((5, 4), np.float32), np.zeros(5, np.int64)), F.cross_entropy)
+    b = capture(nn.Linear(4, 3), (X, Y), F.cross_entropy)
+    assert a.document["inputs"] == b.document["inputs"]

@@ -1,0 +1,170 @@
+"""torch_budget as a user meets it: the interface, what it promises, what it refuses."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pantoum.torch_budget
+import pytest
+from budget_steps import at_budgets, budgeted, torch
+from pantoum.torch_budget import backend, faults, pager, planner
+from pantoum.torch_budget.budget import bytes_of
+from torch import nn
+
+FAST_DISK = planner.PagerSpeed(0.0, 1e12, 1e12)
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(
+        nn.Linear(64, 256),
+        nn.Tanh(),
+        nn.Dropout(0.2),
+        nn.Linear(256, 256),
+        nn.GELU(),
+        nn.LayerNorm(256),
+        nn.Linear(256, 64),
+        nn.Tanh(),
+        nn.Linear(64, 8),
+    )
+
+
+def batch(rows: int = 128) -> Any:
+    return torch.randn(rows, 64, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> None:
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def fast_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> str:
+    """A folder that the planner believes to be so fast that it pages whatever it can."""
+    number = pager.open_pager(str(tmp_path))
+    if number is None:
+        pytest.skip("the temporary folder lies in memory")
+    monkeypatch.setitem(backend._SPEEDS, number, FAST_DISK)
+    return str(tmp_path)
+
+
+def test_every_budget_gives_eager_gradients_and_holds() -> None:
+    steps = at_budgets(network(), [batch()])
+    assert steps[-1].budget.report().pieces[0].recomputed > 0
+
+
+def test_infeasible_is_raised_at_every_call() -> None:
+    with pantoum.torch_budget("1KiB") as budget:
+        compiled = torch.compile(network(), backend="pantoum")
+    for _ in range(2):
+        with pytest.raises(faults.Infeasible):
+            compiled(batch())
+    assert "no plan of this step fits in 1024 bytes" in str(budget.report())
+
+
+def test_report_has_planned_and_measured_side_by_side() -> None:
+    budget = budgeted(network(), [batch()], "1MiB").budget
+    report = budget.report()
+    text, facts = str(report), report.to_json()
+    for words in (
+        "planned peak",
+        "measured peak",
+        "process's growth",
+        "not counted",
+        "parameters and inputs",
+        "gradients",
+    ):
+        assert words in text
+    assert json.loads(json.dumps(facts))["measured_peak_bytes"] == report.measured_peak
+    piece = report.pieces[0]
+    assert piece.parameters_and_inputs >= sum(p.nbytes for p in network().parameters())
+    assert piece.outputs == 128 * 8 * 4
+    assert piece.gradients >= sum(p.nbytes for p in network().parameters())
+
+
+def test_report_says_when_nothing_was_compiled() -> None:
+    budget = pantoum.torch_budget("1MiB")
+    assert "nothing was compiled" in str(budget.report())
+    assert budget.report().measured_peak is None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"rom": "1MiB"},
+        {"page_dir": None},
+        {"ram": "1MiB", "speed": 3},
+        {"ram": 64},
+        {"ram": "64"},
+        {"ram": "-1MiB"},
+        {"ram": "0B"},
+        {"ram": "1MiB", "time_limit_s": 0},
+        {"ram": "1MiB", "page_dir": "/no/such/folder"},
+    ],
+)
+def test_options_that_cannot_be_meant(options: dict[str, Any]) -> None:
+    with pytest.raises(faults.UsageError):
+        torch.compile(network(), backend="pantoum", options=options)(batch())
+
+
+def test_without_a_budget_it_says_how_to_give_one() -> None:
+    with pytest.raises(faults.UsageError, match="has no budget"):
+        torch.compile(network(), backend="pantoum")(batch())
+
+
+def test_a_mode_is_refused() -> None:
+    with pytest.raises(faults.UsageError, match="mode"), pantoum.torch_budget("1MiB"):
+        torch.compile(network(), backend="pantoum", mode="max-autotune")(batch())
+
+
+def test_the_budget_is_that_of_the_block_where_compile_was_called() -> None:
+    with pantoum.torch_budget("1GiB") as outer:
+        with pantoum.torch_budget("2KiB"):
+            small = torch.compile(network(), backend="pantoum")
+        large = torch.compile(network(), backend="pantoum")
+    large(batch())
+    assert len(outer.report().pieces) == 1
+    with pytest.raises(faults.Infeasible):
+        small(batch())
+
+
+@pytest.mark.parametrize(
+    ("text", "count"), [("6GiB", 6 << 30), ("1.5 MiB", 3 << 19), ("10kB", 10_000), ("7b", 7), ("2MB", 2_000_000)]
+)
+def test_sizes_are_read_with_their_units(text: str, count: int) -> None:
+    assert bytes_of(text) == count
+
+
+@pytest.mark.parametrize(
+    "text", [6, 6.5, True, None, "6", "GiB", "6 GiBs", "nan MiB", "1e3MiB", "9999999TiB", "", "0B"]
+)
+def test_sizes_without_a_unit_are_refused(text: Any) -> None:
+    with pytest.raises(faults.UsageError):
+        bytes_of(text)
+
+
+def test_the_page_file_has_no_name(fast_disk: str, tmp_path: Any) -> None:
+    pager.open_pager(fast_disk)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_memory_is_no_place_to_page_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pager, "_file_system", lambda _: "tmpfs")
+    assert pager.open_pager("/tmp") is None
+
+
+def test_a_full_disk_is_told(fast_disk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pager.os, "posix_fallocate", full)
+    with pytest.raises(faults.DeviceError, match="No space left"):
+        pager.FilePager(fast_disk).reserve(1 << 20)
+
+
+def test_a_planner_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PANTOUM_PROGRAM", "/no/such/program")
+    backend._PLANS.clear()
+    with pytest.raises(faults.UsageError, match=r"PANTOUM_PROGRAM|not found"):
+        budgeted(network(), [batch()], "1MiB")

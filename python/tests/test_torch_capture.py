@@ -1,0 +1,168 @@
+"""Capturing torch modules: what the graph computes is what the module computes, and so are its gradients."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the front end captures torch modules")
+
+from pantoum._torch import capture  # noqa: E402
+from pantoum._torch.graph_file import load  # noqa: E402
+from pantoum._torch.interpreter import gradients  # noqa: E402
+from pantoum._torch.losses import as_function, choose_loss  # noqa: E402
+from pantoum._torch.structure import tensors_of  # noqa: E402
+from pantoum._torch.trace import own_loss  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402, N812
+from zoo import WRITTEN, Case  # noqa: E402
+
+# A few of each family; the others are long, and bench/python/models.py trains all of them.
+QUICK = ("gradient_reversal", "vq_vae", "moving_teacher", "spectral_norm", "frozen_norms", "hf_llama", "detector")
+MODELS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in WRITTEN]
+
+
+def inputs_of(example: Any, target: Any) -> list[Any]:
+    args, kwargs = ((), example) if isinstance(example, dict) else (example, {})
+    return [tensor for _, tensor in tensors_of((args, kwargs, target))]
+
+
+def eager(case: Case) -> tuple[Any, nn.Module]:
+    module, (example, target) = case.module(), case.example()
+    torch.manual_seed(5)
+    output = module(**example) if isinstance(example, dict) else module(*example)
+    loss = own_loss(output, "") if case.loss is None else as_function(choose_loss(case.loss))(output, target)
+    loss.backward()
+    return loss.detach(), module
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_captured_graph_has_the_loss_gradients_and_buffers_of_eager_mode(name: str) -> None:
+    case = WRITTEN[name]
+    example, target = case.example()
+    graph = capture(case.module(), example, case.loss, target)
+    torch.manual_seed(5)
+    loss, found, values = gradients(graph, inputs_of(example, target))
+    wanted, module = eager(case)
+    assert loss.item() == pytest.approx(wanted.item(), rel=1e-5)
+    trained = {key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad}
+    assert set(found) == set(trained)
+    largest = max(parameter.grad.norm().item() for parameter in trained.values() if parameter.grad is not None)
+    for key, parameter in trained.items():
+        grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+        assert (found[key] - grad).norm().item() <= 1e-4 * max(grad.norm().item(), 1e-2 * largest), key
+    buffers = dict(module.named_buffers())
+    for entry in graph.document["buffers"]:
+        if entry["becomes"]:
+            assert torch.allclose(values[entry["becomes"]], buffers[entry["name"]], rtol=1e-4, atol=1e-6), entry["name"]
+
+
+def test_a_capture_changes_nothing_of_the_module() -> None:
+    module = WRITTEN["spectral_norm"].module()
+    before = copy.deepcopy(module.state_dict())
+    modes = [each.training for each in module.modules()]
+    capture(module, WRITTEN["spectral_norm"].example()[0], F.mse_loss)
+    assert all(torch.equal(value, before[name]) for name, value in module.state_dict().items())
+    assert [each.training for each in module.modules()] == modes
+    assert all(type(value) in (torch.Tensor, nn.Parameter) for value in (*module.parameters(), *module.buffers()))
+
+
+def test_frozen_norms_stay_frozen_while_they_are_captured() -> None:
+    module = WRITTEN["frozen_norms"].module()
+    modes = [each.training for each in module.modules()]
+    graph = capture(module, *WRITTEN["frozen_norms"].example()[:1], F.cross_entropy)
+    assert [each.training for each in module.modules()] == modes
+    assert graph.operators()["aten._native_batch_norm_legit_no_training.default"] == 2
+
+
+def test_a_shared_parameter_is_in_the_file_once() -> None:
+    example, target = WRITTEN["tied_lm"].example()
+    graph = capture(WRITTEN["tied_lm"].module(), example, WRITTEN["tied_lm"].loss, target)
+    names = [entry["name"] for entry in graph.document["parameters"]]
+    assert "words.weight" in names
+    assert "head.weight" not in names
+
+
+def test_a_file_is_read_back_as_it_was_written(tmp_path: Any) -> None:
+    case = WRITTEN["detector"]
+    graph = capture(case.module(), case.example()[0])
+    again = load(graph.save(tmp_path / "detector.safetensors"))
+    assert again.document == graph.document
+    assert all(torch.equal(again.tensors[name], tensor) for name, tensor in graph.tensors.items())
+
+
+def test_names_of_parameters_do_not_collide_with_constants() -> None:
+    class Named(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.c_0 = nn.Parameter(torch.ones(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return (x * self.c_0 + torch.arange(3.0)).sum()
+
+    graph = capture(Named(), torch.ones(2, 3))
+    assert torch.equal(graph.tensors["c_0"], torch.ones(3))
+    assert any(torch.equal(tensor, torch.arange(3.0)) for tensor in graph.tensors.values())
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_other_reals_become_float32_and_are_told(dtype: torch.dtype) -> None:
+    graph = capture(nn.Linear(3, 2).to(dtype), torch.ones(4, 3, dtype=dtype), lambda output: output.sum())
+    assert {entry["dtype"] for entry in graph.document["parameters"]} == {"f32"}
+    assert str(dtype).removeprefix("torch.") in graph.notes[0]
+
+
+def test_a_module_on_the_meta_device_is_captured() -> None:
+    with torch.device("meta"):
+        module = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+    graph = capture(module, torch.ones(2, 8), F.cross_entropy)
+    assert [entry["shape"] for entry in graph.document["parameters"]] == [[16, 8], [16], [4, 16], [4]]
+    assert all(parameter.device.type == "meta" for parameter in module.parameters())
+
+
+def test_every_node_has_its_place_and_module() -> None:
+    graph = capture(WRITTEN["hf_llama"].module(), *WRITTEN["hf_llama"].example())
+    assert all("language.py:" in node["where"] for node in graph.document["nodes"])
+    assert any(node["module"] == "layers.1.gate_proj" for node in graph.document["nodes"])
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_in_place_writes_are_functional(dim: int) -> None:
+    class Writes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(torch.arange(12.0).reshape(3, 4))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = self.w * x
+            y.select(dim, 1).mul_(3)
+            y[1:, ::2] = 0
+            return (y * y).sum()
+
+    module = Writes()
+    graph = capture(module, torch.ones(3, 4))
+    loss, found, _ = gradients(graph, [torch.ones(3, 4)])
+    wanted = module(torch.ones(3, 4))
+    wanted.backward()
+    assert loss.item() == wanted.item()
+    assert torch.equal(found["w"], module.w.grad)
+
+
+def test_checkpointed_parts_keep_their_gradient() -> None:
+    from torch.utils.checkpoint import checkpoint
+
+    class Checkpointed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = checkpoint(self.a, x, use_reentrant=True)
+            return checkpoint(self.b, x, use_reentrant=False).square().sum()
+
+    module, x = Checkpointed(), torch.ones(2, 4)
+    _, found, _ = gradients(capture(module, x), [x])
+    module(x.clone().requires_grad_()).backward()
+    assert all(torch.allclose(found[name], parameter.grad) for name, parameter in module.named_parameters())

@@ -1,0 +1,83 @@
+// Will it fit? One compilation, the least RAM, and a curve from there to the unplanned peak.
+#include <algorithm>
+
+#include "api/access.h"
+#include "check/replay.h"
+#include "pantoum/deploy.hpp"
+#include "pipeline/sweep.h"
+#include "plan/planner.h"
+#include "problem/time_source.h"
+#include "report/explain.h"
+#include "report/names.h"
+
+namespace pantoum {
+namespace {
+
+constexpr problem::Bytes kTooLittle = 1;  // asked for to learn what the least is
+constexpr int kMostBudgets = 1000;
+
+// What is in RAM at the plan's peak, largest first.
+Result<std::vector<Held>> held_at_peak(const problem::Plan& plan) {
+  std::vector<check::Span> spans;
+  PANTOUM_ASSIGN(const check::Found found, check::replay(plan.graph, plan, plan.question, &spans));
+  const report::Explanation why = report::explain(plan, found, spans, {});
+  const report::Names names(plan.graph);
+  std::vector<Held> held;
+  held.reserve(why.at_peak.size());
+  for (const report::Resident& resident : why.at_peak)
+    held.push_back(
+        {resident.tensor >= 0 ? names.tensor(resident.tensor) : report::name_of(resident.role), resident.bytes});
+  return held;
+}
+
+// The least RAM, learnt from asking for less.
+Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest request, Estimate& estimate) {
+  request.options.question.budget = request.reserve + kTooLittle;
+  plan::Infeasible none;
+  const problem::CostGraph& graph = compiled.training().cost.graph;
+  const auto planned = pipeline::plan_cost_graph(graph, request, &none);
+  if (!planned && none.min_ram_bytes == 0) return Failure(planned.error());
+  estimate.least_ram_bytes = none.min_ram_bytes + request.reserve;
+  estimate.least_ram_bound_bytes = none.min_ram_bound_bytes + request.reserve;
+  if (!none.min_plan) return {};
+  problem::Plan least = *none.min_plan;
+  least.graph = graph;
+  PANTOUM_ASSIGN(estimate.binds, held_at_peak(least));
+  return {};
+}
+
+// Equal steps from the least RAM to the unplanned peak.
+std::vector<int64_t> budgets_of(const Estimate& estimate, int count) {
+  const int64_t from = estimate.least_ram_bytes, to = std::max(from, estimate.unplanned_peak_bytes);
+  std::vector<int64_t> budgets;
+  for (int at = 0; at < count; ++at) budgets.push_back(from + (to - from) / std::max(1, count - 1) * at);
+  budgets.back() = count > 1 ? to : from;
+  budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
+  return budgets;
+}
+
+Result<void> check_count(int budgets) {
+  if (budgets >= 1 && budgets <= kMostBudgets) return {};
+  return fail("E0116", "the number of budgets is not between 1 and 1000", "budgets", "5 make a useful table");
+}
+
+}  // namespace
+
+Result<Estimate> estimate(const Model& model, const Device& device, const PlanOptions& options, int budgets) {
+  PANTOUM_TRY(check_count(budgets));
+  PANTOUM_ASSIGN(const pipeline::ModelOptions asked, api::model_options(Access::impl(model)));
+  PANTOUM_ASSIGN(pipeline::PlanRequest request, api::plan_request(device, options));
+  request.options.time_limit /= budgets + 1;  // of each question
+  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(asked, request));
+  const problem::CostGraph& graph = compiled.training().cost.graph;
+  PANTOUM_ASSIGN(const problem::Predicted unplanned, pipeline::unplanned_step(graph, request));
+  Estimate estimate{.device = graph.device.name,
+                    .time_source = problem::time_source(graph.device),
+                    .unplanned_peak_bytes = unplanned.peak_bytes + request.reserve,
+                    .unplanned_time_s = unplanned.time_s};
+  PANTOUM_TRY(set_least(compiled, request, estimate));
+  PANTOUM_ASSIGN(estimate.rows, api::swept_rows(graph, request, budgets_of(estimate, budgets)));
+  return estimate;
+}
+
+}  // namespace pantoum

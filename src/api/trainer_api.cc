@@ -1,0 +1,394 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+
+#include "api/access.h"
+#include "api/samples.h"
+#include "pantoum/trainer.hpp"
+#include "train/run_loop.h"
+#include "train/schedule.h"
+#include "train/tensor_table.h"
+#include "train/trainer.h"
+
+namespace pantoum {
+
+struct Trainer::Impl {
+  Plan plan;
+  std::shared_ptr<const host::KernelSet> kernels;
+  std::unique_ptr<train::Trainer> trainer;
+  std::string page_folder;
+  std::string resumed_from;
+
+  [[nodiscard]] const Access::PlanImpl& planned() const { return Access::impl(plan); }
+  template <class Half>
+  [[nodiscard]] Result<StepStats> on_batch(const Batch& batch, const char* where, const Half& half);
+};
+
+namespace {
+
+constexpr uint64_t kLabelBytes = uint64_t{8} << 20;  // as many labels are looked at before the first step
+constexpr auto kBetweenProgress = std::chrono::milliseconds(100);
+
+Result<data::Preparation> preparation_of(const TrainerOptions& options) {
+  if (options.crop < 0 || options.crop > 65536)
+    return fail("E0116", fmt::format("{} is not between 0 and 65536", options.crop), "TrainerOptions::crop");
+  data::Preparation made{
+      .augmentation = {.flip = options.flip, .flip_vertically = options.flip_vertically, .crop = options.crop},
+      .shuffle = options.shuffle};
+  for (const Normalization& each : options.normalize) {
+    if (!std::isfinite(each.mean) || !std::isfinite(each.deviation) || each.deviation <= 0)
+      return fail("E0120", "a normalization needs a mean, and a deviation above 0", "TrainerOptions::normalize");
+    made.normalization.push_back({each.mean, each.deviation});
+  }
+  return made;
+}
+
+Result<train::TrainerOptions> trainer_options(const Access::PlanImpl& plan, const host::KernelSet& kernels,
+                                              const TrainerOptions& options) {
+  const double lr = options.lr.value_or(plan.model.lr);
+  if (!std::isfinite(lr) || lr < 0) return fail("E0116", "the learning rate is negative or not finite", "lr");
+  if (options.prefetch < 0 || options.prefetch > plan.prefetch)
+    return fail("E0116", fmt::format("{} batches ahead, and the plan has room for {}", options.prefetch, plan.prefetch),
+                "TrainerOptions::prefetch", "plan with PlanOptions::prefetch");
+  train::TrainerOptions made{.page_file = options.page_file,
+                             .threads = plan.threads,
+                             .direct_io = options.direct_io,
+                             .encrypt_pages = options.encrypt_pages,
+                             .seed = options.seed,
+                             .lr = lr,
+                             .micro_batches = plan.model.training.accumulate,
+                             .plan_hash = plan.structure_hash,
+                             .kernels = kernels.table(),
+                             .kernel_name = kernels.name(),
+                             .pool = kernels.pool(),
+                             .inputs = plan.inputs,
+                             .features = plan.features,
+                             .prefetch = options.prefetch,
+                             .preparation = {}};
+  PANTOUM_ASSIGN(made.preparation, preparation_of(options));
+  if (!options.schedule.empty()) {
+    PANTOUM_ASSIGN(made.schedule, train::parse_schedule(options.schedule, "TrainerOptions::schedule"));
+  }
+  return made;
+}
+
+Evaluation public_evaluation(const train::Evaluation& from) {
+  Evaluation made{.loss = from.loss, .losses = {}, .samples = from.samples};
+  if (from.has_accuracy) made.accuracy = from.accuracy;
+  if (from.term_count > 0) {
+    made.top5 = from.terms[0].top5;
+    made.mean_absolute_error = from.terms[0].mean_absolute_error;
+  }
+  for (size_t term = 0; term < from.term_count; ++term) made.losses.push_back(from.terms[term].loss);
+  return made;
+}
+
+EpochStats public_epoch(const train::RunEvent& event) {
+  EpochStats made{
+      .epoch = event.epoch, .step = event.step, .mean_loss = event.mean_loss, .evaluation = {}, .best = event.best};
+  if (event.evaluation) made.evaluation = public_evaluation(*event.evaluation);
+  return made;
+}
+
+FitSummary public_summary(const train::RunSummary& from) {
+  FitSummary made{.steps = from.steps,
+                  .ran = from.ran,
+                  .loss = from.loss,
+                  .seconds = from.seconds,
+                  .evaluation = {},
+                  .stopped = from.interrupted,
+                  .out_of_time = from.out_of_time,
+                  .stopped_early = from.stopped_early,
+                  .checkpoint = from.checkpoint};
+  if (from.evaluation) made.evaluation = public_evaluation(*from.evaluation);
+  return made;
+}
+
+// Calls back after every step; progress no more often than kBetweenProgress, and after the last step.
+class Callbacks {
+ public:
+  explicit Callbacks(const FitOptions& options) : options_(options) {}
+
+  void step(const train::RunProgress& from) {
+    if (options_.on_batch) options_.on_batch({.step = from.step, .loss = from.loss, .lr = from.lr});
+    if (!options_.on_progress) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (from.step != from.total_steps && now - last_ < kBetweenProgress) return;
+    last_ = now;
+    options_.on_progress({.step = from.step,
+                          .total_steps = from.total_steps,
+                          .epoch = from.epoch,
+                          .loss = from.loss,
+                          .lr = from.lr,
+                          .samples_per_s = from.samples_per_s,
+                          .seconds = from.seconds});
+  }
+
+  void event(const train::RunEvent& event) const {
+    if (options_.on_epoch && event.kind == train::RunEvent::Kind::kEpoch) options_.on_epoch(public_epoch(event));
+  }
+
+ private:
+  const FitOptions& options_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+Result<train::RunOptions> run_options(const FitOptions& options, const std::string& resumed_from,
+                                      Callbacks& callbacks) {
+  if (options.epochs < 1) return fail("E0116", "there are no epochs", "FitOptions::epochs", "give 1 or more");
+  if (!(options.max_time.count() >= 0)) return fail("E0116", "a negative time", "FitOptions::max_time");
+  train::RunOptions made{
+      .epochs = options.epochs,
+      .checkpoint_every = options.checkpoint_every,
+      .checkpoint = options.checkpoint,
+      .old_checkpoint = !options.checkpoint.empty() && options.checkpoint == resumed_from
+                            ? train::OldCheckpoint::kOwn
+                            : train::OldCheckpoint::kForeign,
+      .judge = {.by_accuracy = options.judge_by_accuracy, .patience = options.patience, .best = options.keep_best},
+      .max_seconds = options.max_time.count(),
+      .stop = options.stop};
+  made.progress = [&callbacks](const train::RunProgress& progress) { callbacks.step(progress); };
+  made.log = [&callbacks](const train::RunEvent& event) { callbacks.event(event); };
+  return made;
+}
+
+// An exception of the user's code on the thread that makes batches would end the process.
+data::BatchProducer guarded(Producer producer) {
+  return [producer = std::move(producer)](uint64_t number, std::span<const data::BatchView> batch) -> Result<void> {
+    std::vector<TensorView> views;
+    views.reserve(batch.size());
+    for (const data::BatchView& view : batch)
+      views.push_back({view.name, api::public_type(view.dtype), view.shape, view.data});
+    try {
+      return producer(number, views);
+    } catch (const std::exception& thrown) {
+      return fail("E0107", fmt::format("the producer threw: {}", thrown.what()), fmt::format("batch {}", number));
+    } catch (...) {
+      return fail("E0107", "the producer threw", fmt::format("batch {}", number));
+    }
+  };
+}
+
+// The first thing that the user's code threw is kept: an exception must not pass the runtime, which is C.
+train::OnGradient guarded(const OnGradient& on_gradient, std::optional<Error>& thrown) {
+  return [&](const train::PlanTensor& sum, std::span<std::byte> data) {
+    if (thrown) return;
+    const auto refuse = [&](const std::string& what) {
+      thrown = Error{.code = "E0107", .message = "on_gradient threw" + what, .where = sum.name};
+    };
+    try {
+      on_gradient({sum.name, api::public_type(sum.dtype), sum.shape, data});
+    } catch (const std::exception& exception) {
+      refuse(std::string(": ") + exception.what());
+    } catch (...) {
+      refuse("");
+    }
+  };
+}
+
+TensorInfo public_tensor(const train::PlanTensor& tensor, bool in_ram) {
+  return {.name = tensor.name,
+          .dtype = api::public_type(tensor.dtype),
+          .shape = tensor.shape,
+          .in_ram = in_ram,
+          .changes = tensor.changes};
+}
+
+// Sums of gradients are nobody's business where the update empties them.
+std::span<const train::PlanTensor> gradients_of(const train::TensorTable& table) {
+  return table.update_program ? std::span(table.sums) : std::span<const train::PlanTensor>();
+}
+
+Result<const train::PlanTensor*> find_tensor(const train::TensorTable& table, const std::string& name) {
+  for (const std::span<const train::PlanTensor> all :
+       {std::span(table.weights), std::span(table.states), gradients_of(table)})
+    for (const train::PlanTensor& tensor : all)
+      if (tensor.name == name) return &tensor;
+  return fail("E0104", fmt::format("there is no weight or state '{}'", name), name,
+              "Trainer::tensors() names them all");
+}
+
+Failure other_size(const std::string& name, size_t given, uint64_t bytes) {
+  return fail("E0262", fmt::format("{} bytes for '{}', which has {}", given, name, bytes), name);
+}
+
+}  // namespace
+
+Trainer::Trainer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+Result<Trainer> Trainer::create(const Plan& plan, const TrainerOptions& options) {
+  const Access::PlanImpl& planned = Access::impl(plan);
+  auto impl = std::make_unique<Impl>(Impl{.plan = plan, .page_folder = options.page_file});
+  // Threads of its own: trainers of one plan run side by side.
+  using Choice = host::KernelSet::Choice;
+  PANTOUM_ASSIGN(impl->kernels,
+                 host::KernelSet::open(planned.kernels->back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable,
+                                       planned.threads));
+  PANTOUM_ASSIGN(const train::TrainerOptions settings, trainer_options(planned, *impl->kernels, options));
+  PANTOUM_ASSIGN(impl->trainer, train::Trainer::create(planned.binary, planned.weights->path(), settings));
+  if (!options.weights.empty()) PANTOUM_TRY(impl->trainer->load(options.weights));
+  return Trainer(std::move(impl));
+}
+
+// Runs `half`, which takes the batches of a step from the feed, on what a caller gave.
+template <class Half>
+Result<StepStats> Trainer::Impl::on_batch(const Batch& batch, const char* where, const Half& half) {
+  if (!planned().features.empty())
+    return fail("E0105", "a plan with a feature cache trains on a data set", where, "use Trainer::fit");
+  PANTOUM_ASSIGN(const int64_t samples, api::check_arrays(planned().batch, batch));
+  if (samples != trainer->batch())
+    return fail("E0262", fmt::format("{} samples for a step of {}", samples, trainer->batch()), where,
+                "give whole steps; the last samples of an epoch may be left out");
+  PANTOUM_ASSIGN(const Dataset checked, Dataset::from_arrays(plan, batch));
+  PANTOUM_TRY(data::check_labels(Access::impl(checked)->data, planned().labels));
+  const uint64_t first = trainer->steps_done() * static_cast<uint64_t>(planned().model.training.accumulate) + 1;
+  trainer->feed(
+      [&](uint64_t number, std::span<const data::BatchView> views) -> Result<void> {
+        for (size_t at = 0; at < views.size(); ++at)
+          std::memcpy(views[at].data.data(), batch[at].bytes().data() + (number - first) * views[at].data.size(),
+                      views[at].data.size());
+        return {};
+      },
+      trainer->steps_done() + 1, 0);
+  const std::unique_lock turn = kernels->turn();
+  const Result<train::StepStats> made = half();
+  trainer->end_feed();
+  if (!made) return Failure(made.error());
+  return StepStats{.step = made->step, .loss = made->loss, .lr = made->lr};
+}
+
+Result<StepStats> Trainer::step(const Batch& batch) {
+  return impl_->on_batch(batch, "Trainer::step", [&] { return impl_->trainer->step(); });
+}
+
+Result<StepStats> Trainer::gradients(const Batch& batch, const OnGradient& on_gradient) {
+  std::optional<Error> thrown;
+  train::OnGradient tell;
+  if (on_gradient) tell = guarded(on_gradient, thrown);
+  Result<StepStats> made =
+      impl_->on_batch(batch, "Trainer::gradients", [&] { return impl_->trainer->gradients(tell); });
+  if (thrown) return Failure(*std::move(thrown));
+  return made;
+}
+
+Result<StepStats> Trainer::update() {
+  const std::unique_lock turn = impl_->kernels->turn();
+  PANTOUM_ASSIGN(const train::StepStats made, impl_->trainer->update());
+  return StepStats{.step = made.step, .loss = made.loss, .lr = made.lr};
+}
+
+Result<FitSummary> Trainer::fit(const Dataset& train, const FitOptions& options, const Dataset& test) {
+  Callbacks callbacks(options);
+  PANTOUM_ASSIGN(train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
+  const data::Dataset whole = api::shared(train);  // what a frozen backbone gives refers to it
+  data::TrainTest data{api::shared(train), api::shared(test)};
+  if (data.train.count() == 0)
+    return fail("E0262", "the data set has no samples", "Trainer::fit", "give one with samples");
+  PANTOUM_TRY(train::check_length(*impl_->trainer, data.train.count(), options.epochs));
+  for (const data::Dataset* each : {&data.train, &data.test})
+    if (each->count() > 0) PANTOUM_TRY(data::check_labels(*each, impl_->planned().labels, kLabelBytes));
+  if (!impl_->planned().features.empty()) {
+    PANTOUM_ASSIGN(data.train, impl_->trainer->make_features(whole, impl_->page_folder, options.stop));
+  }
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*impl_->trainer, data, run));
+  return public_summary(summary);
+}
+
+Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, const Dataset& test) {
+  if (!producer) return fail("E0120", "there is no producer", "Trainer::fit");
+  if (!impl_->planned().features.empty())
+    return fail("E0105", "a plan with a feature cache trains on a data set", "Trainer::fit", "give it a data set");
+  Callbacks callbacks(options);
+  PANTOUM_ASSIGN(const train::RunOptions run, run_options(options, impl_->resumed_from, callbacks));
+  const data::Dataset tested = api::shared(test);
+  const train::ProducedData data{.produce = guarded(std::move(producer)),
+                                 .steps_per_epoch = options.steps_per_epoch,
+                                 .test = tested.count() > 0 ? &tested : nullptr};
+  PANTOUM_ASSIGN(const train::RunSummary summary, train::run_training(*impl_->trainer, data, run));
+  return public_summary(summary);
+}
+
+Result<Evaluation> Trainer::evaluate(const Dataset& data) {
+  const std::unique_lock turn = impl_->kernels->turn();
+  PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data)));
+  return public_evaluation(evaluation);
+}
+
+Result<void> Trainer::save(const std::string& path) {
+  return impl_->trainer->save(path);
+}
+
+Result<void> Trainer::resume(const std::string& path) {
+  PANTOUM_TRY(impl_->trainer->resume(path));
+  impl_->resumed_from = path;
+  return {};
+}
+
+Result<TensorView> Trainer::tensor(const std::string& name) {
+  PANTOUM_ASSIGN(const train::PlanTensor* const tensor, find_tensor(impl_->trainer->tensors(), name));
+  const std::span<std::byte> bytes = impl_->trainer->view(*tensor);
+  if (bytes.empty())
+    return fail("E0105", fmt::format("'{}' lives in storage between steps", name), name,
+                "copy it with Trainer::read, or plan with more RAM");
+  return TensorView{tensor->name, api::public_type(tensor->dtype), tensor->shape, bytes};
+}
+
+Result<void> Trainer::read(const std::string& name, std::span<std::byte> data) {
+  PANTOUM_ASSIGN(const train::PlanTensor* const tensor, find_tensor(impl_->trainer->tensors(), name));
+  if (data.size() != tensor->bytes) return other_size(name, data.size(), tensor->bytes);
+  return impl_->trainer->read(*tensor, data);
+}
+
+Result<void> Trainer::write(const std::string& name, std::span<const std::byte> data) {
+  PANTOUM_ASSIGN(const train::PlanTensor* const tensor, find_tensor(impl_->trainer->tensors(), name));
+  if (data.size() != tensor->bytes) return other_size(name, data.size(), tensor->bytes);
+  return impl_->trainer->write(*tensor, data);
+}
+
+std::vector<TensorInfo> Trainer::tensors() const {
+  const train::TensorTable& table = impl_->trainer->tensors();
+  std::vector<TensorInfo> all;
+  const auto add = [&](std::span<const train::PlanTensor> tensors, bool is_state, bool is_gradient) {
+    for (const train::PlanTensor& tensor : tensors) {
+      TensorInfo& info = all.emplace_back(public_tensor(tensor, !impl_->trainer->view(tensor).empty()));
+      info.is_state = is_state, info.is_gradient = is_gradient;
+    }
+  };
+  add(table.weights, false, false);
+  add(table.states, true, false);
+  add(gradients_of(table), false, true);
+  return all;
+}
+
+uint64_t Trainer::steps_done() const {
+  return impl_->trainer->steps_done();
+}
+
+int64_t Trainer::samples_per_step() const {
+  return impl_->trainer->batch();
+}
+
+Result<void> Trainer::set_learning_rate(double lr) {
+  if (!std::isfinite(lr) || lr < 0)
+    return fail("E0116", fmt::format("the learning rate {} is negative or not finite", lr), "set_learning_rate");
+  impl_->trainer->set_lr(lr);
+  return {};
+}
+
+Usage Trainer::usage() const {
+  const train::Usage usage = impl_->trainer->usage();
+  return {.arena_bytes = usage.arena_bytes,
+          .steps = impl_->trainer->steps_done(),
+          .bytes_paged_in = usage.bytes_paged_in,
+          .bytes_paged_out = usage.bytes_paged_out,
+          .io_backend = usage.io_backend,
+          .page_encryption = usage.page_encryption};
+}
+
+}  // namespace pantoum

@@ -1,0 +1,212 @@
+#include "aten/torch_graph.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "base/json_reader.h"
+#include "pantoum/pantoum.h"
+
+namespace pantoum::aten {
+namespace {
+
+using base::DType;
+using base::JsonNode;
+using base::TensorType;
+using Json = nlohmann::json;
+
+constexpr int64_t kMostExtent = int64_t{1} << 40;
+
+DType read_dtype(const JsonNode& node) {
+  constexpr std::array kTypes = {DType::kF32, DType::kI64, DType::kI32, DType::kU8, DType::kBool};
+  return kTypes[node.one_of({"f32", "i64", "i32", "u8", "bool"})];
+}
+
+TypedValue read_value(const JsonNode& node) {
+  TypedValue value{.name = node.need("value").text(), .type = {}};
+  if (value.name.empty()) node.error("a value has no name");
+  value.type.dtype = read_dtype(node.need("dtype"));
+  const JsonNode shape = node.need("shape");
+  const size_t rank = shape.array();
+  for (size_t d = 0; d < rank; ++d) value.type.shape.push_back(shape.item(d).integer(0, kMostExtent));
+  return value;
+}
+
+Arg read_arg(const JsonNode& node);
+
+// {"v": name}, {"dtype": "f32"}, {"real": "inf"}
+Arg read_named(const JsonNode& node) {
+  if (node.has("v")) {
+    node.object({"v"});
+    return {ValueName{node.need("v").text()}};
+  }
+  if (node.has("dtype")) {
+    node.object({"dtype"});
+    return {read_dtype(node.need("dtype"))};
+  }
+  node.object({"real"});
+  constexpr std::array kReals = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                                 std::numeric_limits<double>::quiet_NaN()};
+  return {kReals[node.need("real").one_of({"inf", "-inf", "nan"})]};
+}
+
+Arg read_list(const JsonNode& node) {
+  Arg::List items;
+  const size_t count = node.array();
+  for (size_t item = 0; item < count; ++item) items.push_back(read_arg(node.item(item)));
+  return {std::move(items)};
+}
+
+Arg read_arg(const JsonNode& node) {
+  const Json* raw = node.raw();
+  if (raw == nullptr || raw->is_null()) return {};
+  if (raw->is_boolean()) return {raw->get<bool>()};
+  if (raw->is_number_unsigned() && raw->get<uint64_t>() > INT64_MAX) {
+    node.error("an integer beyond 64 bits");
+    return {};
+  }
+  if (raw->is_number_integer()) return {raw->get<int64_t>()};
+  if (raw->is_number()) return {raw->get<double>()};
+  if (raw->is_string()) return {node.text()};
+  return raw->is_array() ? read_list(node) : read_named(node);
+}
+
+Call read_call(const JsonNode& node) {
+  node.object({"name", "op", "args", "kwargs", "outputs", "where", "module"});
+  Call call{.name = node.need("name").text(), .op = node.need("op").text()};
+  const JsonNode args = node.need("args");
+  const size_t count = args.array();
+  for (size_t arg = 0; arg < count; ++arg) call.args.push_back(read_arg(args.item(arg)));
+  if (node.has("kwargs") && node.need("kwargs").is_object()) {
+    const JsonNode kwargs = node.need("kwargs");
+    if (kwargs.raw() != nullptr)
+      for (const auto& [key, value] : kwargs.raw()->items()) {
+        (void)value;
+        call.kwargs.emplace_back(key, read_arg(kwargs.need(key.c_str())));
+      }
+  }
+  const JsonNode outputs = node.need("outputs");
+  const size_t made = outputs.array();
+  for (size_t output = 0; output < made; ++output) {
+    const JsonNode item = outputs.item(output);
+    call.outputs.push_back(item.null() ? TypedValue{} : read_value(item));
+  }
+  if (node.has("where") && !node.need("where").null()) call.where = node.need("where").text();
+  if (node.has("module") && !node.need("module").null()) call.module = node.need("module").text();
+  return call;
+}
+
+Stored read_stored(const JsonNode& node) {
+  node.object({"value", "name", "dtype", "shape", "trains", "becomes"});
+  Stored stored{.name = node.need("name").text(), .value = read_value(node)};
+  if (node.has("trains")) stored.trains = node.need("trains").boolean();
+  if (node.has("becomes") && !node.need("becomes").null()) stored.becomes = node.need("becomes").text();
+  return stored;
+}
+
+std::vector<Stored> read_all_stored(const JsonNode& list) {
+  std::vector<Stored> all;
+  const size_t count = list.array();
+  for (size_t item = 0; item < count; ++item) all.push_back(read_stored(list.item(item)));
+  return all;
+}
+
+GraphInput read_input(const JsonNode& node) {
+  node.object({"value", "name", "dtype", "shape", "target", "batch"});
+  return {.name = node.need("name").text(),
+          .value = read_value(node),
+          .target = node.has("target") && node.need("target").boolean()};
+}
+
+TorchGraph read_graph(const JsonNode& root) {
+  root.object({"name", "torch", "batch", "inputs", "parameters", "buffers", "constants", "nodes", "outputs", "loss"});
+  TorchGraph graph;
+  graph.name = root.need("name").text();
+  if (root.has("torch")) graph.torch_version = root.need("torch").text();
+  graph.batch = root.need("batch").integer(1, INT32_MAX);
+  const JsonNode inputs = root.need("inputs");
+  const size_t input_count = inputs.array();
+  for (size_t input = 0; input < input_count; ++input) graph.inputs.push_back(read_input(inputs.item(input)));
+  graph.parameters = read_all_stored(root.need("parameters"));
+  graph.buffers = read_all_stored(root.need("buffers"));
+  graph.constants = read_all_stored(root.need("constants"));
+  const JsonNode calls = root.need("nodes");
+  const size_t call_count = calls.array();
+  for (size_t call = 0; call < call_count; ++call) graph.calls.push_back(read_call(calls.item(call)));
+  const JsonNode outputs = root.need("outputs");
+  const size_t output_count = outputs.array();
+  for (size_t output = 0; output < output_count; ++output) {
+    const JsonNode item = outputs.item(output);
+    item.object({"value", "name"});
+    graph.outputs.push_back({item.need("name").text(), item.need("value").text()});
+  }
+  if (root.has("loss") && !root.need("loss").null()) graph.loss = root.need("loss").text();
+  return graph;
+}
+
+// Every name is defined once, before it is read.
+class NameCheck {
+ public:
+  std::vector<std::string> run(const TorchGraph& graph) {
+    for (const GraphInput& input : graph.inputs) define(input.value, "inputs");
+    for (const auto* list : {&graph.parameters, &graph.buffers, &graph.constants})
+      for (const Stored& stored : *list) {
+        define(stored.value, stored.name);
+        if (!stored_.insert(stored.name).second)
+          problems_.push_back(fmt::format("two tensors are called '{}'", stored.name));
+      }
+    for (const Call& call : graph.calls) {
+      for (const Arg& arg : call.args) read(arg, call.name);
+      for (const auto& [name, arg] : call.kwargs) read(arg, call.name);
+      for (const TypedValue& output : call.outputs) {
+        if (!output.name.empty()) define(output, call.name);
+        if (output.type.shape.size() > PT_MAX_RANK)
+          problems_.push_back(fmt::format("'{}' has more than {} dimensions", output.name, int{PT_MAX_RANK}));
+      }
+    }
+    for (const GraphOutput& output : graph.outputs) want(output.value, "outputs");
+    for (const Stored& buffer : graph.buffers)
+      if (!buffer.becomes.empty()) want(buffer.becomes, buffer.name);
+    if (!graph.loss.empty()) want(graph.loss, "loss");
+    return std::move(problems_);
+  }
+
+ private:
+  std::set<std::string> defined_, stored_;
+  std::vector<std::string> problems_;
+
+  void define(const TypedValue& value, const std::string& where) {
+    if (!defined_.insert(value.name).second)
+      problems_.push_back(fmt::format("'{}' is defined twice, again in {}", value.name, where));
+  }
+  void want(const std::string& name, const std::string& where) {
+    if (!defined_.contains(name))
+      problems_.push_back(fmt::format("{} reads '{}', which is not defined before", where, name));
+  }
+  void read(const Arg& arg, const std::string& where) {
+    if (const ValueName* value = arg.as<ValueName>()) want(value->name, where);
+    if (const Arg::List* items = arg.as<Arg::List>())
+      for (const Arg& item : *items) read(item, where);
+  }
+};
+
+}  // namespace
+
+Result<TorchGraph> parse_torch_graph(std::string_view json) {
+  PANTOUM_ASSIGN(const Json document, base::parse_json(json, "E0202", "the torch graph"));
+  base::JsonErrors errors{.code = "E0209", .where = "the torch graph", .first = {}};
+  TorchGraph graph = read_graph(JsonNode(document, errors));
+  if (errors.first) return Failure(*std::move(errors.first));
+  std::vector<std::string> problems = NameCheck().run(graph);
+  if (!problems.empty())
+    return fail("E0209", "names of the torch graph do not fit", graph.name, "capture the module again",
+                std::move(problems));
+  return graph;
+}
+
+}  // namespace pantoum::aten

@@ -1,0 +1,293 @@
+#include "cli/files/contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+namespace pantoum::cli {
+namespace {
+
+using enum Contents;
+using namespace std::string_view_literals;
+
+constexpr size_t kPart = 65536;
+
+struct Ends {
+  std::string head, tail;
+  uint64_t bytes = 0;
+  [[nodiscard]] bool has(std::string_view text) const {
+    return head.find(text) != std::string::npos || tail.find(text) != std::string::npos;
+  }
+};
+
+Ends ends_of(const std::string& path) {
+  Ends ends;
+  std::ifstream file(path, std::ios::binary);
+  std::error_code ignored;
+  ends.bytes = std::filesystem::file_size(path, ignored);
+  ends.head.resize(kPart);
+  file.read(ends.head.data(), kPart);
+  ends.head.resize(static_cast<size_t>(file.gcount()));
+  if (ends.bytes <= kPart) return ends;
+  file.clear();
+  file.seekg(static_cast<std::streamoff>(ends.bytes - std::min<uint64_t>(kPart, ends.bytes)));
+  ends.tail.resize(kPart);
+  file.read(ends.tail.data(), kPart);
+  ends.tail.resize(static_cast<size_t>(file.gcount()));
+  return ends;
+}
+
+Contents zip_contents(const Ends& ends) {
+  if (ends.has("constants.pkl") || ends.has("/code/__torch__")) return kTorchScript;
+  if (ends.has("archive_format") || ends.has("serialized_exported_program.json") || ends.has("models/model.json"))
+    return kTorchExport;
+  if (ends.has("data.pkl")) return kTorchZip;
+  if (ends.has("model.weights.h5")) return kKerasZip;
+  return ends.has(".npy") ? kNpz : kZip;
+}
+
+bool is_safetensors(const Ends& ends) {
+  if (ends.bytes < 10 || ends.head.size() < 10) return false;
+  uint64_t header = 0;
+  for (size_t at = 8; at-- > 0;) header = header << 8 | static_cast<unsigned char>(ends.head[at]);
+  return header >= 2 && header <= ends.bytes - 8 && ends.head[8] == '{';
+}
+
+std::string_view trimmed(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF"sv)) text.remove_prefix(3);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front())) != 0) text.remove_prefix(1);
+  return text;
+}
+
+Contents json_contents(const Ends& ends) {
+  struct Mark {
+    const char* schema;
+    Contents contents;
+  };
+  constexpr std::array kMarks{Mark{"pantoum.plan/", kPlan}, Mark{"pantoum.refusal/", kRefusal},
+                              Mark{"pantoum.costgraph/", kCostGraph}, Mark{"pantoum.sweep/", kSweep}};
+  size_t first = std::string::npos;
+  Contents found = ends.has("\"event\":") ? kRunLog : kJson;
+  for (const Mark& mark : kMarks) {
+    const size_t at = ends.head.find(mark.schema);
+    if (at >= first) continue;
+    first = at, found = mark.contents;
+  }
+  return found;
+}
+
+// NNTrainer's: sections in brackets, keys with "=".
+bool is_ini(std::string_view text) {
+  const auto lower = [](std::string word) {
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char letter) { return std::tolower(letter); });
+    return word;
+  };
+  const std::string head = lower(std::string(text.substr(0, 4096)));
+  return head.find("[model]") != std::string::npos ||
+         (head.starts_with('[') && head.find("]\n") < 80 && head.find('=') != std::string::npos);
+}
+
+Contents text_contents(const Ends& ends) {
+  const std::string_view text = trimmed(ends.head);
+  if (text.starts_with('{')) return json_contents(ends);
+  if (text.starts_with("version https://git-lfs")) return kLfsPointer;
+  if (text.starts_with("ir_version:") || text.find("\nopset_import") != std::string_view::npos) return kOnnxText;
+  if (text.starts_with('<') && text.substr(0, 400).find("ir_version") != std::string_view::npos) return kOnnxText;
+  if (text.starts_with('<')) return kMarkup;
+  return is_ini(text) ? kIni : kUnknown;
+}
+
+struct Magic {
+  size_t at;
+  std::string_view bytes;
+  Contents contents;
+};
+constexpr std::array kMagics{Magic{4, "TFL3"sv, kTflite},
+                             Magic{4, "ORTM"sv, kOrt},
+                             Magic{0, "\x89HDF\r\n\x1a\n"sv, kHdf5},
+                             Magic{0, "GGUF"sv, kGguf},
+                             Magic{0, "\x1f\x8b"sv, kGzip},
+                             Magic{257, "ustar"sv, kTar},
+                             Magic{0, "\x93NUMPY"sv, kNpy},
+                             Magic{0, "\x89PNG\r\n"sv, kImage},
+                             Magic{0, "\xff\xd8\xff"sv, kImage},
+                             Magic{0,
+                                   "\x7f"
+                                   "ELF"sv,
+                                   kProgram},
+                             Magic{0, "PTPL"sv, kBinaryPlan}};
+
+Contents binary_contents(const Ends& ends) {
+  const std::string_view head = ends.head;
+  if (head.starts_with("PK\3\4") || head.starts_with("PK\5\6")) return zip_contents(ends);
+  for (const Magic& magic : kMagics)
+    if (head.size() >= magic.at + magic.bytes.size() && head.substr(magic.at, magic.bytes.size()) == magic.bytes)
+      return magic.contents;
+  if (is_safetensors(ends)) return ends.has("pantoum.torch_graph/") ? kTorchGraph : kSafetensors;
+  return head.size() > 2 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 ? kPickle : kUnknown;
+}
+
+Contents folder_contents(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path / "saved_model.pb", ignored) ? kSavedModel : kFolder;
+}
+
+// Python of the export, with the model's own file name.
+std::vector<std::string> torch_export(const std::string& path, const char* load) {
+  const std::string out = std::filesystem::path(path).stem().string() + ".onnx";
+  return {load, "example = torch.zeros(1, 3, 224, 224)  # one input of the model",
+          fmt::format("torch.onnx.export(model.train(), (example,), '{}', opset_version=17, "
+                      "training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, dynamo=False)",
+                      out)};
+}
+
+}  // namespace
+
+Contents contents_of(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return folder_contents(path);
+  if (!std::filesystem::is_regular_file(path, ignored)) return kStream;
+  const Ends ends = ends_of(path);
+  if (ends.bytes == 0) return kEmpty;
+  if (const Contents found = binary_contents(ends); found != kUnknown) return found;
+  return text_contents(ends);
+}
+
+// why: a table of cases.
+std::string name_of(Contents contents) {
+  switch (contents) {
+    case kUnknown:
+    case kStream:
+      return "";
+    case kEmpty:
+      return "an empty file";
+    case kFolder:
+      return "a folder";
+    case kSavedModel:
+      return "a TensorFlow SavedModel";
+    case kTorchZip:
+      return "a PyTorch checkpoint";
+    case kTorchScript:
+      return "a TorchScript program";
+    case kTorchExport:
+      return "a program of torch.export";
+    case kPickle:
+      return "a Python pickle, as older PyTorch writes";
+    case kSafetensors:
+      return "a safetensors file: weights";
+    case kTorchGraph:
+      return "a torch graph: a module, captured";
+    case kTflite:
+      return "a TensorFlow Lite model";
+    case kHdf5:
+      return "an HDF5 file, as Keras writes";
+    case kKerasZip:
+      return "a Keras model";
+    case kNpz:
+      return "an NPZ file: arrays";
+    case kZip:
+      return "a ZIP archive";
+    case kTar:
+      return "a TAR archive";
+    case kGzip:
+      return "a gzip file";
+    case kIni:
+      return "an INI file, as NNTrainer has them";
+    case kOnnxText:
+      return "ONNX written as text";
+    case kOrt:
+      return "a model of ONNX Runtime's own format";
+    case kGguf:
+      return "a GGUF file";
+    case kPlan:
+      return "a plan";
+    case kBinaryPlan:
+      return "a binary plan";
+    case kRefusal:
+      return "a refusal";
+    case kCostGraph:
+      return "a cost graph";
+    case kSweep:
+      return "a sweep";
+    case kRunLog:
+      return "a run log";
+    case kJson:
+      return "JSON";
+    case kNpy:
+      return "an NPY file: an array";
+    case kImage:
+      return "a picture";
+    case kProgram:
+      return "a compiled program";
+    case kMarkup:
+      return "HTML or XML";
+    case kLfsPointer:
+      return "a Git LFS pointer";
+  }
+  return "";
+}
+
+// why: a table of cases.
+Advice advice_on_model(Contents contents, const std::string& path) {
+  const std::string onnx = std::filesystem::path(path).stem().string() + ".onnx";
+  switch (contents) {
+    case kTorchZip:
+    case kPickle:
+      return {torch_export(path, "model = YourModel(); model.load_state_dict(torch.load(...))  # in Python"),
+              "export the model from PyTorch as ONNX; a checkpoint has weights and no network"};
+    case kTorchScript:
+      return {torch_export(path, "model = YourModel()  # in Python, the module before torch.jit"),
+              "export the module from PyTorch as ONNX"};
+    case kTorchExport:
+      return {torch_export(path, "model = YourModel()  # in Python, the module before torch.export"),
+              "export the module from PyTorch as ONNX"};
+    case kSafetensors:
+      return {{}, "weights alone are no network: give the ONNX model as MODEL, and this file with --weights"};
+    case kTflite:
+      return {{fmt::format("python -m tf2onnx.convert --tflite {} --output {} --opset 17", path, onnx)},
+              "convert the model to ONNX; better from its source, as the converter for phones folds what trains"};
+    case kHdf5:
+    case kKerasZip:
+      return {{fmt::format("tf2onnx.convert.from_keras(keras.models.load_model('{}'), opset=17, output_path='{}')",
+                           path, onnx)},
+              "convert the model to ONNX, in Python"};
+    case kSavedModel:
+      return {{fmt::format("python -m tf2onnx.convert --saved-model {} --output model.onnx --opset 17", path)},
+              "convert the model to ONNX"};
+    case kIni:
+      return {{}, "NNTrainer's INI is not read yet: build the network in PyTorch, and export it as ONNX"};
+    case kOnnxText:
+      return {{fmt::format("onnx.save(onnx.parser.parse_model(open('{}').read()), '{}')  # in Python", path, onnx)},
+              "save it in ONNX's binary form"};
+    case kOrt:
+      return {{}, "give the ONNX file that it was made from"};
+    case kPlan:
+    case kBinaryPlan:
+      return {{}, "give the ONNX model; to train with this plan: pantoum train MODEL --plan " + path};
+    case kCostGraph:
+      return {{}, "give it with --costgraph: pantoum plan --costgraph " + path};
+    case kZip:
+    case kTar:
+    case kGzip:
+      return {{}, "unpack it, and give the .onnx file that is inside"};
+    case kFolder:
+      return {{}, "give the .onnx file that is in it"};
+    case kEmpty:
+      return {{}, "the export or the download was broken off: make it again"};
+    case kLfsPointer:
+      return {{"git lfs pull"}, "fetch the file itself"};
+    case kNpz:
+    case kNpy:
+    case kImage:
+      return {{}, "data go with --data; MODEL is an ONNX file"};
+    default:
+      return {{}, "give an ONNX file; PyTorch writes it with torch.onnx.export"};
+  }
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,81 @@
+#include "cli/line/facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace pantoum::cli {
+namespace {
+
+constexpr int64_t kEndless = 1'000'000'000;  // a limit above it says nothing to a user
+
+constexpr std::array<std::pair<Kind, const char*>, 27> kWords{
+    {{Kind::kText, "TEXT"},       {Kind::kWord, "WORD"},       {Kind::kWhole, "N"},
+     {Kind::kReal, "NUMBER"},     {Kind::kBytes, "BYTES"},     {Kind::kDuration, "DURATION"},
+     {Kind::kEnergy, "ENERGY"},   {Kind::kPercent, "PERCENT"}, {Kind::kLimit, "LIMIT"},
+     {Kind::kBudgets, "BUDGETS"}, {Kind::kGlob, "GLOB"},       {Kind::kModel, "FILE"},
+     {Kind::kPlan, "FILE"},       {Kind::kAnswer, "FILE"},     {Kind::kCostGraph, "FILE"},
+     {Kind::kWeights, "FILE"},    {Kind::kCheckpoint, "FILE"}, {Kind::kLog, "FILE"},
+     {Kind::kData, "PATH"},       {Kind::kProject, "DIR"},     {Kind::kSweep, "DIR"},
+     {Kind::kDevice, "DEVICE"},   {Kind::kBoard, "BOARD"},     {Kind::kOutput, "FILE"},
+     {Kind::kOutputOne, "FILE"},  {Kind::kFolder, "DIR"},      {Kind::kPageFolder, "DIR"}}};
+
+}  // namespace
+
+bool OptionFacts::is_called(const std::string& word) const {
+  return std::find(names.begin(), names.end(), word) != names.end();
+}
+
+const OptionFacts* VerbFacts::find(const std::string& word) const {
+  for (const auto& option : options)
+    if (!option->removed && !option->positional() && option->is_called(word)) return option.get();
+  return nullptr;
+}
+
+const VerbFacts* VerbFacts::verb(const std::string& word) const {
+  for (const auto& each : verbs)
+    if (each->name == word) return each.get();
+  return nullptr;
+}
+
+std::vector<const OptionFacts*> VerbFacts::shown() const {
+  std::vector<const OptionFacts*> all;
+  for (const auto& option : options)
+    if (option->shown() && !option->positional()) all.push_back(option.get());
+  return all;
+}
+
+std::vector<const OptionFacts*> VerbFacts::positionals() const {
+  std::vector<const OptionFacts*> all;
+  for (const auto& option : options)
+    if (option->shown() && option->positional()) all.push_back(option.get());
+  return all;
+}
+
+std::string VerbFacts::path() const {
+  return parent == nullptr ? name : parent->path() + " " + name;
+}
+
+std::string value_word(const OptionFacts& option) {
+  if (option.flag) return "";
+  if (option.positional()) return option.name();
+  const auto* const known =
+      std::find_if(kWords.begin(), kWords.end(), [&](const auto& word) { return word.first == option.kind; });
+  return known == kWords.end() ? "FILE" : known->second;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (size_t at = 0; at < names.size(); ++at)
+    text += (at == 0 ? "" : at + 1 == names.size() ? " or " : ", ") + names[at];
+  return text;
+}
+
+std::string range_words(const OptionFacts& option) {
+  if (!option.within) return "";
+  const auto [least, most] = *option.within;
+  return most >= kEndless ? fmt::format("{} or more", least) : fmt::format("from {} to {}", least, most);
+}
+
+}  // namespace pantoum::cli

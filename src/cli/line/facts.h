@@ -1,0 +1,104 @@
+// What a command line consists of, told apart from the parser: help, completion, man pages and the reading of words are
+// made from it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pantoum::cli {
+
+// What a value is: it says what --help calls it, which words make one value, what is checked before anything is done,
+// and what a shell completes.
+enum class Kind : uint8_t {
+  kText,
+  kWord,  // one of a list
+  kWhole,
+  kReal,
+  kBytes,
+  kDuration,
+  kEnergy,
+  kPercent,
+  kLimit,    // a quantity of several kinds behind a name: energy=3.2J
+  kBudgets,  // bytes, or ranges of them
+  kGlob,
+  kModel,  // from here on files that are read
+  kPlan,
+  kAnswer,  // a plan or a refusal
+  kCostGraph,
+  kWeights,
+  kCheckpoint,
+  kLog,
+  kData,
+  kProject,
+  kSweep,
+  kDevice,      // a name, or a file
+  kBoard,       // a name
+  kOutput,      // a file that is written
+  kOutputOne,   // the same, which may be standard output (-)
+  kFolder,      // a folder that is written to, made where it is absent
+  kPageFolder,  // a folder that is there (or a file)
+  kStore,       // a file that is read and written
+};
+
+struct OptionFacts {
+  std::vector<std::string> names;  // "-o", "--output"; a positional has one, without dashes
+  std::string help, shown_default;
+  Kind kind = Kind::kText;
+  std::string group;
+  std::vector<std::string> choices;                   // with kWord, and names of things otherwise
+  std::optional<std::pair<int64_t, int64_t>> within;  // of a whole number
+  std::optional<std::string> alone;                   // what it means without a value
+  bool flag = false, required = false, hidden = false, removed = false;
+  bool repeatable = false;  // may be given several times
+  bool greedy = false;      // takes the words that follow, too
+  char separator = 0;       // one word gives several values
+  // What is wrong with one value; "" where nothing is.
+  std::vector<std::function<std::string(const std::string&)>> checks;
+
+  [[nodiscard]] bool positional() const { return !names.front().starts_with('-'); }
+  [[nodiscard]] bool shown() const { return !hidden && !removed; }
+  // The name that messages use: the long one.
+  [[nodiscard]] const std::string& name() const { return names.back(); }
+  [[nodiscard]] bool is_called(const std::string& word) const;
+};
+
+struct VerbFacts {
+  std::string name, help;
+  bool hidden = false;
+  VerbFacts* parent = nullptr;
+  std::vector<std::unique_ptr<OptionFacts>> options;
+  std::vector<std::unique_ptr<VerbFacts>> verbs;
+
+  [[nodiscard]] const OptionFacts* find(const std::string& word) const;  // a dashed one that is not removed; null: none
+  [[nodiscard]] const VerbFacts* verb(const std::string& word) const;
+  [[nodiscard]] std::vector<const OptionFacts*> shown() const;
+  [[nodiscard]] std::vector<const OptionFacts*> positionals() const;
+  [[nodiscard]] std::string path() const;  // "pantoum devices list"
+};
+
+// The program is the verb without a parent.
+struct ProgramFacts : VerbFacts {
+  std::string version;
+};
+
+// An option as it was given.
+struct Given {
+  const OptionFacts* option = nullptr;
+  std::string value;
+};
+
+// How --help calls a value: BYTES, FILE, N.
+[[nodiscard]] std::string value_word(const OptionFacts& option);
+
+// "a, b or c".
+[[nodiscard]] std::string listed(const std::vector<std::string>& names);
+
+// Where a whole number lies, in words: "1 or more", "from 0 to 64"; "" where any will do.
+[[nodiscard]] std::string range_words(const OptionFacts& option);
+
+}  // namespace pantoum::cli

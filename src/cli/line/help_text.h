@@ -1,0 +1,29 @@
+// --help: a verb's usage, options in named groups, three examples; the program's verbs in groups.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/line/facts.h"
+
+namespace pantoum::cli {
+
+// Lines of at most 80 columns, fewer where COLUMNS says so (never below 40).
+[[nodiscard]] std::string help_of(const VerbFacts& verb, const ProgramFacts& program);
+
+// "--objective WORD"; "-o, --output FILE".
+[[nodiscard]] std::string heading_of(const OptionFacts& option);
+
+// Help, choices, range and default of an option, as one text.
+[[nodiscard]] std::string described(const OptionFacts& option);
+
+// The options of a group, in the order in which the verb has them; none that is hidden.
+[[nodiscard]] std::vector<const OptionFacts*> options_of(const VerbFacts& verb, const std::string& group);
+
+// What stands behind "pantoum" in the lines that say how a verb is called.
+[[nodiscard]] std::vector<std::string> usages_of(const VerbFacts& verb);
+
+// The name by which the table of verbs knows it: "devices show".
+[[nodiscard]] std::string table_name(const VerbFacts& verb);
+
+}  // namespace pantoum::cli

@@ -1,0 +1,150 @@
+// Operators from outside the project: every rule asks the operator that the first attribute names.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/custom_operators.h"
+#include "ir/builder.h"
+#include "ir/op_families.h"
+#include "ir/shape_rules.h"
+
+namespace pantoum::ir {
+namespace {
+
+base::CustomKernel named_by(const Attrs& attrs) {
+  return attrs.ints.empty() ? base::CustomKernel{} : base::custom_kernel(attrs.ints.front());
+}
+
+base::CustomOperands operands_of(const OpTypes& types) {
+  return {types.inputs, std::span(types.attrs.ints).subspan(1), types.attrs.reals};
+}
+
+Failure not_known() {
+  return refuse("this process knows no custom operator of its key: it must be added before the model is loaded");
+}
+
+Types custom_rule(const OpTypes& types) {
+  const base::CustomKernel kernel = named_by(types.attrs);
+  if (!kernel.op || kernel.op->is_update) return not_known();
+  if (kernel.gradient < 0) return base::custom_shapes(*kernel.op, operands_of(types));
+  PANTOUM_TRY(want_given(types));  // they are as the inputs whose gradients they are
+  return std::vector<TensorType>(types.outputs.begin(), types.outputs.end());
+}
+
+Types custom_update_rule(const OpTypes& types) {
+  const base::CustomKernel kernel = named_by(types.attrs);
+  if (!kernel.op || !kernel.op->is_update) return not_known();
+  PANTOUM_TRY(same_as_first(types));
+  return std::vector<TensorType>(types.inputs.size() - 1, types.inputs[0]);
+}
+
+OpCost custom_cost(const OpTypes& types) {
+  const base::CustomKernel kernel = named_by(types.attrs);
+  double elements = 0;
+  for (const TensorType& output : types.outputs) elements += static_cast<double>(output.elements());
+  if (!kernel.op) return operand_bytes(types, elements);
+  if (kernel.gradient >= 0)
+    return operand_bytes(types,
+                         elements * kernel.op->gradients[static_cast<size_t>(kernel.gradient)].flops_per_element);
+  return operand_bytes(types, kernel.op->flops ? base::custom_flops(*kernel.op, operands_of(types)) : elements);
+}
+
+Pairs custom_in_place(const OpTypes& types) {
+  const base::CustomKernel kernel = named_by(types.attrs);
+  if (!kernel.op || kernel.gradient >= 0) return {};
+  Pairs pairs = kernel.op->in_place;
+  std::erase_if(pairs, [&](const std::pair<int, int>& pair) {
+    const auto output = static_cast<size_t>(pair.first), input = static_cast<size_t>(pair.second);
+    return output >= types.outputs.size() || input >= types.inputs.size() ||
+           !(types.outputs[output] == types.inputs[input]);
+  });
+  return pairs;
+}
+
+// w over w, each state over itself.
+Pairs custom_update_in_place(const OpTypes& types) {
+  Pairs pairs{{0, 0}};
+  for (int state = 1; state + 1 < static_cast<int>(types.inputs.size()); ++state) pairs.emplace_back(state, state + 1);
+  return pairs;
+}
+
+// The gradient of an output that nothing reads.
+ValueId zeros(Builder& builder, const std::string& name, const TensorType& type) {
+  const ValueId zero = builder.constant_f32(name + ".zero", {}, {0});
+  return builder.op(Kind::k_expand, name + ".none", {zero}, {{}, {1}}, {type});
+}
+
+void append_gradient(Backward& back, const base::CustomKernel& kernel, int at) {
+  const base::CustomGradient& gradient = kernel.op->gradients[static_cast<size_t>(at)];
+  const auto of_input = [&](int input) { return static_cast<size_t>(input) < back.op.inputs.size(); };
+  std::vector<ValueId> inputs(back.d_outputs.begin(), back.d_outputs.end());
+  for (size_t output = 0; output < inputs.size(); ++output)
+    if (inputs[output] == kNone)
+      inputs[output] = zeros(back.builder, back.op.name, back.builder.type(back.op.outputs[output]));
+  for (const int input : gradient.reads_inputs)
+    if (of_input(input)) inputs.push_back(back.op.inputs[static_cast<size_t>(input)]);
+  for (const int output : gradient.reads_outputs)
+    if (static_cast<size_t>(output) < back.op.outputs.size())
+      inputs.push_back(back.op.outputs[static_cast<size_t>(output)]);
+  std::vector<TensorType> given;
+  for (const int input : gradient.of)
+    if (of_input(input)) given.push_back(back.builder.type(back.op.inputs[static_cast<size_t>(input)]));
+  Attrs attrs = back.op.attrs;
+  attrs.ints.front() = base::custom_key(*kernel.op, at);
+  const std::vector<ValueId> made =
+      back.builder.add(Kind::k_custom, fmt::format("{}.grad{}", back.op.name, at), inputs, attrs, given);
+  for (size_t output = 0; output < given.size(); ++output)
+    back.d_inputs[static_cast<size_t>(gradient.of[output])] = made[output];
+}
+
+void custom_gradient(Backward& back) {
+  const base::CustomKernel kernel = named_by(back.op.attrs);
+  if (!kernel.op || kernel.gradient >= 0) return;
+  for (int at = 0; at < static_cast<int>(kernel.op->gradients.size()); ++at) {
+    const std::vector<int>& of = kernel.op->gradients[static_cast<size_t>(at)].of;
+    const bool wanted = std::any_of(of.begin(), of.end(), [&](int input) {
+      return static_cast<size_t>(input) < back.wanted.size() && back.wanted[static_cast<size_t>(input)] != 0;
+    });
+    if (wanted) append_gradient(back, kernel, at);
+  }
+}
+
+bool makes_gradient_of(const base::CustomOperator& op, size_t input) {
+  return std::any_of(op.gradients.begin(), op.gradients.end(), [&](const base::CustomGradient& gradient) {
+    return std::find(gradient.of.begin(), gradient.of.end(), static_cast<int>(input)) != gradient.of.end();
+  });
+}
+
+}  // namespace
+
+bool has_gradient(const Op& op, size_t input) {
+  if (op.kind != Kind::k_custom) return op_def(op.kind).gradient != nullptr;
+  const base::CustomKernel kernel = named_by(op.attrs);
+  return kernel.op && kernel.gradient < 0 && makes_gradient_of(*kernel.op, input);
+}
+
+bool may_run_again(Kind kind, const Attrs& attrs) {
+  if (kind != Kind::k_custom) return op_def(kind).recompute;
+  const base::CustomKernel kernel = named_by(attrs);
+  return kernel.op && kernel.op->recompute;
+}
+
+std::vector<OpDef> custom_ops() {
+  return {{.kind = Kind::k_custom,
+           .signature = {.max_inputs = kAny, .max_outputs = kAny, .ints = kAny, .reals = kAny},
+           .infer = custom_rule,
+           .gradient = custom_gradient,
+           .cost = custom_cost,
+           .in_place = custom_in_place,
+           .traits = kNoTraits},
+          {.kind = Kind::k_custom_update,
+           .signature = {.min_inputs = 2, .max_inputs = kAny, .max_outputs = kAny, .ints = kAny, .reals = kAny},
+           .infer = custom_update_rule,
+           .gradient = kNoGradient,
+           .cost = custom_cost,
+           .in_place = custom_update_in_place,
+           .recompute = false,
+           .traits = kNoTraits}};
+}
+
+}  // namespace pantoum::ir

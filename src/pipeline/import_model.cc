@@ -1,0 +1,112 @@
+#include "pipeline/import_model.h"
+
+#include <cstring>
+#include <fstream>
+#include <optional>
+
+#include "aten/import_torch.h"
+#include "weights/safetensors.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+constexpr const char* kGraphTensor = "pantoum.graph";
+constexpr const char* kFormat = "pantoum.torch_graph/1";
+
+// safetensors: eight bytes of length, then "{". An ONNX model begins with a field's key and a small number.
+bool looks_like_safetensors(const char* begin, size_t size) {
+  return size > 8 && begin[8] == '{' && begin[6] == 0 && begin[7] == 0;
+}
+
+bool is_torch_graph(const ModelFile& model) {
+  if (model.bytes != nullptr) return looks_like_safetensors(model.bytes->data(), model.bytes->size());
+  char first[9] = {};
+  std::ifstream file(model.path, std::ios::binary);
+  return file.read(first, sizeof first) && looks_like_safetensors(first, sizeof first);
+}
+
+// The tensors of a file, or of bytes.
+class TensorFile {
+ public:
+  static Result<TensorFile> open(const ModelFile& model) {
+    TensorFile made;
+    made.bytes_ = model.bytes;
+    PANTOUM_ASSIGN(made.file_, model.bytes == nullptr
+                                   ? weights::open_safetensors(model.path)
+                                   : weights::parse_safetensors_header(model.bytes->data(), model.bytes->size(),
+                                                                       model.bytes->size(), "the torch graph"));
+    const auto format = made.file_.metadata.find("format");
+    if (format == made.file_.metadata.end() || format->second != kFormat || made.file_.find(kGraphTensor) == nullptr)
+      return fail("E0202", "these are weights, and no model", made.file_.path,
+                  "name the ONNX model, and the weights with --weights; pantoum.torch_graph() writes a module as a "
+                  "torch graph");
+    return made;
+  }
+
+  [[nodiscard]] const std::string& where() const { return file_.path; }
+
+  Result<std::vector<std::byte>> read(const weights::SafetensorEntry& entry) const {
+    std::vector<std::byte> data(entry.bytes);
+    if (bytes_ == nullptr) {
+      PANTOUM_TRY(weights::read_tensor(file_, entry, 0, data));
+    } else {
+      std::memcpy(data.data(), bytes_->data() + entry.at, data.size());
+    }
+    return data;
+  }
+
+  Result<std::vector<std::byte>> read(const std::string& name, const base::TensorType& type) const {
+    const weights::SafetensorEntry* entry = file_.find(name);
+    if (entry == nullptr)
+      return fail("E0241", "the torch graph lacks the contents of a tensor", name, "capture the module again");
+    if (entry->dtype != type.dtype || entry->shape != type.shape)
+      return fail("E0241", "the contents of a tensor are not of the type that the graph says", name,
+                  "capture the module again");
+    return read(*entry);
+  }
+
+  Result<std::string> graph() const {
+    PANTOUM_ASSIGN(const std::vector<std::byte> data, read(*file_.find(kGraphTensor)));
+    return std::string(reinterpret_cast<const char*>(data.data()), data.size());
+  }
+
+ private:
+  weights::SafetensorFile file_;
+  const std::string* bytes_ = nullptr;
+};
+
+template <class Made>
+Result<Made> from_torch(const ModelFile& model, const import::OnnxOptions& options,
+                        Result<Made> (*load)(const aten::TorchSource&, const import::OnnxOptions&)) {
+  PANTOUM_ASSIGN(const TensorFile file, TensorFile::open(model));
+  PANTOUM_ASSIGN(const std::string graph, file.graph());
+  const aten::TorchSource source{
+      .where = file.where(), .graph = graph, .read = [&](const std::string& name, const base::TensorType& type) {
+        return file.read(name, type);
+      }};
+  return load(source, options);
+}
+
+}  // namespace
+
+Result<import::Imported> import_model(const ModelFile& model, const import::OnnxOptions& options) {
+  if (is_torch_graph(model)) return from_torch(model, options, aten::load_torch);
+  return model.bytes == nullptr ? import::load_onnx(model.path, options)
+                                : import::parse_onnx(model.bytes->data(), model.bytes->size(), "", options);
+}
+
+Result<import::ModelInfo> inspect_model(const ModelFile& model, const import::OnnxOptions& options) {
+  if (is_torch_graph(model)) return from_torch(model, options, aten::inspect_torch);
+  if (model.bytes == nullptr) return import::inspect_onnx(model.path, options);
+  PANTOUM_ASSIGN(import::Imported imported, import_model(model, options));
+  return std::move(imported.info);
+}
+
+Result<void> check_exportable(const ModelFile& model) {
+  if (!is_torch_graph(model)) return {};
+  return fail(
+      "E0202", "a torch graph is a training step, and no model for inference", model.path,
+      "in Python: trainer.copy_to(module) puts the trained weights into the module; torch.onnx.export writes it");
+}
+
+}  // namespace pantoum::pipeline

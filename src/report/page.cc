@@ -1,0 +1,500 @@
+#include <fmt/format.h>
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/foreign_text.h"
+#include "base/json_text.h"
+#include "base/units.h"
+#include "report/page_charts.h"
+#include "report/page_files.h"
+#include "report/page_parts.h"
+#include "report/report.h"
+#include "report/words.h"
+
+namespace pantoum::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr size_t kMostLines = 15;     // of a table that opens with the page
+constexpr size_t kMostHeld = 200;     // of one that a reader opens
+constexpr size_t kLongestName = 160;  // bytes of a name in the schedule's data; its end is kept
+
+std::string text(const std::string& value) {
+  return base::html_text(value);
+}
+std::string bytes(const Json& value) {
+  return base::show_bytes(value.get<int64_t>());
+}
+
+std::string more_than(size_t all, size_t shown) {
+  return all > shown
+             ? fmt::format("<p class='soft'>and {} more; <code>pantoum report --format json</code> has all.</p>\n",
+                           show_count(static_cast<int64_t>(all - shown)))
+             : "";
+}
+
+std::string chart_figure(const PageChart& chart) {
+  return fmt::format(
+      "<figure><figcaption class='hidden'>{0}: {1}</figcaption><div class='live' data-chart='{2}'></div><div "
+      "class='static'>{3}</div></figure>\n",
+      text(chart.chart.title), text(chart.text), chart.id, to_svg(chart.chart));
+}
+
+std::string ratio_note(double own, const Json& all, const char* key) {
+  if (!all.is_object() || all[key] <= 0.0) return "";
+  return show_ratio(own / all[key].get<double>()) + " unlimited RAM";
+}
+
+// "52.0 KiB asked for", "46.0 KiB left of 52.0 KiB".
+std::string budget_note(const Json& report) {
+  const std::string budget = bytes(report["asked"]["budget_bytes"]), asked = show_ram_asked(report);
+  return budget == asked ? asked + " asked for" : fmt::format("{} left of {}", budget, asked);
+}
+
+Tile proof_tile(const Json& outcome) {
+  const Json& gap = outcome["gap"];
+  const std::string above = show_above_least(gap.is_number() ? gap.get<double>() : 1);
+  if (above.empty()) return {"Proved at most", "nothing", "no bound proved"};
+  const size_t space = above.find(' ');  // the number is large, its word is in the note
+  return {
+      "Proved at most", above.substr(0, space),
+      fmt::format("{} the least, {} order", above.substr(space + 1), outcome["bound_order"] == "any" ? "any" : "this")};
+}
+
+std::vector<Tile> plan_tiles(const Json& report) {
+  const Json &outcome = report["outcome"], &asked = report["asked"], &costs = report["costs"],
+             &all = outcome["unplanned"];
+  std::vector<Tile> made;
+  const double peak = outcome["peak_bytes"].get<double>();
+  const bool limited = asked["budget_bytes"].is_number();
+  made.push_back({"Peak RAM", bytes(outcome["peak_bytes"]),
+                  limited ? "of the " + budget_note(report) : "no budget asked for",
+                  limited ? peak / asked["budget_bytes"].get<double>() : -1});
+  if (all.is_object()) {
+    const double kept = all["peak_bytes"];
+    made.push_back({"RAM saved", kept > 0 ? show_percent(std::max(0.0, 1 - peak / kept)) : "0%",
+                    "of " + bytes(all["peak_bytes"]) + fmt::format(" with {} kept", name_of_all(report)),
+                    kept > 0 ? 1 - peak / kept : 0});
+  }
+  made.push_back({"Time of a step", show_time(outcome["time_s"]), ratio_note(outcome["time_s"], all, "time_s")});
+  made.push_back({"Energy of a step", show_energy(outcome["energy_j"]),
+                  ratio_note(outcome["energy_j"], all, "energy_j") + ", modelled"});
+  made.push_back({"Recomputed", show_count(outcome["recomputed"]),
+                  outcome["recomputed"] == 0   ? "nothing runs twice"
+                  : outcome["recomputed"] == 1 ? "op again, " + show_time(costs["time"]["again_s"])
+                                               : "ops again, " + show_time(costs["time"]["again_s"])});
+  const int64_t moved = outcome["bytes_paged_in"].get<int64_t>() + outcome["bytes_paged_out"].get<int64_t>();
+  made.push_back({"Paged", base::show_bytes(moved),
+                  moved == 0 ? "nothing leaves RAM" : show_time(costs["time"]["stall_s"]) + " waited for"});
+  made.push_back(proof_tile(outcome));
+  return made;
+}
+
+std::string summary(const Json& report) {
+  const Json& asked = report["asked"];
+  const std::string title = report["title"];
+  std::string made = fmt::format(
+      "<header class='hero' id='summary'>\n<p class='eyebrow'>{}</p>\n<h1><span class='name'>{}</span>{}</h1>\n<p "
+      "class='lead'>{}</p>\n",
+      text(asked["name"].get<std::string>() + " on " + asked["device"].get<std::string>()), text(title),
+      asked["budget_bytes"].is_number() ? text(" fits in " + show_ram_asked(report)) : "", text(report["lead"]));
+  for (const Json& warning : report["warnings"]) made += fmt::format("<p class='warning'>{}.</p>\n", text(warning));
+  made += tiles(plan_tiles(report)) + "</header>\n";
+  std::string questions = "<dl class='questions'>\n";
+  for (const Json& each : report["questions"])
+    questions += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", text(each["question"]), text(each["answer"]));
+  return made + section("answers", "Five questions", questions + "</dl>\n");
+}
+
+constexpr std::array<std::pair<const char*, int>, 8> kKindStyles{{{"parameters", 0},
+                                                                  {"optimizer state", 6},
+                                                                  {"inputs", 5},
+                                                                  {"activations", 2},
+                                                                  {"gradients", 1},
+                                                                  {"workspace", 4},
+                                                                  {"in flight", 3},
+                                                                  {"staging", 7}}};
+
+int style_of_kind(const std::string& kind) {
+  for (const auto& [name, style] : kKindStyles)
+    if (kind == name) return style;
+  return 5;
+}
+
+std::string memory(const Json& report) {
+  std::string body = chart_figure(memory_chart(report));
+  const Json& peak = report["memory"]["peak"];
+  if (!peak.is_object()) return section("memory", "RAM over time", body);
+  std::vector<Part> parts;
+  for (const Json& kind : peak["kinds"])
+    parts.push_back({kind["kind"], kind["bytes"].get<double>(), style_of_kind(kind["kind"])});
+  body += stacked("At the peak", parts, [](double value) { return base::show_bytes(static_cast<int64_t>(value)); });
+  body += fmt::format("<p>The peak is at {} while this runs: <code>{}</code></p>\n", show_time(peak["at_s"]),
+                      text(peak["does"]));
+  Table kinds("What the bytes are at the peak", {"kind", "bytes", "tensors"});
+  for (const Json& kind : peak["kinds"]) kinds.row({kind["kind"], bytes(kind["bytes"]), show_count(kind["tensors"])});
+  body += kinds.end();
+  Table held("In RAM at the peak", {"tensor", "*kind", "*role", "bytes"});
+  const Json& holds = peak["holds"];
+  for (size_t at = 0; at < std::min(kMostHeld, holds.size()); ++at)
+    held.row({holds[at]["name"], holds[at]["kind"], holds[at]["role"], bytes(holds[at]["bytes"])});
+  body += fmt::format("<details><summary>All that is in RAM at the peak: {}</summary>\n{}{}</details>\n",
+                      show_count(static_cast<int64_t>(holds.size())), held.end(), more_than(holds.size(), kMostHeld));
+  return section("memory", "RAM over time", body);
+}
+
+std::string returned_tables(const Json& report) {
+  std::string body;
+  const Json &again = report["recomputed"], &paged = report["paged"];
+  if (!again.empty()) {
+    Table table("Recomputed, the dearest first", {"op", "times more", "time", "energy"});
+    for (size_t at = 0; at < std::min(kMostLines, again.size()); ++at)
+      table.row({again[at]["name"], show_count(again[at]["times"]), show_time(again[at]["seconds"]),
+                 show_energy(again[at]["energy_j"])});
+    body += table.end() + more_than(again.size(), kMostLines);
+  }
+  if (!paged.empty()) {
+    Table table("Paged, the dearest first",
+                {"tensor", "bytes", "out", "in", "transfers", "hidden", "waited for", "energy"});
+    for (size_t at = 0; at < std::min(kMostLines, paged.size()); ++at)
+      table.row({paged[at]["name"], bytes(paged[at]["bytes"]), show_count(paged[at]["outs"]),
+                 show_count(paged[at]["ins"]), show_time(paged[at]["seconds"]), show_time(paged[at]["hidden_s"]),
+                 show_time(paged[at]["stall_s"]), show_energy(paged[at]["energy_j"])});
+    body += table.end() + more_than(paged.size(), kMostLines);
+  }
+  return body;
+}
+
+// A piece of a bar as the schedule draws it: leaning stripes, upright stripes, a line, a line of dashes.
+std::string sample_of(int how) {
+  if (how == 4) return "<rect class='how4' y='5' width='100%' height='2'/>";
+  if (how == 5)
+    return "<rect class='how5' y='5' width='6' height='2'/><rect class='how5' x='10' y='5' width='6' height='2'/><rect "
+           "class='how5' x='20' y='5' width='6' height='2'/>";
+  std::string made = fmt::format("<rect class='how{}' width='100%' height='12'/>", how);
+  for (int x = how < 2 ? 40 : 0; x < 40; x += 6)
+    made += fmt::format("<line class='stripe' x1='{}' x2='{}' y1='12' y2='0'/>", x - (how == 2 ? 6 : 0),
+                        x + (how == 2 ? 6 : 0));
+  return made;
+}
+
+std::string schedule(const Json& report) {
+  constexpr std::array<const char*, 6> kHow{
+      "kept from the start of the step", "computed and kept", "computed again",
+      "read back from storage",          "in storage",        "dropped until computed again"};
+  std::string body =
+      "<p class='soft'>A bar is a tensor in RAM. Rows are in the order in which tensors are first there.</p>\n<ul "
+      "class='legend hows'>";
+  for (size_t how = 0; how < kHow.size(); ++how)
+    body += fmt::format("<li><svg class='sample' aria-hidden='true'>{}</svg>{}</li>", sample_of(static_cast<int>(how)),
+                        kHow[how]);
+  body +=
+      "</ul>\n<div class='live' id='schedule-chart'></div>\n<div class='static'>" + schedule_svg(report) + "</div>\n";
+  return section("schedule", "Schedule", body + returned_tables(report));
+}
+
+std::string costs(const Json& report) {
+  const Json& costs = report["costs"];
+  const Json &time = costs["time"], &energy = costs["energy"], &transfers = costs["transfers"];
+  std::string body = stacked("Time of a step",
+                             {{"computing", time["first_s"], 0},
+                              {"computing again", time["again_s"], 4},
+                              {"waiting for transfers", time["stall_s"], 1}},
+                             show_time);
+  body += stacked("Energy of a step",
+                  {{"computing", energy["first_j"], 0},
+                   {"computing again", energy["again_j"], 4},
+                   {"paging", energy["paging_j"], 2},
+                   {"idle", energy["idle_j"], 5}},
+                  show_energy);
+  const double hidden = transfers["hidden_s"], seconds = transfers["seconds"];
+  if (seconds > 0)
+    body +=
+        stacked("Transfers", {{"beside computing", hidden, 2}, {"beside nothing", std::max(0.0, seconds - hidden), 1}},
+                show_time);
+  body +=
+      fmt::format("<p class='soft'>Times are {}. Energy is modelled.</p>\n", text(report["outcome"]["time_source"]));
+  Table table("Where the time goes, by kind of op",
+              {"kind", "computed", "of them again", "time", "share", "of it again", "energy"});
+  const Json& kinds = costs["kinds"];
+  const double all = time["first_s"].get<double>() + time["again_s"].get<double>();
+  for (size_t at = 0; at < std::min(kMostLines, kinds.size()); ++at) {
+    const double own = kinds[at]["seconds"];
+    table.row({kinds[at]["kind"], show_count(kinds[at]["computed"]), show_count(kinds[at]["recomputed"]),
+               show_time(own), all > 0 ? show_percent(own / all) : "", show_time(kinds[at]["recomputed_s"]),
+               show_energy(kinds[at]["energy_j"])});
+  }
+  return section("costs", "Where time and energy go", body + table.end() + more_than(kinds.size(), kMostLines));
+}
+
+std::string probes_table(const Json& report) {
+  const Json& outcome = report["outcome"];
+  Table table(report["more_ram"]["probes"].empty() ? "This plan beside unlimited RAM" : "More RAM, planned again",
+              {"RAM", "more", "time", "energy", "saves time", "saves energy"});
+  const auto row = [&](const std::string& ram, const std::string& more, const Json& figures) {
+    table.row({ram, more, show_time(figures["time_s"]), show_energy(figures["energy_j"]),
+               show_time(std::max(0.0, outcome["time_s"].get<double>() - figures["time_s"].get<double>())),
+               show_energy(std::max(0.0, outcome["energy_j"].get<double>() - figures["energy_j"].get<double>()))});
+  };
+  row(report["asked"]["budget_bytes"].is_number() ? bytes(report["asked"]["budget_bytes"]) : "no budget", "this plan",
+      outcome);
+  for (const Json& probe : report["more_ram"]["probes"])
+    row(bytes(probe["ram_bytes"]),
+        probe["more"] == 0.0 ? "searched on" : fmt::format("{:.0f}%", probe["more"].get<double>() * 100), probe);
+  if (outcome["unplanned"].is_object())
+    row(bytes(outcome["unplanned"]["peak_bytes"]), fmt::format("{} kept", name_of_all(report)), outcome["unplanned"]);
+  return table.end();
+}
+
+std::string more_ram(const Json& report) {
+  std::string body = fmt::format("<p class='lead'>{}</p>\n", text(report["questions"][4]["answer"]));
+  const std::vector<PageChart> charts = sweep_page_charts(report);
+  for (const PageChart& chart : charts) body += chart_figure(chart);
+  body += probes_table(report);
+  if (charts.empty() && report["more_ram"]["probes"].empty())
+    body +=
+        "<p class='soft'><code>pantoum report --next-ram 10s</code> plans again with 1, 5 and 10% more RAM; "
+        "<code>pantoum sweep</code> draws the whole curve.</p>\n";
+  return section("more-ram", "What more RAM buys", body);
+}
+
+// Of the end of a run, as its log names them and as a reader does.
+constexpr std::array<std::pair<const char*, const char*>, 6> kEndMeasures{{{"final_loss", "last loss"},
+                                                                           {"test_loss", "loss on the test set"},
+                                                                           {"test_accuracy", "accuracy"},
+                                                                           {"test_top5", "top-5 accuracy"},
+                                                                           {"test_mae", "mean absolute error"},
+                                                                           {"test_perplexity", "perplexity"}}};
+constexpr std::array<std::pair<const char*, const char*>, 4> kEndWords{
+    {{"kernels", "kernels"},
+     {"io_backend", "storage is read and written by"},
+     {"page_encryption", "pages are encrypted by"},
+     {"how", "ended with"}}};
+
+bool is_share(std::string_view key) {
+  return key == "test_accuracy" || key == "test_top5";
+}
+
+std::string run_facts(const Json& report, size_t at) {
+  const Json& run = report["runs"][at];
+  const Json& end = run["end"];
+  Table table(name_of_run(report, at), {"what was measured", "*value"});
+  const auto put = [&](const char* what, const std::string& value) { table.row({what, value}); };
+  const auto put_bytes = [&](const char* what, const Json& from, const char* key) {
+    if (from.is_object() && from.contains(key) && from[key].is_number() && std::abs(from[key].get<double>()) < 9e18)
+      put(what, base::show_bytes(static_cast<int64_t>(from[key].get<double>())));
+  };
+  if (run["first_step"].is_number())
+    put("steps in the log",
+        fmt::format("{:.0f} to {:.0f}", run["first_step"].get<double>(), run["last_step"].get<double>()));
+  if (run["losses_that_are_no_number"] > 0)
+    put("losses that are no number", show_count(run["losses_that_are_no_number"]));
+  const Json& batch = report["asked"]["batch"];
+  const Json& parts = report["asked"]["micro_batches"];
+  const double micro_batches = parts.is_number() ? parts.get<double>() : 1;
+  const double begun = run["resumed_from"].is_number() ? run["resumed_from"].get<double>() : 0;
+  if (batch.is_number() && run["board"].is_null() && run["last_step"].is_number() && run["seconds"].is_number() &&
+      run["seconds"] > 0.0)
+    put("samples a second", fmt::format("{:.4g}", (run["last_step"].get<double>() - begun) * batch.get<double>() *
+                                                      micro_batches / run["seconds"].get<double>()));
+  if (end.is_object() && end.contains("seconds")) put("duration", show_time(end["seconds"]));
+  put_bytes("arena", end, "arena_bytes");
+  put_bytes("the process grew by (RSS)", end, "rss_growth_bytes");
+  put_bytes("process at its largest (RSS)", end, "resident_bytes");
+  put_bytes("batches made ahead", end, "queue_bytes");
+  put_bytes("kernels' own memory", end, "back_end_bytes");
+  put_bytes("page encryption's memory", end, "encryption_bytes");
+  put_bytes("paged out", end, "bytes_paged_out");
+  put_bytes("paged in", end, "bytes_paged_in");
+  if (end.is_object() && end.contains("energy_j"))
+    put("energy, measured",
+        show_energy(end["energy_j"]) +
+            (end.contains("energy_source") ? " (" + end["energy_source"].get<std::string>() + ")" : ""));
+  for (const auto& [key, what] : kEndMeasures)
+    if (end.is_object() && end.contains(key) && end[key].is_number())
+      put(what, is_share(key) ? show_percent(end[key]) : fmt::format("{:.4g}", end[key].get<double>()));
+  for (const auto& [key, what] : kEndWords)
+    if (end.is_object() && end.contains(key)) put(what, end[key]);
+  const auto last = [&](const char* what, const char* key) {
+    if (!run["curves"].contains(key) || run["curves"][key]["values"].empty()) return;
+    const Json& value = run["curves"][key]["values"].back();
+    if (value.is_number() && value < 9e18) put(what, base::show_bytes(static_cast<int64_t>(value.get<double>())));
+  };
+  last("RAM in use, stack included", "ram_bytes");
+  last("stack", "stack_bytes");
+  last("flash", "flash_bytes");
+  last("written to storage", "storage_written_bytes");
+  return table.end();
+}
+
+std::string training(const Json& report) {
+  if (report["runs"].empty() && report["notes"].empty()) return "";
+  std::string body;
+  for (const Json& note : report["notes"]) body += fmt::format("<p class='soft'>{}.</p>\n", text(note));
+  for (size_t at = 0; at < report["runs"].size(); ++at)
+    if (const Json& bad = report["runs"][at]["losses_that_are_no_number"]; bad > 0)
+      body += fmt::format(
+          "<p class='warning'>{}: {} losses are no number (NaN or infinite) and leave gaps in the curve.</p>\n",
+          text(name_of_run(report, at)), show_count(bad));
+  const std::vector<PageChart> charts = run_charts(report);
+  if (charts.empty())
+    body += "<p class='soft'>The log has no steps.</p>\n";
+  else
+    body += chart_figure(charts.front());
+  std::string others;
+  for (size_t at = 1; at < charts.size(); ++at) others += chart_figure(charts[at]);
+  if (!others.empty()) body += "<div class='pair'>\n" + others + "</div>\n";
+  for (size_t at = 0; at < report["runs"].size(); ++at) body += run_facts(report, at);
+  return section("training", "Training", body);
+}
+
+void put_options(const Json& options, const std::string& prefix, Table& table) {
+  for (const auto& [key, value] : options.items()) {
+    if (value.is_object()) {
+      put_options(value, prefix + key + ".", table);
+      continue;
+    }
+    const std::string shown = value.is_string() ? value.get<std::string>() : base::ascii_json(value);
+    if (!value.is_null() && !shown.empty() && shown != "[]") table.row({prefix + key, shown});
+  }
+}
+
+std::string reproduce(const Json& report) {
+  const Json& made = report["made_with"];
+  std::string body = fmt::format("<pre tabindex='0'><code>{}</code></pre>\n", text(made["command"]));
+  if (made["model"].is_object())
+    body +=
+        "<p class='soft'>A plan does not keep the data, their augmentation, the schedule of the learning rate or the "
+        "target of a board: add what was given of these.</p>\n";
+  Table table("Made with", {"what", "*value"});
+  table.row({"pantoum", report["version"]});
+  table.row({"planner", report["outcome"]["planner"]});
+  if (report["outcome"]["planning_s"] > 0.0) table.row({"planned in", show_time(report["outcome"]["planning_s"])});
+  table.row({"plan", made["plan_file"].get<std::string>() + " (" + made["plan_schema"].get<std::string>() + ")"});
+  table.row({"hash of the step", made["structure_hash"]});
+  if (made["model"].is_object() && made["model"].contains("seed"))
+    table.row({"seed", base::ascii_json(made["model"]["seed"])});
+  for (const Json& run : report["runs"]) table.row({"run log", run["log"]});
+  body += table.end();
+  Table options("Options", {"option", "*value"});
+  if (made["model"].is_object()) put_options(made["model"], "", options);
+  if (made["request"].is_object()) put_options(made["request"], "", options);
+  if (made["model"].is_object() || made["request"].is_object())
+    body += "<details><summary>All options</summary>\n" + options.end() + "</details>\n";
+  return section("reproduce", "Make it again", body);
+}
+
+std::string navigation(const Json& report) {
+  std::string made = "<nav aria-label='Sections'><ul>";
+  const bool trained = !report["runs"].empty() || !report["notes"].empty();
+  for (const auto& [id, name] : {std::pair{"summary", "Summary"},
+                                 {"memory", "Memory"},
+                                 {"schedule", "Schedule"},
+                                 {"costs", "Costs"},
+                                 {"more-ram", "More RAM"},
+                                 {"training", "Training"},
+                                 {"reproduce", "Make it again"}})
+    if (trained || id != std::string_view("training")) made += fmt::format("<li><a href='#{}'>{}</a></li>", id, name);
+  return made + "</ul></nav>";
+}
+
+// Names as a reader may see them, and short enough for a card.
+Json shown_names(const Json& names) {
+  Json shown = Json::array();
+  for (const Json& name : names) {
+    std::string line = base::one_line(name.get<std::string>());
+    if (line.size() > kLongestName) {
+      size_t from = line.size() - kLongestName;
+      while (from < line.size() && (static_cast<unsigned char>(line[from]) & 0xC0U) == 0x80U) ++from;
+      line = "\u2026" + line.substr(from);
+    }
+    shown.push_back(std::move(line));
+  }
+  return shown;
+}
+
+Json chart_data(const PageChart& chart) {
+  Json data = to_json(chart.chart);
+  for (const char* key : {"title", "x", "y"}) data[key] = base::one_line(data[key].get<std::string>());
+  for (const char* list : {"series", "rules", "regions"})
+    for (Json& each : data[list]) each["label"] = base::one_line(each["label"].get<std::string>());
+  return data;
+}
+
+Json page_data(const Json& report) {
+  Json charts = Json::object();
+  const auto add = [&](const std::vector<PageChart>& all) {
+    for (const PageChart& chart : all) charts[chart.id] = chart_data(chart);
+  };
+  add({memory_chart(report)});
+  add(sweep_page_charts(report));
+  add(run_charts(report));
+  Json schedule = report["schedule"];
+  schedule["ops"]["name"] = shown_names(schedule["ops"]["name"]);
+  schedule["tensors"]["name"] = shown_names(schedule["tensors"]["name"]);
+  schedule["time_s"] = report["outcome"]["time_s"];
+  schedule["peak_bytes"] = report["outcome"]["peak_bytes"];
+  schedule["peak_s"] = report["memory"]["peak"].is_object() ? report["memory"]["peak"]["at_s"] : Json(nullptr);
+  return {{"charts", std::move(charts)}, {"schedule", std::move(schedule)}};
+}
+
+// JSON inside a script element: ASCII, without a letter that HTML reads.
+std::string inside_script(const Json& data) {
+  std::string made;
+  for (const char letter : base::ascii_json(data)) {
+    if (letter == '<' || letter == '>' || letter == '&')
+      made += fmt::format("\\u{:04x}", static_cast<int>(letter));
+    else
+      made += letter;
+  }
+  return made;
+}
+
+// 'sha256-...' of a style or a script, as a Content-Security-Policy names it.
+std::string policy_hash(std::string_view contents) {
+  std::array<unsigned char, crypto_hash_sha256_BYTES> digest{};
+  crypto_hash_sha256(digest.data(), reinterpret_cast<const unsigned char*>(contents.data()), contents.size());
+  std::array<char, sodium_base64_ENCODED_LEN(crypto_hash_sha256_BYTES, sodium_base64_VARIANT_ORIGINAL)> text{};
+  sodium_bin2base64(text.data(), text.size(), digest.data(), digest.size(), sodium_base64_VARIANT_ORIGINAL);
+  return fmt::format("'sha256-{}'", text.data());
+}
+
+void put(std::string& page, std::string_view slot, std::string_view value) {
+  const size_t at = page.find(slot);
+  if (at != std::string::npos) page.replace(at, slot.size(), value);
+}
+
+}  // namespace
+
+std::string to_html(const Json& report) {
+  const std::string style = std::string(page_file("chart.css")) + std::string(page_file("page.css"));
+  std::string script;
+  for (const char* file : {"format.js", "chart.js", "schedule.js", "main.js"}) script += page_file(file);
+  const std::string_view theme = page_file("theme.js");
+  const std::string body = summary(report) + memory(report) + schedule(report) + costs(report) + more_ram(report) +
+                           training(report) + reproduce(report);
+  // Slots stand in the template in this order, and what was put in is not looked at again but for the last ones: texts come last.
+  std::string page(page_file("page.html"));
+  put(page, "{{policy}}",
+      fmt::format(
+          "default-src 'none'; style-src {}; script-src {} {}; img-src data:; base-uri 'none'; form-action 'none'",
+          policy_hash(style), policy_hash(theme), policy_hash(script)));
+  put(page, "{{script}}", script);
+  put(page, "{{style}}", style);
+  put(page, "{{theme}}", theme);
+  put(page, "{{navigation}}", navigation(report));
+  put(page, "{{version}}", text(report["version"]));
+  const size_t slot_of_data = page.find("{{data}}");
+  if (slot_of_data != std::string::npos) page.replace(slot_of_data, 8, inside_script(page_data(report)));
+  const size_t slot_of_body = page.find("{{body}}");
+  if (slot_of_body != std::string::npos) page.replace(slot_of_body, 8, body);
+  put(page, "{{title}}", text(report["title"].get<std::string>()) + " - Pantoum report");
+  return page;
+}
+
+}  // namespace pantoum::report

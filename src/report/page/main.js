@@ -1,0 +1,31 @@
+'use strict';
+// Fills the page: live charts in place of the static ones, the schedule, light and dark.
+(() => {
+  const data = JSON.parse(document.getElementById('report-data').textContent), root = document.documentElement;
+  for (const box of document.querySelectorAll('[data-chart]')) new Chart(box, data.charts[box.dataset.chart]);
+  const schedule = document.getElementById('schedule-chart');
+  if (schedule) new Schedule(schedule, data.schedule);
+
+  const button = document.getElementById('theme'), dark = matchMedia('(prefers-color-scheme: dark)');
+  const isDark = () => (root.dataset.theme || (dark.matches ? 'dark' : 'light')) === 'dark';
+  const name = () => { button.textContent = isDark() ? 'Light' : 'Dark'; };
+  button.hidden = false;
+  button.addEventListener('click', () => {
+    root.dataset.theme = isDark() ? 'light' : 'dark';
+    try { localStorage.setItem('pantoum-theme', root.dataset.theme); } catch (none) { /* without storage it holds for this page */ }
+    name();
+  });
+  dark.addEventListener('change', name);
+  name();
+
+  const links = new Map([...document.querySelectorAll('nav a')].map(link => [link.hash.slice(1), link]));
+  const seen = new IntersectionObserver(entries => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute('aria-current');
+      links.get(entry.target.id).setAttribute('aria-current', 'true');
+    }
+  }, {rootMargin: '-20% 0px -70% 0px'});
+  for (const id of links.keys()) { const part = document.getElementById(id); if (part) seen.observe(part); }
+  performance.mark('pantoum-ready');
+})();

@@ -1,0 +1,6 @@
+// Before anything is drawn: scripts run, so live charts stand in place of the static ones; and the scheme that was chosen.
+document.documentElement.classList.add('js');
+try {
+  const chosen = localStorage.getItem('pantoum-theme');
+  if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
+} catch (none) { /* a page from a file may have no storage */ }

@@ -1,0 +1,283 @@
+#include "report/page_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/foreign_text.h"
+#include "base/units.h"
+#include "report/lifetimes.h"
+#include "report/sweep_chart.h"
+#include "report/words.h"
+
+namespace pantoum::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kMuchMore = 3;  // a budget of more than so many peaks is no line of the chart
+constexpr int kBudgetStyle = 1, kKeptStyle = 5, kStyles = 8;
+
+struct PageUnit {
+  const char* name;
+  double size;
+};
+
+PageUnit unit_of_bytes(double most) {
+  constexpr std::array kUnits{PageUnit{"GiB", 1 << 30}, PageUnit{"MiB", 1 << 20}, PageUnit{"KiB", 1 << 10}};
+  for (const PageUnit& unit : kUnits)
+    if (most >= unit.size) return unit;
+  return {"B", 1};
+}
+
+PageUnit unit_of_seconds(double most) {
+  constexpr std::array kUnits{PageUnit{"h", 3600}, PageUnit{"min", 60}, PageUnit{"s", 1}, PageUnit{"ms", 1e-3},
+                              PageUnit{"us", 1e-6}};
+  for (const PageUnit& unit : kUnits)
+    if (most >= 2 * unit.size) return unit;
+  return {"ns", 1e-9};
+}
+
+double number(const Json& value) {
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
+}
+
+Series steps_of(const Json& curve, const std::string& label, int style, Shape shape, const PageUnit& time,
+                const PageUnit& ram, double end_s) {
+  Series series{.label = label, .style = style, .shape = shape};
+  const Json &seconds = curve["seconds"], &bytes = curve["bytes"];
+  for (size_t at = 0; at < seconds.size(); ++at)
+    series.points.push_back({number(seconds[at]) / time.size, number(bytes[at]) / ram.size});
+  if (!series.points.empty()) series.points.push_back({end_s / time.size, series.points.back().y});
+  return series;
+}
+
+// Forward, and what follows it: updates stand among the ops of backward.
+std::vector<Region> phase_regions(const Json& report, const PageUnit& time) {
+  double boundary = -1;
+  for (const Json& phase : report["schedule"]["phases"])
+    if (phase["phase"] == "backward") boundary = phase["begin_s"];
+  const double end = report["outcome"]["time_s"];
+  if (boundary <= 0 || boundary >= end) return {};
+  return {{"forward", 0, boundary / time.size}, {"backward and updates", boundary / time.size, end / time.size}};
+}
+
+void add_lines(const Json& report, const PageUnit& ram, double most, Chart& chart) {
+  const Json &budget = report["asked"]["budget_bytes"], &all = report["outcome"]["unplanned"];
+  if (budget.is_number() && number(budget) <= kMuchMore * most)
+    chart.rules.push_back({"budget " + base::show_bytes(budget), number(budget) / ram.size, kBudgetStyle});
+  if (all.is_object())
+    chart.rules.push_back(
+        {fmt::format("peak with {} kept {}", name_of_all(report), base::show_bytes(all["peak_bytes"])),
+         number(all["peak_bytes"]) / ram.size, kKeptStyle});
+}
+
+}  // namespace
+
+PageChart memory_chart(const Json& report) {
+  const Json &outcome = report["outcome"], &memory = report["memory"], &all = outcome["unplanned"];
+  double most = outcome["peak_bytes"], longest = outcome["time_s"];
+  if (all.is_object())
+    most = std::max(most, number(all["peak_bytes"])), longest = std::max(longest, number(all["time_s"]));
+  const PageUnit ram = unit_of_bytes(most), time = unit_of_seconds(longest);
+  Chart chart{.title = "RAM over one step",
+              .x_label = fmt::format("time, {}", time.name),
+              .y_label = fmt::format("RAM, {}", ram.name)};
+  chart.series.push_back(steps_of(memory["planned"], "this plan", 0, Shape::kArea, time, ram, outcome["time_s"]));
+  if (memory["unplanned"].is_object()) {
+    chart.series.push_back(steps_of(memory["unplanned"], fmt::format("{} kept", name_of_all(report)), kKeptStyle,
+                                    Shape::kSteps, time, ram, all["time_s"]));
+    chart.series.back().dashed = true;
+  }
+  if (memory["peak"].is_object())
+    chart.series.push_back(
+        {.label = "peak",
+         .style = 3,
+         .points = {{number(memory["peak"]["at_s"]) / time.size, number(outcome["peak_bytes"]) / ram.size}},
+         .marked = true});
+  chart.regions = phase_regions(report, time);
+  add_lines(report, ram, most, chart);
+  return {
+      "ram", std::move(chart),
+      report["questions"][0]["answer"].get<std::string>() + " " + report["questions"][1]["answer"].get<std::string>()};
+}
+
+std::vector<PageChart> sweep_page_charts(const Json& report) {
+  const Json& sweep = report["more_ram"]["sweep"];
+  if (!sweep.is_object() || sweep["rows"].empty()) return {};
+  std::vector<Chart> charts = sweep_charts_of_report(report);
+  const std::string text = report["questions"][4]["answer"];
+  return {{"pareto-energy", std::move(charts[0]), text}, {"pareto-time", std::move(charts[1]), text}};
+}
+
+std::string name_of_run(const Json& report, size_t run) {
+  const Json& each = report["runs"][run];
+  const std::string board = each["board"].is_string() ? each["board"].get<std::string>() : "";
+  std::string name = each["board"].is_string() ? (board.empty() ? "device" : board) : "host";
+  size_t alike = 0, before = 0;
+  for (size_t at = 0; at < report["runs"].size(); ++at)
+    if (report["runs"][at]["board"] == each["board"]) ++alike, before += at < run ? 1 : 0;
+  if (alike > 1) name += fmt::format(", run {}", before + 1);
+  if (each["resumed_from"].is_number()) name += fmt::format(" (from step {:.0f})", number(each["resumed_from"]));
+  return name;
+}
+
+namespace {
+
+// One series a run, of those that have the curve.
+void add_curves(const Json& report, const char* key, const std::string& what, bool marked, double size, Chart& chart) {
+  for (size_t at = 0; at < report["runs"].size(); ++at) {
+    const Json& curves = report["runs"][at]["curves"];
+    if (!curves.contains(key)) continue;
+    Series series{.label = report["runs"].size() > 1 ? what + ", " + name_of_run(report, at) : what,
+                  .style = static_cast<int>(chart.series.size()) % kStyles,
+                  .marked = marked};
+    const Json &steps = curves[key]["steps"], &values = curves[key]["values"];
+    for (size_t point = 0; point < steps.size(); ++point)
+      series.points.push_back({number(steps[point]), number(values[point]) / size});
+    chart.series.push_back(std::move(series));
+  }
+}
+
+bool has_points(const Chart& chart) {
+  for (const Series& series : chart.series)
+    for (const Point& point : series.points)
+      if (std::isfinite(point.y)) return true;
+  return false;
+}
+
+double largest_of(const Json& report, const char* key) {
+  double most = 0;
+  for (const Json& run : report["runs"])
+    if (run["curves"].contains(key))
+      for (const Json& value : run["curves"][key]["values"])
+        if (value.is_number()) most = std::max(most, value.get<double>());
+  return most;
+}
+
+std::string ends_of(const Chart& chart) {
+  std::string text;
+  for (const Series& series : chart.series) {
+    std::vector<Point> points;
+    std::copy_if(series.points.begin(), series.points.end(), std::back_inserter(points),
+                 [](const Point& point) { return std::isfinite(point.y); });
+    if (!points.empty())
+      text += fmt::format("{}: {:.4g} at step {:.0f} to {:.4g} at step {:.0f}. ", series.label, points.front().y,
+                          points.front().x, points.back().y, points.back().x);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<PageChart> run_charts(const Json& report) {
+  std::vector<PageChart> charts;
+  const auto add = [&](const char* id, Chart chart) {
+    if (!has_points(chart)) return;
+    std::string text = ends_of(chart);
+    charts.push_back({id, std::move(chart), std::move(text)});
+  };
+  Chart loss{.title = "Loss", .x_label = "step", .y_label = "loss", .from_zero = false};
+  add_curves(report, "loss", "loss", false, 1, loss);
+  add_curves(report, "train_loss", "mean of an epoch", true, 1, loss);
+  add_curves(report, "test_loss", "test loss", true, 1, loss);
+  add("loss", std::move(loss));
+  Chart accuracy{.title = "Evaluation", .x_label = "step", .y_label = "share of the test set, %", .from_zero = false};
+  add_curves(report, "test_accuracy", "accuracy", true, 0.01, accuracy);
+  add_curves(report, "test_top5", "top 5", true, 0.01, accuracy);
+  add("evaluation", std::move(accuracy));
+  for (const auto& [key, title] : {std::pair{"test_mae", "Mean absolute error"}, {"test_perplexity", "Perplexity"}}) {
+    Chart chart{.title = title, .x_label = "step", .y_label = title, .from_zero = false};
+    add_curves(report, key, title, true, 1, chart);
+    add(key, std::move(chart));
+  }
+  Chart rate{.title = "Learning rate", .x_label = "step", .y_label = "learning rate"};
+  add_curves(report, "lr", "learning rate", false, 1, rate);
+  add("rate", std::move(rate));
+  const PageUnit ram = unit_of_bytes(largest_of(report, "ram_bytes")),
+                 storage = unit_of_bytes(largest_of(report, "storage_written_bytes"));
+  Chart device{.title = "RAM on the device", .x_label = "step", .y_label = fmt::format("RAM, {}", ram.name)};
+  add_curves(report, "ram_bytes", "in use, stack included", true, ram.size, device);
+  add_curves(report, "stack_bytes", "stack", true, ram.size, device);
+  add("device-ram", std::move(device));
+  Chart written{.title = "Written to the device's storage",
+                .x_label = "step",
+                .y_label = fmt::format("written, {}", storage.name)};
+  add_curves(report, "storage_written_bytes", "written since the start", true, storage.size, written);
+  add("device-storage", std::move(written));
+  return charts;
+}
+
+namespace {
+
+constexpr size_t kMostRows = 60;
+constexpr double kRowHeight = 11, kNameColumn = 250, kSheet = 900, kHead = 20;
+
+// The tensors of the largest lifetimes, in the order in which they begin.
+std::vector<int64_t> largest_tensors(const Json& tensors, const Json& bars) {
+  std::vector<int64_t> chosen;
+  for (const Json& tensor : bars["tensor"]) chosen.push_back(tensor);
+  std::sort(chosen.begin(), chosen.end());
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  std::stable_sort(chosen.begin(), chosen.end(), [&](int64_t a, int64_t b) {
+    return tensors["bytes"][static_cast<size_t>(a)].get<int64_t>() >
+           tensors["bytes"][static_cast<size_t>(b)].get<int64_t>();
+  });
+  chosen.resize(std::min(kMostRows, chosen.size()));
+  std::vector<int64_t> ordered;
+  for (const Json& tensor : bars["tensor"])
+    if (std::find(chosen.begin(), chosen.end(), tensor.get<int64_t>()) != chosen.end() &&
+        std::find(ordered.begin(), ordered.end(), tensor.get<int64_t>()) == ordered.end())
+      ordered.push_back(tensor);
+  return ordered;
+}
+
+std::string end_of_name(const std::string& name) {
+  constexpr size_t kLetters = 38;
+  const std::string line = base::one_line(name);
+  if (line.size() <= kLetters) return line;
+  size_t from = line.size() - kLetters;
+  while (from < line.size() && (static_cast<unsigned char>(line[from]) & 0xC0U) == 0x80U)
+    ++from;  // not inside a letter
+  return "\u2026" + line.substr(from);
+}
+
+}  // namespace
+
+std::string schedule_svg(const Json& report) {
+  const Json &schedule = report["schedule"], &tensors = schedule["tensors"], &bars = schedule["bars"];
+  const std::vector<int64_t> rows = largest_tensors(tensors, bars);
+  const double end = number(report["outcome"]["time_s"]) / number(schedule["tick_s"]);
+  const double scale = end > 0 ? (kSheet - kNameColumn) / end : 0,
+               height = kHead + kRowHeight * static_cast<double>(rows.size()) + 6;
+  std::string text = fmt::format(
+      "<svg viewBox='0 0 {} {}' class='chart' role='img' aria-label='Lifetimes of the {} largest tensors'>\n", kSheet,
+      height, rows.size());
+  text += fmt::format(
+      "<text x='0' y='12' class='label'>the {} largest tensors</text><text x='{}' y='12' class='label'>0</text><text "
+      "x='{}' y='12' class='y'>{}</text>\n",
+      rows.size(), kNameColumn, kSheet, show_time(report["outcome"]["time_s"]));
+  for (size_t row = 0; row < rows.size(); ++row)
+    text += fmt::format("<text x='0' y='{:.0f}' class='small'>{}</text>\n",
+                        kHead + kRowHeight * static_cast<double>(row) + 9,
+                        base::html_text(end_of_name(tensors["name"][static_cast<size_t>(rows[row])])));
+  for (size_t at = 0; at < bars["tensor"].size(); ++at) {
+    const auto row = std::find(rows.begin(), rows.end(), bars["tensor"][at].get<int64_t>());
+    if (row == rows.end()) continue;
+    const double x = kNameColumn + number(bars["begin"][at]) * scale,
+                 width = (number(bars["end"][at]) - number(bars["begin"][at])) * scale;
+    const int how = bars["how"][at];
+    const double thick = how < static_cast<int>(How::kInStorage) ? kRowHeight - 3 : 2;
+    const double y = kHead + kRowHeight * static_cast<double>(row - rows.begin()) + (kRowHeight - thick) / 2;
+    text += fmt::format("<rect x='{:.1f}' y='{:.1f}' width='{:.1f}' height='{:.1f}' class='how{}'/>\n", x, y,
+                        std::max(0.5, width), thick, how);
+  }
+  return text + "</svg>\n";
+}
+
+}  // namespace pantoum::report

@@ -1,0 +1,458 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "plan/planner.h"
+#include "problem/objective_values.h"
+#include "problem/time_source.h"
+#include "report/command.h"
+#include "report/kinds.h"
+#include "report/lifetimes.h"
+#include "report/memory_trace.h"
+#include "report/names.h"
+#include "report/report.h"
+#include "report/sweep_rows.h"
+#include "report/words.h"
+
+namespace pantoum::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using problem::Do;
+
+template <class T>
+Json null_unless(const std::optional<T>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+Json object_of(const std::string& text) {
+  const Json read = text.empty() ? Json(nullptr) : Json::parse(text, nullptr, false);
+  return read.is_object() ? read : Json(nullptr);
+}
+
+// A whole number above 0 of a plan's options, which are a stranger's.
+Json positive(const Json& options, const char* key) {
+  const bool there = options.is_object() && options.contains(key) && options[key].is_number_integer();
+  return there && options[key] > 0 ? options[key] : Json(nullptr);
+}
+
+// The step with everything kept, and its RAM over time; absent where the planner cannot tell.
+struct Unplanned {
+  problem::Plan plan;
+  std::vector<check::Span> spans;
+};
+
+std::optional<Unplanned> unplanned_of(const problem::Plan& plan) {
+  plan::PlanOptions options;
+  options.question.freedoms.in_place = plan.question.freedoms.in_place;
+  auto made = plan::unplanned(plan.graph, options);
+  if (!made) return std::nullopt;
+  Unplanned found{std::move(*made), {}};
+  found.plan.question.budget.reset();
+  if (!check::replay(plan.graph, found.plan, found.plan.question, &found.spans)) found.spans.clear();
+  return found;
+}
+
+class ReportWriter {
+ public:
+  explicit ReportWriter(const ReportRequest& request)
+      : request_(request),
+        plan_(request.plan),
+        names_(plan_.graph),
+        kinds_(kinds_of(plan_.graph)),
+        unplanned_(unplanned_of(plan_)),
+        why_(explain(plan_, request.found, request.spans, request.next.value_or(NextBytes{}))) {
+    for (size_t at = 0; at < plan_.graph.ops.size(); ++at) op_at_[plan_.graph.ops[at].id] = at;
+    for (size_t at = 0; at < plan_.graph.tensors.size(); ++at) tensor_at_[plan_.graph.tensors[at].id] = at;
+    const double span = request.found.time_s;
+    tick_s_ = span > 0 ? std::pow(10, std::floor(std::log10(span)) - 6) : 1e-9;
+  }
+
+  Result<Json> write() {
+    const PlanOfRuns planned{.ops = plan_.graph.ops.size(),
+                             .device = plan_.graph.device.name,
+                             .budget_bytes = plan_.question.budget_bytes(),
+                             .arena_bytes = request_.found.arena_bytes};
+    PANTOUM_ASSIGN(Json runs, read_runs(request_.logs, &planned));
+    Json json{{"schema", "pantoum.report/1"}, {"version", request_.version}};
+    json["asked"] = asked();
+    json["outcome"] = outcome();
+    json["memory"] = memory();
+    json["schedule"] = schedule();
+    json["costs"] = costs();
+    json["recomputed"] = recomputed();
+    json["paged"] = paged();
+    json["more_ram"] = more_ram();
+    json["runs"] = std::move(runs["runs"]);
+    json["notes"] = std::move(runs["notes"]);
+    json["warnings"] = std::move(runs["warnings"]);
+    json["made_with"] = made_with(followed_by(json["runs"]));
+    put_words(json);
+    return json;
+  }
+
+ private:
+  [[nodiscard]] Json asked() const {
+    const problem::Question& question = plan_.question;
+    const Json model = object_of(plan_.model);
+    return {{"name", plan_.graph.name},
+            {"device", plan_.graph.device.name},
+            {"batch", positive(model, "batch")},
+            {"micro_batches", positive(model, "accumulate")},
+            {"budget_bytes", null_unless(question.budget)},
+            {"deadline_s", null_unless(question.deadline)},
+            {"most_energy_j", null_unless(question.energy_limit)},
+            {"objective", name_of(question.objective)},
+            {"freedoms",
+             {{"paging", question.freedoms.paging},
+              {"recomputing", question.freedoms.recomputing},
+              {"in_place", question.freedoms.in_place},
+              {"reordering", question.freedoms.reordering},
+              {"numerics", question.freedoms.numerics}}}};
+  }
+
+  [[nodiscard]] Json outcome() const {
+    const check::Found& found = request_.found;
+    Json json{{"status", plan_.status == problem::Status::kOptimal ? "optimal" : "feasible"},
+              {"peak_bytes", found.peak_bytes},
+              {"arena_bytes", found.arena_bytes},
+              {"time_s", found.time_s},
+              {"energy_j", found.energy_j},
+              {"time_source", problem::time_source(plan_.graph.device)},
+              {"energy_source", "modelled"},
+              {"ops", plan_.graph.ops.size()},
+              {"tensors", plan_.graph.tensors.size()},
+              {"instructions", plan_.instructions.size()},
+              {"computed", found.counts.compute},
+              {"recomputed", found.counts.recompute},
+              {"page_outs", found.counts.page_out},
+              {"page_ins", found.counts.page_in},
+              {"bytes_paged_out", found.bytes_out},
+              {"bytes_paged_in", found.bytes_in},
+              {"begins_in_storage_bytes", begins_in_storage()},
+              {"bound_energy_j", null_unless(plan_.bound.energy_j)},
+              {"bound_time_s", null_unless(plan_.bound.time_s)},
+              {"bound_edp_js", null_unless(plan_.bound.edp_js)},
+              {"bound_order", plan_.bound.any_order ? "any" : "plan"},
+              {"gap", bound_of(plan_) ? Json(plan_.gap) : Json(nullptr)},
+              {"planner", plan_.method},
+              {"planning_s", plan_.solver_seconds}};
+    json["unplanned"] = unplanned_ ? figures(unplanned_->plan.predicted) : Json(nullptr);
+    return json;
+  }
+
+  [[nodiscard]] problem::Bytes begins_in_storage() const {
+    problem::Bytes sum = 0;
+    for (const problem::Tensor& tensor : plan_.graph.tensors)
+      if (tensor.start == problem::Home::kAux) sum += tensor.bytes;
+    return sum;
+  }
+
+  static Json figures(const problem::Predicted& predicted) {
+    return {{"peak_bytes", predicted.peak_bytes}, {"time_s", predicted.time_s}, {"energy_j", predicted.energy_j}};
+  }
+
+  // RAM as steps: (second, bytes from then on).
+  static Json over_time(const problem::Plan& plan, const std::vector<check::Span>& spans) {
+    const std::vector<TracePoint> trace = trace_memory(plan);
+    Json seconds = Json::array(), bytes = Json::array();
+    problem::Bytes top = 0;
+    for (const TracePoint& point : trace) top = std::max(top, point.ram_bytes);
+    for (size_t at = 0; at < trace.size(); ++at) {
+      const double now = trace[at].what == Do::kCompute ? spans[at].begin_s : spans[at].issue_s;
+      const bool brief = !seconds.empty() && seconds.back() == now && bytes.back() < top;  // it lasted for no time
+      if (brief) bytes.back() = trace[at].ram_bytes;
+      if (brief || (at > 0 && bytes.back() == trace[at].ram_bytes)) continue;
+      seconds.push_back(now);
+      bytes.push_back(trace[at].ram_bytes);
+    }
+    return {{"seconds", std::move(seconds)}, {"bytes", std::move(bytes)}};
+  }
+
+  [[nodiscard]] Json memory() const {
+    Json json{{"planned", over_time(plan_, request_.spans)}, {"unplanned", nullptr}, {"peak", nullptr}};
+    if (unplanned_ && !unplanned_->spans.empty()) json["unplanned"] = over_time(unplanned_->plan, unplanned_->spans);
+    if (!plan_.instructions.empty()) json["peak"] = peak();
+    return json;
+  }
+
+  [[nodiscard]] const char* kind_of(const Resident& resident) const {
+    using Role = Resident::Role;
+    if (resident.role == Role::kWorkspace) return "workspace";
+    if (resident.role == Role::kStaging) return "staging";
+    if (resident.role == Role::kArriving || resident.role == Role::kLeaving) return "in flight";
+    return name_of(kinds_.tensors.at(resident.tensor));
+  }
+
+  [[nodiscard]] Json peak() const {
+    const check::Span& span = request_.spans[why_.peak_instruction];
+    const problem::Instruction& step = plan_.instructions[why_.peak_instruction];
+    Json holds = Json::array();
+    std::map<std::string, std::pair<problem::Bytes, int64_t>> kinds;
+    for (const Resident& resident : why_.at_peak) {
+      const std::string kind = kind_of(resident);
+      kinds[kind].first += resident.bytes;
+      kinds[kind].second += 1;
+      holds.push_back({{"name", resident.tensor >= 0 ? names_.tensor(resident.tensor) : kind},
+                       {"kind", kind},
+                       {"role", name_of(resident.role)},
+                       {"bytes", resident.bytes}});
+    }
+    return {{"instruction", why_.peak_instruction},
+            {"at_s", step.what == Do::kCompute ? span.begin_s : span.issue_s},
+            {"does", names_.of(step)},
+            {"kinds", by_bytes(kinds)},
+            {"holds", std::move(holds)}};
+  }
+
+  static Json by_bytes(const std::map<std::string, std::pair<problem::Bytes, int64_t>>& kinds) {
+    Json list = Json::array();
+    for (const auto& [kind, sum] : kinds)
+      list.push_back({{"kind", kind}, {"bytes", sum.first}, {"tensors", sum.second}});
+    std::stable_sort(list.begin(), list.end(), [](const Json& a, const Json& b) { return a["bytes"] > b["bytes"]; });
+    return list;
+  }
+
+  [[nodiscard]] int64_t ticks(double seconds) const { return std::llround(seconds / tick_s_); }
+
+  // In columns, as a step may have 10,000 ops and more.
+  [[nodiscard]] Json schedule() const {
+    return {{"tick_s", tick_s_},
+            {"phases", phases()},
+            {"ops", op_columns()},
+            {"tensors", tensor_columns()},
+            {"bars", bar_columns()},
+            {"computes", compute_columns()},
+            {"transfers", transfer_columns()}};
+  }
+
+  // When the first computations of each phase begin and end.
+  [[nodiscard]] Json phases() const {
+    std::map<Phase, std::pair<double, double>> spans;
+    const std::vector<TracePoint> trace = trace_memory(plan_);
+    for (size_t at = 0; at < trace.size(); ++at) {
+      if (trace[at].what != Do::kCompute || trace[at].again) continue;
+      const check::Span& span = request_.spans[at];
+      auto& [begin, end] =
+          spans.emplace(kinds_.ops.at(trace[at].subject), std::pair(span.begin_s, span.end_s)).first->second;
+      end = std::max(end, span.end_s);
+    }
+    Json list = Json::array();
+    for (const auto& [phase, span] : spans)
+      list.push_back({{"phase", name_of(phase)}, {"begin_s", span.first}, {"end_s", span.second}});
+    return list;
+  }
+
+  [[nodiscard]] Json op_columns() const {
+    Json names = Json::array(), phases = Json::array(), seconds = Json::array(), joules = Json::array();
+    for (const problem::Op& op : plan_.graph.ops) {
+      names.push_back(names_.op(op.id));
+      phases.push_back(static_cast<int>(kinds_.ops.at(op.id)));
+      seconds.push_back(op.choices.front().time_s);
+      joules.push_back(op.choices.front().energy_j);
+    }
+    return {{"name", std::move(names)},
+            {"phase", std::move(phases)},
+            {"seconds", std::move(seconds)},
+            {"energy_j", std::move(joules)}};
+  }
+
+  [[nodiscard]] Json tensor_columns() const {
+    Json names = Json::array(), bytes = Json::array(), kinds = Json::array();
+    for (const problem::Tensor& tensor : plan_.graph.tensors) {
+      names.push_back(names_.tensor(tensor.id));
+      bytes.push_back(tensor.bytes);
+      kinds.push_back(static_cast<int>(kinds_.tensors.at(tensor.id)));
+    }
+    return {{"name", std::move(names)}, {"bytes", std::move(bytes)}, {"kind", std::move(kinds)}};
+  }
+
+  [[nodiscard]] int64_t place_of_op(int64_t id) const { return id < 0 ? -1 : static_cast<int64_t>(op_at_.at(id)); }
+
+  [[nodiscard]] Json bar_columns() const {
+    Json tensor = Json::array(), how = Json::array(), begin = Json::array(), end = Json::array(), by = Json::array(),
+         first = Json::array(), last = Json::array();
+    for (const Bar& bar : lifetimes_of(plan_, request_.spans)) {
+      tensor.push_back(tensor_at_.at(bar.tensor));
+      how.push_back(static_cast<int>(bar.how));
+      begin.push_back(ticks(bar.begin_s));
+      end.push_back(ticks(bar.end_s));
+      by.push_back(place_of_op(bar.by));
+      first.push_back(place_of_op(bar.first));
+      last.push_back(place_of_op(bar.last));
+    }
+    return {{"tensor", std::move(tensor)}, {"how", std::move(how)}, {"begin", std::move(begin)},
+            {"end", std::move(end)},       {"by", std::move(by)},   {"first", std::move(first)},
+            {"last", std::move(last)}};
+  }
+
+  [[nodiscard]] Json compute_columns() const {
+    Json op = Json::array(), begin = Json::array(), end = Json::array(), again = Json::array();
+    const std::vector<TracePoint> trace = trace_memory(plan_);
+    for (size_t at = 0; at < trace.size(); ++at) {
+      if (trace[at].what != Do::kCompute) continue;
+      op.push_back(op_at_.at(trace[at].subject));
+      begin.push_back(ticks(request_.spans[at].begin_s));
+      end.push_back(ticks(request_.spans[at].end_s));
+      again.push_back(trace[at].again ? 1 : 0);
+    }
+    return {{"op", std::move(op)}, {"begin", std::move(begin)}, {"end", std::move(end)}, {"again", std::move(again)}};
+  }
+
+  [[nodiscard]] Json transfer_columns() const {
+    Json tensor = Json::array(), out = Json::array(), begin = Json::array(), end = Json::array(),
+         hidden = Json::array(), stall = Json::array(), energy = Json::array();
+    for (const Transfer& one : why_.timeline.transfers) {
+      tensor.push_back(tensor_at_.at(one.tensor));
+      out.push_back(one.out ? 1 : 0);
+      begin.push_back(ticks(one.begin_s));
+      end.push_back(ticks(one.end_s));
+      hidden.push_back(ticks(one.hidden_s));
+      stall.push_back(ticks(one.stall_s));
+      energy.push_back(one.energy_j);
+    }
+    return {{"tensor", std::move(tensor)},  {"out", std::move(out)},       {"begin", std::move(begin)},
+            {"end", std::move(end)},        {"hidden", std::move(hidden)}, {"stall", std::move(stall)},
+            {"energy_j", std::move(energy)}};
+  }
+
+  struct KindSum {
+    int64_t computed = 0, again = 0;
+    double seconds = 0, again_s = 0, energy_j = 0, again_j = 0;
+  };
+
+  [[nodiscard]] std::map<std::string, KindSum> sums_by_kind() const {
+    std::map<std::string, KindSum> sums;
+    const std::vector<TracePoint> trace = trace_memory(plan_);
+    for (size_t at = 0; at < trace.size(); ++at) {
+      if (trace[at].what != Do::kCompute) continue;
+      const problem::Op& op = plan_.graph.ops[op_at_.at(trace[at].subject)];
+      const problem::Choice& choice = op.choices.at(static_cast<size_t>(plan_.instructions[at].choice));
+      KindSum& sum = sums[kind_of_op(op.name)];
+      sum.computed += 1, sum.seconds += choice.time_s, sum.energy_j += choice.energy_j;
+      if (trace[at].again) sum.again += 1, sum.again_s += choice.time_s, sum.again_j += choice.energy_j;
+    }
+    return sums;
+  }
+
+  [[nodiscard]] Json costs() const {
+    Json kinds = Json::array();
+    double again_s = 0;
+    for (const auto& [kind, sum] : sums_by_kind()) {
+      kinds.push_back({{"kind", kind},
+                       {"computed", sum.computed},
+                       {"recomputed", sum.again},
+                       {"seconds", sum.seconds},
+                       {"recomputed_s", sum.again_s},
+                       {"energy_j", sum.energy_j},
+                       {"recomputed_j", sum.again_j}});
+      again_s += sum.again_s;
+    }
+    std::stable_sort(kinds.begin(), kinds.end(),
+                     [](const Json& a, const Json& b) { return a["seconds"] > b["seconds"]; });
+    double transfer_s = 0, hidden_s = 0;
+    for (const Transfer& one : why_.timeline.transfers) transfer_s += one.end_s - one.begin_s, hidden_s += one.hidden_s;
+    return {{"time",
+             {{"first_s", std::max(0.0, why_.timeline.compute_s - again_s)},
+              {"again_s", again_s},
+              {"stall_s", why_.timeline.stall_s}}},
+            {"energy",
+             {{"first_j", why_.energy.first_j},
+              {"again_j", why_.energy.again_j},
+              {"paging_j", why_.energy.paging_j},
+              {"idle_j", why_.energy.idle_j}}},
+            {"transfers",
+             {{"count", why_.timeline.transfers.size()},
+              {"seconds", transfer_s},
+              {"hidden_s", hidden_s},
+              {"stall_s", why_.timeline.stall_s}}},
+            {"kinds", std::move(kinds)}};
+  }
+
+  [[nodiscard]] Json recomputed() const {
+    Json list = Json::array();
+    for (const ComputedAgain& entry : why_.again)
+      list.push_back({{"name", names_.op(entry.op)},
+                      {"times", entry.times},
+                      {"seconds", entry.seconds},
+                      {"energy_j", entry.energy_j}});
+    return list;
+  }
+
+  [[nodiscard]] Json paged() const {
+    Json list = Json::array();
+    for (const Paged& entry : why_.paged)
+      list.push_back({{"name", names_.tensor(entry.tensor)},
+                      {"bytes", entry.bytes},
+                      {"outs", entry.outs},
+                      {"ins", entry.ins},
+                      {"seconds", entry.seconds},
+                      {"hidden_s", entry.hidden_s},
+                      {"stall_s", entry.stall_s},
+                      {"energy_j", entry.energy_j}});
+    return list;
+  }
+
+  [[nodiscard]] Json more_ram() const {
+    Json probes = Json::array();
+    if (request_.next)
+      for (const Probe& probe : request_.next->probes)
+        probes.push_back({{"more", probe.more},
+                          {"ram_bytes", probe.ram_bytes},
+                          {"time_s", probe.predicted.time_s},
+                          {"energy_j", probe.predicted.energy_j}});
+    return {{"probes", std::move(probes)},
+            {"sweep", request_.sweep != nullptr ? sweep_json(*request_.sweep) : Json(nullptr)}};
+  }
+
+  static Json sweep_json(const Sweep& sweep) {
+    Json rows = Json::array();
+    for (const SweepRow& row : sweep.rows) rows.push_back(to_json(row));
+    return {{"name", sweep.head.name},
+            {"device", sweep.head.device},
+            {"time_source", sweep.head.time_source},
+            {"unplanned", figures(sweep.head.unplanned)},
+            {"rows", std::move(rows)}};
+  }
+
+  static Followed followed_by(const Json& runs) {
+    Followed followed = Followed::kByNothing;
+    for (const Json& run : runs) {
+      if (run["board"].is_null()) return Followed::kByTraining;
+      followed = Followed::kByBoard;
+    }
+    return followed;
+  }
+
+  [[nodiscard]] Json made_with(Followed followed) const {
+    const Json model = object_of(plan_.model), request = object_of(plan_.request);
+    return {{"command", command_of(model, request, asked(), followed)},
+            {"plan_file", request_.plan_file},
+            {"plan_schema", fmt::format("pantoum.plan/{}", plan_.schema)},
+            {"structure_hash", fmt::format("{:016x}", problem::structure_hash(plan_.graph))},
+            {"costs_of", plan_.graph.device.costs_of},
+            {"model", model},
+            {"request", request}};
+  }
+
+  const ReportRequest& request_;
+  const problem::Plan& plan_;
+  const Names names_;
+  const Kinds kinds_;
+  const std::optional<Unplanned> unplanned_;
+  const Explanation why_;
+  std::unordered_map<int64_t, size_t> op_at_, tensor_at_;
+  double tick_s_ = 1e-9;
+};
+
+}  // namespace
+
+Result<Json> report_json(const ReportRequest& request) {
+  return ReportWriter(request).write();
+}
+
+}  // namespace pantoum::report

@@ -1,0 +1,29 @@
+// A report in sentences: the headline, and the answers to what a reader asks first.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+namespace pantoum::report {
+
+// Adds "title", "headline" and "questions" to a `pantoum.report/1`, from its figures.
+void put_words(nlohmann::ordered_json& report);
+
+// What a proved gap, a share of the plan's value, says of the least: "0.74% above", "2.5 times"; never less than is
+// proved. "": nothing is proved.
+[[nodiscard]] std::string show_above_least(double gap);
+// The RAM that was asked for, what is reserved of it included; there is a budget.
+[[nodiscard]] std::string show_ram_asked(const nlohmann::ordered_json& report);
+// What unlimited RAM keeps: "everything", or "everything else" than what lives in storage.
+[[nodiscard]] const char* name_of_all(const nlohmann::ordered_json& report);
+
+// "1.09x", "0.73%", "60,000"
+[[nodiscard]] std::string show_ratio(double ratio);
+[[nodiscard]] std::string show_percent(double fraction);
+[[nodiscard]] std::string show_count(int64_t count);
+// "0 J", "3.91 J", "1.2 kJ"; "0 s", "12.3 ms"
+[[nodiscard]] std::string show_energy(double joules);
+[[nodiscard]] std::string show_time(double seconds);
+
+}  // namespace pantoum::report

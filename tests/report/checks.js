@@ -1,0 +1,51 @@
+// What the tests ask of an open page; each function gives a list of faults.
+(() => {
+  const parse = text => (text.match(/[\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const ratio = (one, other) => { const [a, b] = [light(one), light(other)].sort((x, y) => y - x); return (a + 0.05) / (b + 0.05); };
+  const behind = element => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = getComputedStyle(at).backgroundColor;
+      if (colour && !/, 0\)$|transparent/.test(colour)) return parse(colour);
+    }
+    return [255, 255, 255];
+  };
+  const seen = element => element.checkVisibility() && element.getClientRects().length > 0;
+  const told = element => element.getAttribute('aria-label') || element.textContent.trim() || (element.labels && [...element.labels].map(each => each.textContent).join(''));
+  return {
+    contrast() {
+      const faults = new Set(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const parent = node.parentElement;
+        if (!node.textContent.trim() || !seen(parent) || parent.closest('script')) continue;
+        const style = getComputedStyle(parent), colour = parse(parent instanceof SVGElement ? style.fill : style.color), found = ratio(colour, behind(parent));
+        if (found < 4.5) faults.add(`${parent.tagName} "${node.textContent.trim().slice(0, 30)}": ${found.toFixed(2)}`);
+      }
+      return [...faults];
+    },
+    names() { return [...document.querySelectorAll('a, button, input, select, [tabindex="0"], svg[role=img]')].filter(each => seen(each) && !told(each)).map(each => each.outerHTML.slice(0, 80)); },
+    headings() {
+      const levels = [...document.querySelectorAll('h1, h2, h3, h4')].map(each => Number(each.tagName[1])), faults = [];
+      if (levels.filter(level => level === 1).length !== 1 || levels[0] !== 1) faults.push('one h1, first');
+      levels.forEach((level, at) => { if (at && level > levels[at - 1] + 1) faults.push(`h${levels[at - 1]} is followed by h${level}`); });
+      return faults;
+    },
+    landmarks() {
+      const faults = ['main', 'nav', 'footer'].filter(name => document.querySelectorAll(name).length !== 1);
+      if (!document.documentElement.lang) faults.push('lang');
+      for (const section of document.querySelectorAll('section')) if (!document.getElementById(section.getAttribute('aria-labelledby'))) faults.push(`section ${section.id}`);
+      for (const link of document.querySelectorAll('a[href^="#"]')) if (!document.getElementById(link.hash.slice(1))) faults.push(link.hash);
+      return faults;
+    },
+    tables() {
+      return [...document.querySelectorAll('table')].filter(table => !table.caption || [...table.querySelectorAll('th')].some(th => !th.scope)).map(table => table.textContent.slice(0, 40));
+    },
+    ids() { const all = [...document.querySelectorAll('[id]')].map(each => each.id); return all.filter((id, at) => all.indexOf(id) !== at); },
+    handlers() { return [...document.querySelectorAll('*')].flatMap(each => each.getAttributeNames().filter(name => name.startsWith('on')).map(name => `${each.tagName} ${name}`)); },
+    outside() {
+      const wide = document.documentElement.clientWidth;
+      return [...document.querySelectorAll('main *')].filter(each => seen(each) && !each.closest('.scroll, .static, nav, pre') && !(each instanceof SVGElement) && each.getBoundingClientRect().right > wide + 1)
+        .map(each => `${each.tagName}.${each.className}`);
+    },
+  };
+})()
