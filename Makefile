@@ -63,7 +63,7 @@ run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: unit e2e python-test faults-quick sanitize fuzz
+test: unit e2e python-test notebooks faults-quick sanitize fuzz
 
 unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
@@ -182,7 +182,9 @@ python-venv: setup
 	    cp python/requirements.txt $(PYTHON)/; } > build/python.log 2>&1 || { tail -5 build/python.log; echo "no Python package: its tools cannot be installed"; exit 1; }; \
 	fi
 
+# Configured again: nanobind may be there since just now.
 python: python-venv build
+	@$(CMAKE) --preset release > /dev/null
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target python_module
 
 # PyTorch and Jupyter's engine beside them, for tests, notebooks and benchmarks; once. Without network their tests are skipped. Flower wants older
