@@ -2,8 +2,9 @@
 """The figures of the Python package: `make bench-python`. Prints a table, and writes out/bench/python.json.
 
 usage: run.py [--out FOLDER] [--only PART,PART]
-Parts: models, memory, trainer, machines, install. Each is a program of this folder, and runs by itself. A part that ends without its
-rows is a missed row. The interpreter that runs this needs pantoum with its extras [torch] and [flower].
+Parts: models, memory, trainer, machines, install. Each is a program of this folder, and runs by itself. A part that
+ends without its rows is a missed row. The interpreter that runs this needs pantoum with its extras [torch] and
+[flower].
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Our trainer beside eager PyTorch: peak resident set and step time of whole training steps. Rows `memory NAME trainer ...`.
+"""Our trainer beside eager PyTorch: peak resident set and step time of whole training steps.
+
+Rows `memory NAME trainer ...`.
 
 usage: trainer.py [--out FOLDER] [--networks A,B] [--rounds N]
-Every side is a process of its own: what it grows by from before the model's first step to the most that it had, parameters and
-optimizer state of plain SGD included for all. Sides take turns; the least seconds of the rounds count.
+Every side is a process of its own: what it grows by from before the model's first step to the most that it had,
+parameters and optimizer state of plain SGD included for all. Sides take turns; the least seconds of the rounds count.
 """
 
 from __future__ import annotations
@@ -107,7 +109,8 @@ def compare(table: Table, name: str, rounds: int) -> dict[str, Any]:
         growth, peer = min(each["growth"] for each in answers), min(each["growth"] for each in eager)
         ratio = min(each["seconds"] for each in answers) / min(each["seconds"] for each in eager)
         inside = all(each["arena"] <= each["asked"] for each in answers)
-        note = f"eager {peer / 2**20:.1f} MiB; arena {answers[0]['arena'] / 2**20:.1f} of {answers[0]['asked'] / 2**20:.1f} MiB; step {ratio:.2f} of eager's"
+        arena, ram = answers[0]["arena"] / 2**20, answers[0]["asked"] / 2**20
+        note = f"eager {peer / 2**20:.1f} MiB; arena {arena:.1f} of {ram:.1f} MiB; step {ratio:.2f} of eager's"
         table.add(label, growth / 2**20, "MiB resident", "below eager's", inside and growth < peer, note)
     return {"network": name, "sides": {str(share): answers for share, answers in found.items()}}
 

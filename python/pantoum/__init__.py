@@ -19,7 +19,7 @@ from __future__ import annotations
 import atexit
 import importlib
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pantoum import _core
 from pantoum._core import ModelInfo, NodeInfo, WeightInfo
@@ -47,6 +47,13 @@ from pantoum.options import Adagrad, Adam, AdamW, CustomUpdate, Loss, RmsProp, S
 from pantoum.planning import Explanation, Plan, SweepRow, Verdict, load_plan, plan, plan_cost_graph, sweep, verify
 from pantoum.quantities import Bytes, GiB, KiB, MiB
 from pantoum.trainer import TensorInfo, Trainer, Usage
+
+if TYPE_CHECKING:
+    from pantoum import _torch as _with_torch
+    from pantoum._torch.check import check as check
+    from pantoum.torch_budget import torch_budget as torch_budget
+
+    torch_graph, from_torch = _with_torch.capture, _with_torch.capture_model
 
 __version__: str = _core.version()
 
@@ -122,3 +129,7 @@ def __getattr__(name: str) -> Any:
     if name in _OF_TORCH:
         return getattr(importlib.import_module("pantoum._torch"), _OF_TORCH[name])
     raise AttributeError(f"module 'pantoum' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_TORCH, "torch_budget"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from pantoum.estimates import is_torch_module, model_of
 from pantoum.model import Model, PathLike
@@ -12,7 +12,40 @@ from pantoum.planning import plan
 from pantoum.quantities import Size
 from pantoum.trainer import Trainer
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from pantoum._torch import TorchTrainer
+
 __all__ = ["compile"]
+
+
+@overload
+def compile(  # noqa: A001
+    model: nn.Module,
+    example: Any,
+    *,
+    loss: Losses | Any = ...,
+    optimizer: Any = ...,
+    ram: Size | None = ...,
+    plan_options: dict[str, Any] | None = ...,
+    trainer_options: dict[str, Any] | None = ...,
+    **options: Any,
+) -> TorchTrainer: ...
+
+
+@overload
+def compile(  # noqa: A001
+    model: Model | PathLike,
+    example: Any = ...,
+    *,
+    loss: Losses | Any = ...,
+    optimizer: Any = ...,
+    ram: Size | None = ...,
+    plan_options: dict[str, Any] | None = ...,
+    trainer_options: dict[str, Any] | None = ...,
+    **options: Any,
+) -> Trainer: ...
 
 
 def compile(  # noqa: A001 (the word that users of torch.compile and Keras expect)

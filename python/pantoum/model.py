@@ -179,8 +179,8 @@ def load_onnx(
         batch: samples of a step (of a micro-batch, with ``accumulate``); None: as the file has it, where it is static.
         loss: a name, a ``pantoum.Loss``, or several of them (a weighted sum).
         optimizer: a name ("sgd", "adam", "adamw", "rmsprop", "adagrad") or a value as ``pantoum.Sgd(lr=0.1)``.
-        decays: the weight decay of some parameters in place of the optimizer's, by globs: {"*.bias": 0.0}; of several that
-            name one, the last holds.
+        decays: the weight decay of some parameters in place of the optimizer's, by globs: {"*.bias": 0.0}; of several
+            that name one, the last holds.
         lr: learning rate, in place of the optimizer's.
         accumulate: micro-batches whose mean gradient makes a step.
         split_update: a step is two programs, gradients and update, so that machines can share gradients

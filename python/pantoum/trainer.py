@@ -10,7 +10,7 @@ import os
 import time
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, Union
+from typing import Any, NamedTuple, TypeAlias, TypeVar, Union
 
 import numpy as np
 
@@ -28,6 +28,7 @@ __all__ = ["TensorInfo", "Trainer", "Usage"]
 
 log = logging.getLogger("pantoum")
 
+_Self = TypeVar("_Self", bound="Trainer")
 Data: TypeAlias = Union[Dataset, Mapping[str, ArrayLike], Sequence[ArrayLike], Iterable[Any]]
 
 
@@ -163,7 +164,7 @@ class Trainer:
         """
         self._core.close()
 
-    def __enter__(self) -> Trainer:
+    def __enter__(self: _Self) -> _Self:
         return self
 
     def __exit__(

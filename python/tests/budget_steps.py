@@ -40,7 +40,7 @@ class Step:
     outputs: list[Any]
     gradients: list[Any]
     buffers: list[Any]
-    budget: TorchBudget | None = None
+    budget: Any = None  # a TorchBudget; an eager step has none
     inputs: list[Any] = field(default_factory=list)
 
 
@@ -144,7 +144,7 @@ def _step_or_least(module: Any, inputs: Sequence[Any], ram: int, options: dict[s
     try:
         return budgeted(module, inputs, ram, **options)
     except (faults.Infeasible, faults.LimitReached) as error:
-        least = int(error.min_ram)
+        least = int(error.min_ram or 0)
     assert least > ram
     return budgeted(module, inputs, least, **options)
 

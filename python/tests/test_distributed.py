@@ -100,7 +100,8 @@ def test_needs_a_process_group() -> None:
 
 
 def test_of_one_rank_is_a_trainer() -> None:
-    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    store = dist.HashStore()  # type: ignore[attr-defined]
+    dist.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
         with pantoum.Trainer(planned()) as whole, pytest.raises(pantoum.UsageError) as told:
             DataParallel(whole)

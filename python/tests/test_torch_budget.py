@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pantoum.torch_budget
@@ -158,7 +159,7 @@ def test_a_full_disk_is_told(fast_disk: str, monkeypatch: pytest.MonkeyPatch) ->
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pager.os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(faults.DeviceError, match="No space left"):
         pager.FilePager(fast_disk).reserve(1 << 20)
 

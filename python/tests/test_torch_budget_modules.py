@@ -9,7 +9,8 @@ from typing import Any
 
 import pantoum.torch_budget
 import pytest
-from budget_steps import Function, at_budgets, backward, budgeted, copied, eager, faults, kept, same, torch
+from budget_steps import Function, at_budgets, backward, budgeted, copied, eager, kept, same, torch
+from pantoum.torch_budget import faults
 from torch import nn
 from torch.nn import functional
 
@@ -164,7 +165,7 @@ CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[], list[Any]]]] = {
     "channels last": (
         lambda: nn.Sequential(
             nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1)
-        ).to(memory_format=torch.channels_last),
+        ).to(memory_format=torch.channels_last),  # type: ignore[call-overload]
         lambda: [drawn(4, 3, 16, 16).to(memory_format=torch.channels_last)],
     ),
     "convolutions": (

@@ -74,7 +74,7 @@ def test_infeasible_tells_a_budget_that_works() -> None:
     assert error.code == "E0301"
     assert "proved" in str(error)
     assert error.min_ram > 4096
-    kept(budgeted(network(), [batch()], int(error.min_ram)))
+    kept(budgeted(network(), [batch()], int(error.min_ram or 0)))
 
 
 def test_options_give_the_budget() -> None:
@@ -128,6 +128,7 @@ def test_page_slots_are_given_back(fast_disk: str) -> None:
         compiled(batch()).sum().backward()
     del compiled
     gc.collect()
+    assert number is not None
     file = pager.pager_of(number)
     assert budget.report().pieces[0].paged_out > 0
     assert sum(map(len, file.free.values())) == len(file.slots)
@@ -143,7 +144,9 @@ def test_graphs_that_are_dropped_give_their_slots_back(fast_disk: str) -> None:
     for _ in range(3):
         compiled(batch())
     gc.collect()
-    file = pager.pager_of(pager.open_pager(fast_disk))
+    number = pager.open_pager(fast_disk)
+    assert number is not None
+    file = pager.pager_of(number)
     assert file.slots
     assert sum(map(len, file.free.values())) == len(file.slots)
 
@@ -298,7 +301,12 @@ def test_parameters_changed_between_forward_and_backward() -> None:
 def test_equal_graphs_are_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
     answer = planner.ask
-    monkeypatch.setattr(planner, "ask", lambda *question: asked.append(1) or answer(*question))
+
+    def count(*question: Any) -> Any:
+        asked.append(1)
+        return answer(*question)
+
+    monkeypatch.setattr(planner, "ask", count)
     backend._PLANS.clear()
     for _ in range(3):
         budgeted(network(), [batch()], "1MiB")

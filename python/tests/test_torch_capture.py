@@ -33,7 +33,8 @@ def eager(case: Case) -> tuple[Any, nn.Module]:
     module, (example, target) = case.module(), case.example()
     torch.manual_seed(5)
     output = module(**example) if isinstance(example, dict) else module(*example)
-    loss = own_loss(output, "") if case.loss is None else as_function(choose_loss(case.loss))(output, target)
+    function = as_function(choose_loss(case.loss))
+    loss = own_loss(output, "") if function is None else function(output, target)
     loss.backward()
     return loss.detach(), module
 

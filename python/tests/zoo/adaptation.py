@@ -32,7 +32,8 @@ class LoraClassifier(nn.Module):
         super().__init__()
         self.embed = nn.Embedding(40, 24).requires_grad_(False)
         self.layer = nn.TransformerEncoderLayer(24, 4, 48, dropout=0.0, batch_first=True).requires_grad_(False)
-        self.layer.linear1, self.layer.linear2 = LoraLinear(self.layer.linear1), LoraLinear(self.layer.linear2)
+        for name in ("linear1", "linear2"):
+            setattr(self.layer, name, LoraLinear(getattr(self.layer, name)))
         self.head = nn.Linear(24, 5)
 
     def forward(self, tokens: Tensor) -> Tensor:
