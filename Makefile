@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-test python-test-long notebooks bench-python wheel
+.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -63,7 +63,7 @@ run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: unit e2e python-test notebooks faults-quick sanitize fuzz
+test: unit e2e python-style python-test notebooks faults-quick sanitize fuzz
 
 unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
@@ -205,13 +205,18 @@ flower: python-peers
 	    cp python/requirements-flower.txt $(FLOWER)/; } > build/flower.log 2>&1 || { tail -5 build/flower.log; echo "no Flower: what needs it is skipped"; }; \
 	fi
 
-# Tests, types and layout of the Python package; the quick part. PYTEST: options, as -k fit. The long part: networks, slow links, inductor.
+# ruff, mypy --strict and stubtest of the Python package.
+python-style: python-peers
+	@$(PYTHON)/bin/python -m pytest -q $(STYLE_TESTS)
+
+# Tests of the Python package; the quick part. PYTEST: options, as -k fit. The long part: networks, slow links, inductor.
 PYTEST :=
+STYLE_TESTS := python/tests/test_style.py
 FLOWER_TESTS := python/tests/test_flower.py python/tests/machines
 python-test: MARKED := not long
 python-test-long: MARKED := long
 python-test python-test-long: flower
-	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -m "$(MARKED)" $(addprefix --ignore=,$(FLOWER_TESTS)) $(PYTEST)
+	@OMP_NUM_THREADS=1 $(PYTHON)/bin/python -m pytest -q -n $(JOBS) -m "$(MARKED)" $(addprefix --ignore=,$(STYLE_TESTS) $(FLOWER_TESTS)) $(PYTEST)
 	@! [ -x $(FLOWER)/bin/python ] || OMP_NUM_THREADS=1 $(FLOWER)/bin/python -m pytest -q -m "$(MARKED)" $(FLOWER_TESTS)
 
 # Runs the notebooks of examples/notebooks; their outputs are not kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -337,10 +337,11 @@ def module_of(node: Node) -> str:
 # --------------------------------------------------------------------------------
 
 Form = Callable[[NodeWriter, list[Any], dict[str, Any], Any, str], Any]
+_Form = TypeVar("_Form", bound=Form)
 FORMS: dict[str, Form] = {}
 
 
-def _form(*names: str) -> Callable[[Form], Form]:
+def _form(*names: str) -> Callable[[_Form], _Form]:
     def register(function: Form) -> Form:
         FORMS.update(dict.fromkeys(names, function))
         return function
