@@ -219,10 +219,11 @@ def saved_by_plan(
     try:
         plan = plans.plan(graph, ram + everything, time_limit_s)
     except faults.Infeasible as error:
+        least = max(0, (error.min_ram or 0) - everything)
         raise faults.infeasible(
             f"no partition saves {ram} bytes or less",
-            max(0, (error.min_ram or 0) - everything),
-            tuple(error.notes),
+            least,
+            (f"the smallest number for which a partition is known: {least} bytes",),
             "more bytes, or a smaller batch",
         ) from None
     if graph.loss is None:
