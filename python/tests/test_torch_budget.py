@@ -90,6 +90,16 @@ def test_report_says_when_nothing_was_compiled() -> None:
     assert budget.report().measured_peak is None
 
 
+def test_report_says_when_pytorch_ran_it_as_it_is() -> None:
+    module = nn.BatchNorm1d(64, momentum=None)  # PyTorch compiles none of it
+    with pantoum.torch_budget("64B") as budget:
+        compiled = torch.compile(nn.Sequential(module), backend="pantoum")
+    with budget.measure():
+        compiled(batch())
+    assert budget.report().measured_peak is None
+    assert "no compiled graph ran while it was measured" in str(budget.report())
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -101,6 +111,12 @@ def test_report_says_when_nothing_was_compiled() -> None:
         {"ram": "-1MiB"},
         {"ram": "0B"},
         {"ram": "1MiB", "time_limit_s": 0},
+        {"ram": "1MiB", "time_limit_s": "10"},
+        {"ram": "1MiB", "time_limit_s": float("inf")},
+        {"ram": "1MiB", "page_dir": b"/tmp"},
+        {"ram": "1MiB", "name": None},
+        {"ram": "1MiB", "name": "\ud800"},
+        {"ram": pantoum.MiB(0)},
         {"ram": "1MiB", "page_dir": "/no/such/folder"},
     ],
 )
@@ -138,7 +154,8 @@ def test_sizes_are_read_with_their_units(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [6, 6.5, True, None, "6", "GiB", "6 GiBs", "nan MiB", "1e3MiB", "9999999TiB", "", "0B"]
+    "text",
+    [6, 6.5, True, None, "6", "GiB", "6 GiBs", "nan MiB", "1e3MiB", "9999999TiB", "", "0B", "0.9B", "1" * 5000 + "B"],
 )
 def test_sizes_without_a_unit_are_refused(text: Any) -> None:
     with pytest.raises(faults.UsageError):
@@ -162,6 +179,27 @@ def test_a_full_disk_is_told(fast_disk: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(faults.DeviceError, match="No space left"):
         pager.FilePager(fast_disk).reserve(1 << 20)
+
+
+@pytest.mark.parametrize(("page_dir", "goes_on"), [("auto", True), ("/", False)])
+def test_a_disk_too_full_to_page_to_is_no_end_unless_it_was_named(
+    page_dir: str, goes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(folder: str | None) -> int:
+        raise faults.device("no space", str(folder))
+
+    monkeypatch.setattr(pager, "open_pager", full)
+    if goes_on:
+        assert budgeted(network(), [batch()], "1GiB", page_dir=page_dir).budget.report().pieces[0].paged_out == 0
+    else:
+        with pytest.raises(faults.DeviceError, match="no space"):
+            budgeted(network(), [batch()], "1GiB", page_dir=page_dir)
+
+
+def test_a_temporary_folder_that_takes_no_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner.tempfile, "tempdir", "/no/such/folder")
+    with pytest.raises(faults.DeviceError, match="planner cannot be asked"):
+        planner.ask("{}", 1, 1.0, None)
 
 
 def test_a_planner_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

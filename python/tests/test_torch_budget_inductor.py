@@ -68,6 +68,19 @@ def test_saved_bytes_are_never_above_what_was_asked() -> None:
 
 
 @needs_compiler
+def test_convolutions_save_what_was_counted_without_layout_optimization(caplog: pytest.LogCaptureFixture) -> None:
+    module, pictures = nn.Conv2d(3, 8, 3), torch.randn(8, 3, 8, 8)
+    for layouts in (True, False):
+        torch._dynamo.reset()
+        caplog.clear()
+        partitioner = SavedBytes("1MiB", time_limit_s=2)
+        options = {"custom_partitioner_fn": partitioner, "layout_optimization": layouts}
+        output = torch.compile(module, options=options)(pictures)
+        assert ("channels-last" in caplog.text) == layouts
+    assert saved(output, module, pictures) == partitioner.partitions[0].saved
+
+
+@needs_compiler
 def test_with_room_it_is_what_inductor_does() -> None:
     kept, _, partitioner = step("1GiB")
     own, _, _ = step(None)

@@ -157,13 +157,48 @@ def test_several_calls_before_backward(paging: bool, fast_disk: str) -> None:
     place = fast_disk if paging else None
     peak = budgeted(other, [batch()], "1GiB", page_dir=place).budget.report().planned_peak
     torch._dynamo.reset()
-    with pantoum.torch_budget(f"{int(peak * 0.7)}B", page_dir=place, time_limit_s=2):
+    with pantoum.torch_budget(f"{int(peak * 0.7)}B", page_dir=place, time_limit_s=2) as budget:
         compiled = torch.compile(other, backend="pantoum")
+    compiled(batch())
+    budget.ram = 1 << 30  # the plan stays, three calls of it may be in flight
     for run in (module, compiled):
         losses = [run(batch() * scale).square().sum() for scale in (1.0, 2.0, 3.0)]
         (losses[0] + losses[2] - losses[1]).backward()
     for mine, theirs in zip(module.parameters(), other.parameters(), strict=True):
         torch.testing.assert_close(mine.grad, theirs.grad, rtol=1e-5, atol=1e-5)
+
+
+def test_calls_in_flight_are_within_the_budget_together() -> None:
+    peak = budgeted(network(), [batch()], "1GiB", page_dir=None).budget.report().planned_peak
+    torch._dynamo.reset()
+    with pantoum.torch_budget(f"{peak}B", page_dir=None) as tight:
+        compiled = torch.compile(network(), backend="pantoum")
+    waiting = compiled(batch())
+    with pytest.raises(faults.Infeasible, match="earlier calls hold") as refused:
+        compiled(batch())
+    waiting.sum().backward()
+    del waiting
+    compiled(batch())  # dropped without backward
+    compiled(batch()).sum().backward()
+    assert not tight.in_flight
+    torch._dynamo.reset()
+    with pantoum.torch_budget(f"{int(refused.value.min_ram)}B", page_dir=None) as enough:
+        compiled = torch.compile(network(), backend="pantoum")
+    with enough.measure():
+        (compiled(batch()) - compiled(batch() * 2)).sum().backward()
+    assert peak < enough.report().measured_peak <= enough.ram
+
+
+def test_a_write_that_fails_gives_its_slot_back(fast_disk: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> int:
+        raise OSError(5, "Input/output error")
+
+    file = pager.FilePager(fast_disk)
+    with monkeypatch.context() as patch:
+        patch.setattr(pager.os, "pwrite", broken)
+        with pytest.raises(faults.DeviceError, match="Input/output"):
+            file.write(torch.ones(8).untyped_storage())
+    assert file.write(torch.ones(8).untyped_storage()) == 0
 
 
 @pytest.mark.parametrize("paging", [False, True])

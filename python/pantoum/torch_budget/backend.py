@@ -147,6 +147,7 @@ class _Compilation:
     def __init__(self, budget: TorchBudget, frame: str) -> None:
         self.budget, self.frame = budget, frame
         self.returned: int | None = None
+        self.piece: Piece | None = None
 
     def partition(
         self, module: fx.GraphModule, _inputs: Any, *, num_fwd_outputs: int, **_options: Any
@@ -166,10 +167,11 @@ class _Compilation:
         planned = lowering.run(module)
         planned.graph.eliminate_dead_code()
         self._tell("inference", joint, plan, 0)
-        return metered(boxed(planned), None)
+        return admitted(metered(boxed(planned), None), self.budget, self.piece, None)
 
     def forward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
-        return metered(boxed(module), self.returned)
+        kept = first_saved(module, self.returned)
+        return admitted(metered(boxed(module), self.returned), self.budget, self.piece, kept)
 
     def backward(self, module: fx.GraphModule, _inputs: Any) -> Callable[..., Any]:
         return metered(boxed(module), None)
@@ -191,11 +193,13 @@ class _Compilation:
     def _pager(self) -> int | None:
         if self.budget.page_dir is None:
             return None
-        number = pager.open_pager(None if self.budget.page_dir == "auto" else self.budget.page_dir)
-        if number is not None and number not in _SPEEDS:
-            with outside_tracing():
-                _SPEEDS[number] = pager.pager_of(number).speed()
-        return number
+        try:
+            return _open_pager(self.budget.page_dir)
+        except faults.DeviceError as error:
+            if self.budget.page_dir != "auto":
+                raise
+            _LOG.warning("nothing is paged: %s", error)
+            return None
 
     def _explain(self, error: faults.Infeasible, left: int) -> None:
         """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile."""
@@ -211,6 +215,7 @@ class _Compilation:
     def _tell(self, kind: str, joint: Joint, plan: Plan, saved: int) -> None:
         piece = describe(self.budget.left_for(self.frame), self.frame, kind, joint, plan, saved)
         self.budget.pieces.append(piece)
+        self.piece = piece
         _LOG.info("%s: planned peak %d of %d bytes, saved %d", piece.name, piece.planned_peak, piece.budget, saved)
         if len({other.frame for other in self.budget.pieces}) > 1:
             _LOG.warning(
@@ -218,6 +223,14 @@ class _Compilation:
                 "do not keep. torch.compile(fullgraph=True) tells where it breaks",
                 len(self.budget.pieces),
             )
+
+
+def _open_pager(folder: str) -> int | None:
+    number = pager.open_pager(None if folder == "auto" else folder)
+    if number is not None and number not in _SPEEDS:
+        with outside_tracing():
+            _SPEEDS[number] = pager.pager_of(number).speed()
+    return number
 
 
 def describe(budget: int, frame: str, kind: str, joint: Joint, plan: Plan, saved: int) -> Piece:
@@ -257,6 +270,34 @@ def _storages(nodes: Sequence[Any]) -> dict[int, int]:
         for node in nodes
         for tensor in tensors_of(node)
     }
+
+
+def first_saved(module: fx.GraphModule, returned: int | None) -> int | None:
+    """Where a forward graph's results have the first tensor that is alive for its backward alone."""
+    results = next(iter(module.graph.find_nodes(op="output"))).args[0]
+    callers = _storages([*module.graph.find_nodes(op="placeholder"), *results[:returned]])
+    for position, node in enumerate(results[returned:], returned or 0):
+        if any(size and storage not in callers for storage, size in _storages([node]).items()):
+            return position
+    return None
+
+
+def admitted(
+    run: Callable[[list[Any]], Any], budget: TorchBudget, piece: Piece | None, kept: int | None
+) -> Callable[[list[Any]], Any]:
+    """A boxed call that begins only where it and what earlier calls hold are within the budget together."""
+    if piece is None:
+        return run
+
+    def call(args: list[Any]) -> Any:
+        budget.admit(piece)
+        results = run(args)
+        if kept is not None:
+            budget.hold(piece, results[kept])
+        return results
+
+    call._boxed_call = True  # type: ignore[attr-defined]
+    return call
 
 
 def boxed(module: fx.GraphModule) -> Callable[[list[Any]], Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import re
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,13 +23,14 @@ _UNITS = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
-_SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*")
+_MOST_SECONDS = 1e9
+_SIZE = re.compile(r"\s*([0-9]{1,18}(?:\.[0-9]{1,18})?)\s*([A-Za-z]+)\s*")
 
 
 def bytes_of(size: Any) -> int:
     """Bytes of "6GiB", "1.5 MiB", "900kB"; bare numbers are refused as on the command line, pantoum.MiB(6) taken."""
     if isinstance(size, int) and type(size) not in (int, bool):
-        return int(size)
+        return _in_range(int(size))
     if not isinstance(size, str):
         raise faults.usage(
             f"a budget needs its unit, and {size!r} has none",
@@ -36,9 +40,12 @@ def bytes_of(size: Any) -> int:
     unit = match and next((unit for unit in _UNITS if unit.lower() == match[2].lower()), None)
     if not match or not unit:
         raise faults.usage(f"{size!r} is no number of bytes with its unit", '"6GiB", "512MiB", "4096B"')
-    count = round(float(match[1]) * _UNITS[unit]) if "." in match[1] else int(match[1]) * _UNITS[unit]
+    return _in_range(int(float(match[1]) * _UNITS[unit]) if "." in match[1] else int(match[1]) * _UNITS[unit])
+
+
+def _in_range(count: int) -> int:
     if not 0 < count < 2**53:
-        raise faults.usage(f"a budget of {size} is out of range", "between 1B and 8PiB")
+        raise faults.usage(f"a budget of {count} bytes is out of range", "between 1B and 8PiB")
     return count
 
 
@@ -107,6 +114,11 @@ class Report:
             f"  of it tensors    {_size(self.measured_tensors)}",
             f"process's growth   {_size(self.rss_growth)}",
         ]
+        if self.rss_growth is not None and self.measured_peak is None:
+            lines.append(
+                "no compiled graph ran while it was measured: PyTorch ran the module as it is, and then no budget "
+                "holds (torch.compile(fullgraph=True) raises instead)"
+            )
         if not self.pieces and not self.refusals:
             lines.append(
                 "nothing was compiled under this budget: either the module was not called yet, or PyTorch ran "
@@ -152,12 +164,24 @@ class TorchBudget:
     """
 
     def __init__(
-        self, ram: Any, *, page_dir: str | None = "auto", time_limit_s: float = 10.0, name: str = "step"
+        self,
+        ram: Any,
+        *,
+        page_dir: str | os.PathLike[str] | None = "auto",
+        time_limit_s: float = 10.0,
+        name: str = "step",
     ) -> None:
         self.ram = bytes_of(ram)
-        if not time_limit_s > 0:
-            raise faults.usage(f"time_limit_s is {time_limit_s}", "seconds, more than 0")
-        self.page_dir, self.time_limit_s, self.name = page_dir, float(time_limit_s), name
+        if not isinstance(time_limit_s, (int, float)) or not 0 < time_limit_s <= _MOST_SECONDS:
+            raise faults.usage(f"time_limit_s is {time_limit_s!r}", "seconds, more than 0 and at most 1e9")
+        if page_dir is not None and not isinstance(page_dir, (str, os.PathLike)):
+            raise faults.usage(f"page_dir is {page_dir!r}", 'a folder, "auto" or None')
+        if not isinstance(name, str) or not name.isprintable():
+            raise faults.usage(f"name is {name!r}", "a text")
+        self.page_dir = None if page_dir is None else os.fspath(page_dir)
+        self.time_limit_s, self.name = float(time_limit_s), name
+        self.in_flight: dict[int, Piece] = {}
+        self.calls = 0
         self.pieces: list[Piece] = []
         self.refusals: list[str] = []
         self.measurement: Measurement | None = None
@@ -181,6 +205,32 @@ class TorchBudget:
                 kept[piece.frame] = max(kept.get(piece.frame, 0), piece.saved)
         return self.ram - sum(kept.values())
 
+    def admit(self, piece: Piece) -> None:
+        """Refuses a call that, with what earlier calls hold for a backward to come, may take more than the budget."""
+        if self._held() + piece.planned_peak > self.ram:
+            gc.collect()  # a graph that nobody can reach any more may be part of a cycle
+        held = self._held()
+        if held and held + piece.planned_peak > self.ram:
+            waiting = list(self.in_flight.values())
+            least = sum(other.unplanned_peak for other in waiting) + piece.unplanned_peak
+            raise faults.infeasible(
+                f"earlier calls hold {held} bytes for a backward that has not run, and this call may take "
+                f"{piece.planned_peak}: more than {self.ram}",
+                least,
+                (f"calls that wait for their backward: {len(waiting)}",),
+                "run backward or drop their outputs first, use torch.no_grad() for inference, compile one function "
+                f'that makes all the calls, or ask for "{least}B"',
+            )
+
+    def _held(self) -> int:
+        return sum(piece.saved for piece in list(self.in_flight.values()))
+
+    def hold(self, piece: Piece, kept: Any) -> None:
+        """What a call saved counts until this tensor, which is part of it, is gone."""
+        self.calls += 1
+        self.in_flight[self.calls] = piece
+        weakref.finalize(kept.untyped_storage(), self.in_flight.pop, self.calls, None)
+
     def measure(self) -> Measurement:
         """`with budget.measure():` around a step counts its live bytes; they stand in `report()` afterwards."""
         self.measurement = Measurement()
@@ -189,7 +239,8 @@ class TorchBudget:
     def report(self) -> Report:
         report = Report(self.ram, list(self.pieces), None, None, None, list(self.refusals))
         if self.measurement is not None:
-            report.measured_peak = self.measurement.peak_bytes
-            report.measured_tensors = self.measurement.live.tensor_bytes
+            if self.measurement.live.graphs:
+                report.measured_peak = self.measurement.peak_bytes
+                report.measured_tensors = self.measurement.live.tensor_bytes
             report.rss_growth = self.measurement.rss_growth
         return report

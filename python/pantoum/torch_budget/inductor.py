@@ -83,6 +83,7 @@ class SavedBytes(CustomPartitionerFn):
     def __call__(
         self, gm: fx.GraphModule, joint_inputs: Sequence[object], **kwargs: Any
     ) -> tuple[fx.GraphModule, fx.GraphModule]:
+        _warn_of_layouts(gm)
         found, refusal = self._candidates(gm, joint_inputs, kwargs)
         candidates = [one for one in found if one.saved <= self.ram and not draws_again(one)]
         if not candidates:
@@ -116,6 +117,15 @@ class SavedBytes(CustomPartitionerFn):
             return [*found, planned(copied(gm), outputs, times, self.ram, self.time_limit_s)], None
         except faults.Error as error:
             return found, error
+
+
+def _warn_of_layouts(gm: fx.GraphModule) -> None:
+    convolutions = gm.graph.find_nodes(op="call_function", target=torch.ops.aten.convolution.default)
+    if convolutions and torch._inductor.config.layout_optimization:
+        _LOG.warning(
+            "inductor's layout optimization may save channels-last copies of a convolution's weight and input, which "
+            'no partition counts: options={"layout_optimization": False} saves what was counted'
+        )
 
 
 def readable(gm: fx.GraphModule, outputs: int) -> tuple[Joint | None, faults.Error | None]:
@@ -219,10 +229,11 @@ def saved_by_plan(
     try:
         plan = plans.plan(graph, ram + everything, time_limit_s)
     except faults.Infeasible as error:
+        least = max(0, (error.min_ram or 0) - everything)
         raise faults.infeasible(
             f"no partition saves {ram} bytes or less",
-            max(0, (error.min_ram or 0) - everything),
-            tuple(error.notes),
+            least,
+            (f"the smallest number for which a partition is known: {least} bytes",),
             "more bytes, or a smaller batch",
         ) from None
     if graph.loss is None:

@@ -32,6 +32,7 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.log: list[tuple[int, int]] = []  # (serial of a storage, bytes that it adds); serial -1: a temporary
         self.serials: dict[int, tuple[int, weakref.ref[Any]]] = {}
         self.next_serial = 0
+        self.graphs = 0  # compiled graphs that ran under it
         self.callers: set[int] = set()
         self.given: set[int] = set()
 
@@ -141,6 +142,7 @@ def metered(run: Callable[[list[Any]], Any], returned: int | None) -> Callable[[
         meter = active()
         if meter is None:
             return run(args)
+        meter.graphs += 1
         with meter:
             results = run(args)
         meter.hold(results[:returned])

@@ -80,7 +80,11 @@ class FilePager:
         """Writes a storage's bytes and returns their slot."""
         self._check_owner()
         slot = self.take(storage.nbytes())
-        self._transfer(storage, self.slots[slot][0], os.pwrite, "written")
+        try:
+            self._transfer(storage, self.slots[slot][0], os.pwrite, "written")
+        except faults.DeviceError:
+            self.give_back(slot)
+            raise
         self.bytes_out += storage.nbytes()
         return slot
 
@@ -139,7 +143,7 @@ _PAGERS: list[FilePager] = []
 
 def open_pager(folder: str | None) -> int | None:
     """The number of a pager in this folder; None where the folder is memory (tmpfs): paging frees nothing there."""
-    folder = folder or tempfile.gettempdir()
+    folder = folder or _temporary_folder()
     if not os.path.isdir(folder):
         raise faults.usage(f"page_dir: {folder} is no folder", "name a folder on a disk, or page_dir=None")
     if _file_system(folder) in _MEMORY_FILE_SYSTEMS:
@@ -149,6 +153,13 @@ def open_pager(folder: str | None) -> int | None:
             return number
     _PAGERS.append(FilePager(folder))
     return len(_PAGERS) - 1
+
+
+def _temporary_folder() -> str:
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise faults.device(f"there is no temporary folder: {error}", "", "set TMPDIR, or page_dir=None") from error
 
 
 def pager_of(number: int) -> FilePager:

@@ -220,8 +220,20 @@ class PlanStore:
 def ask(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
     """Asks the planner for the fastest step within `ram` bytes; `start` is a plan to begin with.
 
-    raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, where there is one
+    raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, where there is one;
+            DeviceError where the temporary folder takes no files
     """
+    try:
+        return _asked(graph, ram, time_limit_s, start)
+    except OSError as error:
+        if isinstance(error, faults.Error):
+            raise
+        raise faults.device(
+            f"the planner cannot be asked: {error}", "", "the temporary folder (TMPDIR) needs some space"
+        ) from error
+
+
+def _asked(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
     with tempfile.TemporaryDirectory(prefix="pantoum-") as folder:
         place = Path(folder)
         (place / "graph.json").write_text(graph)
