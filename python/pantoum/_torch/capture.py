@@ -116,7 +116,7 @@ def write_graph(module: nn.Module, traced: Traced, name: str) -> TorchGraph:
     problems.raise_any(name)
     sections.finish()
     problems.raise_any(name)
-    document = {
+    document: dict[str, Any] = {
         "name": name,
         "torch": torch.__version__.split("+")[0],
         "batch": sections.batch,
