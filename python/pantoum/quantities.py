@@ -89,4 +89,6 @@ def joules_of(value: str, what: str) -> float:
 
 
 def _written(value: object) -> str:
-    return value if isinstance(value, str) else f"{value}"
+    from pantoum.errors import text_of  # which needs Bytes
+
+    return text_of(value if isinstance(value, str) else f"{value}", "quantity")
