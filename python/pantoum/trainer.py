@@ -6,6 +6,7 @@ import dataclasses
 import inspect as python_inspect
 import logging
 import math
+import numbers
 import os
 import time
 import types
@@ -380,8 +381,9 @@ class Trainer:
         Raises:
             InvalidInput: E0262 shape, type, a name too many or too few.
         """
+        expect(state, Mapping, "state", "give a dict of arrays by name")
         known = {tensor.name: tensor for tensor in self.tensors}
-        unknown = [name for name in state if name not in known]
+        unknown = [str(name) for name in state if name not in known]
         missing = [name for name, tensor in known.items() if strict and not tensor.is_state and name not in state]
         if unknown or missing:
             notes = [f"no such tensor: {', '.join(unknown)}"] * bool(unknown) + [
@@ -400,6 +402,7 @@ class Trainer:
 
     def set_learning_rate(self, lr: float) -> None:
         """Of the steps from now on, before a schedule's factor. UsageError E0116: negative, or not finite."""
+        expect(lr, numbers.Real, "lr", "give one as 0.05")
         self._core.set_learning_rate(float(lr))
 
     def __repr__(self) -> str:

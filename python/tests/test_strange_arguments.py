@@ -68,6 +68,10 @@ CALLS: dict[str, tuple[str, Callable[[pantoum.Model, pantoum.Plan, Batch], objec
     "normalization": ("E0120", lambda model, plan, data: pantoum.Trainer(plan, normalize=3)),  # type: ignore[arg-type]
     "callbacks": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).fit(data, callbacks=[3])),  # type: ignore[list-item]
     "a tensor's name": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).tensor("\ud800")),
+    "more than all": ("E0110", lambda model, plan, data: pantoum.plan(model, ram=pantoum.Bytes(2**70))),
+    "a state": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).load_state_dict(3)),  # type: ignore[arg-type]
+    "a state's names": ("E0262", lambda model, plan, data: pantoum.Trainer(plan).load_state_dict({1: 2})),  # type: ignore[dict-item]
+    "a rate": ("E0116", lambda model, plan, data: pantoum.Trainer(plan).set_learning_rate("a")),  # type: ignore[arg-type]
     "batches of numbers": ("E0262", lambda model, plan, data: pantoum.Trainer(plan).fit(iter([1, 2]))),
 }
 
