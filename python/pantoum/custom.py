@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from pantoum import _core
 from pantoum.data import Array
-from pantoum.errors import UsageError
+from pantoum.errors import UsageError, names_of, text_of, whole_of
 
 __all__ = ["Gradient", "Settings", "custom_operator", "custom_optimizer"]
 
@@ -100,8 +100,8 @@ def custom_operator(
         for each in gradients
     ]
     _core.add_operator(
-        name,
-        version,
+        text_of(name, "name"),
+        whole_of(version, "version", 0),
         shape,
         _of_core(kernel),
         rows,
@@ -128,7 +128,9 @@ def custom_optimizer(name: str, kernel: Kernel, *, states: Sequence[str] = (), v
         UsageError: E0106 as ``custom_operator``.
     """
     _check_callable(kernel=kernel)
-    _core.add_optimizer(name, version, list(states), _of_core(kernel))
+    _core.add_optimizer(
+        text_of(name, "name"), whole_of(version, "version", 0), names_of(states, "states"), _of_core(kernel)
+    )
 
 
 def _of_core(kernel: Kernel) -> Callable[[list[Array], list[Array], dict[str, Any]], None]:

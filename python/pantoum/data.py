@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from pantoum import _core
-from pantoum.errors import InvalidInput, UsageError
+from pantoum.errors import InvalidInput, UsageError, names_of
 
 if TYPE_CHECKING:
     from pantoum.planning import Plan
@@ -53,25 +53,28 @@ def is_numbers(value: object) -> bool:
 
 def as_numpy(value: ArrayLike, name: str) -> Array:
     """A view where there is memory that numpy can read, else a copy. InvalidInput E0262: no array of numbers."""
+    if np.ma.isMaskedArray(value) and np.ma.getmaskarray(value).any():
+        raise InvalidInput("E0262", f"'{name}' is masked", name, (), "fill it: .filled(0)")
     if isinstance(value, np.ndarray):
         return value
-    if hasattr(value, "detach"):  # a torch tensor: what it is a part of does not matter here
-        value = value.detach()
     try:
-        if hasattr(value, "__dlpack__"):
-            return np.from_dlpack(value)
-        return np.asarray(value)
+        if hasattr(value, "detach"):
+            return _of_torch(value)
+        return np.from_dlpack(value) if hasattr(value, "__dlpack__") else np.asarray(value)
     except (BufferError, RuntimeError, TypeError, ValueError):
         pass
     try:
-        if hasattr(value, "cpu"):  # on another device, or of a type that numpy does not know
-            value = value.cpu()
-            return np.asarray(value.float() if "bfloat16" in str(value.dtype) else value)
-        return np.asarray(value)
+        return np.asarray(value.cpu() if hasattr(value, "cpu") else value)
     except Exception as error:
         raise InvalidInput(
             "E0262", f"'{name}' is no array of numbers: {error}", name, (), "give a numpy array or a tensor"
         ) from error
+
+
+def _of_torch(tensor: Any) -> Array:
+    """By its own numpy(), which refuses what has no memory, as a fake tensor; what it is a part of does not matter."""
+    array: Array = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy(force=True)
+    return array
 
 
 def _converted(array: Array, wanted: np.dtype[Any], name: str, dtype: str) -> Array:
@@ -120,6 +123,9 @@ def flat(batch: Any, wanted: Sequence[BatchTensor]) -> list[Any]:
         return [batch[tensor.name] for tensor in wanted]
     if is_array(batch):
         return [batch]
+    if not isinstance(batch, Iterable):
+        given = type(batch).__qualname__
+        raise InvalidInput("E0262", f"a {given} is no batch", "", (), "give the model's inputs, then the targets")
     values: list[Any] = []
     for part in batch:
         if isinstance(part, Mapping):
@@ -144,6 +150,12 @@ def arrays_of(batch: Any, wanted: Sequence[BatchTensor]) -> list[Array]:
             "give the model's inputs, then the targets",
         )
     return [samples_of(value, tensor) for value, tensor in zip(values, wanted, strict=True)]
+
+
+def _expect_plan(plan: object) -> None:
+    if not hasattr(plan, "_core") or not hasattr(plan, "batch"):
+        given = type(plan).__qualname__
+        raise UsageError("E0116", f"a {given} is no Plan", "plan", (), "make one: pantoum.plan(model, ram=...)")
 
 
 class Dataset:
@@ -177,14 +189,16 @@ class Dataset:
         Raises:
             InvalidInput: E0262 with what was looked for; E0201, E0260, E0261 what is there cannot be read.
         """
-        train, test = _core.Dataset.open(
-            path, plan._core, test_path, cache_folder, [str(name) for name in label_columns]
-        )
+        _expect_plan(plan)
+        columns = [label_columns] if isinstance(label_columns, (str, int)) else label_columns
+        columns = names_of([str(name) for name in columns], "label_columns")
+        train, test = _core.Dataset.open(path, plan._core, test_path, cache_folder, columns)
         return Dataset(train), Dataset(test)
 
     @staticmethod
     def from_arrays(plan: Plan, *arrays: ArrayLike) -> Dataset:
         """Samples in memory: inputs in the model's order, then targets, [samples, ..] each. InvalidInput E0262."""
+        _expect_plan(plan)
         return Dataset(_core.Dataset.from_arrays(plan._core, arrays_of(arrays, plan.batch)))
 
     def __len__(self) -> int:

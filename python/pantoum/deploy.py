@@ -9,7 +9,7 @@ from pantoum import _core
 from pantoum.errors import expect
 from pantoum.model import PathLike
 from pantoum.options import set_checked
-from pantoum.planning import Plan
+from pantoum.planning import Plan, device_of
 from pantoum.quantities import Size, bytes_of
 
 __all__ = ["Device", "FirmwareSizes", "devices", "emit"]
@@ -54,7 +54,7 @@ def devices(name: str | None = None) -> list[Device]:
     """The profiles that are compiled in; with ``name`` (or the path of a .toml file) that one alone. InvalidInput
     E0270, E0271.
     """
-    rows = _core.devices() if name is None else [_core.describe_device(name)]
+    rows = _core.devices() if name is None else [_core.describe_device(device_of(name))]
     return [Device(**row) for row in rows]
 
 

@@ -15,7 +15,8 @@ Needs torch (``pip install pantoum[torch]``).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -25,11 +26,13 @@ import torch
 import torch.distributed as dist
 
 from pantoum.data import arrays_of
-from pantoum.errors import Error, UsageError, VerificationFailed
+from pantoum.errors import Error, InvalidInput, UsageError, VerificationFailed, expect, whole_of
 from pantoum.quantities import Size, bytes_of
 from pantoum.trainer import Trainer
 
 __all__ = ["DataParallel", "shard"]
+
+log = logging.getLogger("pantoum")
 
 Group: TypeAlias = "dist.ProcessGroup | None"
 
@@ -91,6 +94,7 @@ class DataParallel:
     """
 
     def __init__(self, trainer: Trainer, *, bucket: Size = "1MiB", group: Group = None) -> None:
+        expect(trainer, Trainer, "trainer", "make one: pantoum.compile(..., split_update=True)")
         if not dist.is_initialized():
             remedy = 'call torch.distributed.init_process_group("gloo"), under torchrun'
             raise UsageError("E0117", "torch.distributed is not initialised", "DataParallel", (), remedy)
@@ -176,6 +180,9 @@ class DataParallel:
             pantoum.Error: what this rank's part could not be trained with. Every rank raises then, and none has
             updated a parameter; running statistics may have seen the batch.
         """
+        return self._step(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch)
+
+    def _step(self, batch: Any) -> float:
         works, failure, loss = self._gradients(batch)
         last = self._sum_tail(failure, loss)
         for bucket, work in zip(self._buckets, works, strict=True):
@@ -190,7 +197,7 @@ class DataParallel:
         self._trainer._core.update()
         return mean
 
-    def _gradients(self, batch: Sequence[Any]) -> tuple[list[Any], Error | None, float]:
+    def _gradients(self, batch: Any) -> tuple[list[Any], Error | None, float]:
         """Makes gradients, and begins to sum them over the ranks: every rank every message, whatever happens."""
         missing = [set(bucket.names) for bucket in self._buckets]
         bucket_of = {name: at for at, bucket in enumerate(self._buckets) for name in bucket.names}
@@ -258,14 +265,19 @@ class DataParallel:
             raise UsageError(
                 "E0117", message, "DataParallel.fit", (), "cut the data into equal parts: pantoum.distributed.shard"
             )
-        means = []
-        for _ in range(epochs):
+        means: list[float] = []
+        for _ in range(whole_of(epochs, "epochs", 1)):
             losses = []
             for batch in loader:
-                losses.append(self.step(*batch))
+                losses.append(self._step(batch))
                 if on_step is not None:
                     on_step(self._trainer.steps_done, losses[-1])
-            means.append(float(np.mean(losses)) if losses else float("nan"))
+            if not losses:
+                if not means:
+                    raise InvalidInput("E0262", "the loader gave no batch", "DataParallel.fit", (), "give one or more")
+                log.warning("the data ended after %d epochs: an iterator can be gone through once", len(means))
+                break
+            means.append(float(np.mean(losses)))
         return means
 
     def verify(self) -> str:
@@ -301,7 +313,17 @@ def shard(
 
     Yields:
         The samples of every array. Samples at the end that fill no whole batch are left out.
+
+    Raises:
+        UsageError: E0116 no arrays, unequal ones, or a rank that is none.
     """
+    if not arrays or len({len(array) for array in arrays}) > 1:
+        raise UsageError("E0116", "the arrays have unequal numbers of samples, or there are none", "shard")
+    if not 0 <= rank < world_size or batch < 1:
+        raise UsageError(
+            "E0116", f"batches of {batch} for rank {rank} of {world_size}", "shard", (), "ranks count from 0"
+        )
+    arrays = tuple(np.asarray(array) for array in arrays)
     order = np.random.default_rng(seed).permutation(len(arrays[0]))
     for begin in range(0, len(order) - batch * world_size + 1, batch * world_size):
         mine = order[begin + rank * batch : begin + (rank + 1) * batch]

@@ -11,6 +11,8 @@ to do)::
 
 from __future__ import annotations
 
+import operator
+import os
 import re
 from typing import Any
 
@@ -168,18 +170,21 @@ _ARGUMENTS = {
     "accumulate": ("accumulate", ""),
     "at-most": ("energy_limit", ""),
     "batch": ("batch", ""),
+    "board": ("board", ""),
     "checkpoint": ("checkpoint", ""),
     "clip-norm": ("clip_norm", ""),
     "clip-value": ("clip_value", ""),
     "compact-activations": ("compact_activations", "True"),
     "deadline": ("deadline", ""),
     "device": ("device", ""),
+    "early-stop": ("patience", ""),
     "effort": ("effort", ""),
     "epochs": ("epochs", ""),
     "feature-cache": ("feature_cache", ""),
     "freeze": ("freeze", ""),
     "freeze-stats": ("freeze_stats", ""),
     "gap": ("gap", ""),
+    "keep-best": ("keep_best", ""),
     "keep-init": ("keep_init", ""),
     "kernels": ("kernels", ""),
     "loss": ("loss", ""),
@@ -192,11 +197,14 @@ _ARGUMENTS = {
     "objective": ("objective", ""),
     "optimizer": ("optimizer", ""),
     "page-file": ("page_file", ""),
+    "planners": ("planners", ""),
     "profile-store": ("profile_store", ""),
     "ram": ("ram", ""),
     "reserve": ("reserve", ""),
+    "resume": ("Trainer.resume", ""),
     "schedule": ("schedule", ""),
     "seed": ("seed", ""),
+    "target": ("target", ""),
     "time-limit": ("time_limit", ""),
     "top5": ("top5", "True"),
     "train": ("train", ""),
@@ -235,6 +243,51 @@ def expect(value: object, kind: type[Any], what: str, hint: str) -> None:
     if not isinstance(value, kind):
         given = f"{type(value).__module__}.{type(value).__qualname__}"
         raise UsageError("E0116", f"a {given} is no {kind.__name__}", what, (), hint)
+
+
+def path_bytes(path: Any) -> bytes:
+    """A path as the system takes it. UsageError E0116: no path, or one that no file can have."""
+    try:
+        made = os.fsencode(path)
+    except TypeError:
+        raise UsageError("E0116", f"{path!r} is no path", "path", (), "give a str, bytes or a pathlib.Path") from None
+    except UnicodeEncodeError:
+        raise UsageError("E0116", f"{path!r} is no path: it cannot be encoded", "path") from None
+    if b"\0" in made:
+        raise UsageError("E0116", f"{path!r} is no path: it has a byte of 0", "path")
+    return made
+
+
+def text_of(value: Any, what: str) -> str:
+    """``value``, which is a text. UsageError E0116: it is none, or no UTF-8 can hold it."""
+    expect(value, str, what, "give a str")
+    text: str = value
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("E0116", f"{text!r} is no text: it has half of a surrogate pair", what) from None
+    return text
+
+
+def names_of(values: Any, what: str) -> list[str]:
+    """One name, or several. UsageError E0116: no texts."""
+    if isinstance(values, str):
+        values = [values]
+    try:
+        return [text_of(value, what) for value in values]
+    except TypeError:
+        raise UsageError("E0116", f"{values!r} are no names", what, (), "give a str, or a list of them") from None
+
+
+def whole_of(value: Any, what: str, least: int) -> int:
+    """A whole number, of numpy too. UsageError E0116: it is none, or below ``least``."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise UsageError("E0116", f"{value!r} is no whole number", what) from None
+    if not least <= number < 2**63:
+        raise UsageError("E0116", f"{number} is not between {least} and 2^63 - 1", what)
+    return number
 
 
 def from_core(

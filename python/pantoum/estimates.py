@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 from pantoum import _core
-from pantoum.errors import UsageError
+from pantoum.errors import UsageError, whole_of
 from pantoum.model import Model, PathLike
-from pantoum.planning import Progress, SweepRow, bytes_or_none, plan_options
+from pantoum.planning import Progress, SweepRow, bytes_or_none, device_of, without_ram
 from pantoum.progress import planning_progress
 from pantoum.quantities import Bytes
 
@@ -111,9 +111,9 @@ def estimate(
         UsageError, InvalidInput, Unsupported: as ``load_onnx``.
     """
     made = model_of(model, example, options)
-    asked = plan_options(time_limit=time_limit, gap=gap, **(plan or {}))
+    asked = without_ram({"time_limit": time_limit, "gap": gap, **(plan or {})})
     with planning_progress(progress, "estimating") as tell:
-        found = _core.estimate(made._core, device, asked, budgets, tell)
+        found = _core.estimate(made._core, device_of(device), asked, whole_of(budgets, "budgets", 1), tell)
     rows = [SweepRow(**row) for row in found.pop("rows")]
     return Estimate(rows=rows, least_ram=bytes_or_none(found.pop("least_ram_bytes")), **found)
 

@@ -29,7 +29,7 @@ import numpy.typing as npt
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 
-from pantoum.errors import UsageError
+from pantoum.errors import InvalidInput, UsageError
 from pantoum.planning import Plan
 from pantoum.trainer import Trainer
 
@@ -82,9 +82,13 @@ def load_arrays(trainer: Trainer, arrays: Mapping[str, Array]) -> None:
 
     Raises:
         UsageError: E0104 names that the model does not have, or that are missing.
-        InvalidInput: E0262 an array of another shape.
+        InvalidInput: E0262 an array of another shape or type.
     """
     wanted = set(_shared(trainer))
+    try:
+        given = {name: array.numpy() for name, array in arrays.items()}
+    except (TypeError, ValueError) as error:  # Flower's, where the bytes are no array of numpy
+        raise InvalidInput("E0262", f"an array of the message cannot be read: {error}", "load_arrays") from error
     if different := sorted(wanted ^ set(arrays)):
         notes = [f"'{name}' is {'missing' if name in wanted else 'unknown'}" for name in different]
         raise UsageError(
@@ -94,9 +98,15 @@ def load_arrays(trainer: Trainer, arrays: Mapping[str, Array]) -> None:
             notes,
             "use one model on server and clients",
         )
-    trainer.load_state_dict(
-        {name: array.numpy().astype(np.float32, copy=False) for name, array in arrays.items()}, strict=False
-    )
+    trainer.load_state_dict(given, strict=False)
+
+
+def _arrays_in(message: Message) -> ArrayRecord:
+    """UsageError E0104: the message has none."""
+    if "arrays" not in message.content.array_records:
+        remedy = 'send RecordDict({"arrays": pantoum.flower.initial_arrays(plan)})'
+        raise UsageError("E0104", "the message has no record 'arrays'", "arrays", (), remedy)
+    return message.content.array_records["arrays"]
 
 
 def initial_arrays(plan: Plan) -> ArrayRecord:
@@ -168,7 +178,7 @@ class _Client:
         _give_back()
         before = _own_memory()
         with Trainer(plan, seed=seed, lr=None if lr is None else float(lr)) as trainer:
-            load_arrays(trainer, message.content.array_records["arrays"])
+            load_arrays(trainer, _arrays_in(message))
             history = trainer.fit(tuple(arrays), epochs=_number(config, "local-epochs", 1))
             after = _own_memory()
             trained = arrays_of(trainer)
@@ -186,7 +196,7 @@ class _Client:
     def evaluate(self, message: Message, context: Context) -> Message:
         plan, (_, arrays) = self.plan(context), self._data(context)
         with Trainer(plan) as trainer:
-            load_arrays(trainer, message.content.array_records["arrays"])
+            load_arrays(trainer, _arrays_in(message))
             found = trainer.evaluate(tuple(arrays))
         metrics = {"num-examples": len(arrays[0]), "partition-id": _number(context.node_config, "partition-id")}
         figures = {f"eval-{name}": float(found[name]) for name in ("loss", "accuracy") if name in found}

@@ -91,8 +91,9 @@ class History:
 class Callbacks:
     """All of them, called one after the other."""
 
-    def __init__(self, trainer: Trainer, callbacks: Iterable[AnyCallback]) -> None:
-        self._all = [_as_callback(callback) for callback in callbacks]
+    def __init__(self, trainer: Trainer, callbacks: AnyCallback | Iterable[AnyCallback]) -> None:
+        several = callbacks if isinstance(callbacks, Iterable) else [callbacks]
+        self._all = [_as_callback(callback) for callback in several]
         for callback in self._all:
             callback.trainer = trainer
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pantoum import _core
-from pantoum.errors import DeviceError, UsageError
+from pantoum.errors import DeviceError, UsageError, names_of, path_bytes
 from pantoum.options import Losses, Optimizer, core_optimizer, core_value, losses_of, optimizer_of, set_checked
 from pantoum.quantities import Size, bytes_of
 
@@ -30,12 +30,19 @@ class Model:
     def from_file(cls, path: PathLike, **options: Any) -> Model:
         """As ``load_onnx``; the file is read again when it is planned."""
         options = _checked_options(options)
+        path_bytes(path)
         return cls(_core.Model.from_file(path, _core_options(options)), os.fspath(path), options)
 
     @classmethod
-    def from_bytes(cls, contents: bytes, **options: Any) -> Model:
+    def from_bytes(cls, contents: bytes | bytearray | memoryview, **options: Any) -> Model:
         """From the bytes of an ONNX file, which stay in RAM as long as the model; options as ``load_onnx`` has them."""
         options = _checked_options(options)
+        given: Any = contents
+        if not isinstance(given, (bytes, bytearray, memoryview)):
+            kind = type(given).__qualname__
+            raise UsageError(
+                "E0116", f"a {kind} is no file's contents", "contents", (), "give bytes, or load_onnx(path)"
+            )
         return cls(_core.Model.from_bytes(bytes(contents), _core_options(options)), None, options)
 
     @property
@@ -66,7 +73,7 @@ class Model:
         """Writes the model's file as it was given. DeviceError E0901."""
         contents = self.contents
         try:
-            with open(path, "wb") as file:
+            with open(path_bytes(path), "wb") as file:
                 file.write(contents)
         except OSError as error:
             raise DeviceError("E0901", f"the model cannot be written: {error.strerror}", os.fsdecode(path)) from error
@@ -138,14 +145,14 @@ def _core_options(options: dict[str, Any]) -> _core.ModelOptions:
     made.optimizer = core_optimizer(optimizer_of(rest.pop("optimizer", "sgd"), rest.pop("lr", None)))
     if "decays" in rest:
         given = rest.pop("decays")
-        made.decays = list(given.items() if isinstance(given, Mapping) else given)
+        set_checked(made, "decays", tuple(given.items()) if isinstance(given, Mapping) else given)
     if "feature_cache" in rest:
         made.feature_cache = bytes_of(rest.pop("feature_cache"), "feature_cache")
     if "weights" in rest:
-        made.weights = os.fsencode(rest.pop("weights"))
+        made.weights = path_bytes(rest.pop("weights"))
     for name, value in rest.items():
         if name in _GLOBS:
-            value = [value] if isinstance(value, str) else list(value)
+            value = names_of(value, name)
         set_checked(made, name, value)
     return made
 
@@ -179,8 +186,8 @@ def load_onnx(
         batch: samples of a step (of a micro-batch, with ``accumulate``); None: as the file has it, where it is static.
         loss: a name, a ``pantoum.Loss``, or several of them (a weighted sum).
         optimizer: a name ("sgd", "adam", "adamw", "rmsprop", "adagrad") or a value as ``pantoum.Sgd(lr=0.1)``.
-        decays: the weight decay of some parameters in place of the optimizer's, by globs: {"*.bias": 0.0}; of several
-            that name one, the last holds.
+        decays: the weight decay of some parameters in place of the optimizer's, by globs: {"*.bias": 0.0}; of
+            several that name one, the last holds.
         lr: learning rate, in place of the optimizer's.
         accumulate: micro-batches whose mean gradient makes a step.
         split_update: a step is two programs, gradients and update, so that machines can share gradients

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, Union
 
 from pantoum import _core
@@ -128,7 +128,7 @@ def optimizer_of(optimizer: str | Optimizer, lr: float | None = None) -> Optimiz
 
 def losses_of(loss: Losses) -> tuple[Loss, ...]:
     """All terms. UsageError E0115."""
-    if isinstance(loss, (str, Loss)):
+    if isinstance(loss, str) or not isinstance(loss, Iterable):
         loss = (loss,)
     terms = tuple(Loss(term) if isinstance(term, str) else term for term in loss)
     for term in terms:
@@ -152,7 +152,11 @@ def core_value(kind: type[Any], value: Any) -> Any:
 
 
 def set_checked(target: Any, name: str, value: Any, what: str = "") -> None:
-    """Sets an attribute of an object of the library. UsageError E0116: a value of another type, or out of its range."""
+    """Sets an attribute of an object of the library. UsageError E0116: a value of another type, or out of its range;
+    E0100: there is no such option.
+    """
+    if not hasattr(target, name):
+        raise UsageError("E0100", f"there is no option '{name}'", what or name, (), "see help(pantoum.plan)")
     try:
         setattr(target, name, list(value) if isinstance(value, tuple) else value)
     except TypeError:

@@ -9,12 +9,12 @@ import html
 import json
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 from pantoum import _core
 from pantoum.data import BatchTensor
-from pantoum.errors import InvalidInput, UsageError, expect
+from pantoum.errors import InvalidInput, UsageError, expect, names_of, path_bytes, text_of, whole_of
 from pantoum.model import Model, PathLike
 from pantoum.options import set_checked
 from pantoum.progress import planning_progress
@@ -254,7 +254,7 @@ class Plan:
         Args:
             effort: search spent on each of these plans.
         """
-        ram_binds, deadline_binds, at_peak, text, document = self._core.explain(effort)
+        ram_binds, deadline_binds, at_peak, text, document = self._core.explain(whole_of(effort, "effort", 1))
         return Explanation(ram_binds, deadline_binds, at_peak, text, document)
 
     def verify(self) -> Verdict:
@@ -265,7 +265,7 @@ class Plan:
         """Writes one self-contained HTML page about the plan, and about runs that followed it (their logs).
         DeviceError E0901.
         """
-        _core.write_report(self._core, path, list(logs))
+        _core.write_report(self._core, path, [logs] if isinstance(logs, (str, bytes, os.PathLike)) else list(logs))
 
     def to_json(self) -> str:
         """As ``save`` writes it: docs/schema/plan-2.schema.json."""
@@ -298,7 +298,7 @@ class Plan:
             return Plan(_core.Plan.load(path), None, os.fspath(path))
         expect(model, Model, "model", _MODEL)
         try:
-            with open(path, encoding="utf-8", errors="replace") as file:
+            with open(path_bytes(path), encoding="utf-8", errors="replace") as file:
                 text = file.read()
         except OSError as error:
             raise InvalidInput("E0201", f"the plan cannot be read: {error.strerror}", os.fsdecode(path)) from error
@@ -386,6 +386,18 @@ def plan_options(
         if value is not None:
             set_checked(made, name, value)
     return made
+
+
+def without_ram(options: dict[str, Any]) -> _core.PlanOptions:
+    """``plan_options`` where the budgets are named elsewhere. UsageError E0116: ``ram`` beside them."""
+    if "ram" in options:
+        raise UsageError("E0116", "this has budgets of its own", "ram", (), "leave ram out")
+    return plan_options(**options)
+
+
+def device_of(device: str | os.PathLike[str]) -> str:
+    """The name of a device, or the path of its .toml file. UsageError E0116."""
+    return text_of(os.fspath(device) if isinstance(device, os.PathLike) else device, "device")
 
 
 def _named(kind: Any, name: str, what: str) -> Any:
@@ -478,7 +490,7 @@ def plan(
         prefetch=prefetch,
     )
     with planning_progress(progress, "planning") as tell:
-        made = Plan(_core.Plan.make(model._core, device, options, tell), model)
+        made = Plan(_core.Plan.make(model._core, device_of(device), options, tell), model)
     for warning in made.warnings:
         log.warning("%s", warning)
     for note in made.notes:
@@ -522,13 +534,20 @@ def sweep(
         Rows upward by budget, planner by planner.
     """
     expect(model, Model, "model", _MODEL)
+    asked = without_ram(options)
+    if isinstance(budgets, Bytes):
+        budgets = [budgets]
+    if not isinstance(budgets, (str, Iterable)):
+        raise UsageError(
+            "E0116", f"{budgets!r} are no budgets", "budgets", (), 'give "64KiB:1MiB:16", or a list of sizes'
+        )
     counts = (
-        _core.parse_budgets(budgets, "budgets")
+        _core.parse_budgets(text_of(budgets, "budgets"), "budgets")
         if isinstance(budgets, str)
         else [bytes_of(size, "budgets") for size in budgets]
     )
     with planning_progress(progress, "sweeping") as tell:
-        rows = _core.sweep(model._core, device, counts, list(planners), plan_options(**options), folder, tell)
+        rows = _core.sweep(model._core, device_of(device), counts, names_of(planners, "planners"), asked, folder, tell)
     return [SweepRow(**row) for row in rows]
 
 
@@ -539,7 +558,10 @@ def plan_cost_graph(
 
     ``options`` are those of ``plan``. InvalidInput E0220, E0221: the graph; Infeasible, LimitReached as in ``plan``.
     """
-    text = graph if isinstance(graph, str) else json.dumps(graph)
+    try:
+        text = text_of(graph if isinstance(graph, str) else json.dumps(graph), "graph")
+    except (TypeError, ValueError) as error:
+        raise InvalidInput("E0220", f"the graph is no JSON: {error}", "graph") from error
     with planning_progress(progress, "planning") as tell:
         made: dict[str, Any] = json.loads(_core.plan_cost_graph(text, plan_options(ram=ram, **options), tell))
     return made

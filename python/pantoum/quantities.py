@@ -59,9 +59,9 @@ Duration: TypeAlias = Union[str, datetime.timedelta]
 
 def bytes_of(value: Size, what: str) -> int:
     """Bytes of "64MiB" or MiB(64). UsageError E0110: a bare number, with its likely readings."""
-    if isinstance(value, Bytes):
+    if isinstance(value, Bytes) and abs(value) <= 2**62:
         return int(value)
-    return _core.parse_bytes(_written(value), what)
+    return _core.parse_bytes(f"{int(value)}B" if isinstance(value, Bytes) else _written(value), what)
 
 
 def seconds_of(value: Duration, what: str) -> float:
@@ -89,4 +89,6 @@ def joules_of(value: str, what: str) -> float:
 
 
 def _written(value: object) -> str:
-    return value if isinstance(value, str) else f"{value}"
+    from pantoum.errors import text_of  # which needs Bytes
+
+    return text_of(value if isinstance(value, str) else f"{value}", "quantity")

@@ -6,6 +6,7 @@ import dataclasses
 import inspect as python_inspect
 import logging
 import math
+import numbers
 import os
 import time
 import types
@@ -16,8 +17,8 @@ import numpy as np
 
 from pantoum import _core
 from pantoum.data import NUMPY_TYPES, Array, ArrayLike, Dataset, arrays_of, as_numpy, flat, is_array, is_numbers
-from pantoum.errors import InvalidInput, UsageError, expect
-from pantoum.history import AnyCallback, Callback, Callbacks, History
+from pantoum.errors import InvalidInput, UsageError, expect, path_bytes, text_of, whole_of
+from pantoum.history import AnyCallback, Callbacks, History
 from pantoum.model import PathLike
 from pantoum.options import set_checked
 from pantoum.planning import Plan
@@ -202,7 +203,7 @@ class Trainer:
         epochs: int = 1,
         steps_per_epoch: int | None = None,
         validation: Data | None = None,
-        callbacks: Callback | Sequence[AnyCallback] = (),
+        callbacks: AnyCallback | Sequence[AnyCallback] = (),
         checkpoint: PathLike | None = None,
         checkpoint_every: int = 0,
         keep_best: PathLike | None = None,
@@ -248,8 +249,12 @@ class Trainer:
         whole = self._as_dataset(data)
         if whole is None:
             _refuse_for_iterables(keep_best=keep_best, patience=patience)
+            if checkpoint is not None:
+                path_bytes(checkpoint)
             limit = math.inf if max_time is None else seconds_of(max_time, "max_time")
-            return fitting.over_batches(data, steps_per_epoch, validation, (checkpoint, checkpoint_every), limit)
+            most = None if steps_per_epoch is None else whole_of(steps_per_epoch, "steps_per_epoch", 1)
+            saving = (checkpoint, whole_of(checkpoint_every, "checkpoint_every", 0))
+            return fitting.over_batches(data, most, validation, saving, limit)
         if steps_per_epoch is not None:
             raise UsageError(
                 "E0116",
@@ -344,7 +349,7 @@ class Trainer:
         Raises:
             UsageError: E0104 no such tensor; E0105 it lives in storage between steps: use ``state_dict``.
         """
-        view: Array = self._core.tensor(name)
+        view: Array = self._core.tensor(text_of(name, "name"))
         return view
 
     def read(self, name: str) -> Array:
@@ -377,8 +382,9 @@ class Trainer:
         Raises:
             InvalidInput: E0262 shape, type, a name too many or too few.
         """
+        expect(state, Mapping, "state", "give a dict of arrays by name")
         known = {tensor.name: tensor for tensor in self.tensors}
-        unknown = [name for name in state if name not in known]
+        unknown = [str(name) for name in state if name not in known]
         missing = [name for name, tensor in known.items() if strict and not tensor.is_state and name not in state]
         if unknown or missing:
             notes = [f"no such tensor: {', '.join(unknown)}"] * bool(unknown) + [
@@ -397,6 +403,7 @@ class Trainer:
 
     def set_learning_rate(self, lr: float) -> None:
         """Of the steps from now on, before a schedule's factor. UsageError E0116: negative, or not finite."""
+        expect(lr, numbers.Real, "lr", "give one as 0.05")
         self._core.set_learning_rate(float(lr))
 
     def __repr__(self) -> str:
@@ -414,14 +421,11 @@ class _Fit:
     """One call of fit."""
 
     def __init__(
-        self, trainer: Trainer, callbacks: Callback | Sequence[AnyCallback], epochs: int, progress: bool
+        self, trainer: Trainer, callbacks: AnyCallback | Sequence[AnyCallback], epochs: int, progress: bool
     ) -> None:
-        expect(epochs, int, "epochs", "give a whole number")
-        if epochs < 1:
-            raise UsageError("E0116", "there are no epochs", "epochs", (), "give 1 or more")
         self._trainer = trainer
-        self._callbacks = Callbacks(trainer, [callbacks] if isinstance(callbacks, Callback) else callbacks)
-        self._epochs = epochs
+        self._callbacks = Callbacks(trainer, callbacks)
+        self._epochs = whole_of(epochs, "epochs", 1)
         self._progress = progress
         self._history = History()
         trainer.stop_training = False
@@ -528,7 +532,11 @@ class _Fit:
             arrays = arrays_of(batch, trainer.plan.batch)
             if short:
                 raise InvalidInput(
-                    "E0262", f"a batch of {short} samples before the last one", "fit", (), f"give {wanted} in each"
+                    "E0262",
+                    f"a batch of {short} samples before the last one",
+                    "fit",
+                    (),
+                    f"give {wanted} in each (a DataLoader: drop_last=True)",
                 )
             if arrays[0].shape[0] < wanted:
                 short = arrays[0].shape[0]
@@ -547,7 +555,7 @@ class _Fit:
 
 
 def _pairs(normalize: Any) -> list[tuple[float, float]]:
-    values = list(normalize)
+    values = list(normalize) if isinstance(normalize, Iterable) else [normalize]
     if len(values) == 2 and all(isinstance(value, (int, float)) for value in values):
         values = [tuple(values)]
     try:

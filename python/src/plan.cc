@@ -137,9 +137,9 @@ void bind_plan(nb::module_& module) {
       .def("notes", [](const OwnedPlan& self) { return plan_of(self).notes(); })
       .def("batch", &batch_of, "name, dtype, shape, is_target of each tensor of a batch")
       .def("samples_per_step", [](const OwnedPlan& self) { return plan_of(self).samples_per_step(); })
-      .def("save", saves(&Plan::save), "path"_a)
-      .def("save_binary", saves(&Plan::save_binary), "path"_a)
-      .def("save_initial_weights", saves(&Plan::save_initial_weights), "path"_a)
+      .def("save", saves(&Plan::save), "path"_a.none())
+      .def("save_binary", saves(&Plan::save_binary), "path"_a.none())
+      .def("save_initial_weights", saves(&Plan::save_initial_weights), "path"_a.none())
       .def("to_json", [](const OwnedPlan& self) { return plan_of(self).to_json(); })
       .def("explain", &explain, "effort"_a, "ram_binds, deadline_binds, [(name, bytes)] at the peak, text, JSON")
       .def("verify", &verify, "proved, gap, certificates");

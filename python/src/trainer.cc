@@ -244,9 +244,9 @@ void bind_options(nb::module_& module) {
   nb::class_<TrainerOptions>(module, "TrainerOptions")
       .def(nb::init<>())
       .def(
-          "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a)
+          "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a.none())
       .def(
-          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); }, "path"_a)
+          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); }, "path"_a.none())
       .def("add_normalization",
            [](TrainerOptions& self, float mean, float deviation) {
              self.normalize.push_back({mean, deviation});
@@ -264,9 +264,9 @@ void bind_options(nb::module_& module) {
   nb::class_<FitOptions>(module, "FitOptions")
       .def(nb::init<>())
       .def(
-          "set_checkpoint", [](FitOptions& self, nb::handle path) { self.checkpoint = path_of(path); }, "path"_a)
+          "set_checkpoint", [](FitOptions& self, nb::handle path) { self.checkpoint = path_of(path); }, "path"_a.none())
       .def(
-          "set_keep_best", [](FitOptions& self, nb::handle path) { self.keep_best = path_of(path); }, "path"_a)
+          "set_keep_best", [](FitOptions& self, nb::handle path) { self.keep_best = path_of(path); }, "path"_a.none())
       .def(
           "set_max_time", [](FitOptions& self, double seconds) { self.max_time = Seconds(seconds); }, "seconds"_a)
       .def_rw("epochs", &FitOptions::epochs)
@@ -293,7 +293,7 @@ void bind_trainer(nb::module_& module) {
             const std::string file = path_of(path);
             without_gil([&] { return turn->save(file); });
           },
-          "path"_a)
+          "path"_a.none())
       .def(
           "resume",
           [](PythonTrainer& self, nb::handle path) {
@@ -301,7 +301,7 @@ void bind_trainer(nb::module_& module) {
             const std::string file = path_of(path);
             without_gil([&] { return turn->resume(file); });
           },
-          "path"_a)
+          "path"_a.none())
       .def("tensors", &tensors, "name, dtype, shape, is_state, in_ram")
       .def("tensor", &tensor, "name"_a, nb::sig("def tensor(self, name: str) -> typing.Any"))
       .def("read", &read, "name"_a, "into"_a.noconvert(),

@@ -31,7 +31,7 @@ std::pair<std::optional<double>, std::optional<double>> deadline_of(const std::s
 }  // namespace
 
 std::string path_of(nb::handle path) {
-  const nb::bytes bytes(nb::module_::import_("os").attr("fsencode")(path));
+  const nb::bytes bytes(nb::module_::import_("pantoum.errors").attr("path_bytes")(path));
   return {bytes.c_str(), bytes.size()};
 }
 

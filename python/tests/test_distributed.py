@@ -113,6 +113,12 @@ def test_of_one_rank_is_a_trainer() -> None:
                 assert parallel.step(*data) == whole.step(*data)
             for name, array in whole.state_dict(optimizer=True).items():
                 assert array.tobytes() == halves.read(name).tobytes(), name
+            names = [tensor.name for tensor in halves.plan.batch]
+            assert len(parallel.fit([dict(zip(names, data, strict=True))], epochs=2)) == 2
+            assert len(parallel.fit(iter([data]), epochs=2)) == 1
+            for wrong in ([], [3]):
+                with pytest.raises(pantoum.InvalidInput, match="no batch"):
+                    parallel.fit(wrong)
     finally:
         dist.destroy_process_group()
 
@@ -145,3 +151,11 @@ def test_shards_cut_every_batch_into_parts() -> None:
     seen = np.concatenate([array for part in parts for (array,) in part])
     assert len(np.unique(seen)) == len(seen) == 18
     assert not np.array_equal(parts[0][0][0], next(shard(x, batch=3, rank=0, world_size=2, seed=6))[0])
+
+
+@pytest.mark.parametrize("wrong", [{"rank": 2}, {"rank": -1}, {"batch": 0}])
+def test_shards_of_ranks_that_are_none_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(pantoum.UsageError):
+        next(shard(np.arange(23), **{"batch": 3, "rank": 0, "world_size": 2} | wrong))
+    with pytest.raises(pantoum.UsageError):
+        next(shard(np.arange(23), np.arange(22), batch=3, rank=0, world_size=2))

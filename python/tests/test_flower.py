@@ -143,6 +143,27 @@ def test_arrays_of_another_model_are_refused() -> None:
     assert refused.value.code == "E0262"
 
 
+@pytest.mark.parametrize("kind", ["i8", "c8", "U3"])
+def test_arrays_of_another_type_are_refused(kind: str) -> None:
+    begin = flower.initial_arrays(plan())
+    first = next(iter(begin))
+    other = ArrayRecord({name: Array(begin[name].numpy().astype(kind if name == first else "f4")) for name in begin})
+    with pytest.raises(pantoum.InvalidInput) as refused:
+        ask("train", other, context())
+    assert (refused.value.code, refused.value.where) == ("E0262", first)
+
+
+def test_a_message_without_arrays_says_so() -> None:
+    begin = flower.initial_arrays(plan())
+    damaged = ArrayRecord({name: Array("float32", (1, 2), "numpy.ndarray", b"junk") for name in begin})
+    with pytest.raises(pantoum.InvalidInput, match="cannot be read"):
+        ask("train", damaged, context())
+    message = Message(content=RecordDict({"weights": begin}), message_type="train", dst_node_id=7)
+    message.metadata.__dict__.setdefault("_message_id", "1")
+    with pytest.raises(pantoum.UsageError, match="no record 'arrays'"):
+        flower.client_app(plan, data)(message, context())
+
+
 def test_sums_are_in_the_order_of_partitions() -> None:
     class Reply:
         def __init__(self, partition: int | None) -> None:

@@ -342,7 +342,7 @@ FORMS: dict[str, Form] = {}
 
 
 def _form(*names: str) -> Callable[[_Form], _Form]:
-    def register(function: Form) -> Form:
+    def register(function: _Form) -> _Form:
         FORMS.update(dict.fromkeys(names, function))
         return function
 
