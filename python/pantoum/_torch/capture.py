@@ -14,6 +14,7 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from pantoum.errors import UsageError
 
+from .aliases import is_of_trained, refuse_shared_memory
 from .binding import bind
 from .graph_file import TorchGraph
 from .losses import LossChoice, as_function, choose_loss, derived_target
@@ -47,8 +48,11 @@ def capture(module: nn.Module, example: Any, loss: Any = None, target: Any = Non
     choice = choose_loss(loss)
     bound = bind(module, example, target, choice.needs_target)
     name = type(module).__name__
-    call = Call(bound.args, bound.kwargs)
+    call, problems = Call(bound.args, bound.kwargs), Problems()
+    refuse_shared_memory(module, problems)
+    problems.raise_any(name)
     with on_cpu(module) as given:
+        call.has_values = given is module
         if choice.captured:
             call.target = _target(given, call, choice, bound.target, name)
             call.loss, call.own_loss = as_function(choice), choice.function is None
@@ -143,7 +147,7 @@ class _Sections:
     """Inputs, parameters, buffers and outputs of the file."""
 
     def __init__(self, writer: NodeWriter, module: nn.Module, traced: Traced) -> None:
-        self.writer, self.traced = writer, traced
+        self.writer, self.module, self.traced = writer, module, traced
         self.inputs: list[dict[str, Any]] = []
         self.parameters: list[dict[str, Any]] = []
         self.buffers: list[dict[str, Any]] = []
@@ -165,7 +169,11 @@ class _Sections:
     def take(self, node: Any) -> None:
         spec, like = self.specs[node.name], node.meta["val"]
         if spec.kind == InputKind.CONSTANT_TENSOR:
-            self.writer.env[node] = self.traced.program.constants[spec.target]
+            constant = self.traced.program.constants[spec.target]
+            if is_of_trained(constant, self.module):
+                what = f"{spec.target.removeprefix('module.')} has memory of a trained parameter, and is another tensor"
+                self.writer.problems.add(what, "", "use the parameter itself in forward, and its detach() there")
+            self.writer.env[node] = constant
             return
         tensor = self.own.get((spec.target or "").removeprefix("module."))
         if tensor is not None and id(tensor) in self.shared:

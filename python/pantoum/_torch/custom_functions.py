@@ -177,8 +177,13 @@ class CustomFunctions:
         return self._replay(kind, args)
 
     def _record(self, kind: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        versions = [each._version for each in _tensors(args)]
         with self._plain():
             answer = kind.apply(*args, **kwargs)
+            if versions != [each._version for each in _tensors(args)]:
+                what = f"the custom autograd function {kind.__name__} changes its input in place"
+                self.problems.add(what, place_now(), "make a new value in its forward")
+                return answer
             try:
                 self.recorded.append(self._understood(kind, args))
             except Stop:

@@ -45,7 +45,11 @@ class Guard(TorchFunctionMode):
             bound = _BAGS.bind(*args, **kwargs)
             if bound.arguments["input"].dim() == 2 and bound.arguments.get("max_norm") is None:
                 return _equal_bags(**bound.arguments)
+        if kwargs.get("generator") is not None:
+            self.problems.add("a random generator of its own cannot be captured", place_now(), "leave generator out")
+            raise Stop
         self._written(name, args, kwargs)
+        self._toggled(function, args)
         if name in _READS:
             return self._read(function, name, args, kwargs)
         self.read |= {id(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)}
@@ -83,6 +87,18 @@ class Guard(TorchFunctionMode):
         if name in ("tolist", "numpy", "__array__"):
             raise Stop
         return True if name == "__bool__" else 1.0 if args[0].is_floating_point() and name != "__int__" else 1
+
+    def _toggled(self, function: Any, args: Any) -> None:
+        """A step has one set of parameters that train."""
+        if function not in (Tensor.requires_grad_, Tensor.requires_grad.__set__):  # type: ignore[attr-defined]
+            return
+        wanted = bool(args[1]) if len(args) > 1 else True
+        if isinstance(args[0], nn.Parameter) and args[0].requires_grad != wanted:
+            self.problems.add(
+                "forward changes requires_grad of a parameter",
+                place_now(),
+                "set it outside of forward; weight.detach() keeps a gradient out",
+            )
 
     def _written(self, name: str, args: Any, kwargs: Any) -> None:
         """In-place changes that autograd does not see: the exported graph would give other gradients than PyTorch."""
@@ -202,6 +218,16 @@ def _data_property(guard: Guard) -> property:
     return property(read, write)
 
 
+def _enter_without_gradient(self: Any) -> None:
+    """inference_mode as no_grad: torch.export would lose it."""
+    self.grad_before = torch.is_grad_enabled()
+    torch.set_grad_enabled(not self.mode)
+
+
+def _leave_without_gradient(self: Any, *_: Any) -> None:
+    torch.set_grad_enabled(self.grad_before)
+
+
 @contextlib.contextmanager
 def patched(guard: Guard, apply: Any) -> Iterator[None]:
     """While this is open, custom autograd functions go through `apply`, and what has no place in a forward is
@@ -225,6 +251,13 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
                 _noting(problems, "a hook on a gradient cannot be captured", hooks),
             ),
             (torch.Tensor, "data", _data_property(guard)),
+            (torch.inference_mode, "__enter__", _enter_without_gradient),
+            (torch.inference_mode, "__exit__", _leave_without_gradient),
+            (
+                torch,
+                "manual_seed",
+                _refusing(problems, "a seed inside of forward cannot be captured", "seed=, an option of the trainer"),
+            ),
             (torch.fx.proxy, "_STACK_TRACE_ANCHORS", UserFrames()),
             (
                 torch.nn.modules.transformer,

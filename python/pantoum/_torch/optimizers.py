@@ -107,6 +107,8 @@ def _problems(optimizer: torch.optim.Optimizer) -> list[str]:
     for option, allowed in _REFUSED.items():
         values = {str(group[option]): group[option] for group in optimizer.param_groups if option in group}
         problems += [f"{option}={value}" for value in values.values() if value not in allowed]
+    if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks or _own_step(optimizer):
+        problems.append("its step is changed by a hook or a function of its own")
     if any(_steps(state) > 0 for state in optimizer.state.values()):
         problems.append("it has taken steps: its state cannot be carried over; begin with a new one")
     if kind is torch.optim.Adagrad and any(
@@ -114,6 +116,12 @@ def _problems(optimizer: torch.optim.Optimizer) -> list[str]:
     ):
         problems.append("initial_accumulator_value is not 0")
     return problems
+
+
+def _own_step(optimizer: torch.optim.Optimizer) -> bool:
+    """Is `step` replaced in this instance, by other than a learning rate scheduler?"""
+    own = vars(optimizer).get("step")
+    return own is not None and not getattr(own, "_wrapped_by_lr_sched", False)
 
 
 def _different_groups(optimizer: torch.optim.Optimizer) -> list[str]:

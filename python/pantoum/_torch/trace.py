@@ -3,7 +3,9 @@ decompositions."""
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import copy
 import inspect
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +22,7 @@ from .custom_functions import CustomFunctions, Seen
 from .gradient_rules import keep_rules
 from .guard import Guard, Stop, patched, refuse_hooks
 from .problems import Problems, place_of_error
+from .repeats import draws_restored, refuse_changes
 from .structure import replace_tensors, tensors_of
 
 assert movement.aten is decompositions.aten  # its decompositions are registered
@@ -40,6 +43,8 @@ class Call:
     """The module's own output is the loss."""
     loss_module: nn.Module | None = None
     """Of a loss that is a module: its parameters train too."""
+    has_values: bool = True
+    """The module's tensors have values: it is not on the meta device."""
 
 
 @dataclass
@@ -72,6 +77,10 @@ class _Step(nn.Module):
         self.call, self.name = call, name
         self.seen = _Seen()
         self.guard: Guard | None = None
+
+    def named_modules(self, memo: Any = None, prefix: str = "", remove_duplicate: bool = True) -> Any:
+        """A module that is at two places is one: what changes its buffers at one place is seen at the other."""
+        return super().named_modules(memo, prefix, True)
 
     def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
         given = iter(tensors)
@@ -174,13 +183,25 @@ def _joined(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
+_OF_TORCH = frozenset(nn.Module().__dict__)
+
+
 @contextlib.contextmanager
 def attributes_restored(module: nn.Module) -> Iterator[None]:
     """What a forward assigns to its module while it is traced is a placeholder: the module gets its own values back."""
     kept = [(each, dict(each.__dict__), dict(each._buffers), dict(each._parameters)) for each in module.modules()]
+    containers = [
+        (value, copy.copy(value))
+        for _, attributes, _, _ in kept
+        for name, value in attributes.items()
+        if type(value) in (list, dict, set, collections.deque) and name not in _OF_TORCH
+    ]
     try:
         yield
     finally:
+        for value, before in containers:
+            value.clear()
+            value.extend(before) if isinstance(value, (list, collections.deque)) else value.update(before)
         for each, attributes, buffers, parameters in kept:
             for name in [name for name in each.__dict__ if name not in attributes]:
                 del each.__dict__[name]
@@ -215,9 +236,15 @@ def trace(module: nn.Module, call: Call, name: str) -> Traced:
     step = _Step(module, call, name)
     step.training = module.training  # train() would reach the modules inside
     tensors = tuple(tensor.detach() for _, tensor in found)
-    with _quiet(), attributes_restored(module), torch.random.fork_rng(devices=[]):
-        program = _export(step, tensors, problems, name)
-        has_loss = call.own_loss or call.loss is not None
+    with _quiet(), draws_restored(), torch.random.fork_rng(devices=[]):
+        with attributes_restored(module):
+            program = _export(step, tensors, problems, name)
+            has_loss = call.own_loss or call.loss is not None
+        if call.has_values:
+            with attributes_restored(module):
+                step.guard = None
+                refuse_changes(step, tensors, program, problems)
+    problems.raise_any(name)
     targets = sum(1 for _ in tensors_of(call.target))
     names, notes = _input_names(module, found), list(dict.fromkeys(step.seen.notes))
     return Traced(program, names, list(tensors), targets, step.seen.output_names, has_loss, notes)
@@ -321,6 +348,18 @@ def _told(error: Exception) -> tuple[str, str, str]:
     kind, text = type(error).__name__, str(error).strip()
     first = next((line.strip() for line in text.splitlines() if line.strip()), kind)
     where = place_of_error(error)
+    if "expected compiled_fn to be GraphModule" in text:  # of torch.export
+        return (
+            "forward changes a tensor of a module whose memory another tensor of it shares",
+            where,
+            "a buffer of its own, with clone()",
+        )
+    if "is mutated in the forward method" in text:
+        return (
+            "forward changes a tensor that is no buffer in place",
+            where,
+            'self.register_buffer("name", ..) keeps it',
+        )
     if "DataDependent" in kind or "data-dependent" in text or "Unbacked" in kind or "unbacked" in text.lower():
         return (
             "a value or a shape depends on the data",
