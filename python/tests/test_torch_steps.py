@@ -180,3 +180,23 @@ def test_an_optimizer_with_a_step_of_its_own_is_refused() -> None:
     for optimizer in (hooked, replaced):
         with pytest.raises(pantoum.Unsupported, match="its step is changed"):
             pantoum.from_torch(module, torch.ones(2, 4), loss=lambda y, _: y.sum(), optimizer=optimizer)
+
+
+ONLY_PLACES: dict[str, Callable[[Tensor], Tensor]] = {
+    "max": lambda y: y.max(1)[1],
+    "min": lambda y: y.min(1, keepdim=True)[1][:, 0],
+    "kthvalue": lambda y: y.kthvalue(2, 1)[1],
+    "median": lambda y: y.median(1)[1],
+    "topk": lambda y: y.topk(1, 1)[1][:, 0],
+    "sort": lambda y: y.sort(1)[1][:, 2],
+}
+
+
+@pytest.mark.parametrize("name", ONLY_PLACES)
+def test_places_are_read_without_their_values(name: str) -> None:
+    def function(self: Any, y: Tensor) -> Tensor:
+        return y * nn.functional.one_hot(ONLY_PLACES[name](y), 4)
+
+    module = Body(function)
+    x = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
+    assert pantoum.check(module, x, steps=2).ok

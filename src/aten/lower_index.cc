@@ -138,8 +138,8 @@ Result<void> of_rank(Node& node, ValueId x, int64_t axis, int64_t rank) {
   PANTOUM_ASSIGN(ValueId at, node.op(Kind::k_top_k, {x}, {{axis, rank, 0}, {}}));
   PANTOUM_ASSIGN(at, piece(node, at, static_cast<size_t>(axis), rank - 1, 1));
   PANTOUM_ASSIGN(ValueId value, node.op(Kind::k_gather_elements, {x, at}, {{axis}, {}}));
-  PANTOUM_ASSIGN(value, node.reshape(value, node.output().shape));
-  PANTOUM_ASSIGN(at, node.reshape(at, node.output().shape));
+  PANTOUM_ASSIGN(value, node.reshape(value, node.wanted_shape()));
+  PANTOUM_ASSIGN(at, node.reshape(at, node.wanted_shape()));
   PANTOUM_TRY(node.set(0, value));
   return node.set(1, at);
 }

@@ -107,8 +107,8 @@ Result<void> lower_extreme_with_index(Node& node) {
   shape[static_cast<size_t>(axis)] = 1;
   PANTOUM_ASSIGN(at, node.reshape(at, shape));
   PANTOUM_ASSIGN(ValueId value, node.op(Kind::k_gather_elements, {x, at}, {{axis}, {}}));
-  PANTOUM_ASSIGN(value, node.reshape(value, node.output(0).shape));
-  PANTOUM_ASSIGN(at, node.reshape(at, node.output(0).shape));
+  PANTOUM_ASSIGN(value, node.reshape(value, node.wanted_shape()));
+  PANTOUM_ASSIGN(at, node.reshape(at, node.wanted_shape()));
   PANTOUM_TRY(node.set(0, value));
   return node.set(1, at);
 }

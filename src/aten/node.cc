@@ -191,6 +191,12 @@ Result<std::vector<int64_t>> Node::dimensions(Slot slot, size_t rank) const {
   return all;
 }
 
+const ir::Shape& Node::wanted_shape() const {
+  size_t first = 0;
+  while (first + 1 < output_count() && !wants(first)) ++first;
+  return output(first).shape;
+}
+
 Result<void> Node::set(size_t output, ValueId id) {
   if (!wants(output)) return {};
   if (type_of(id) != call_.outputs[output].type)

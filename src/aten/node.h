@@ -79,6 +79,8 @@ class Node {
     return output < output_count() && !call_.outputs[output].name.empty();
   }
   [[nodiscard]] const ir::TensorType& output(size_t output = 0) const { return call_.outputs[output].type; }
+  // Of the first result that is read: those that nobody reads are captured without a type.
+  [[nodiscard]] const ir::Shape& wanted_shape() const;
   [[nodiscard]] Result<void> set(size_t output, ir::ValueId id);  // E0211 of another type than was captured
   [[nodiscard]] Result<void> set(Result<ir::ValueId> id);
 
