@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from typing import Any
 
 import pantoum.torch_budget
@@ -197,7 +198,7 @@ def test_a_disk_too_full_to_page_to_is_no_end_unless_it_was_named(
 
 
 def test_a_temporary_folder_that_takes_no_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner.tempfile, "tempdir", "/no/such/folder")
+    monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     with pytest.raises(faults.DeviceError, match="planner cannot be asked"):
         planner.ask("{}", 1, 1.0, None)
 

@@ -7,6 +7,7 @@ import copy
 import gc
 import logging
 import multiprocessing
+import os
 import threading
 from typing import Any
 
@@ -182,7 +183,7 @@ def test_calls_in_flight_are_within_the_budget_together() -> None:
     compiled(batch()).sum().backward()
     assert not tight.in_flight
     torch._dynamo.reset()
-    with pantoum.torch_budget(f"{int(refused.value.min_ram)}B", page_dir=None) as enough:
+    with pantoum.torch_budget(f"{int(refused.value.min_ram or 0)}B", page_dir=None) as enough:
         compiled = torch.compile(network(), backend="pantoum")
     with enough.measure():
         (compiled(batch()) - compiled(batch() * 2)).sum().backward()
@@ -195,7 +196,7 @@ def test_a_write_that_fails_gives_its_slot_back(fast_disk: str, monkeypatch: pyt
 
     file = pager.FilePager(fast_disk)
     with monkeypatch.context() as patch:
-        patch.setattr(pager.os, "pwrite", broken)
+        patch.setattr(os, "pwrite", broken)
         with pytest.raises(faults.DeviceError, match="Input/output"):
             file.write(torch.ones(8).untyped_storage())
     assert file.write(torch.ones(8).untyped_storage()) == 0
