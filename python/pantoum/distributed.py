@@ -35,6 +35,8 @@ __all__ = ["DataParallel", "shard"]
 log = logging.getLogger("pantoum")
 
 Group: TypeAlias = "dist.ProcessGroup | None"
+_ENDED = 2.0  # in the message of a step: this rank has no more batches
+_EQUAL_PARTS = "cut the data into equal parts: pantoum.distributed.shard"
 
 
 def _view(trainer: Trainer, name: str) -> torch.Tensor | None:
@@ -182,8 +184,10 @@ class DataParallel:
         """
         return self._step(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch)
 
-    def _step(self, batch: Any) -> float:
-        works, failure, loss = self._gradients(batch)
+    def _step(self, batch: Any, absent: Exception | None = None) -> float:
+        """A rank without a batch (``absent`` says why) takes part in the messages, so that no other rank waits for it.
+        StopIteration where every rank's data have ended."""
+        works, failure, loss = self._gradients(batch, absent)
         last = self._sum_tail(failure, loss)
         for bucket, work in zip(self._buckets, works, strict=True):
             work.wait()
@@ -197,7 +201,7 @@ class DataParallel:
         self._trainer._core.update()
         return mean
 
-    def _gradients(self, batch: Any) -> tuple[list[Any], Error | None, float]:
+    def _gradients(self, batch: Any, absent: Exception | None) -> tuple[list[Any], Exception | None, float]:
         """Makes gradients, and begins to sum them over the ranks: every rank every message, whatever happens."""
         missing = [set(bucket.names) for bucket in self._buckets]
         bucket_of = {name: at for at, bucket in enumerate(self._buckets) for name in bucket.names}
@@ -215,32 +219,40 @@ class DataParallel:
             while len(works) < len(missing) and not missing[len(works)]:
                 launch()
 
-        failure, loss = None, 0.0
+        failure, loss = absent, 0.0
         try:
-            arrays = arrays_of(batch, self._trainer.plan.batch)
-            loss = self._trainer._core.gradients(arrays, final)[1]
-        except Error as error:
+            if absent is None:
+                arrays = arrays_of(batch, self._trainer.plan.batch)
+                loss = self._trainer._core.gradients(arrays, final)[1]
+        except Exception as error:
             failure = error
         while len(works) < len(self._buckets):
             launch()
         return works, failure, loss
 
-    def _sum_tail(self, failure: Error | None, loss: float) -> Any:
+    def _sum_tail(self, failure: Exception | None, loss: float) -> Any:
         """The last message of a step, summed as the others: rank 0's running statistics (as
-        torch.nn.parallel.DistributedDataParallel has them), every rank's loss, and whether it failed."""
+        torch.nn.parallel.DistributedDataParallel has them), every rank's loss, and whether it failed or its
+        data ended."""
         self._tail.zero_()
         if self._rank == 0:
             for name, part in self._statistics.items():
                 self._trainer._core.read(name, part)
         self._tail[-2 * self._world + self._rank] = loss
-        self._tail[-self._world + self._rank] = float(failure is not None)
+        self._tail[-self._world + self._rank] = (
+            0.0 if failure is None else _ENDED if isinstance(failure, StopIteration) else 1.0
+        )
         return dist.all_reduce(self._tail, group=self._group, async_op=True)
 
-    def _mean_loss(self, failure: Error | None) -> float:
-        losses, failures = self._tail[-2 * self._world : -self._world].double(), self._tail[-self._world :]
-        if failure is not None:
+    def _mean_loss(self, failure: Exception | None) -> float:
+        losses, states = self._tail[-2 * self._world : -self._world].double(), self._tail[-self._world :].tolist()
+        ended = [str(rank) for rank, state in enumerate(states) if state == _ENDED]
+        failed = [str(rank) for rank, state in enumerate(states) if state not in (0.0, _ENDED)]
+        if failure is not None and (len(ended) == self._world or not isinstance(failure, StopIteration)):
             raise failure
-        failed = [str(rank) for rank in range(self._world) if failures[rank] != 0]
+        if ended and not failed:
+            message = f"the data of rank {', '.join(ended)} ended before the others'; the step was not made"
+            raise UsageError("E0117", message, "DataParallel.fit", (), _EQUAL_PARTS)
         if failed:
             message = f"rank {', '.join(failed)} could not make its gradients; nothing was updated"
             raise Error("E0262", message, "DataParallel.step", (), "what went wrong is told there")
@@ -259,17 +271,23 @@ class DataParallel:
 
         Returns:
             The mean loss of each epoch.
+
+        Raises:
+            UsageError: E0117 the data of a rank are fewer than another's: told at once of loaders that have a length,
+                at the first step that a rank lacks otherwise.
+            Exception: what this rank's loader raises; the other ranks raise E0262 then.
         """
         if isinstance(loader, Sized) and (different := self._gathered(str(len(loader)))):
             message = f"the loader of rank {', '.join(different)} has another number of batches than rank 0's"
-            raise UsageError(
-                "E0117", message, "DataParallel.fit", (), "cut the data into equal parts: pantoum.distributed.shard"
-            )
+            raise UsageError("E0117", message, "DataParallel.fit", (), _EQUAL_PARTS)
         means: list[float] = []
         for _ in range(whole_of(epochs, "epochs", 1)):
-            losses = []
-            for batch in loader:
-                losses.append(self._step(batch))
+            losses: list[float] = []
+            for batch, absent in _batches(loader):
+                try:
+                    losses.append(self._step(batch, absent))
+                except StopIteration:
+                    break
                 if on_step is not None:
                     on_step(self._trainer.steps_done, losses[-1])
             if not losses:
@@ -296,6 +314,18 @@ class DataParallel:
             message = f"the weights of rank {', '.join(different)} are not those of rank 0"
             raise VerificationFailed("E0801", message, "DataParallel.verify", (), "load one checkpoint on every rank")
         return digest.hexdigest()
+
+
+def _batches(loader: Iterable[Any]) -> Iterator[tuple[Any, Exception | None]]:
+    """The batches, then why there is no more: what the loader raised, or StopIteration."""
+    iterator = iter(loader)
+    while True:
+        try:
+            batch = next(iterator)
+        except Exception as reason:
+            yield None, reason
+            return
+        yield batch, None
 
 
 def shard(

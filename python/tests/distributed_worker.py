@@ -76,6 +76,24 @@ def failing() -> dict[str, Any]:
     return {"said": said, "same": before == after, "again": np.isfinite(again).item(), "end": parallel.verify()}
 
 
+def without_length(given: int, failing: bool) -> dict[str, Any]:
+    """Generators: of rank 1 it gives fewer batches, or raises."""
+    rank = dist.get_rank()
+    parallel = DataParallel(trainer(None))
+    x, y = samples(BATCH)
+
+    def batches() -> Any:
+        yield from [(x, y)] * (2 if rank == 0 else given)
+        if failing and rank == 1:
+            raise OSError("the disk is gone")
+
+    try:
+        said = f"{len(parallel.fit(batches()))} epochs"
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+    return {"said": said, "steps": parallel.trainer.steps_done, "end": parallel.verify()}
+
+
 def refused(work: Callable[[], object]) -> str:
     try:
         work()
@@ -107,6 +125,9 @@ def main() -> None:
         "accumulated_unequal": steps((0.5, None)[rank % 2], "1KiB", 2, accumulate=2),
         "failing": failing(),
         "unlike": unlike(),
+        "generators": without_length(2, False),
+        "shorter": without_length(1, False),
+        "raising": without_length(1, True),
     }
     Path(sys.argv[1], f"rank{rank}.json").write_text(json.dumps(answers), encoding="utf-8")
     dist.destroy_process_group()

@@ -74,6 +74,18 @@ def test_a_rank_that_fails_fails_all_and_nothing_is_updated(answers: list[dict[s
     assert told[0]["end"] == told[1]["end"]
 
 
+def test_generators_end_together_or_every_rank_is_told(answers: list[dict[str, Any]]) -> None:
+    ends = {name: [answer[name] for answer in answers] for name in ("generators", "shorter", "raising")}
+    assert [each["steps"] for each in ends["generators"]] == [2, 2]
+    assert [each["said"] for each in ends["generators"]] == ["1 epochs", "1 epochs"]
+    assert all(each["said"].startswith("UsageError") and "rank 1" in each["said"] for each in ends["shorter"])
+    assert "rank 1" in ends["raising"][0]["said"]
+    assert ends["raising"][1]["said"] == "OSError: the disk is gone"
+    for each in ends.values():
+        assert each[0]["steps"] == each[1]["steps"]
+        assert each[0]["end"] == each[1]["end"]
+
+
 @pytest.mark.parametrize("what", ["freeze", "batch", "bucket", "loader"])
 def test_ranks_that_do_different_things_are_refused(answers: list[dict[str, Any]], what: str) -> None:
     for answer in answers:
