@@ -180,7 +180,7 @@ class DataParallel:
 
         Raises:
             pantoum.Error: what this rank's part could not be trained with. Every rank raises then, and none has
-            updated a parameter; running statistics may have seen the batch.
+                updated a parameter; running statistics may have seen the batch.
         """
         return self._step(batch[0] if len(batch) == 1 and isinstance(batch[0], Mapping) else batch)
 

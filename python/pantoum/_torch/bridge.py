@@ -41,15 +41,18 @@ def capture_model(
     """A pantoum.Model of a torch module: captured, with its loss and its optimizer.
 
     Args:
-        module, example, loss, target: as `capture` takes them.
+        module: as `capture` takes it.
+        example: of a batch, as `capture` takes it.
+        loss: as `capture` takes it.
+        target: as `capture` takes it.
         optimizer: a torch.optim optimizer of the module's parameters, one of pantoum's, or a name.
         freeze: globs over parameters that are not trained, beside those without requires_grad and those that the
             optimizer lacks.
-        options: further arguments of `load_onnx`.
+        **options: further arguments of `load_onnx`.
 
     Raises:
         Unsupported: E0407, what cannot be captured; E0408, what of the optimizer is not here; E0401, operators without
-        a gradient.
+            a gradient.
         UsageError: E0115, E0116, loss, optimizer or example do not fit.
     """
     return captured(module, example, loss=loss, optimizer=optimizer, target=target, freeze=freeze, **options)[1]

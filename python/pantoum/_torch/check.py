@@ -116,14 +116,19 @@ def check(
     count.
 
     Args:
-        module, inputs, loss, optimizer, target: as `pantoum.compile` takes them; `inputs` is its `example`.
+        module: as `pantoum.compile` takes it.
+        inputs: one batch, the `example` of `pantoum.compile`.
+        loss: as `pantoum.compile` takes it.
+        optimizer: as `pantoum.compile` takes it; None: "sgd".
+        target: of the batch, where it is not in `inputs`; None: one that fits the output.
         steps: of the optimizer, all on this batch.
         tolerance: the largest relative error of loss and gradients that counts as equal.
         ram: the budget that the steps run in; None: the step's unplanned peak.
-        plan_options, options: as `pantoum.compile` takes them.
+        plan_options: further arguments of `pantoum.plan`.
+        **options: further arguments of `from_torch`.
 
     Raises:
-        As `pantoum.compile`.
+        Error: as `pantoum.compile` has them.
     """
     module = plain_module(module)
     choice, chosen = choose_loss(loss), choose_optimizer("sgd" if optimizer is None else optimizer, module, loss)
