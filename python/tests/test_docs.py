@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import pathlib
 import re
 import shutil
+from typing import Any
 
 import numpy as np
 import pantoum
 import pytest
 from samples import ROOT, SPIRALS, Floats, Labels
 
+torch: Any = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+
 
 def blocks(page: str) -> list[str]:
     """Of Python that use the package."""
     text = (ROOT / page).read_text(encoding="utf-8")
-    return [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "pantoum." in block]
+    found = [block for block in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S) if "pantoum." in block]
+    return [block for block in found if torch is not None or "torch." not in block]
+
+
+def of_torch(x: Floats, y: Labels) -> dict[str, Any]:
+    """The module and the loader that blocks for PyTorch speak of."""
+    if torch is None:
+        return {}
+    module = torch.nn.Sequential(torch.nn.Linear(x.shape[1], 16), torch.nn.ReLU(), torch.nn.Linear(16, 3))
+    return {"torch": torch, "module": module, "loader": [(torch.from_numpy(x), torch.from_numpy(y))]}
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
@@ -26,7 +40,7 @@ def test_code_runs(
     shutil.copy(SPIRALS, "net.onnx")
     estimate = pantoum.estimate
     monkeypatch.setattr(pantoum, "estimate", lambda model: estimate(model, time_limit="3s", plan={"measure": "off"}))
-    names = {"x": data[0], "y": data[1], "np": np}
+    names = {"x": data[0], "y": data[1], "np": np, **of_torch(*data)}
     found = blocks(page)
     assert found
     for block in found:
