@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect as python_inspect
 import logging
 import math
 import numbers
 import os
-import time
 import types
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeVar, Union
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from pantoum import _core
 from pantoum.data import NUMPY_TYPES, Array, ArrayLike, Dataset, arrays_of, as_numpy, flat, is_array, is_numbers
 from pantoum.errors import InvalidInput, UsageError, expect, path_bytes, text_of, whole_of
-from pantoum.history import AnyCallback, Callbacks, History
+from pantoum.fitting import Data, Fit, batches_of, figures_of, mean_of, refuse_for_iterables
+from pantoum.history import AnyCallback, History
 from pantoum.model import PathLike
 from pantoum.options import set_checked
 from pantoum.planning import Plan
-from pantoum.progress import StepProgress
 from pantoum.quantities import Duration, seconds_of
 
 __all__ = ["TensorInfo", "Trainer", "Usage"]
@@ -30,7 +28,6 @@ __all__ = ["TensorInfo", "Trainer", "Usage"]
 log = logging.getLogger("pantoum")
 
 _Self = TypeVar("_Self", bound="Trainer")
-Data: TypeAlias = Union[Dataset, Mapping[str, ArrayLike], Sequence[ArrayLike], Iterable[Any]]
 
 
 class TensorInfo(NamedTuple):
@@ -245,10 +242,10 @@ class Trainer:
             raise UsageError(
                 "E0115", f"'{judge_by}' is no figure to judge by", "judge_by", (), 'use "loss" or "accuracy"'
             )
-        fitting = _Fit(self, callbacks, epochs, progress)
+        fitting = Fit(self, callbacks, epochs, progress)
         whole = self._as_dataset(data)
         if whole is None:
-            _refuse_for_iterables(keep_best=keep_best, patience=patience)
+            refuse_for_iterables(keep_best=keep_best, patience=patience)
             if checkpoint is not None:
                 path_bytes(checkpoint)
             limit = math.inf if max_time is None else seconds_of(max_time, "max_time")
@@ -294,12 +291,12 @@ class Trainer:
             data = (data, target)
         whole = self._as_dataset(data)
         if whole is not None:
-            return _figures(self._core.evaluate(whole._core.data))
+            return figures_of(self._core.evaluate(whole._core.data))
         parts = []
-        for batch in _batches(data):
+        for batch in batches_of(data):
             part = Dataset.from_arrays(self._plan, *flat(batch, self._plan.batch))
-            parts.append(_figures(self._core.evaluate(part._core.data)))
-        return _mean(parts)
+            parts.append(figures_of(self._core.evaluate(part._core.data)))
+        return mean_of(parts)
 
     def _as_dataset(self, data: Any) -> Dataset | None:
         """Of arrays; None: an iterable of batches."""
@@ -417,143 +414,6 @@ class Trainer:
         )
 
 
-class _Fit:
-    """One call of fit."""
-
-    def __init__(
-        self, trainer: Trainer, callbacks: AnyCallback | Sequence[AnyCallback], epochs: int, progress: bool
-    ) -> None:
-        self._trainer = trainer
-        self._callbacks = Callbacks(trainer, callbacks)
-        self._epochs = whole_of(epochs, "epochs", 1)
-        self._progress = progress
-        self._history = History()
-        trainer.stop_training = False
-
-    def over_dataset(self, data: Dataset, validation: Data | None, options: _core.FitOptions) -> History:
-        trainer, history = self._trainer, self._history
-        test = _core.Dataset() if validation is None else _whole(trainer, validation)._core
-        per_epoch = max(1, len(data) // trainer.samples_per_step)
-        self._epochs += 0 if trainer._resumed else trainer.steps_done // per_epoch
-        trainer._resumed = False
-        set_checked(options, "epochs", self._epochs)
-        shown = StepProgress(self._progress, per_epoch * self._epochs - trainer.steps_done)
-        self._callbacks.tell("on_train_begin")
-        self._callbacks.tell("on_epoch_begin", trainer.steps_done // per_epoch)
-
-        def on_batch(step: int, loss: float, lr: float) -> bool:
-            shown.step(step, loss)
-            self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
-            return not trainer.stop_training
-
-        def on_epoch(epoch: int, step: int, mean_loss: float, evaluation: dict[str, Any] | None, best: bool) -> bool:
-            self._end_epoch(epoch, mean_loss, evaluation)
-            if epoch + 1 < self._epochs and not trainer.stop_training:
-                self._callbacks.tell("on_epoch_begin", epoch + 1)
-            return not trainer.stop_training
-
-        try:
-            summary = trainer._core.fit(
-                data._core.data, test.data, options, on_batch if self._callbacks or self._progress else None, on_epoch
-            )
-        finally:
-            shown.close()
-        for name in ("steps", "ran", "seconds", "stopped", "stopped_early", "out_of_time"):
-            setattr(history, name, summary[name])
-        self._callbacks.tell("on_train_end", _last(history))
-        return history
-
-    def _end_epoch(self, epoch: int, mean_loss: float, evaluation: dict[str, Any] | None) -> None:
-        logs = {"loss": mean_loss}
-        if evaluation is not None:
-            logs |= {f"val_{name}": value for name, value in _figures(evaluation).items() if name != "samples"}
-        self._history.add(epoch, logs)
-        log.info("epoch %d: %s", epoch, ", ".join(f"{name} {value:.5g}" for name, value in logs.items()))
-        self._callbacks.tell("on_epoch_end", epoch, logs)
-
-    def over_batches(
-        self,
-        data: Any,
-        steps_per_epoch: int | None,
-        validation: Data | None,
-        checkpoint: tuple[PathLike | None, int],
-        limit: float,
-    ) -> History:
-        history, begin = self._history, time.monotonic()
-        self._shown = StepProgress(self._progress, None)
-        self._callbacks.tell("on_train_begin")
-        try:
-            for epoch in range(self._epochs):
-                self._callbacks.tell("on_epoch_begin", epoch)
-                losses = self._epoch(data, steps_per_epoch, checkpoint, begin + limit)
-                if not losses:
-                    self._check_some(epoch)
-                    history.stopped = True
-                    break
-                evaluation = None if validation is None else self._trainer.evaluate(validation)
-                self._end_epoch(epoch, math.fsum(losses) / len(losses), evaluation)
-                history.ran += len(losses)
-                history.out_of_time = time.monotonic() >= begin + limit
-                if self._trainer.stop_training or history.out_of_time:
-                    history.stopped = self._trainer.stop_training
-                    break
-        except KeyboardInterrupt:
-            self._save(checkpoint[0])
-            raise
-        finally:
-            self._shown.close()
-        if history.stopped or history.out_of_time or checkpoint[1] > 0:
-            self._save(checkpoint[0])
-        history.steps, history.seconds = self._trainer.steps_done, time.monotonic() - begin
-        self._callbacks.tell("on_train_end", _last(history))
-        return history
-
-    def _save(self, path: PathLike | None) -> None:
-        if path is not None:
-            self._trainer.save(path)
-
-    def _check_some(self, epoch: int) -> None:
-        if epoch == 0:
-            raise InvalidInput(
-                "E0262",
-                "the data gave no whole step",
-                "fit",
-                (f"a step takes {self._trainer.samples_per_step} samples",),
-                "give batches of so many",
-            )
-        log.warning("the data ended after %d epochs: an iterator can be gone through once", epoch)
-
-    def _epoch(
-        self, data: Any, most: int | None, checkpoint: tuple[PathLike | None, int], deadline: float
-    ) -> list[float]:
-        trainer, losses = self._trainer, list[float]()
-        wanted, short = trainer.samples_per_step, 0
-        for batch in _batches(data):
-            arrays = arrays_of(batch, trainer.plan.batch)
-            if short:
-                raise InvalidInput(
-                    "E0262",
-                    f"a batch of {short} samples before the last one",
-                    "fit",
-                    (),
-                    f"give {wanted} in each (a DataLoader: drop_last=True)",
-                )
-            if arrays[0].shape[0] < wanted:
-                short = arrays[0].shape[0]
-                continue
-            step, loss, lr = trainer._core.step(arrays)
-            losses.append(loss)
-            self._shown.step(step, loss)
-            self._callbacks.tell("on_batch_end", step - 1, {"loss": loss, "lr": lr})
-            if checkpoint[1] > 0 and step % checkpoint[1] == 0:
-                self._save(checkpoint[0])
-            if trainer.stop_training or time.monotonic() >= deadline or (most is not None and len(losses) >= most):
-                break
-        if short:
-            log.info("the last %d samples of the epoch are no whole step: left out", short)
-        return losses
-
-
 def _pairs(normalize: Any) -> list[tuple[float, float]]:
     values = list(normalize) if isinstance(normalize, Iterable) else [normalize]
     if len(values) == 2 and all(isinstance(value, (int, float)) for value in values):
@@ -568,60 +428,6 @@ def _pairs(normalize: Any) -> list[tuple[float, float]]:
             (),
             "give (0.5, 0.25), or one pair for each channel",
         ) from None
-
-
-def _refuse_for_iterables(**given: Any) -> None:
-    for name, value in given.items():
-        if value:
-            raise UsageError(
-                "E0116", f"'{name}' needs a data set", name, (), "give arrays or a pantoum.Dataset, or use a callback"
-            )
-
-
-def _batches(data: Any) -> Iterable[Any]:
-    try:
-        batches: Iterable[Any] = iter(data)
-    except TypeError:
-        hint = (
-            "call the function: it is a generator"
-            if python_inspect.isgeneratorfunction(data)
-            else "give arrays, a Dataset or an iterable of batches"
-        )
-        raise UsageError("E0116", f"a {type(data).__qualname__} is no data", "data", (), hint) from None
-    return batches
-
-
-def _whole(trainer: Trainer, data: Data) -> Dataset:
-    made = trainer._as_dataset(data)
-    if made is not None:
-        return made
-    batches = [arrays_of(batch, trainer.plan.batch) for batch in _batches(data)]
-    if not batches:
-        raise InvalidInput("E0262", "the validation data hold no sample", "validation")
-    return Dataset.from_arrays(trainer.plan, *(np.concatenate(parts) for parts in zip(*batches, strict=True)))
-
-
-def _figures(evaluation: dict[str, Any]) -> dict[str, float]:
-    figures = {name: value for name, value in evaluation.items() if name != "losses"}
-    if len(evaluation.get("losses", ())) > 1:
-        figures |= {f"loss_{term}": value for term, value in enumerate(evaluation["losses"])}
-    return figures
-
-
-def _mean(parts: list[dict[str, float]]) -> dict[str, float]:
-    if not parts:
-        raise InvalidInput("E0262", "the data hold no sample", "evaluate", (), "give one or more")
-    samples = sum(part["samples"] for part in parts)
-    made = {
-        name: math.fsum(part[name] * part["samples"] for part in parts) / samples
-        for name in parts[0]
-        if name != "samples"
-    }
-    return made | {"samples": samples}
-
-
-def _last(history: History) -> dict[str, float]:
-    return {name: values[-1] for name, values in history.history.items() if values}
 
 
 def _of_tensor(value: ArrayLike, tensor: TensorInfo) -> Array:

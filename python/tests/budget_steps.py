@@ -33,6 +33,25 @@ except faults.UsageError:
         pytest.skip("the program pantoum is not built (make build)", allow_module_level=True)
 
 
+def network() -> Any:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(64, 256),
+        torch.nn.Tanh(),
+        torch.nn.Dropout(0.2),
+        torch.nn.Linear(256, 256),
+        torch.nn.GELU(),
+        torch.nn.LayerNorm(256),
+        torch.nn.Linear(256, 64),
+        torch.nn.Tanh(),
+        torch.nn.Linear(64, 8),
+    )
+
+
+def batch(rows: int = 128) -> Any:
+    return torch.randn(rows, 64, generator=torch.Generator().manual_seed(1))
+
+
 @dataclass
 class Step:
     """What one training step left: outputs, gradients, buffers, and the budget it ran under."""

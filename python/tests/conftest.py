@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Iterator
 
 import numpy as np
@@ -37,3 +38,23 @@ def batch(data: tuple[Floats, Labels]) -> tuple[Floats, Labels]:
 def trainer(plan: pantoum.Plan) -> Iterator[pantoum.Trainer]:
     with pantoum.Trainer(plan) as made:
         yield made
+
+
+@pytest.fixture
+def fresh_compiler() -> None:
+    """Nothing that torch.compile keeps from tests before."""
+    from budget_steps import torch
+
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def fast_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> str:
+    """A folder that the planner of torch_budget believes to be so fast that it pages whatever it can."""
+    from pantoum.torch_budget import backend, pager, planner
+
+    number = pager.open_pager(str(tmp_path))
+    if number is None:
+        pytest.skip("the temporary folder lies in memory")
+    monkeypatch.setitem(backend._SPEEDS, number, planner.PagerSpeed(0.0, 1e12, 1e12))
+    return str(tmp_path)

@@ -9,46 +9,12 @@ from typing import Any
 
 import pantoum.torch_budget
 import pytest
-from budget_steps import at_budgets, budgeted, torch
+from budget_steps import at_budgets, batch, budgeted, network, torch
 from pantoum.torch_budget import backend, faults, pager, planner
 from pantoum.torch_budget.budget import bytes_of
 from torch import nn
 
-FAST_DISK = planner.PagerSpeed(0.0, 1e12, 1e12)
-
-
-def network() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(64, 256),
-        nn.Tanh(),
-        nn.Dropout(0.2),
-        nn.Linear(256, 256),
-        nn.GELU(),
-        nn.LayerNorm(256),
-        nn.Linear(256, 64),
-        nn.Tanh(),
-        nn.Linear(64, 8),
-    )
-
-
-def batch(rows: int = 128) -> Any:
-    return torch.randn(rows, 64, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture(autouse=True)
-def fresh_compiler() -> None:
-    torch._dynamo.reset()
-
-
-@pytest.fixture
-def fast_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> str:
-    """A folder that the planner believes to be so fast that it pages whatever it can."""
-    number = pager.open_pager(str(tmp_path))
-    if number is None:
-        pytest.skip("the temporary folder lies in memory")
-    monkeypatch.setitem(backend._SPEEDS, number, FAST_DISK)
-    return str(tmp_path)
+pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 
 def test_every_budget_gives_eager_gradients_and_holds() -> None:

@@ -13,46 +13,11 @@ from typing import Any
 
 import pantoum.torch_budget
 import pytest
-from budget_steps import Function, backward, budgeted, copied, eager, kept, same, torch
+from budget_steps import Function, backward, batch, budgeted, copied, eager, kept, network, same, torch
 from pantoum.torch_budget import backend, faults, pager, planner
 from torch import nn
 
-pytestmark = pytest.mark.long
-FAST_DISK = planner.PagerSpeed(0.0, 1e12, 1e12)
-
-
-def network() -> nn.Module:
-    torch.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(64, 256),
-        nn.Tanh(),
-        nn.Dropout(0.2),
-        nn.Linear(256, 256),
-        nn.GELU(),
-        nn.LayerNorm(256),
-        nn.Linear(256, 64),
-        nn.Tanh(),
-        nn.Linear(64, 8),
-    )
-
-
-def batch(rows: int = 128) -> Any:
-    return torch.randn(rows, 64, generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture(autouse=True)
-def fresh_compiler() -> None:
-    torch._dynamo.reset()
-
-
-@pytest.fixture
-def fast_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> str:
-    """A folder that the planner believes to be so fast that it pages whatever it can."""
-    number = pager.open_pager(str(tmp_path))
-    if number is None:
-        pytest.skip("the temporary folder lies in memory")
-    monkeypatch.setitem(backend._SPEEDS, number, FAST_DISK)
-    return str(tmp_path)
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("fresh_compiler")]
 
 
 def test_more_bytes_never_take_more_time_as_modelled() -> None:
