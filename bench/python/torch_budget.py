@@ -193,7 +193,7 @@ def compare_inductor(network: Network, table: Table, rounds: int) -> list[dict[s
         f"inductor, activation_memory_budget={INDUCTOR_RATIO}", INDUCTOR_RATIO, {"fx_graph_cache": False}
     )
     partitioner = SavedBytes(f"{max(own.live, 1)}B", time_limit_s=6)
-    ours = bench.inductor("inductor, SavedBytes", 1.0, {"custom_partitioner_fn": partitioner})
+    ours = bench.inductor("inductor, SavedBytes", 1.0, partitioner.options)
     bench.in_turns([own, ours])
     ratio = ours.best / own.best
     table.add(

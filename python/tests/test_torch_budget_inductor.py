@@ -74,7 +74,7 @@ def test_convolutions_save_what_was_counted_without_layout_optimization(caplog: 
         torch._dynamo.reset()
         caplog.clear()
         partitioner = SavedBytes("1MiB", time_limit_s=2)
-        options = {"custom_partitioner_fn": partitioner, "layout_optimization": layouts}
+        options = {"custom_partitioner_fn": partitioner} if layouts else partitioner.options
         output = torch.compile(module, options=options)(pictures)
         assert ("channels-last" in caplog.text) == layouts
     assert saved(output, module, pictures) == partitioner.partitions[0].saved

@@ -69,6 +69,11 @@ class SavedBytes(CustomPartitionerFn):
         self.ram, self.time_limit_s = bytes_of(ram), time_limit_s
         self.partitions: list[Chosen] = []
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """For torch.compile: this partitioner, and no copies that inductor would save beside what it counted."""
+        return {"custom_partitioner_fn": self, "layout_optimization": False}
+
     def __deepcopy__(self, _memo: Any) -> SavedBytes:
         """Inductor copies its options; what was chosen is told by the object that the user has."""
         return self
@@ -124,7 +129,7 @@ def _warn_of_layouts(gm: fx.GraphModule) -> None:
     if convolutions and torch._inductor.config.layout_optimization:
         _LOG.warning(
             "inductor's layout optimization may save channels-last copies of a convolution's weight and input, which "
-            'no partition counts: options={"layout_optimization": False} saves what was counted'
+            "no partition counts: options=SavedBytes(..).options saves what was counted"
         )
 
 
