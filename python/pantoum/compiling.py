@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, overload
 
+from pantoum.errors import named_options
 from pantoum.estimates import is_torch_module, model_of
 from pantoum.model import Model, PathLike
 from pantoum.options import Losses
@@ -89,5 +90,5 @@ def compile(  # noqa: A001 (the word that users of torch.compile and Keras expec
         )
         return made
     named = {name: value for name, value in (("loss", loss), ("optimizer", optimizer)) if value is not None}
-    planned = plan(model_of(model, example, {**named, **options}), ram, **(plan_options or {}))
-    return Trainer(planned, **(trainer_options or {}))
+    planned = plan(model_of(model, example, {**named, **options}), ram, **named_options(plan_options, "plan_options"))
+    return Trainer(planned, **named_options(trainer_options, "trainer_options"))

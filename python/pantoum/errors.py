@@ -14,6 +14,7 @@ from __future__ import annotations
 import operator
 import os
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from pantoum.quantities import Bytes
@@ -243,6 +244,16 @@ def expect(value: object, kind: type[Any], what: str, hint: str) -> None:
     if not isinstance(value, kind):
         given = f"{type(value).__module__}.{type(value).__qualname__}"
         raise UsageError("E0116", f"a {given} is no {kind.__name__}", what, (), hint)
+
+
+def named_options(value: Any, what: str) -> dict[str, Any]:
+    """Further arguments, by name. UsageError E0116: ``value`` is neither None nor a mapping whose keys are texts."""
+    if value is None:
+        return {}
+    expect(value, Mapping, what, 'give a dict: {"threads": 2}')
+    for name in value:
+        text_of(name, what)
+    return dict(value)
 
 
 def path_bytes(path: Any) -> bytes:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from pantoum import _core
-from pantoum.errors import UsageError, whole_of
+from pantoum.errors import UsageError, named_options, whole_of
 from pantoum.model import Model, PathLike
 from pantoum.planning import Progress, SweepRow, bytes_or_none, device_of, without_ram
 from pantoum.progress import planning_progress
@@ -111,7 +111,7 @@ def estimate(
         UsageError, InvalidInput, Unsupported: as ``load_onnx``.
     """
     made = model_of(model, example, options)
-    asked = without_ram({"time_limit": time_limit, "gap": gap, **(plan or {})})
+    asked = without_ram({"time_limit": time_limit, "gap": gap, **named_options(plan, "plan")})
     with planning_progress(progress, "estimating") as tell:
         found = _core.estimate(made._core, device_of(device), asked, whole_of(budgets, "budgets", 1), tell)
     rows = [SweepRow(**row) for row in found.pop("rows")]

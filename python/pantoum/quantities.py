@@ -35,19 +35,28 @@ class Bytes(int):
     __rmul__ = __mul__
 
 
+def _times(count: float, unit: int) -> Bytes:
+    try:
+        return Bytes(int(float(count) * unit if not isinstance(count, int) else count * unit))
+    except (TypeError, ValueError, OverflowError):
+        from pantoum.errors import UsageError  # which has sizes in it
+
+        raise UsageError("E0110", f"{count!r} is no number of bytes", "", (), "give a number: MiB(64)") from None
+
+
 def KiB(count: float) -> Bytes:  # noqa: N802 (the unit's name)
     """``count`` times 1024 bytes."""
-    return Bytes(int(count * 1024))
+    return _times(count, 1024)
 
 
 def MiB(count: float) -> Bytes:  # noqa: N802
     """``count`` times 1024 * 1024 bytes."""
-    return Bytes(int(count * 1048576))
+    return _times(count, 1048576)
 
 
 def GiB(count: float) -> Bytes:  # noqa: N802
     """``count`` times 1024 * 1024 * 1024 bytes."""
-    return Bytes(int(count * 1073741824))
+    return _times(count, 1073741824)
 
 
 Size: TypeAlias = Union[str, Bytes]

@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import nn
 
+from pantoum.errors import named_options
 from pantoum.model import Model
 from pantoum.planning import plan as make_plan
 from pantoum.quantities import Size
@@ -125,7 +126,11 @@ def compile_module(
     """A trainer of a torch module that stays inside `ram`; arguments as `pantoum.compile` and `capture_model` have
     them."""
     graph, model = captured(module, example, loss=loss, optimizer=optimizer, **options)
-    return TorchTrainer(make_plan(model, ram, **(plan_options or {})), graph, **(trainer_options or {}))
+    return TorchTrainer(
+        make_plan(model, ram, **named_options(plan_options, "plan_options")),
+        graph,
+        **named_options(trainer_options, "trainer_options"),
+    )
 
 
 __all__ = ["capture_model", "compile_module"]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from pantoum.errors import named_options
 from pantoum.options import Sgd, losses_of, optimizer_of
 from pantoum.planning import plan as make_plan
 from pantoum.quantities import Size
@@ -136,7 +137,7 @@ def check(
     bound = bind(module, inputs, target, choice.needs_target)
     if choice.named is not None and bound.target is None:
         bound = dataclasses.replace(bound, target=_labels(module, bound, losses_of(choice.named)))
-    run = _Run(module, graph, loss, choice, chosen, bound, options, dict(plan_options or {}), ram)
+    run = _Run(module, graph, loss, choice, chosen, bound, options, named_options(plan_options, "plan_options"), ram)
     report = CheckReport(graph.name, tolerance, notes=[*graph.notes, *chosen.notes])
     if any(node["op"] in _RANDOM for node in graph.document["nodes"]):
         report.notes.append(

@@ -1,6 +1,6 @@
 """Inductor under a budget of saved bytes, through its own hook, and a knapsack solver for PyTorch's own budget.
 
-    compiled = torch.compile(model, options={"custom_partitioner_fn": SavedBytes("64MiB")})
+    compiled = torch.compile(model, options=SavedBytes("64MiB").options)
 
 Inductor fuses and reorders after the partition, so its peak cannot be promised; what forward saves for backward can.
 """
