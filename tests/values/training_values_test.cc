@@ -128,7 +128,7 @@ TEST(AgainstPyTorch, Optimizers) {
     ir::Graph graph;
     ir::Builder builder(graph);
     const ir::ValueId w = builder.parameter("w", f32(shape), nullptr), g = builder.input("g", f32(shape));
-    autodiff::append_update(builder, *optimizer, w, g);
+    autodiff::append_update(builder, {.optimizer = *optimizer}, w, g);
     ASSERT_FALSE(builder.error());
     for (const bool in_double : {false, true}) {
       Precision run(graph, in_double);
