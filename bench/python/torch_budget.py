@@ -24,14 +24,9 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "python")]
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import pantoum.torch_budget  # noqa: E402
-
-_BUILT = HERE.parent.parent / "build" / "release" / "bin" / "pantoum"
-if "PANTOUM_PROGRAM" not in os.environ and _BUILT.exists():
-    os.environ["PANTOUM_PROGRAM"] = str(_BUILT)
-
 import torch  # noqa: E402
 from networks import Network, networks  # noqa: E402
 from pantoum.torch_budget import Measurement  # noqa: E402

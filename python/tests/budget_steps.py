@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +16,6 @@ torch = pytest.importorskip("torch", reason="torch_budget needs PyTorch (pip ins
 # pytest listens to every logger; PyTorch then renders each trace of its compiler for it.
 logging.getLogger("torch.__trace").propagate = False
 logging.getLogger("torch.__trace").setLevel(logging.CRITICAL)
-
-_BUILT = Path(__file__).resolve().parents[2] / "build" / "release" / "bin" / "pantoum"
-if "PANTOUM_PROGRAM" not in os.environ and _BUILT.exists():
-    os.environ["PANTOUM_PROGRAM"] = str(_BUILT)
 
 import pantoum.torch_budget  # noqa: E402
 from pantoum.torch_budget import TorchBudget, faults, planner  # noqa: E402

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pantoum import _program
+
 from . import faults
 from .joint import Joint, Op
 
@@ -305,8 +307,8 @@ def _refusal(answer: dict[str, Any], ram: int) -> faults.Error:
 def program() -> str:
     """The planner: $PANTOUM_PROGRAM, the one beside the package, or the one on the path."""
     named = os.environ.get("PANTOUM_PROGRAM")
-    beside = Path(__file__).resolve().parent.parent / "pantoum"
-    found = named or (str(beside) if beside.is_file() else shutil.which("pantoum"))
+    beside = _program.path()
+    found = named or (beside if os.path.isfile(beside) else shutil.which("pantoum"))
     if found is None or not os.access(found, os.X_OK):
         raise faults.usage(
             f"the program pantoum is not found{f' at {named}' if named else ''}",
