@@ -9,7 +9,7 @@ from typing import Any
 
 import pantoum.torch_budget
 import pytest
-from budget_steps import at_budgets, batch, budgeted, network, torch
+from budget_steps import at_budgets, batch, budgeted, kept, network, torch
 from pantoum.torch_budget import backend, faults, pager, planner
 from pantoum.torch_budget.budget import bytes_of
 from torch import nn
@@ -20,6 +20,32 @@ pytestmark = pytest.mark.usefixtures("fresh_compiler")
 def test_every_budget_gives_eager_gradients_and_holds() -> None:
     steps = at_budgets(network(), [batch()])
     assert steps[-1].budget.report().pieces[0].recomputed > 0
+
+
+def test_the_least_budget_that_a_later_piece_names_is_enough() -> None:
+    class Broken(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 256)
+
+        def forward(self, x: Any) -> Any:
+            y = self.first(x).tanh().sin().tanh().sin()
+            torch._dynamo.graph_break()
+            return self.second(y * 2).tanh().sin()
+
+    free = budgeted(Broken(), [batch()], "1GiB")
+    asked = int(free.budget.report().planned_peak * 0.9)
+    refusals = []
+    while len(refusals) < 4:
+        try:
+            kept(budgeted(Broken(), [batch()], asked))
+            break
+        except faults.Infeasible as error:
+            refusals.append(error)
+            asked = int(error.min_ram or 0)
+    assert 1 <= len(refusals) <= 2, "one of each piece"
+    assert "pieces" in str(refusals[-1])
+    assert f"{asked}B" in refusals[-1].help
 
 
 def test_infeasible_is_raised_at_every_call() -> None:

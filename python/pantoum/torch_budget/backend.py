@@ -183,7 +183,7 @@ class _Compilation:
         left = self.budget.left_for(self.frame)
         try:
             plan = _PLANS.plan(graph, max(1, left), self.budget.time_limit_s)
-        except faults.Infeasible as error:
+        except (faults.Infeasible, faults.LimitReached) as error:
             self._explain(error, left)
             raise
         if number is not None and plan.storage_bytes:
@@ -201,14 +201,17 @@ class _Compilation:
             _LOG.warning("nothing is paged: %s", error)
             return None
 
-    def _explain(self, error: faults.Infeasible, left: int) -> None:
-        """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile."""
+    def _explain(self, error: faults.Infeasible | faults.LimitReached, left: int) -> None:
+        """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile, and more of
+        them with a larger budget: at most what they take unplanned."""
         others = self.budget.ram - left
         if others:
-            error.min_ram = faults.Bytes((error.min_ram or 0) + others)
+            if error.min_ram is not None:
+                error.min_ram = faults.Bytes(error.min_ram + self.budget.most_of_others(self.frame))
+                error.help = f'ask for "{int(error.min_ram)}B", which is enough, or keep the program in one piece'
             error.notes.append(
-                f"{others} bytes of the budget are what the graphs before this one keep for their "
-                "backward: the program was compiled in pieces"
+                f"the program was compiled in pieces (torch.compile(fullgraph=True) tells where it breaks); {others} "
+                f"bytes of the budget of {self.budget.ram} are what those before this one keep for their backward"
             )
         self.budget.refusals.append(str(error))
 

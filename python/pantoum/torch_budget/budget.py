@@ -205,6 +205,14 @@ class TorchBudget:
                 kept[piece.frame] = max(kept.get(piece.frame, 0), piece.saved)
         return self.ram - sum(kept.values())
 
+    def most_of_others(self, frame: str) -> int:
+        """What graphs of other frames take at once at the most, whatever the budget."""
+        most: dict[str, int] = {}
+        for piece in self.pieces:
+            if piece.frame != frame:
+                most[piece.frame] = max(most.get(piece.frame, 0), piece.unplanned_peak)
+        return sum(most.values())
+
     def admit(self, piece: Piece) -> None:
         """Refuses a call that, with what earlier calls hold for a backward to come, may take more than the budget."""
         if self._held() + piece.planned_peak > self.ram:
