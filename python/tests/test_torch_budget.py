@@ -35,7 +35,7 @@ def test_the_least_budget_that_a_later_piece_names_is_enough() -> None:
 
     free = budgeted(Broken(), [batch()], "1GiB")
     asked = int(free.budget.report().planned_peak * 0.9)
-    refusals = []
+    refusals: list[pantoum.Infeasible] = []
     while len(refusals) < 4:
         try:
             kept(budgeted(Broken(), [batch()], asked))
