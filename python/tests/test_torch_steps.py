@@ -200,3 +200,18 @@ def test_places_are_read_without_their_values(name: str) -> None:
     module = Body(function)
     x = torch.randn(5, 4, generator=torch.Generator().manual_seed(2))
     assert pantoum.check(module, x, steps=2).ok
+
+
+def test_a_norm_that_is_called_twice_without_gradients_moves_twice() -> None:
+    class Teacher(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.student = nn.Linear(4, 4)
+            self.teacher = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            with torch.no_grad():
+                first, second = self.teacher(x), self.teacher(x * 2)
+            return (self.student(x) - first * second).square().mean()
+
+    assert pantoum.check(Teacher(), torch.randn(5, 4, generator=torch.Generator().manual_seed(2)), steps=2).ok

@@ -204,7 +204,16 @@ class Importer {
     graph_.output_names.push_back(std::string(ir::kCapturedLoss));
   }
 
-  // What a buffer becomes is assigned at the end of the step, but for statistics, whose op does it.
+  // Is it what an op of statistics makes of this very buffer?
+  [[nodiscard]] bool moved_in_place(ir::ValueId from, ir::ValueId to) const {
+    const ir::OpId maker = graph_.value(to).producer;
+    if (maker == ir::kNone || graph_.op(maker).kind != ir::Kind::k_batch_norm_stats) return false;
+    const ir::Op& op = graph_.op(maker);
+    return std::find(op.inputs.begin(), op.inputs.begin() + 2, from) != op.inputs.begin() + 2;
+  }
+
+  // What a buffer becomes is assigned at the end of the step, but for statistics, whose op does it. Those that several
+  // calls move are made one op's afterwards, where that can be.
   void move_buffers() {
     for (const Stored& stored : torch_.buffers) {
       if (stored.becomes.empty() || stored.becomes == stored.value.name) continue;
@@ -216,8 +225,7 @@ class Importer {
                                         ir::to_text(builder().type(from->second))));
         continue;
       }
-      const ir::OpId maker = graph_.value(to->second).producer;
-      const bool moved = maker != ir::kNone && graph_.op(maker).kind == ir::Kind::k_batch_norm_stats;
+      const bool moved = moved_in_place(from->second, to->second);
       graph_.value(from->second).next =
           moved ? to->second : builder().op(ir::Kind::k_assign, stored.name + ".assign", {from->second, to->second});
     }

@@ -63,8 +63,9 @@ void update_once(ir::Builder& builder, const std::pair<ValueId, ValueId>& buffer
 ir::ValueId kept_statistic(const ir::Graph& graph, ir::ValueId value, size_t which) {
   for (ir::OpId maker = graph.value(value).producer; maker != ir::kNone; maker = graph.value(value).producer) {
     const Op& op = graph.op(maker);
-    if (op.kind != Kind::k_batch_norm_stats || op.outputs[which] != value) return ir::kNone;
-    value = op.inputs[which];
+    const bool moves = op.kind == Kind::k_batch_norm_stats && op.outputs[which] == value;
+    if (!moves && op.kind != Kind::k_alias) return ir::kNone;
+    value = op.inputs[moves ? which : 0];
   }
   return graph.value(value).role == ir::Role::kBuffer ? value : ir::kNone;
 }

@@ -41,6 +41,7 @@ class Validator {
     PANTOUM_TRY(tensors());
     PANTOUM_TRY(successors());
     PANTOUM_TRY(ops());
+    PANTOUM_TRY(takeovers());
     return order();
   }
 
@@ -166,6 +167,27 @@ class Validator {
       if (tensor.next != -1 && !tensor_of_.contains(tensor.next))
         return fail(kCode, fmt::format("its next, tensor {}, does not exist", tensor.next), named(tensor));
     return {};
+  }
+
+  Result<void> takeovers() const {
+    for (const Tensor& tensor : graph_.tensors)
+      if (tensor.next != -1) PANTOUM_TRY(taken_over(tensor));
+    return {};
+  }
+
+  // What is pinned is in RAM until its next is written over it, and that is where its next must be.
+  Result<void> taken_over(const Tensor& tensor) const {
+    const auto maker = producer_of_.find(tensor.next);
+    if (!tensor.pinned || tensor.start != Home::kRam || tensor.bytes == 0 || maker == producer_of_.end()) return {};
+    const Op& op = *maker->second;
+    for (const Choice& choice : op.choices)
+      for (const auto& [out, in] : choice.overwrites)
+        if (op.outputs[static_cast<size_t>(out)] == tensor.next && op.inputs[static_cast<size_t>(in)] == tensor.id)
+          return {};
+    return fail(kCode,
+                fmt::format("it is pinned, and no choice of {} overwrites it with its next, tensor {}", named(op),
+                            tensor.next),
+                named(tensor), "list the pair in \"overwrites\" of a choice, or leave \"pinned\" out");
   }
 
   Result<void> order() const {

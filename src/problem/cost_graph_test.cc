@@ -81,6 +81,18 @@ TEST(CostGraph, RefusesToOverwriteWhatIsPinnedButWithItsNext) {
   EXPECT_TRUE(overwriting([](CostGraph& g) { g.tensors[1].next = 12, g.ops[1].choices[0].overwrites.clear(); }));
 }
 
+TEST(CostGraph, RefusesANextThatCannotTakeThePlaceOfWhatIsPinned) {
+  expect_refused([](CostGraph& g) { g.ops[1].choices[0].overwrites.clear(); }, "no choice of op 6 (sgd) overwrites it");
+  CostGraph graph = small_graph();
+  graph.ops[1].choices[0].overwrites.clear();
+  graph.tensors[1].pinned = false;
+  EXPECT_TRUE(validate(graph));
+  graph = small_graph();
+  graph.ops[1].choices.push_back(graph.ops[1].choices[0]);
+  graph.ops[1].choices[0].overwrites.clear();
+  EXPECT_TRUE(validate(graph));
+}
+
 TEST(CostGraph, RefusesQuantitiesThatCannotBe) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   expect_refused([](CostGraph& g) { g.tensors[0].bytes = -1; }, "size is negative");
