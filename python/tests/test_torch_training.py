@@ -217,3 +217,17 @@ def test_arrays_of_numpy_train_as_tensors_do() -> None:
     x, y = batch()
     with compiled(net()) as a, compiled(net()) as b:
         assert a.step(x, y) == b.step(np.asarray(x), np.asarray(y))
+
+
+def test_what_float32_moves_in_pytorch_too_counts_as_rounding() -> None:
+    from pantoum._torch.check import CheckReport, Difference, Rounding
+
+    report = CheckReport("net", 1e-5, gradients=[Difference("w", 2e-4)])
+    assert not report.ok
+    report.rounding = Rounding(gradients=1e-4)
+    assert report.ok
+    assert "1.0e-04 in gradients" in str(report)
+    report.gradients = [Difference("w", 4e-4)]
+    assert not report.ok
+    report.gradients, report.loss = [], 2e-4
+    assert not report.ok, "another figure's rounding"

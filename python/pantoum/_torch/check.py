@@ -36,6 +36,10 @@ _RANDOM = (
     "aten.native_dropout.default",
     "aten.multinomial.default",
 )
+# Errors of the compiler up to so many times those of PyTorch's own float32 are float32's: a sign that rounding turns
+# (a ReLU at 0, a maximum of two) moves both by as much.
+_AS_ROUNDING = 3.0
+_ROUNDINGS = 4  # ways to round that are tried
 # The learning rate of the step that gradients are read from: large beside
 # the rounding of the parameters.
 _SCALE = 1024.0
@@ -50,6 +54,16 @@ class Difference:
 
 
 @dataclasses.dataclass
+class Rounding:
+    """How far PyTorch's own float32 is from its float64, at the most: 0 where the reference is float32."""
+
+    loss: float = 0.0
+    gradients: float = 0.0
+    losses: float = 0.0
+    weights: float = 0.0
+
+
+@dataclasses.dataclass
 class CheckReport:
     """What `check` found; `print` shows it, `ok` says it in one word.
 
@@ -58,6 +72,7 @@ class CheckReport:
         loss, losses: of the first step, and of all steps, relative errors.
         gradients: one `Difference` for each trained parameter, worst first.
         weights: one for each parameter and buffer after the steps, worst first.
+        rounding: what PyTorch's own float32 is off by, looked at where something is beyond the tolerance.
         differs: the first operator whose value or gradient is another than PyTorch's, with its place; "" where none is.
         notes: what was not compared, and why.
     """
@@ -68,16 +83,24 @@ class CheckReport:
     losses: list[float] = dataclasses.field(default_factory=list)
     gradients: list[Difference] = dataclasses.field(default_factory=list)
     weights: list[Difference] = dataclasses.field(default_factory=list)
+    rounding: Rounding = dataclasses.field(default_factory=Rounding)
     differs: str = ""
     notes: list[str] = dataclasses.field(default_factory=list)
 
     @property
     def ok(self) -> bool:
-        """Loss and gradients within the tolerance; the steps within ten times it, as differences grow from step to
-        step."""
+        """Loss and gradients within the tolerance, or as near as PyTorch's own float32; the steps within ten times it,
+        as differences grow from step to step."""
         worst = max((each.error for each in self.gradients), default=0.0)
-        later = max([*self.losses, *(each.error for each in self.weights)], default=0.0)
-        return max(self.loss, worst) <= self.tolerance and later <= 10 * self.tolerance
+        moved = max((each.error for each in self.weights), default=0.0)
+        later = max(self.losses, default=0.0)
+        found = self.rounding
+        return (
+            self.loss <= max(self.tolerance, _AS_ROUNDING * found.loss)
+            and worst <= max(self.tolerance, _AS_ROUNDING * found.gradients)
+            and later <= max(10 * self.tolerance, _AS_ROUNDING * found.losses)
+            and moved <= max(10 * self.tolerance, _AS_ROUNDING * found.weights)
+        )
 
     def __bool__(self) -> bool:
         return self.ok
@@ -94,6 +117,12 @@ class CheckReport:
             lines.append(f"  {len(self.losses)} steps    {max(self.losses):.1e} in the loss at most")
         if self.weights:
             lines.append(f"  weights    {self.weights[0].error:.1e} at most after them ({self.weights[0].what})")
+        if self.rounding != Rounding():
+            off = self.rounding
+            lines.append(
+                f"  PyTorch's own float32 is off by {off.loss:.1e} in the loss, {off.gradients:.1e} in gradients and "
+                f"{off.weights:.1e} in weights:\n  up to {_AS_ROUNDING:g} times as much is rounding"
+            )
         lines += [f"  first to differ: {self.differs}"] * bool(self.differs)
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
 
@@ -185,6 +214,8 @@ class _Run:
         gradients = self._compare_gradients(report, reference)
         optimizer = optimizer_of("sgd" if self.chosen.optimizer is None else self.chosen.optimizer)
         self._compare_steps(report, reference, optimizer, steps)
+        if not report.ok and reference.dtype == torch.float64:
+            report.rounding = self._rounding(reference, optimizer, steps)
         noise: set[str] = set() if isinstance(optimizer, Sgd) else rounding_alone(gradients)
         if noise:
             buffers = {name for name, _ in self.module.named_buffers()}  # what such a parameter drifts by moves them
@@ -208,6 +239,26 @@ class _Run:
         frozen = set(self.chosen.frozen)
         report.gradients = distances(found, {name: value for name, value in gradients.items() if name not in frozen})
         return gradients
+
+    def _rounding(self, reference: Reference, optimizer: Any, steps: int) -> Rounding:
+        frozen, decays = set(self.chosen.frozen), dict(self.chosen.decays)
+
+        def side(by: Reference) -> tuple[float, dict[str, Any], list[float], dict[str, Any]]:
+            loss, gradients = by.gradients()
+            trained = {name: value for name, value in gradients.items() if name not in frozen}
+            return loss, trained, *by.steps(lambda named: torch_optimizer(optimizer, named, decays), frozen, steps)
+
+        exact, answer = side(reference), Rounding()
+        floor = 1e-2 * abs(exact[2][0])
+        for draw in range(_ROUNDINGS):
+            found = side(reference.in_float32(draw))
+            answer.loss = max(answer.loss, relative(found[0], exact[0]))
+            answer.losses = max(
+                [answer.losses, *(relative(a, b, floor) for a, b in zip(found[2], exact[2], strict=True))]
+            )
+            answer.gradients = max([answer.gradients, *(each.error for each in distances(found[1], exact[1]))])
+            answer.weights = max([answer.weights, *(each.error for each in distances(found[3], exact[3]))])
+        return answer
 
     def _compare_steps(self, report: CheckReport, reference: Reference, optimizer: Any, steps: int) -> None:
         frozen, decays = set(self.chosen.frozen), dict(self.chosen.decays)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -33,6 +34,7 @@ class Reference:
     def __init__(self, module: nn.Module, bound: Bound, loss: Callable[[Any, Any], Any] | None) -> None:
         self.module, self.bound, self.loss = module, bound, loss
         self.dtype = torch.float64
+        self.noise: torch.Generator | None = None
         try:
             self.gradients()
         except Exception:  # a module's own code, which may say float32 anywhere
@@ -40,7 +42,13 @@ class Reference:
 
     def _cast(self, tensor: Tensor) -> Tensor:
         tensor = tensor.detach().clone()
-        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+        if not tensor.is_floating_point():
+            return tensor
+        tensor = tensor.to(self.dtype)
+        if self.noise is not None:
+            unit = torch.finfo(self.dtype).eps
+            tensor *= 1 + unit * (2 * torch.rand(tensor.shape, generator=self.noise) - 1)
+        return tensor
 
     def _state(self) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         parameters = {
@@ -55,6 +63,14 @@ class Reference:
             output = torch.func.functional_call(self.module, (parameters, buffers), args, kwargs)
             loss = own_loss(output, type(self.module).__name__) if self.loss is None else self.loss(output, target)
         return loss.reshape(())
+
+    def in_float32(self, draw: int) -> Reference:
+        """The same in the numbers that PyTorch trains it with; beyond draw 0, every one of them rounded otherwise:
+        moved by up to a unit in its last place."""
+        other = copy.copy(self)
+        other.dtype = torch.float32
+        other.noise = torch.Generator().manual_seed(draw) if draw else None
+        return other
 
     def gradients(self) -> tuple[float, dict[str, Any]]:
         """The loss, and the gradient of each parameter that trains."""
