@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "ir/op_families.h"
@@ -144,7 +145,14 @@ std::vector<std::pair<int, int>> in_place_pairs(const Graph& graph, const Op& op
   const OpDef& def = op_def(op.kind);
   if (def.in_place == nullptr) return {};
   const std::vector<TensorType> inputs = types_of(graph, op.inputs), outputs = types_of(graph, op.outputs);
-  return def.in_place({inputs, outputs, op.attrs});
+  std::vector<std::pair<int, int>> pairs = def.in_place({inputs, outputs, op.attrs});
+  // One tensor at two positions: where the output is written, the other position may still be read. Pointwise ops are done
+  // with an element by then, and so are updates, which go over their parameter and have no other place.
+  if (!def.traits.pointwise && def.recompute)
+    std::erase_if(pairs, [&](const auto& pair) {
+      return std::count(op.inputs.begin(), op.inputs.end(), op.inputs[static_cast<size_t>(pair.second)]) > 1;
+    });
+  return pairs;
 }
 
 }  // namespace pantoum::ir

@@ -136,5 +136,68 @@ TEST(OpTraits, CompactFormsReadWhatTheyAreMadeOf) {
   }
 }
 
+// The case with one tensor at two positions of equal types, on numbers that every kernel takes.
+struct Twice {
+  Graph graph;
+  Feeds feeds;
+};
+
+Twice twice(const runtime_test::OpCase& of, size_t one, size_t other) {
+  Twice made;
+  Builder builder(made.graph);
+  std::mt19937 random(7);
+  std::vector<ValueId> inputs;
+  for (size_t position = 0; position < of.inputs.size(); ++position) {
+    if (position == std::max(one, other)) {
+      inputs.push_back(inputs[std::min(one, other)]);
+      continue;
+    }
+    const TensorType& type = of.inputs[position];
+    inputs.push_back(builder.input("x" + std::to_string(position), type));
+    std::vector<std::byte>& bytes = made.feeds[inputs.back()];
+    bytes.resize(static_cast<size_t>(type.bytes()), std::byte{0});
+    for (int64_t element = 0; element < type.elements(); ++element) {
+      if (type.dtype == DType::kI64) bytes[static_cast<size_t>(element) * sizeof(int64_t)] = std::byte{1};  // an index
+      if (type.dtype != DType::kF32) continue;
+      const float value = std::uniform_real_distribution<float>(0.1F, 0.9F)(random);
+      std::memcpy(bytes.data() + static_cast<size_t>(element) * sizeof(float), &value, sizeof(float));
+    }
+  }
+  made.graph.outputs = builder.add(of.kind, "op", inputs, of.attrs, of.outputs);
+  return made;
+}
+
+TEST(InPlace, AnOpThatReadsOneTensorTwiceGivesTheSameBits) {
+  int asked = 0;
+  for (const runtime_test::OpCase& of : runtime_test::op_cases()) {
+    const OpDef& def = op_def(of.kind);
+    if (def.in_place == nullptr || is_custom(of.kind)) continue;
+    if (of.kind == Kind::k_batch_norm_stats) continue;  // a batch's statistics, which a norm makes, are no buffers
+    const auto allowed = def.in_place({of.inputs, of.outputs, of.attrs});
+    const auto overwritten = [&](size_t position) {
+      return std::any_of(allowed.begin(), allowed.end(),
+                         [&](const auto& pair) { return pair.second == static_cast<int>(position); });
+    };
+    for (const auto& [output, input] : allowed)
+      for (size_t other = 0; other < of.inputs.size(); ++other) {
+        if (other == static_cast<size_t>(input) || of.inputs[other] != of.inputs[static_cast<size_t>(input)]) continue;
+        if (!def.recompute && overwritten(other)) continue;  // the states of an update are tensors of their own
+        const Twice made = twice(of, static_cast<size_t>(input), other);
+        const auto apart = evaluate(made.graph, *pt_portable_kernels(), made.feeds);
+        if (!apart) continue;  // these numbers are none for the kernel
+        const auto pairs = in_place_pairs(made.graph, made.graph.ops.front());
+        for (int first = 0; first < static_cast<int>(pairs.size()); ++first) {
+          const auto over = evaluate(made.graph, *pt_portable_kernels(), made.feeds, {.in_place = first});
+          ASSERT_TRUE(over) << to_text(over.error());
+          for (const ValueId result : made.graph.outputs)
+            EXPECT_EQ(apart->bytes[static_cast<size_t>(result)], over->bytes[static_cast<size_t>(result)])
+                << def.name << ": inputs " << input << " and " << other << " are one tensor";
+          ++asked;
+        }
+      }
+  }
+  EXPECT_GT(asked, 20);
+}
+
 }  // namespace
 }  // namespace pantoum::ir

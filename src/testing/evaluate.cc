@@ -40,7 +40,8 @@ void share_in_place(const Graph& graph, const Op& op, const Evaluated& state, in
     written[to] = overwritten[from] = 1;
     const Contents& bytes = state.bytes[static_cast<size_t>(op.inputs[from])];
     if (!bytes.empty()) std::memcpy(operands.outputs[to].data, bytes.data(), bytes.size());
-    operands.inputs[from].data = operands.outputs[to].data;
+    for (size_t position = 0; position < op.inputs.size(); ++position)  // the tensor may stand at several
+      if (op.inputs[position] == op.inputs[from]) operands.inputs[position].data = operands.outputs[to].data;
   }
 }
 

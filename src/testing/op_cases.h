@@ -132,6 +132,7 @@ inline std::vector<OpCase> op_cases() {
       {k_top_k, {f({2, 3, 4})}, {i({2, 2, 4})}, {{1, 2, 1}, {}}},
       {k_random, {}, {f({2, 3, 4})}, {{3, PT_RANDOM_NORMAL}, {0, 1}}},
       {k_scatter_elements, {f({7, 8}), i({3, 6}), f({3, 6})}, {f({7, 8})}, {{0, PT_SCATTER_ADD}, {}}},
+      {k_scatter_elements, {f({5, 4}), i({5, 4}), f({5, 4})}, {f({5, 4})}, {{0, PT_SCATTER_ADD}, {}}},
       {k_scatter_elements, {f({7, 8}), i({3}), f({7, 3})}, {f({7, 8})}, {{1, PT_SCATTER_LAST}, {}}},
       {k_scatter_elements_grad, {f({7, 8}), i({3, 6})}, {f({7, 8}), f({3, 6})}, {{0}, {}}},
       {k_scatter_reduce_grad,
