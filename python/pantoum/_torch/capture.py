@@ -179,7 +179,9 @@ class _Sections:
         if tensor is not None and id(tensor) in self.shared:
             self.writer.env[node] = self.shared[id(tensor)]
             return
-        entry = self.writer.describe(self.writer.fresh(self._value_name(node, spec)), like)
+        value_name = self._value_name(node, spec)
+        with self.writer.at(f"input {value_name}" if spec.kind == InputKind.USER_INPUT else spec.target or ""):
+            entry = self.writer.describe(self.writer.fresh(value_name), like)
         self.writer.env[node] = Value(entry["value"], like)
         if tensor is not None:
             self.shared[id(tensor)] = self.writer.env[node]

@@ -303,6 +303,12 @@ def cdist(a: Tensor, b: Tensor, p: float = 2.0, compute_mode: int | None = None)
     return vector_norm(a.unsqueeze(-2) - b.unsqueeze(-3), p, [-1])
 
 
+@own(aten._pdist_forward.default)
+def pdist(x: Tensor, p: float = 2.0) -> Tensor:
+    rows, columns = torch.triu_indices(x.shape[0], x.shape[0], 1).unbind()
+    return vector_norm(torch.index_select(x, 0, rows) - torch.index_select(x, 0, columns), p, [-1])
+
+
 # Elementwise ----------------------------------------------------------------------------------------------------------
 
 
@@ -333,6 +339,16 @@ def clamp_tensor(x: Tensor, min: Tensor | None = None, max: Tensor | None = None
     if min is not None:
         x = torch.where(x < min, min, x)
     return x if max is None else torch.where(x > max, max, x)
+
+
+@own(aten.fmax.default)
+def fmax(a: Tensor, b: Tensor) -> Tensor:
+    return torch.where((a >= b) | torch.isnan(b), a, b)
+
+
+@own(aten.fmin.default)
+def fmin(a: Tensor, b: Tensor) -> Tensor:
+    return torch.where((a <= b) | torch.isnan(b), a, b)
 
 
 @own(aten.log1p.default)
@@ -374,6 +390,11 @@ def binary_cross_entropy(x: Tensor, target: Tensor, weight: Tensor | None = None
 @own(aten.exp2.default)
 def exp2(x: Tensor) -> Tensor:
     return torch.exp(x * math.log(2))
+
+
+@own(aten.ldexp.Tensor)
+def ldexp(x: Tensor, exponent: Tensor) -> Tensor:
+    return x * torch.exp2(exponent.to(torch.float32))
 
 
 @own(aten.log2.default)
@@ -433,52 +454,3 @@ def frac(x: Tensor) -> Tensor:
 @own(aten.lerp.Scalar, aten.lerp.Tensor)
 def lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
     return start + weight * (end - start)
-
-
-# Random numbers -------------------------------------------------------------------------------------------------------
-
-
-@own(aten.rand_like.default)
-def rand_like(x: Tensor, **_: Any) -> Tensor:
-    return torch.rand(x.shape, dtype=x.dtype)
-
-
-@own(aten.randn_like.default)
-def randn_like(x: Tensor, **_: Any) -> Tensor:
-    return torch.randn(x.shape, dtype=x.dtype)
-
-
-@own(aten.uniform.default)
-def uniform(x: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
-    return torch.rand(x.shape, dtype=x.dtype) * (high - low) + low
-
-
-@own(aten.normal_functional.default)
-def normal(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    return torch.randn(x.shape, dtype=x.dtype) * std + mean
-
-
-@own(aten.normal.Tensor_Tensor, aten.normal.Tensor_float, aten.normal.float_Tensor)
-def normal_of(mean: Any, std: Any = 1.0, *, generator: Any = None) -> Tensor:
-    shape = torch.broadcast_shapes(*(x.shape for x in (mean, std) if isinstance(x, Tensor)))
-    return torch.randn(shape).detach() * std + mean
-
-
-@own(aten.exponential.default)
-def exponential(x: Tensor, rate: float = 1.0, *, generator: Any = None) -> Tensor:
-    return torch.log(1 - torch.rand(x.shape, dtype=x.dtype)) * (-1 / rate)
-
-
-@own(aten.bernoulli.default)
-def bernoulli(x: Tensor, *, generator: Any = None) -> Tensor:
-    return (torch.rand(x.shape, dtype=x.dtype) < x).to(x.dtype).detach()
-
-
-@own(aten.bernoulli.p)
-def bernoulli_of(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
-    return (torch.rand(x.shape) < p).to(x.dtype)
-
-
-@own(aten.bernoulli.Tensor)
-def bernoulli_tensor(x: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
-    return (torch.rand(x.shape) < p).to(x.dtype)

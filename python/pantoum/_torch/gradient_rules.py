@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx import Graph, GraphModule, Node
 
-from .movement import max_pool_with_places
+from .movement import max_pool1d_with_places, max_pool_with_places
 
 aten = torch.ops.aten
 
@@ -26,6 +26,8 @@ def keep_rules(program: torch.export.ExportedProgram) -> None:
             node.target = aten.reshape.default  # a decomposition's result may be laid out in another way
         if node.target is aten.max_pool2d_with_indices.default and any(user.args[1] == 1 for user in node.users):
             node.target = max_pool_with_places
+        if node.target is aten.max_pool1d_with_indices.default:  # of return_indices=True
+            node.target = max_pool1d_with_places
     module.graph.lint()
     module.recompile()
 

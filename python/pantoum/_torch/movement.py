@@ -250,6 +250,19 @@ def max_pool_with_places(
     return values, taken
 
 
+def max_pool1d_with_places(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    sizes = [1, *kernel], [1, *(stride or kernel)], [0, *padding], [1, *dilation]
+    values, places = max_pool_with_places(x.unsqueeze(-2), *sizes, ceil_mode)
+    return values.squeeze(-2), places.squeeze(-2)
+
+
 @own(aten.instance_norm.default)
 def instance_norm(
     x: Tensor,

@@ -3,8 +3,9 @@ operator brought together."""
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -17,9 +18,8 @@ from .problems import Problems, place_of
 
 aten = torch.ops.aten
 
-LARGEST_KNOWN = (
-    1 << 20
-)  # elements: a larger value is computed in the step, unless something it is computed from is as large
+# elements: a larger value is computed in the step, unless something it is computed from is as large
+LARGEST_KNOWN = 1 << 20
 _LEFT_OUT = ("device", "layout", "memory_format", "pin_memory", "generator", "non_blocking", "requires_grad")
 _RANDOM = {
     "rand",
@@ -118,6 +118,13 @@ class NodeWriter:
             answer = f"{name}_{count}"
         self._names.add(answer)
         return answer
+
+    @contextlib.contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        """Problems of what is described meanwhile are of this place."""
+        before, self._place = self._place, place
+        yield
+        self._place = before
 
     def dtype(self, dtype: torch.dtype) -> str:
         if dtype in (torch.float64, torch.float16, torch.bfloat16):

@@ -17,15 +17,15 @@ from torch import Tensor, nn
 
 from pantoum.errors import Error, InvalidInput, UsageError
 
-from . import decompositions, movement
+from . import decompositions, movement, sampling, scatter
 from .custom_functions import CustomFunctions, Seen
 from .gradient_rules import keep_rules
 from .guard import Guard, Stop, patched, refuse_hooks
-from .problems import Problems, place_of_error
+from .problems import Problems, place_of, place_of_error
 from .repeats import draws_restored, refuse_changes
 from .structure import replace_tensors, tensors_of
 
-assert movement.aten is decompositions.aten  # its decompositions are registered
+assert movement.aten is sampling.aten is scatter.aten  # their decompositions are registered
 
 aten = torch.ops.aten
 
@@ -347,7 +347,7 @@ def _told(error: Exception) -> tuple[str, str, str]:
     """The problem, its place, and what to do, of what torch.export raised."""
     kind, text = type(error).__name__, str(error).strip()
     first = next((line.strip() for line in text.splitlines() if line.strip()), kind)
-    where = place_of_error(error)
+    where = place_of_error(error) or (place_of(text) if "File " in text else "")
     if "expected compiled_fn to be GraphModule" in text:  # of torch.export
         return (
             "forward changes a tensor of a module whose memory another tensor of it shares",

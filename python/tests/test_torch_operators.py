@@ -1,0 +1,94 @@
+"""Operators of PyTorch that are expressed by others give the loss and the gradients that PyTorch's give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="the front end captures torch modules")
+
+import pantoum  # noqa: E402
+from torch import Tensor, nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402, N812
+
+PLANNED = {"kernels": "portable", "measure": "off", "gap": "50%", "time_limit": "1s"}
+PLACES = torch.tensor([[0, 1, 0, 1, 2, 2]] * 4)
+
+
+class Body(nn.Module):
+    """A layer, and a function of what it gives."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.layer, self.function = nn.Linear(6, 6), function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(self.layer(x)).square().mean()
+
+
+def both(*parts: Tensor) -> Tensor:
+    return torch.cat([part.reshape(-1) for part in parts])
+
+
+def extremes(y: Tensor) -> Tensor:
+    tied = torch.fmax(y.relu(), (y * 2).relu())
+    return both(torch.fmax(y, y.flip(0)), torch.fmin(y, torch.zeros(6)), tied)
+
+
+def running(y: Tensor) -> Tensor:
+    values, places = torch.cummax(y, 1)
+    return both(values, places * y, torch.cummin(y, 0)[0])
+
+
+def distances(y: Tensor) -> Tensor:
+    return both(F.pdist(y), F.pdist(y, 1), F.pdist(y, 3), torch.ldexp(y, torch.tensor(2)))
+
+
+def reductions(y: Tensor) -> Tensor:
+    kinds = [(kind, own) for kind in ("sum", "prod", "mean", "amax", "amin") for own in (True, False)]
+    return both(
+        *(torch.scatter_reduce(y[:, :3] * 0.5, 1, PLACES, y, kind, include_self=own) for kind, own in kinds),
+        torch.index_reduce(y[:, :3] * 0.5, 1, PLACES[0], y, "amax", include_self=False),
+    )
+
+
+def searches(y: Tensor) -> Tensor:
+    edges = torch.tensor([-1.0, 0.0, 1.0])
+    rows = torch.searchsorted(torch.arange(4.0)[None].repeat(4, 1), y, right=True)
+    return both(rows * y, torch.bucketize(y, edges) * y)
+
+
+def puts(y: Tensor) -> Tensor:
+    scattered = torch.masked_scatter(y, y.detach() > 0, y.flip(0) * 2)
+    put = y.clone()
+    put[:, torch.tensor([0, 2])] = y[:, :2] * 3
+    largest, places = F.max_pool1d(y, 2, return_indices=True)
+    return both(scattered, put, largest, places * y[:, :3])
+
+
+@pytest.mark.parametrize("function", [extremes, running, distances, reductions, searches, puts])
+def test_operators_are_as_in_pytorch(function: Callable[[Tensor], Tensor]) -> None:
+    torch.manual_seed(0)
+    compare(Body(function), torch.randn(4, 6))
+
+
+def compare(module: nn.Module, example: Any) -> None:
+    """Three steps of both, from the same parameters: losses, parameters and buffers."""
+    inputs = example if isinstance(example, tuple) else (example,)
+    start = {name: value.clone() for name, value in module.state_dict().items()}
+    optimizer = torch.optim.SGD(module.parameters(), lr=0.05)
+    with pantoum.compile(module, example, optimizer=optimizer, plan_options=PLANNED) as trainer:
+        losses = [trainer.step(example) for _ in range(3)]
+        trainer.copy_to(module)
+    found = {name: value.clone() for name, value in module.state_dict().items()}
+    module.load_state_dict(start)
+    for loss in losses:
+        optimizer.zero_grad()
+        expected = module(*inputs)
+        expected.backward()
+        optimizer.step()
+        assert loss == pytest.approx(expected.item(), rel=1e-5, abs=1e-5)
+    for name, value in module.state_dict().items():
+        torch.testing.assert_close(found[name], value, rtol=1e-5, atol=1e-5)
