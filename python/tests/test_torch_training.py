@@ -222,12 +222,13 @@ def test_arrays_of_numpy_train_as_tensors_do() -> None:
 def test_what_float32_moves_in_pytorch_too_counts_as_rounding() -> None:
     from pantoum._torch.check import CheckReport, Difference, Rounding
 
-    report = CheckReport("net", 1e-5, gradients=[Difference("w", 2e-4)])
-    assert not report.ok
-    report.rounding = Rounding(gradients=1e-4)
-    assert report.ok
-    assert "1.0e-04 in gradients" in str(report)
-    report.gradients = [Difference("w", 4e-4)]
-    assert not report.ok
-    report.gradients, report.loss = [], 2e-4
-    assert not report.ok, "another figure's rounding"
+    def report(gradient: float, loss: float, rounding: float) -> CheckReport:
+        return CheckReport(
+            "net", 1e-5, loss, gradients=[Difference("w", gradient)], rounding=Rounding(gradients=rounding)
+        )
+
+    assert not report(2e-4, 0, 0).ok
+    assert report(2e-4, 0, 1e-4).ok
+    assert "1.0e-04 in gradients" in str(report(2e-4, 0, 1e-4))
+    assert not report(4e-4, 0, 1e-4).ok
+    assert not report(2e-4, 2e-4, 1e-4).ok, "another figure's rounding"
