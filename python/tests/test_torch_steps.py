@@ -230,7 +230,7 @@ def test_what_is_scattered_onto_itself_is_not_overwritten_while_it_is_read() -> 
     module, x = Mixed(), torch.randn(256, 4, generator=torch.Generator().manual_seed(2))
     model = pantoum.from_torch(module, x, optimizer=pantoum.Sgd(lr=0.1))
     wanted = float(module(x).detach())
-    quick = {"measure": "off", "effort": 1}
+    quick: dict[str, Any] = {"measure": "off", "effort": 1}
     unplanned = pantoum.plan(model, **quick)
     for ram in (unplanned.unplanned_peak_bytes, unplanned.unplanned_peak_bytes * 9 // 10):
         with pantoum.compile(
