@@ -232,3 +232,13 @@ def test_what_float32_moves_in_pytorch_too_counts_as_rounding() -> None:
     assert "1.0e-04 in gradients" in str(report(2e-4, 0, 1e-4))
     assert not report(4e-4, 0, 1e-4).ok
     assert not report(2e-4, 2e-4, 1e-4).ok, "another figure's rounding"
+
+
+def test_equal_infinities_hide_nothing() -> None:
+    from pantoum._torch.check import distances
+
+    mask = np.array([0.0, -np.inf])
+    near = distances({"mask": mask, "w": np.array([1.0, 1.1])}, {"mask": mask, "w": np.array([1.0, 1.0])})
+    assert [each.what for each in near] == ["w", "mask"]
+    assert near[0].error > 0.05
+    assert distances({"mask": np.array([0.0, 1.0])}, {"mask": mask})[0].error == np.inf

@@ -281,19 +281,25 @@ def relative(found: float, wanted: float, floor: float = 0.0) -> float:
     return abs(found - wanted) / max(abs(wanted), floor, 1e-6) if math.isfinite(found) else math.inf
 
 
+def _off(found: Any, wanted: Any) -> float:
+    """The Euclidean distance; infinite where one has an infinity or a NaN that the other has not (a mask has some)."""
+    found, wanted = np.asarray(found, np.float64).reshape(-1), np.asarray(wanted, np.float64).reshape(-1)
+    odd = ~(np.isfinite(found) & np.isfinite(wanted))
+    if not np.array_equal(found[odd], wanted[odd], equal_nan=True):
+        return math.inf
+    return float(np.linalg.norm(found[~odd] - wanted[~odd]))
+
+
 def distances(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> list[Difference]:
     """Relative distances, worst first. A tensor that is next to nothing beside the largest is measured against a
     hundredth of that."""
-    norms = {name: float(np.linalg.norm(value)) for name, value in wanted.items()}
+    finite = {name: np.where(np.isfinite(value), value, 0.0) for name, value in wanted.items()}
+    norms = {name: float(np.linalg.norm(value)) for name, value in finite.items()}
     floor = 1e-2 * max(norms.values(), default=0.0) + 1e-12
     answer = []
     for name, value in wanted.items():
-        off = (
-            float(np.linalg.norm(found[name].reshape(-1) - np.asarray(value).reshape(-1)))
-            if name in found
-            else math.inf
-        )
-        answer.append(Difference(name, off / max(norms[name], floor) if math.isfinite(off) else math.inf))
+        off = _off(found[name], value) if name in found else math.inf
+        answer.append(Difference(name, off / max(norms[name], floor)))
     return sorted(answer, key=lambda each: -each.error)
 
 
