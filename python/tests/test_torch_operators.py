@@ -10,11 +10,13 @@ import pytest
 torch = pytest.importorskip("torch", reason="the front end captures torch modules")
 
 import pantoum  # noqa: E402
+from pantoum._torch import capture  # noqa: E402
 from torch import Tensor, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 PLANNED = {"kernels": "portable", "measure": "off", "gap": "50%", "time_limit": "1s"}
 PLACES = torch.tensor([[0, 1, 0, 1, 2, 2]] * 4)
+MASK = torch.tensor([True, False, True, True, False, False])
 
 
 class Body(nn.Module):
@@ -60,6 +62,17 @@ def searches(y: Tensor) -> Tensor:
     return both(rows * y, torch.bucketize(y, edges) * y)
 
 
+def masks(y: Tensor) -> Tensor:
+    zeroed = y * 2
+    zeroed[:, MASK] = y[:, MASK] * 3
+    others = (y @ y.T)[~torch.eye(4, dtype=torch.bool)].view(4, 3)
+    return both(y[:, MASK], torch.masked_select(y, MASK), zeroed, others, y[:, MASK.nonzero().squeeze(1)])
+
+
+def repeats(y: Tensor) -> Tensor:
+    return both(torch.repeat_interleave(y, torch.tensor([1, 0, 2, 1]), 0), y[0][torch.combinations(torch.arange(6))])
+
+
 def puts(y: Tensor) -> Tensor:
     scattered = torch.masked_scatter(y, y.detach() > 0, y.flip(0) * 2)
     put = y.clone()
@@ -68,10 +81,50 @@ def puts(y: Tensor) -> Tensor:
     return both(scattered, put, largest, places * y[:, :3])
 
 
-@pytest.mark.parametrize("function", [extremes, running, distances, reductions, searches, puts])
+def variances(y: Tensor) -> Tensor:
+    return F.gaussian_nll_loss(y[:, :3], torch.ones(4, 3), y[:, 3:].exp(), full=True)
+
+
+@pytest.mark.parametrize(
+    "function", [extremes, running, distances, reductions, searches, masks, repeats, puts, variances]
+)
 def test_operators_are_as_in_pytorch(function: Callable[[Tensor], Tensor]) -> None:
     torch.manual_seed(0)
     compare(Body(function), torch.randn(4, 6))
+
+
+class Normed(nn.Module):
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        self.layer, self.norm = nn.Conv1d(3, 4, 3), norm
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.norm(self.layer(x)).pow(3).mean()
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [nn.InstanceNorm1d(4, affine=True, track_running_stats=True), nn.BatchNorm1d(4, momentum=None)],
+    ids=["instance", "cumulative"],
+)
+def test_running_statistics_of_norms(norm: nn.Module) -> None:
+    torch.manual_seed(0)
+    compare(Normed(norm), torch.randn(4, 3, 8))
+
+
+class Adaptive(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(6, 8)
+        self.rows = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [5, 10], div_value=2.0)
+
+    def forward(self, x: Tensor, target: Tensor) -> Any:
+        return self.rows(self.layer(x), target).loss
+
+
+def test_adaptive_softmax() -> None:
+    torch.manual_seed(0)
+    compare(Adaptive(), (torch.randn(4, 6), torch.tensor([1, 7, 12, 19])))
 
 
 def compare(module: nn.Module, example: Any) -> None:
@@ -92,3 +145,51 @@ def compare(module: nn.Module, example: Any) -> None:
         assert loss == pytest.approx(expected.item(), rel=1e-5, abs=1e-5)
     for name, value in module.state_dict().items():
         torch.testing.assert_close(found[name], value, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_not_checked_is_told() -> None:
+    def asserts(y: Tensor) -> Tensor:
+        torch._assert(y.isfinite().all(), "not finite")
+        return y
+
+    notes = capture(Body(asserts), torch.randn(4, 6)).notes
+    assert any("an assertion is not checked: test_torch_operators.py:" in note for note in notes)
+
+
+def test_masks_of_random_numbers_are_not_known() -> None:
+    def drawn(y: Tensor) -> Tensor:
+        mask = F.gumbel_softmax(torch.zeros(6), hard=True) > 0
+        return y[:, mask]
+
+    with pytest.raises(pantoum.Unsupported) as caught:
+        capture(Body(drawn), torch.randn(4, 6))
+    assert "test_torch_operators.py:" in str(caught.value)
+
+
+def test_masks_that_the_data_change_are_not_known() -> None:
+    def changed(y: Tensor) -> Tensor:
+        mask = torch.zeros(6, dtype=torch.bool)
+        mask |= y.detach()[0] > 0
+        return y[:, mask]
+
+    with pytest.raises(pantoum.Unsupported) as caught:
+        capture(Body(changed), torch.randn(4, 6))
+    assert "test_torch_operators.py:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (lambda y: F.embedding(torch.tensor([0, 1]), y, max_norm=1.0), "max_norm"),
+        (
+            lambda y: F.ctc_loss(y.view(4, 1, 6), torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2])),
+            "ctc_loss",
+        ),
+    ],
+    ids=["max_norm", "ctc_loss"],
+)
+def test_what_has_no_operator_is_told_with_its_line(function: Callable[[Tensor], Tensor], what: str) -> None:
+    with pytest.raises(pantoum.Unsupported) as caught:
+        capture(Body(function), torch.randn(4, 6))
+    assert what in str(caught.value)
+    assert "test_torch_operators.py:" in str(caught.value)

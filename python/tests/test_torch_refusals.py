@@ -159,11 +159,6 @@ def test_hooks_on_gradients_of_modules_and_parameters_are_refused() -> None:
     assert "parameter 0.bias has a hook" in str(caught.value)
 
 
-def test_a_module_that_moves_with_its_count_of_batches_is_refused() -> None:
-    with pytest.raises(pantoum.Unsupported, match="read into Python"):
-        capture(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4, momentum=None)), torch.ones(3, 4), lambda y: y.sum())
-
-
 @pytest.mark.parametrize("module", [nn.LazyLinear(3), torch.jit.trace(nn.Linear(2, 2), torch.ones(1, 2)), "net.onnx"])
 def test_what_is_no_module_with_parameters_is_refused(module: Any) -> None:
     with pytest.raises(pantoum.Error):

@@ -4,7 +4,6 @@ its place."""
 from __future__ import annotations
 
 import contextlib
-import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,11 +13,47 @@ import torch.utils.checkpoint
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from .known import Known, with_known
 from .problems import Problems, UserFrames, place_now
+from .replacements import adaptive_log_softmax, cumulative_batch_norm, replacement
 
 _READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
 _UNKNOWN = ("DataDependent", "data-dependent", "not supported for tensor subclasses")
 _MASKS = "compute with masks of a fixed shape, or choose outside of forward"
+_IN_PLACE = {
+    "__setitem__",
+    "__iadd__",
+    "__isub__",
+    "__imul__",
+    "__itruediv__",
+    "__ifloordiv__",
+    "__imod__",
+    "__ipow__",
+    "__iand__",
+    "__ior__",
+    "__ixor__",
+    "__ilshift__",
+    "__irshift__",
+}
+_SHAPED_BY_VALUES = {
+    "nonzero",
+    "argwhere",
+    "where",
+    "masked_select",
+    "unique",
+    "unique_consecutive",
+    "bincount",
+    "combinations",
+}
+_NORMED = ("max_norm changes the rows of a trained parameter in forward", "torch.renorm of the rows, or between steps")
+_REFUSED = {
+    "embedding": _NORMED,
+    "embedding_bag": _NORMED,
+    "ctc_loss": (
+        "ctc_loss has no operator here",
+        "a loss of the frames, or the whole loss as a pantoum.custom_operator",
+    ),
+}
 _PACKED = "pad the sequences and multiply by a mask, or pick the last valid step with gather"
 
 
@@ -34,6 +69,8 @@ class Guard(TorchFunctionMode):
         self.problems = problems
         self.detached: dict[int, Tensor] = {}
         self.read: set[int] = set()
+        self.known = Known()
+        self.notes: list[str] = []
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -41,19 +78,38 @@ class Guard(TorchFunctionMode):
         if name in ("_pack_padded_sequence", "pack_padded_sequence"):
             self.problems.add("packed sequences have a shape that depends on the data", place_now(), _PACKED)
             raise Stop
-        if function is torch.nn.functional.embedding_bag:
-            bound = _BAGS.bind(*args, **kwargs)
-            if bound.arguments["input"].dim() == 2 and bound.arguments.get("max_norm") is None:
-                return _equal_bags(**bound.arguments)
+        if name in _REFUSED and (name == "ctc_loss" or kwargs.get("max_norm") is not None):
+            self.problems.add(_REFUSED[name][0], place_now(), _REFUSED[name][1])
+            raise Stop
+        if function is torch._assert and isinstance(args[0], Tensor):
+            self.notes.append(f"an assertion is not checked: {place_now()}")
+            return None
+        other = replacement(function, args, kwargs)
+        if other is not None:
+            if function is torch.nn.functional.gaussian_nll_loss:
+                self.notes.append(f"that no variance is below 0 is not checked: {place_now()}")
+            with self:
+                return other()
         if kwargs.get("generator") is not None:
             self.problems.add("a random generator of its own cannot be captured", place_now(), "leave generator out")
             raise Stop
-        self._written(name, args, kwargs)
+        function, args, kwargs = with_known(self.known, function, args, kwargs)
+        changed = _changed(name, args, kwargs)
+        self._written(name, changed)
         self._toggled(function, args)
+        changed = args[0] if name == "__set__" else changed
+        operands = self.known.operands(args, kwargs)
+        shaped = name in _SHAPED_BY_VALUES and (name != "where" or len(args) + len(kwargs) == 1)
+        if name in _READS or shaped:
+            value = self.known.compute(function, operands, changed)
+            if value is not None:
+                return value
         if name in _READS:
             return self._read(function, name, args, kwargs)
         self.read |= {id(each) for each in (*args, *kwargs.values()) if isinstance(each, Tensor)}
         answer = function(*args, **kwargs)
+        if not shaped:
+            self.known.follow(function, operands, changed, answer)
         if name in ("detach", "detach_") and args[0].requires_grad:
             self.detached[_storage(answer)] = answer
         if isinstance(answer, Tensor) and any(isinstance(size, torch.SymInt) for size in answer.shape):
@@ -100,16 +156,8 @@ class Guard(TorchFunctionMode):
                 "set it outside of forward; weight.detach() keeps a gradient out",
             )
 
-    def _written(self, name: str, args: Any, kwargs: Any) -> None:
+    def _written(self, name: str, changed: Any) -> None:
         """In-place changes that autograd does not see: the exported graph would give other gradients than PyTorch."""
-        in_place = (name.endswith("_") and not name.endswith("__")) or name in (
-            "__setitem__",
-            "__iadd__",
-            "__isub__",
-            "__imul__",
-            "__itruediv__",
-        )
-        changed = kwargs.get("out") if kwargs.get("out") is not None else args[0] if in_place and args else None
         if not isinstance(changed, Tensor) or name in ("requires_grad_", "detach_", "retain_grad", "share_memory_"):
             return
         if isinstance(changed, nn.Parameter) and changed.requires_grad:
@@ -132,37 +180,17 @@ class Guard(TorchFunctionMode):
             )
 
 
+def _changed(name: str, args: Any, kwargs: Any) -> Any:
+    """What a call changes in place."""
+    in_place = (name.endswith("_") and not name.endswith("__")) or name in _IN_PLACE
+    return kwargs.get("out") if kwargs.get("out") is not None else args[0] if in_place and args else None
+
+
 def _storage(tensor: Tensor) -> int:
     try:
         return int(tensor.untyped_storage()._cdata)
     except RuntimeError:  # a tensor without storage
         return 0
-
-
-_BAGS = inspect.signature(torch.nn.functional.embedding_bag)
-
-
-def _equal_bags(
-    input: Tensor,  # noqa: A002
-    weight: Tensor,
-    *,
-    mode: str = "mean",
-    per_sample_weights: Any = None,
-    padding_idx: Any = None,
-    **_: Any,
-) -> Tensor:
-    """Bags of one size: rows, then a reduction."""
-    rows = torch.nn.functional.embedding(input, weight)
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.unsqueeze(-1)
-    if padding_idx is None:
-        return rows.sum(1) if mode == "sum" else rows.mean(1) if mode == "mean" else rows.amax(1)
-    valid = (input != padding_idx % weight.shape[0]).unsqueeze(-1)
-    if mode == "max":
-        most = torch.where(valid, rows, -torch.inf).amax(1)
-        return torch.where(valid.any(1), most, 0.0)
-    total = torch.where(valid, rows, 0.0).sum(1)
-    return total if mode == "sum" else total / valid.to(rows.dtype).sum(1).clamp(min=1.0)
 
 
 # Patches for as long as a forward is traced
@@ -258,6 +286,17 @@ def patched(guard: Guard, apply: Any) -> Iterator[None]:
                 "manual_seed",
                 _refusing(problems, "a seed inside of forward cannot be captured", "seed=, an option of the trainer"),
             ),
+            (
+                torch,
+                "cond",
+                _refusing(problems, "torch.cond cannot be captured", "torch.where of both branches"),
+            ),
+            (
+                nn.modules.batchnorm._BatchNorm,
+                "forward",
+                cumulative_batch_norm(nn.modules.batchnorm._BatchNorm.forward),
+            ),
+            (nn.AdaptiveLogSoftmaxWithLoss, "forward", adaptive_log_softmax),
             (torch.fx.proxy, "_STACK_TRACE_ANCHORS", UserFrames()),
             (
                 torch.nn.modules.transformer,

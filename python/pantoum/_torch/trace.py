@@ -304,7 +304,9 @@ def _exported(
     guard = Guard(problems)
     step.guard = guard
     with patched(guard, lambda kind, *args, **kwargs: functions.apply(kind, *args, **kwargs)), torch.enable_grad():
-        return torch.export.export(step, tensors, strict=False)
+        program = torch.export.export(step, tensors, strict=False)
+    step.seen.notes.extend(dict.fromkeys(guard.notes))
+    return program
 
 
 def _run_example(step: _Step, tensors: tuple[Tensor, ...], functions: CustomFunctions, problems: Problems) -> None:

@@ -1,0 +1,135 @@
+# mypy: disable-error-code="no-untyped-call"
+"""Values that the capture itself knows: constants that a forward reads or makes, and what is computed from them
+alone. So a mask that no data reach has a shape."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+
+LARGEST = 1 << 20  # elements: larger values are not followed
+_UNDEFINED = ("empty", "resize")
+Operands = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+class Known:
+    """Beside each traced tensor that no data reach, its value. Views of a traced tensor have views of its value."""
+
+    def __init__(self) -> None:
+        self._values: dict[int, tuple[Tensor, Tensor | None]] = {}
+
+    def value(self, tensor: Any) -> Tensor | None:
+        """The value of a tensor; None where the data decide it. It is not to be changed."""
+        if not isinstance(tensor, Tensor):
+            return None
+        if id(tensor) not in self._values and _is_constant(tensor):
+            with _untraced():
+                self._values[id(tensor)] = tensor, tensor.detach().clone()
+        return self._values[id(tensor)][1] if id(tensor) in self._values else None
+
+    def operands(self, args: Any, kwargs: Any) -> Operands | None:
+        """The arguments of a call with values in place of tensors; None where not all of them are known."""
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        values = [self.value(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        if any(isinstance(leaf, Tensor) and value is None for leaf, value in zip(leaves, values, strict=True)):
+            return None
+        given, named = pytree.tree_unflatten(values, spec)
+        return tuple(given), dict(named)
+
+    def compute(self, function: Callable[..., Any], operands: Operands | None, changed: Any) -> Any:
+        """What `function` gives of known operands; else None. What is `changed` in place by what is not known, or by
+        random numbers, is not known from there on, nor is what shares its memory."""
+        if operands is not None and not any(word in getattr(function, "__name__", "") for word in _UNDEFINED):
+            with _untraced(), contextlib.suppress(Exception):  # the traced call tells what is wrong with it
+                state = torch.get_rng_state()
+                answer = function(*operands[0], **operands[1])
+                if torch.equal(state, torch.get_rng_state()):
+                    return answer
+                torch.set_rng_state(state)
+        for value in _tensors((operands, [self.value(each) for each in _tensors(changed)])):
+            self._forget(value)
+        return None
+
+    def follow(self, function: Callable[..., Any], operands: Operands | None, changed: Any, answer: Any) -> None:
+        """Remembers the values of what a traced call gave."""
+        if all(tensor.numel() <= LARGEST for tensor in _tensors(answer)):
+            value = self.compute(function, operands, changed)
+        else:
+            value = self.compute(function, None, changed)
+        for tensor, each in zip(_tensors(answer), _tensors(value), strict=False):
+            if each.shape == tensor.shape and each.dtype == tensor.dtype:
+                self._values[id(tensor)] = tensor, each
+
+    def _forget(self, value: Tensor) -> None:
+        memory = value.untyped_storage()._cdata
+        for key, (traced, each) in list(self._values.items()):
+            if each is not None and each.untyped_storage()._cdata == memory:
+                self._values[key] = traced, None
+
+
+@contextlib.contextmanager
+def _untraced() -> Iterator[None]:
+    with _disable_current_modes(), torch._C.DisableTorchFunction(), torch.no_grad():
+        yield
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    return (leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, Tensor))
+
+
+def _is_constant(tensor: Tensor) -> bool:
+    """A tensor of the user's that is neither traced, nor a parameter, nor a buffer: those are fake while traced."""
+    return (
+        type(tensor) is Tensor
+        and not isinstance(tensor, (FakeTensor, FunctionalTensor))
+        and not tensor.requires_grad
+        and tensor.layout == torch.strided
+        and tensor.device.type == "cpu"
+        and tensor.numel() <= LARGEST
+    )
+
+
+def with_known(known: Known, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
+    """The call with places where it has masks or repeats that are known."""
+    name = getattr(function, "__name__", "")
+    if name == "__getitem__" or (name == "__setitem__" and not _fills(*args)):
+        return function, (args[0], _places(known, args[1]), *args[2:]), kwargs
+    value = known.value(args[1]) if len(args) > 1 else None
+    if name == "masked_select" and value is not None and value.dtype == torch.bool:
+        shape = torch.broadcast_shapes(args[0].shape, value.shape)
+        with _untraced():
+            places = value.expand(shape).nonzero(as_tuple=True)
+        return Tensor.__getitem__, (args[0].expand(shape), places), {}
+    if name == "repeat_interleave" and value is not None and value.dim():
+        dim = kwargs.get("dim", args[2] if len(args) > 2 else None)
+        x = args[0].reshape(-1) if dim is None else args[0]
+        with _untraced():
+            rows = torch.repeat_interleave(value.expand(x.shape[dim or 0]))
+        return torch.index_select, (x, dim or 0, rows), {}
+    return function, args, kwargs
+
+
+def _fills(x: Tensor, index: Any, value: Any) -> bool:
+    """One mask, and one number: no shape depends on it."""
+    return isinstance(index, Tensor) and not (isinstance(value, Tensor) and value.dim())
+
+
+def _places(known: Known, index: Any) -> Any:
+    """An index in which the places stand for each mask that is known."""
+    answer: list[Any] = []
+    for part in index if isinstance(index, tuple) else (index,):
+        value = known.value(part)
+        if value is None or value.dtype != torch.bool or not value.dim():
+            answer.append(part)
+        else:
+            with _untraced():
+                answer.extend(value.nonzero(as_tuple=True))
+    return tuple(answer)
