@@ -21,7 +21,12 @@ from zoo import WRITTEN, Case  # noqa: E402
 
 # A few of each family; the others are long, and bench/python/models.py trains all of them.
 QUICK = ("gradient_reversal", "vq_vae", "moving_teacher", "spectral_norm", "frozen_norms", "hf_llama", "detector")
-MODELS = [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in WRITTEN]
+# Modules that draw random numbers take others here than in eager mode: `check` compares those, with the draws given.
+MODELS = [
+    name if name in QUICK else pytest.param(name, marks=pytest.mark.long)
+    for name, case in WRITTEN.items()
+    if not case.draws
+]
 
 
 def inputs_of(example: Any, target: Any) -> list[Any]:
@@ -49,9 +54,12 @@ def test_the_captured_graph_has_the_loss_gradients_and_buffers_of_eager_mode(nam
     wanted, module = eager(case)
     assert loss.item() == pytest.approx(wanted.item(), rel=1e-5)
     trained = {key: parameter for key, parameter in module.named_parameters() if parameter.requires_grad}
-    assert set(found) == set(trained)
+    reached = {key for key, parameter in trained.items() if parameter.grad is not None}
+    assert reached <= set(found) <= set(trained)
     largest = max(parameter.grad.norm().item() for parameter in trained.values() if parameter.grad is not None)
     for key, parameter in trained.items():
+        if key not in found:
+            continue
         grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
         assert (found[key] - grad).norm().item() <= 1e-4 * max(grad.norm().item(), 1e-2 * largest), key
     buffers = dict(module.named_buffers())
