@@ -182,7 +182,7 @@ def test_masks_that_the_data_change_are_not_known() -> None:
     [
         (lambda y: F.embedding(torch.tensor([0, 1]), y, max_norm=1.0), "max_norm"),
         (
-            lambda y: F.ctc_loss(y.view(4, 1, 6), torch.tensor([[1, 2]]), torch.tensor([4]), torch.tensor([2])),
+            lambda y: F.ctc_loss(y.view(4, 1, 6), torch.tensor([1, 2]), torch.tensor([4]), torch.tensor([2])),
             "ctc_loss",
         ),
     ],

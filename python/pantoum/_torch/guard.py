@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 
 from .known import Known, with_known
 from .problems import Problems, UserFrames, place_now
-from .replacements import adaptive_log_softmax, cumulative_batch_norm, replacement
+from .replacements import UNCHECKED, adaptive_log_softmax, cumulative_batch_norm, replacement
 
 _READS = {"numpy", "__array__", "__bool__", "item", "__int__", "__float__", "__index__", "tolist", "__complex__"}
 _UNKNOWN = ("DataDependent", "data-dependent", "not supported for tensor subclasses")
@@ -50,8 +50,8 @@ _REFUSED = {
     "embedding": _NORMED,
     "embedding_bag": _NORMED,
     "ctc_loss": (
-        "ctc_loss has no operator here",
-        "a loss of the frames, or the whole loss as a pantoum.custom_operator",
+        "the shape of ctc_loss depends on the data where its labels are one after the other",
+        "torch.nn.functional.ctc_loss with labels of [N, S], padded",
     ),
 }
 _PACKED = "pad the sequences and multiply by a mask, or pick the last valid step with gather"
@@ -78,18 +78,18 @@ class Guard(TorchFunctionMode):
         if name in ("_pack_padded_sequence", "pack_padded_sequence"):
             self.problems.add("packed sequences have a shape that depends on the data", place_now(), _PACKED)
             raise Stop
-        if name in _REFUSED and (name == "ctc_loss" or kwargs.get("max_norm") is not None):
-            self.problems.add(_REFUSED[name][0], place_now(), _REFUSED[name][1])
-            raise Stop
         if function is torch._assert and isinstance(args[0], Tensor):
             self.notes.append(f"an assertion is not checked: {place_now()}")
             return None
         other = replacement(function, args, kwargs)
         if other is not None:
-            if function is torch.nn.functional.gaussian_nll_loss:
-                self.notes.append(f"that no variance is below 0 is not checked: {place_now()}")
+            if function in UNCHECKED:
+                self.notes.append(f"{UNCHECKED[function]} is not checked: {place_now()}")
             with self:
                 return other()
+        if name in _REFUSED and (name == "ctc_loss" or kwargs.get("max_norm") is not None):
+            self.problems.add(_REFUSED[name][0], place_now(), _REFUSED[name][1])
+            raise Stop
         if kwargs.get("generator") is not None:
             self.problems.add("a random generator of its own cannot be captured", place_now(), "leave generator out")
             raise Stop

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
 
+from .ctc import ctc_loss
+
 
 def equal_bags(
     input: Tensor,  # noqa: A002
@@ -103,6 +105,10 @@ def _bags_are_equal(given: dict[str, Any]) -> bool:
     return given["input"].dim() == 2 and given.get("max_norm") is None
 
 
+def _labels_are_padded(given: dict[str, Any]) -> bool:
+    return bool(given["targets"].dim() == given["log_probs"].dim() - 1)
+
+
 def _keeps_statistics(given: dict[str, Any]) -> bool:
     return given.get("running_mean") is not None and given.get("use_input_stats", True)
 
@@ -111,7 +117,13 @@ def _keeps_statistics(given: dict[str, Any]) -> bool:
 _FUNCTIONS: dict[Any, tuple[Callable[[dict[str, Any]], bool], Callable[..., Tensor]]] = {
     F.embedding_bag: (_bags_are_equal, equal_bags),
     F.gaussian_nll_loss: (lambda given: True, gaussian_nll_loss),
+    F.ctc_loss: (_labels_are_padded, ctc_loss),
     F.instance_norm: (_keeps_statistics, instance_norm),
+}
+# What PyTorch checks of the data there, and a captured step does not.
+UNCHECKED = {
+    F.gaussian_nll_loss: "that no variance is below 0",
+    F.ctc_loss: "that no length is beyond its frames or labels",
 }
 _SIGNATURES = {function: inspect.signature(function) for function in _FUNCTIONS}
 
