@@ -9,7 +9,7 @@ from typing import Any
 
 import pantoum.torch_budget
 import pytest
-from budget_steps import at_budgets, batch, budgeted, kept, network, torch
+from budget_steps import Function, at_budgets, batch, budgeted, eager, kept, network, same, torch
 from pantoum.torch_budget import backend, faults, pager, planner
 from pantoum.torch_budget.budget import bytes_of
 from torch import nn
@@ -19,7 +19,40 @@ pytestmark = pytest.mark.usefixtures("fresh_compiler")
 
 def test_every_budget_gives_eager_gradients_and_holds() -> None:
     steps = at_budgets(network(), [batch()])
-    assert steps[-1].budget.report().pieces[0].recomputed > 0
+    piece = steps[-1].budget.report().pieces[0]
+    assert piece.recomputed + piece.paged_out > 0
+
+
+@pytest.mark.parametrize("depths", [(1, 5), (5, 1), (3, 1, 3)])
+def test_a_larger_budget_is_not_refused_where_a_smaller_one_holds(depths: tuple[int, ...]) -> None:
+    def forward(self: Any, x: Any) -> Any:
+        x = deep(self.layers[0](x), depths[0])
+        torch._dynamo.graph_break()
+        x = deep(self.layers[1](x), depths[1])
+        torch._dynamo.graph_break()
+        return deep(self.layers[-1](x), depths[-1])
+
+    def deep(x: Any, count: int) -> Any:
+        for _ in range(count):
+            x = (torch.sigmoid(x) * x).cos()
+        return x
+
+    layers = nn.ModuleList([nn.Linear(64, 64) for _ in depths])
+    module, held = Function(forward, layers=layers), []
+    free = budgeted(module, [batch()], "1GiB").budget.report()
+    for percent in (100, 85, 70, 55, 45, 35, 25, 15):
+        torch._dynamo.reset()
+        try:
+            step = budgeted(module, [batch()], free.planned_peak * percent // 100, page_dir=None)
+        except (faults.Infeasible, faults.LimitReached):
+            held.append(False)
+            continue
+        held.append(True)
+        kept(step)
+        same(step, eager(module, [batch()]))
+    assert held == sorted(held, reverse=True)
+    assert held[0]
+    assert not held[-1]
 
 
 def test_the_least_budget_that_a_later_piece_names_is_enough() -> None:
@@ -192,7 +225,7 @@ def test_a_disk_too_full_to_page_to_is_no_end_unless_it_was_named(
 def test_a_temporary_folder_that_takes_no_files_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", "/no/such/folder")
     with pytest.raises(faults.DeviceError, match="planner cannot be asked"):
-        planner.ask("{}", 1, 1.0, None)
+        planner.ask(planner.CostGraph("{}", [], None, 0), 1, 1.0, None)
 
 
 def test_a_planner_that_is_missing_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

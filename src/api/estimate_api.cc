@@ -50,6 +50,7 @@ Result<void> set_least(const pipeline::Compiled& compiled, pipeline::PlanRequest
 std::vector<int64_t> budgets_of(const Estimate& estimate, int count) {
   const int64_t from = estimate.least_ram_bytes, to = std::max(from, estimate.unplanned_peak_bytes);
   std::vector<int64_t> budgets;
+  budgets.reserve(static_cast<size_t>(count));
   for (int at = 0; at < count; ++at) budgets.push_back(from + (to - from) / std::max(1, count - 1) * at);
   budgets.back() = count > 1 ? to : from;
   budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());

@@ -6,7 +6,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::DType;
 using ir::Kind;
 using ir::Shape;
 using ir::ValueId;

@@ -17,7 +17,6 @@ namespace {
 
 using base::DType;
 using base::JsonNode;
-using base::TensorType;
 using Json = nlohmann::json;
 
 constexpr int64_t kMostExtent = int64_t{1} << 40;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
 #include "base/units.h"
 #include "check/claims.h"
 #include "check/refusal.h"
+#include "check/replay.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
 #include "pipeline/request_json.h"
@@ -55,10 +57,21 @@ std::map<int64_t, Bytes> inherited(const CostGraph& program, const std::map<std:
   return at;
 }
 
+// A plan of another graph, of the same structure and other sizes, is a start where it is a plan of this one too.
+bool is_start(const problem::Plan& given, const CostGraph& graph, const problem::Question& question) {
+  if (problem::structure_hash(given.graph) != problem::structure_hash(graph)) return false;
+  problem::Plan start = given;
+  start.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+  start.bound = {};
+  return check::replay(graph, start, question).has_value();
+}
+
 // By Pantoum's own planner, or by one of the literature's.
-Result<problem::Plan> make_plan(const std::string& planner, const CostGraph& graph, const plan::PlanOptions& options,
+Result<problem::Plan> make_plan(const std::string& planner, const CostGraph& graph, plan::PlanOptions options,
                                 plan::Infeasible* infeasible) {
   PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({planner}));
+  if (options.warm_start != nullptr && !is_start(*options.warm_start, graph, options.question))
+    options.warm_start = nullptr;
   return named.front().plan(graph, options, infeasible);
 }
 

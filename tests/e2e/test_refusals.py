@@ -104,6 +104,27 @@ class Refusals(House):
         self.refuse(5, "E0301", "plan", "--costgraph", self.towers, "--ram", "500B", "--effort", 1, "--write-refusal", link)
         self.assertEqual(pathlib.Path(kept).read_text(), "mine")
 
+    def test_a_start_whose_places_other_sizes_refute_is_left_out(self):
+        document = json.loads(pathlib.Path(self.graph).read_text())
+        ram, start, grown, graph = f"{self.peak * 8 // 10}B", self.path("start.json"), self.path("grown.json"), self.path("grown.costgraph.json")
+        self.succeed("plan", "--costgraph", self.graph, "--ram", ram, "--effort", 1, "-o", start)
+        plan, left_out = json.loads(pathlib.Path(start).read_text()), 0
+        for index in range(0, len(document["ops"]), 3):
+            for each in (document, plan["graph"]):
+                for choice in each["ops"][index]["choices"]:
+                    choice["workspace_bytes"] = choice.get("workspace_bytes", 0) + 3000
+            pathlib.Path(graph).write_text(json.dumps(document))
+            pathlib.Path(grown).write_text(json.dumps(plan))
+            words = ("plan", "--costgraph", graph, "--ram", ram, "--effort", 1)
+            done = self.run_cli(*words, "--warm-start", grown, "-o", self.path("better.json"))
+            self.assertIn(done.returncode, (0, 5, 6), done.stderr)
+            self.assertEqual(done.returncode, self.run_cli(*words).returncode)
+            left_out += self.run_cli("verify", grown).returncode != 0
+            if done.returncode:
+                break
+            self.succeed("verify", self.path("better.json"))
+        self.assertGreater(left_out, 0)
+
     def test_every_claim_of_a_plan_is_checked(self):
         path = self.path("plan.json")
         ram = self.peak * 6 // 10

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -20,7 +23,7 @@ from .costs import CostBook, outside_tracing
 from .joint import Joint, is_tangent, read_graph
 from .lower import Lowering, split
 from .meter import metered
-from .planner import CostGraph, Plan, PlanStore, cost_graph
+from .planner import CostGraph, Plan, PlanStore, cost_graph, replay, unplanned
 
 _LOG = logging.getLogger("pantoum.torch_budget")
 _COSTS = CostBook()
@@ -110,7 +113,8 @@ def register() -> None:
 
 def compile_graph(module: fx.GraphModule, inputs: Sequence[Any], budget: TorchBudget) -> Callable[..., Any]:
     fix_shapes(inputs)
-    work = _Compilation(budget, frame_of(module))
+    reason = getattr(module, "compile_subgraph_reason", None)
+    work = _Compilation(budget, frame_of(module), reason is not None and bool(reason.graph_break))
     compiler = aot_autograd(
         fw_compiler=work.forward,
         bw_compiler=work.backward,
@@ -144,8 +148,10 @@ def fix_shapes(inputs: Sequence[Any]) -> None:
 class _Compilation:
     """One graph on its way: partitioned, then compiled in two parts; or compiled alone, for inference."""
 
-    def __init__(self, budget: TorchBudget, frame: str) -> None:
+    def __init__(self, budget: TorchBudget, frame: str, breaks: bool) -> None:
         self.budget, self.frame = budget, frame
+        self.breaks = breaks  # another piece of the program follows
+        self.share: Share | None = None
         self.returned: int | None = None
         self.piece: Piece | None = None
 
@@ -180,9 +186,12 @@ class _Compilation:
         joint = read_graph(module, outputs, _COSTS)
         number = self._pager()
         graph = cost_graph(joint, None if number is None else _SPEEDS[number], self.budget.name)
-        left = self.budget.left_for(self.frame)
+        left = self.budget.left_for(self.frame, self.breaks)
         try:
-            plan = _PLANS.plan(graph, max(1, left), self.budget.time_limit_s)
+            if self.breaks and graph.loss is not None:
+                plan, self.share = planned_in_share(graph, max(1, left), self.budget.time_limit_s)
+            else:
+                plan = _PLANS.plan(graph, max(1, left), self.budget.time_limit_s)
         except (faults.Infeasible, faults.LimitReached) as error:
             self._explain(error, left)
             raise
@@ -203,20 +212,23 @@ class _Compilation:
 
     def _explain(self, error: faults.Infeasible | faults.LimitReached, left: int) -> None:
         """The least budget of this graph is not the whole budget's where other graphs keep bytes meanwhile, and more of
-        them with a larger budget: at most what they take unplanned."""
+        them with a larger budget."""
         others = self.budget.ram - left
         if others:
             if error.min_ram is not None:
-                error.min_ram = faults.Bytes(error.min_ram + self.budget.most_of_others(self.frame))
+                error.min_ram = faults.Bytes(self.budget.enough_for(self.frame, error.min_ram, self.breaks))
                 error.help = f'ask for "{int(error.min_ram)}B", which is enough, or keep the program in one piece'
             error.notes.append(
                 f"the program was compiled in pieces (torch.compile(fullgraph=True) tells where it breaks); {others} "
-                f"bytes of the budget of {self.budget.ram} are what those before this one keep for their backward"
+                f"bytes of the budget of {self.budget.ram} are what those before this one may keep for their backward"
             )
         self.budget.refusals.append(str(error))
 
     def _tell(self, kind: str, joint: Joint, plan: Plan, saved: int) -> None:
-        piece = describe(self.budget.left_for(self.frame), self.frame, kind, joint, plan, saved)
+        share = self.share or Share(saved, plan.unplanned_peak_bytes, plan.unplanned_peak_bytes)
+        left = self.budget.left_for(self.frame, self.breaks)
+        before = self.budget.kept_before(self.frame, self.breaks)
+        piece = describe(left, before, share, self.frame, kind, joint, plan, saved)
         self.budget.pieces.append(piece)
         self.piece = piece
         _LOG.info("%s: planned peak %d of %d bytes, saved %d", piece.name, piece.planned_peak, piece.budget, saved)
@@ -236,7 +248,39 @@ def _open_pager(folder: str) -> int | None:
     return number
 
 
-def describe(budget: int, frame: str, kind: str, joint: Joint, plan: Plan, saved: int) -> Piece:
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a graph that others follow may save: half of what is left, at most what it saves without a plan, at least
+    the least that it can save. So what it leaves never shrinks where the budget grows, and neither does the set of
+    programs that have a plan."""
+
+    bytes: int
+    least: int
+    most: int
+
+
+def planned_in_share(graph: CostGraph, left: int, time_limit_s: float) -> tuple[Plan, Share]:
+    """The plan of a graph that others follow, in its share of the `left` bytes."""
+    asked = json.loads(graph.text)
+    most = replay(asked, unplanned(asked)).get(graph.loss, 0)
+    share = Share(min(most, left // 2), 0, most)
+    graph.reserve = left - share.bytes
+    try:
+        return _PLANS.plan(graph, left, time_limit_s), share
+    except (faults.Infeasible, faults.LimitReached) as error:
+        least = (error.min_ram or 0) - graph.reserve
+    if 0 < least < left:
+        graph.reserve = left - least
+        with contextlib.suppress(faults.Infeasible, faults.LimitReached):
+            return _PLANS.plan(graph, left, time_limit_s), Share(least, least, most)
+    graph.reserve = 0
+    plan = _PLANS.plan(graph, left, time_limit_s)
+    return plan, Share(plan.saved_bytes, plan.saved_bytes, most)
+
+
+def describe(
+    budget: int, before: int, share: Share, frame: str, kind: str, joint: Joint, plan: Plan, saved: int
+) -> Piece:
     runs: dict[int, int] = {}
     moved = 0
     for instruction in plan.instructions:
@@ -253,6 +297,10 @@ def describe(budget: int, frame: str, kind: str, joint: Joint, plan: Plan, saved
         plan.peak_bytes,
         plan.unplanned_peak_bytes,
         saved,
+        before,
+        share.bytes,
+        share.least,
+        share.most,
         moved,
         sum(count > 1 for count in runs.values()),
         len(joint.ops),

@@ -55,6 +55,9 @@ class Piece:
 
     planned_peak      what the step makes, at its largest, as planned (forward and backward together)
     saved             what forward keeps for backward: activations in memory, those of the caller not counted
+    before            what the pieces before it keep meanwhile
+    share             what later pieces of the program cannot have: `saved`, or where a graph break is known to
+                      follow, the part of the budget that this piece may save, between share_least and share_most
     paged_out         bytes that one step writes to the page file
     recomputed        how many ops run more than once
     time_s            a step as modelled; least_time_s: one with unlimited memory
@@ -68,6 +71,10 @@ class Piece:
     planned_peak: int
     unplanned_peak: int
     saved: int
+    before: int
+    share: int
+    share_least: int
+    share_most: int
     paged_out: int
     recomputed: int
     ops: int
@@ -93,7 +100,7 @@ class Report:
     @property
     def planned_peak(self) -> int:
         """The largest over the pieces, each with what the pieces before it save."""
-        return max((piece.planned_peak + self.budget - piece.budget for piece in self.pieces), default=0)
+        return max((piece.planned_peak + piece.before for piece in self.pieces), default=0)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -197,21 +204,32 @@ class TorchBudget:
 
         backend.leave(self)
 
-    def left_for(self, frame: str) -> int:
-        """What a graph of this frame may take: other frames' saved bytes are alive while it runs."""
-        kept: dict[str, int] = {}
-        for piece in self.pieces:
-            if piece.frame != frame:
-                kept[piece.frame] = max(kept.get(piece.frame, 0), piece.saved)
-        return self.ram - sum(kept.values())
+    def left_for(self, frame: str, breaks: bool = False) -> int:
+        """What a graph of this frame may take: other frames' shares are not its own, and are alive while it runs. Where
+        it breaks, later frames have what it leaves."""
+        others = self._others(frame, breaks)
+        return self.ram - sum(max(piece.share for piece in pieces) for pieces in others)
 
-    def most_of_others(self, frame: str) -> int:
-        """What graphs of other frames take at once at the most, whatever the budget."""
-        most: dict[str, int] = {}
+    def kept_before(self, frame: str, breaks: bool = False) -> int:
+        """What other frames keep while a graph of this frame runs."""
+        return sum(max(piece.saved for piece in pieces) for pieces in self._others(frame, breaks))
+
+    def enough_for(self, frame: str, left: int, breaks: bool = False) -> int:
+        """A budget of which `left` bytes are this frame's; see `Share`."""
+        for pieces in reversed(self._others(frame, breaks)):
+            most, least = max(piece.share_most for piece in pieces), max(piece.share_least for piece in pieces)
+            left = min(left + most, max(2 * left, left + least))
+        return left
+
+    def _others(self, frame: str, breaks: bool) -> list[list[Piece]]:
+        """The pieces of other frames, by frame, in the order in which they were compiled."""
+        frames: dict[str, list[Piece]] = {}
         for piece in self.pieces:
-            if piece.frame != frame:
-                most[piece.frame] = max(most.get(piece.frame, 0), piece.unplanned_peak)
-        return sum(most.values())
+            frames.setdefault(piece.frame, []).append(piece)
+        names = list(frames)
+        if breaks and frame in frames:
+            names = names[: names.index(frame)]
+        return [frames[name] for name in names if name != frame]
 
     def admit(self, piece: Piece) -> None:
         """Refuses a call that, with what earlier calls hold for a backward to come, may take more than the budget."""

@@ -229,8 +229,8 @@ def saved_by_plan(
     for op in asked["ops"]:
         choice = op["choices"][0]
         choice["time_s"] = times.get(op["name"], choice["time_s"])
-        choice["workspace_bytes"] = everything if op["id"] == graph.loss else 0
-    graph.text = json.dumps(asked)
+        choice["workspace_bytes"] = 0
+    graph.text, graph.reserve = json.dumps(asked), everything
     try:
         plan = plans.plan(graph, ram + everything, time_limit_s)
     except faults.Infeasible as error:

@@ -32,12 +32,26 @@ class PagerSpeed:
 
 @dataclass
 class CostGraph:
-    """The JSON that the planner reads, and which of its ids mean what."""
+    """The JSON that the planner reads, and which of its ids mean what.
+
+    `reserve` is what other graphs may take between this one's forward and its backward, in bytes.
+    """
 
     text: str
     ops: list[Op]
     loss: int | None
     storages: int  # ids below this are storages of the joint graph; the others are orderings without bytes
+    reserve: int = 0
+
+    def reserving(self, text: str) -> str:
+        """The cost graph, or a plan of it, with the reserve as the loss's workspace."""
+        if self.loss is None:
+            return text
+        document = json.loads(text)
+        for op in document.get("graph", document)["ops"]:
+            if op["id"] == self.loss:
+                op["choices"][0]["workspace_bytes"] = self.reserve
+        return json.dumps(document)
 
 
 @dataclass
@@ -51,6 +65,7 @@ class Plan:
     least_time_s: float
     status: str
     storage_bytes: int
+    saved_bytes: int  # at the loss
     text: str = field(repr=False, default="")
 
 
@@ -194,32 +209,37 @@ class PlanStore:
     """
 
     def __init__(self) -> None:
-        self._plans: dict[str, dict[int, Plan]] = {}
-        self._least: dict[str, str] = {}
+        self._plans: dict[str, dict[tuple[int, int], Plan]] = {}
+        self._least: dict[tuple[str, int], str] = {}
 
     def plan(self, graph: CostGraph, ram: int, time_limit_s: float) -> Plan:
         key = hashlib.sha256(graph.text.encode()).hexdigest()
-        known = self._plans.setdefault(key, {})
-        fitting = [plan for plan in known.values() if plan.peak_bytes <= ram]
+        known, asked = self._plans.setdefault(key, {}), (ram, graph.reserve)
+        fitting = [plan for plan in known.values() if _fits(plan, graph, ram)]
         best = min(fitting, key=lambda plan: plan.time_s, default=None)
-        if ram in known and best is not None and best.time_s <= known[ram].time_s:
+        if asked in known and best is not None and best.time_s <= known[asked].time_s:
             return best
+        least = (key, graph.reserve)
         try:
-            found = ask(graph.text, ram, time_limit_s, best.text if best is not None else self._least.get(key))
+            found = ask(graph, ram, time_limit_s, best.text if best is not None else self._least.get(least))
         except (faults.Infeasible, faults.LimitReached) as error:
             if best is not None:  # it fits, though the planner's arena for it would not
                 return best
-            self._least[key] = getattr(error, "least_plan", None) or self._least.get(key, "")
+            self._least[least] = getattr(error, "least_plan", None) or self._least.get(least, "")
             raise
-        known[ram] = found if best is None or found.time_s < best.time_s else best
-        return known[ram]
+        known[asked] = found if best is None or found.time_s < best.time_s else best
+        return known[asked]
 
     def clear(self) -> None:
         self._plans.clear()
         self._least.clear()
 
 
-def ask(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
+def _fits(plan: Plan, graph: CostGraph, ram: int) -> bool:
+    return plan.peak_bytes <= ram and plan.saved_bytes + graph.reserve <= ram
+
+
+def ask(graph: CostGraph, ram: int, time_limit_s: float, start: str | None) -> Plan:
     """Asks the planner for the fastest step within `ram` bytes; `start` is a plan to begin with.
 
     raises  Infeasible, LimitReached; `least_plan` of both is the plan of `min_ram`, where there is one;
@@ -235,10 +255,10 @@ def ask(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
         ) from error
 
 
-def _asked(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan:
+def _asked(graph: CostGraph, ram: int, time_limit_s: float, start: str | None) -> Plan:
     with tempfile.TemporaryDirectory(prefix="pantoum-") as folder:
         place = Path(folder)
-        (place / "graph.json").write_text(graph)
+        (place / "graph.json").write_text(graph.reserving(graph.text))
         command = [
             program(),
             "plan",
@@ -258,30 +278,65 @@ def _asked(graph: str, ram: int, time_limit_s: float, start: str | None) -> Plan
             "least.json",
         ]
         if start:
-            (place / "start.json").write_text(start)
+            (place / "start.json").write_text(graph.reserving(start))
             command += ["--warm-start", "start.json"]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if ended.returncode in (_INFEASIBLE, _LIMIT_REACHED):
             raise _no_plan(ended, ram, place / "least.json")
         if ended.returncode != 0:
             raise faults.planner(ended.stderr or ended.stdout)
-        return _read(json.loads(ended.stdout), (place / "plan.json").read_text())
+        return _read(graph, json.loads(ended.stdout), (place / "plan.json").read_text())
 
 
-def _read(summary: dict[str, Any], text: str) -> Plan:
+def _read(graph: CostGraph, summary: dict[str, Any], text: str) -> Plan:
     plan = json.loads(text)
-    sizes = {tensor["id"]: tensor["bytes"] for tensor in plan["graph"]["tensors"]}
+    sizes = {tensor["id"]: int(tensor["bytes"]) for tensor in plan["graph"]["tensors"]}
+    asked = json.loads(graph.text)
+    taken = replay(asked, plan["instructions"])
     stored = max((at + sizes[int(tensor)] for tensor, at in plan.get("storage", {}).items()), default=0)
     return Plan(
         plan["instructions"],
-        plan["predicted"]["peak_bytes"],
-        int(summary["unplanned_peak_bytes"]),
+        max(taken.values(), default=0),
+        max(replay(asked, unplanned(asked)).values(), default=0),
         plan["predicted"]["time_s"],
         summary["unplanned_time_s"],
         plan["status"],
         stored,
+        taken.get(graph.loss, 0),
         text,
     )
+
+
+def replay(graph: dict[str, Any], instructions: list[dict[str, Any]]) -> dict[int | None, int]:
+    """The most bytes that are in memory while each op of a cost graph runs, over all of its runs."""
+    sizes = {tensor["id"]: int(tensor["bytes"]) for tensor in graph["tensors"]}
+    ops = {op["id"]: op for op in graph["ops"]}
+    taken: dict[int | None, int] = {}
+    alive: dict[int, int] = {}
+    for instruction in instructions:
+        if instruction["do"] == "compute":
+            op = ops[instruction["op"]]
+            alive.update({tensor: sizes[tensor] for tensor in op["outputs"]})
+            here = sum(alive.values()) + int(op["choices"][0].get("workspace_bytes", 0))
+            taken[op["id"]] = max(taken.get(op["id"], 0), here)
+        elif instruction["do"] == "free":
+            alive.pop(instruction["tensor"], None)
+        elif instruction["do"] == "page_in":
+            alive[instruction["tensor"]] = sizes[instruction["tensor"]]
+    return taken
+
+
+def unplanned(graph: dict[str, Any]) -> list[dict[str, Any]]:
+    """The ops in the given order, each tensor in memory from its op to its last reader."""
+    ops = {op["id"]: op for op in graph["ops"]}
+    last = {tensor: index for index in graph["order"] for tensor in (*ops[index]["outputs"], *ops[index]["inputs"])}
+    stays = {tensor["id"] for tensor in graph["tensors"] if tensor.get("end") == "ram"}
+    instructions: list[dict[str, Any]] = []
+    for index in graph["order"]:
+        instructions.append({"do": "compute", "op": index})
+        dead = {tensor for tensor in (*ops[index]["outputs"], *ops[index]["inputs"]) if last[tensor] == index}
+        instructions += [{"do": "free", "tensor": tensor} for tensor in sorted(dead - stays)]
+    return instructions
 
 
 def _no_plan(ended: subprocess.CompletedProcess[str], ram: int, least: Path) -> faults.Error:
