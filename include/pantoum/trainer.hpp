@@ -69,9 +69,10 @@ struct FitOptions {
   uint64_t patience = 0;          // end after so many epochs without a better one; 0: never
   bool judge_by_accuracy = false;
   Seconds max_time = Seconds(0);                        // 0: no limit
-  std::stop_token stop = {};                            // asked between steps
+  std::stop_token stop = {};                            // asked between steps, and between batches of an evaluation
   std::function<void(const StepStats&)> on_batch = {};  // after every step
   std::function<void(const EpochStats&)> on_epoch = {};
+  std::function<void()> on_evaluated = {};                   // before every batch of an evaluation
   std::function<void(const FitProgress&)> on_progress = {};  // at most ten times a second, and after the last step
 };
 
@@ -127,7 +128,8 @@ class PANTOUM_API Trainer {
   // Epochs over shuffled samples; goes on where steps_done() says. When stopped, a checkpoint is written if one is named.
   [[nodiscard]] Result<FitSummary> fit(const Dataset& train, const FitOptions& options = {}, const Dataset& test = {});
   [[nodiscard]] Result<FitSummary> fit(Producer producer, const FitOptions& options, const Dataset& test = {});
-  [[nodiscard]] Result<Evaluation> evaluate(const Dataset& data);
+  // Every sample once. `go_on`, where there is one, is asked before every batch; false ends it with E0999.
+  [[nodiscard]] Result<Evaluation> evaluate(const Dataset& data, const std::function<bool()>& go_on = {});
 
   // Weights (and optimizer state, step, seed: a checkpoint is a file of weights) as safetensors; atomic.
   [[nodiscard]] Result<void> save(const std::string& path);

@@ -108,11 +108,6 @@ nb::object dict_or_none(const std::optional<Evaluation>& found) {
   return found ? nb::object(dict_of(*found)) : nb::none();
 }
 
-Row evaluate(PythonTrainer& self, const Dataset& data) {
-  const Turn turn(self, true);
-  return dict_of(without_gil([&] { return turn->evaluate(data); }));
-}
-
 // Calls back from a run that holds no GIL; the first exception, or a signal, ends the run and is raised after it.
 class Callbacks {
  public:
@@ -123,6 +118,13 @@ class Callbacks {
     options.stop = stop_.get_token();
     options.on_batch = [this](const StepStats& stats) { batch(stats); };
     options.on_epoch = [this](const EpochStats& stats) { epoch(stats); };
+    options.on_evaluated = [this] { static_cast<void>(go_on()); };
+  }
+  // Whether no signal came and no callback threw.
+  bool go_on() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ >= kBetweenSignals) guarded([&] { look_for_signals(now); });
+    return !thrown_;
   }
   void raise_what_was_thrown() {
     if (thrown_) std::rethrow_exception(thrown_);
@@ -133,10 +135,7 @@ class Callbacks {
     const auto now = std::chrono::steady_clock::now();
     if (on_batch_.is_none() && now - last_ < kBetweenSignals) return;
     guarded([&] {
-      if (now - last_ >= kBetweenSignals) {
-        last_ = now;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
-      }
+      if (now - last_ >= kBetweenSignals) look_for_signals(now);
       if (!on_batch_.is_none() && !nb::cast<bool>(on_batch_(stats.step, stats.loss, stats.lr))) stop_.request_stop();
     });
   }
@@ -147,6 +146,10 @@ class Callbacks {
               on_epoch_(stats.epoch, stats.step, stats.mean_loss, dict_or_none(stats.evaluation), stats.best)))
         stop_.request_stop();
     });
+  }
+  void look_for_signals(std::chrono::steady_clock::time_point now) {
+    last_ = now;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   template <class Call>
   void guarded(const Call& call) {
@@ -165,6 +168,17 @@ class Callbacks {
   std::stop_source stop_;
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
+
+Row evaluate(PythonTrainer& self, const Dataset& data) {
+  const Turn turn(self, true);
+  Callbacks callbacks{nb::none(), nb::none()};
+  Result<Evaluation> found = [&] {
+    nb::gil_scoped_release released;
+    return turn->evaluate(data, [&] { return callbacks.go_on(); });
+  }();
+  callbacks.raise_what_was_thrown();
+  return dict_of(value_of(std::move(found)));
+}
 
 Row dict_of(const FitSummary& summary) {
   nb::dict made;
@@ -246,7 +260,8 @@ void bind_options(nb::module_& module) {
       .def(
           "set_weights", [](TrainerOptions& self, nb::handle path) { self.weights = path_of(path); }, "path"_a.none())
       .def(
-          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); }, "path"_a.none())
+          "set_page_file", [](TrainerOptions& self, nb::handle path) { self.page_file = path_of(path); },
+          "path"_a.none())
       .def("add_normalization",
            [](TrainerOptions& self, float mean, float deviation) {
              self.normalize.push_back({mean, deviation});

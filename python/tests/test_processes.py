@@ -189,6 +189,11 @@ print(pantoum.Trainer(plan).step(np.zeros((16, 2)), np.zeros(16, int)) > 0)
         "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8)",
         'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).fit('
         "[(np.zeros((16, 2)), np.zeros(16, int))], epochs=10**8)",
+        'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).evaluate('
+        "(np.zeros((3 * 10**7, 2), np.float32), np.zeros(3 * 10**7, int)))",
+        'pantoum.Trainer(pantoum.plan(model, ram="256KiB", kernels="portable", measure="off", effort=1)).fit('
+        "(np.zeros((16, 2)), np.zeros(16, int)), epochs=10**8, "
+        "validation=(np.zeros((3 * 10**7, 2), np.float32), np.zeros(3 * 10**7, int)))",
     ],
 )
 def test_ctrl_c_breaks_nothing(work: str) -> None:

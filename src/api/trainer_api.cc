@@ -149,6 +149,7 @@ Result<train::RunOptions> run_options(const FitOptions& options, const std::stri
                             : train::OldCheckpoint::kForeign,
       .judge = {.by_accuracy = options.judge_by_accuracy, .patience = options.patience, .best = options.keep_best},
       .max_seconds = options.max_time.count(),
+      .on_evaluated = options.on_evaluated,
       .stop = options.stop};
   made.progress = [&callbacks](const train::RunProgress& progress) { callbacks.step(progress); };
   made.log = [&callbacks](const train::RunEvent& event) { callbacks.event(event); };
@@ -314,9 +315,9 @@ Result<FitSummary> Trainer::fit(Producer producer, const FitOptions& options, co
   return public_summary(summary);
 }
 
-Result<Evaluation> Trainer::evaluate(const Dataset& data) {
+Result<Evaluation> Trainer::evaluate(const Dataset& data, const std::function<bool()>& go_on) {
   const std::unique_lock turn = impl_->kernels->turn();
-  PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data)));
+  PANTOUM_ASSIGN(const train::Evaluation evaluation, impl_->trainer->evaluate(api::shared(data), go_on));
   return public_evaluation(evaluation);
 }
 

@@ -149,6 +149,10 @@ TEST(TrainerApi, FitsEvaluatesAndTellsOfIt) {
   ASSERT_TRUE(summary->evaluation && summary->evaluation->accuracy);
   EXPECT_GT(*summary->evaluation->accuracy, 0.9);
   EXPECT_EQ(trainer.evaluate(held)->loss, summary->evaluation->loss);
+  int asked = 0;
+  EXPECT_EQ(trainer.evaluate(held, [&] { return ++asked < 2; }).error().code, "E0999");
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(trainer.evaluate(held, [] { return true; })->loss, summary->evaluation->loss);
 }
 
 TEST(TrainerApi, GoesOnFromACheckpointAsIfNothingHadHappened) {

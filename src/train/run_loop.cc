@@ -130,6 +130,7 @@ class Run {
 
   Result<void> end_epoch(uint64_t epoch, double mean_loss) {
     if (options_.evaluate_every_epoch) PANTOUM_TRY(evaluate());
+    if (summary_.interrupted) return {};  // whoever resumes makes up for it
     PANTOUM_TRY(judge());
     if (options_.log)
       options_.log({.kind = RunEvent::Kind::kEpoch,
@@ -144,7 +145,14 @@ class Run {
 
   Result<void> evaluate() {
     if (data_.test == nullptr || data_.test->count() == 0 || last_evaluated_ == trainer_.steps_done()) return {};
-    auto evaluation = trainer_.evaluate(*data_.test);
+    auto evaluation = trainer_.evaluate(*data_.test, [this] {
+      if (options_.on_evaluated) options_.on_evaluated();
+      return !options_.stop.stop_requested();
+    });
+    if (!evaluation && evaluation.error().code == "E0999") {
+      summary_.interrupted = true;
+      return {};
+    }
     if (!evaluation) return with_checkpoint(std::move(evaluation).error());
     summary_.evaluation = *evaluation;
     last_evaluated_ = trainer_.steps_done();
@@ -173,7 +181,7 @@ class Run {
     if (!options_.judge.judges() || trainer_.steps_done() == 0 || trainer_.steps_done() % per_epoch_ != 0) return {};
     if (trainer_.best_so_far().judged_step == trainer_.steps_done()) return {};
     PANTOUM_TRY(evaluate());
-    return judge();
+    return summary_.interrupted ? Result<void>{} : judge();
   }
 
   bool patience_is_over() {
@@ -182,10 +190,12 @@ class Run {
   }
 
   Result<void> finish() {
-    if (stopped()) PANTOUM_TRY(checkpoint(trainer_.steps_done() / per_epoch_));
-    if (!summary_.interrupted) return evaluate();
+    const bool kept = stopped();
+    if (kept) PANTOUM_TRY(checkpoint(trainer_.steps_done() / per_epoch_));
+    if (!summary_.interrupted) PANTOUM_TRY(evaluate());
+    if (!summary_.interrupted) return {};
     if (last_evaluated_ != trainer_.steps_done()) summary_.evaluation.reset();
-    return {};
+    return kept ? Result<void>{} : checkpoint(trainer_.steps_done() / per_epoch_);
   }
 };
 

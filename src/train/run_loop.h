@@ -63,7 +63,8 @@ struct RunOptions {
   double max_seconds = 0;  // 0: no limit; when it is over: a checkpoint, a last evaluation, the end
   std::function<void(const RunProgress&)> progress;  // after every step
   std::function<void(const RunEvent&)> log;
-  std::stop_token stop;  // asked between steps
+  std::function<void()> on_evaluated;  // before every batch of an evaluation
+  std::stop_token stop;                // asked between steps, and between batches of an evaluation
   std::span<uint32_t>
       indices;  // data.train.count() of them, the caller's (touched before the arena is measured); empty: made here
 };

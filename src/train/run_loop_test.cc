@@ -140,15 +140,49 @@ TEST_F(RunTraining, InterruptedAtAnyStepItWritesACheckpointThatEndsTheSame) {
                                          },
                                      .stop = stop.get_token()});
     ASSERT_TRUE(first) << to_text(first.error());
-    EXPECT_EQ(first->interrupted, at < 21);
+    EXPECT_TRUE(first->interrupted);
+    EXPECT_FALSE(first->evaluation) << "of the parameters as they are now";
     EXPECT_EQ(first->steps, at);
-    if (!first->interrupted) continue;
     EXPECT_EQ(first->checkpoint, path("point"));
     const auto second = trainer({}, 1234);
     ASSERT_TRUE(second->resume(path("point")));
     const auto rest = run_training(*second, data(), {.epochs = 3});
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->ran, 21 - at);
+    ASSERT_TRUE(second->save(path("resumed")));
+    EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << at;
+  }
+}
+
+TEST_F(RunTraining, InterruptedInAnyEvaluationItEndsTheSame) {
+  const JudgeOptions judge = {.patience = 9, .best = path("best")};
+  const auto whole = trainer();
+  int batches = 0;
+  const auto all = run_training(*whole, data(), {.epochs = 3, .judge = judge, .on_evaluated = [&] { ++batches; }});
+  ASSERT_TRUE(all && all->evaluation);
+  ASSERT_TRUE(whole->save(path("whole")));
+  ASSERT_GE(batches, 3);
+  for (int at = 1; at <= batches; ++at) {
+    std::stop_source stop;
+    int seen = 0;
+    const auto first = run_training(*trainer(), data(),
+                                    {.epochs = 3,
+                                     .checkpoint = path("point"),
+                                     .judge = judge,
+                                     .on_evaluated =
+                                         [&] {
+                                           if (++seen == at) stop.request_stop();
+                                         },
+                                     .stop = stop.get_token()});
+    ASSERT_TRUE(first && first->interrupted);
+    EXPECT_EQ(seen, at) << "no batch was evaluated after that";
+    EXPECT_FALSE(first->evaluation);
+    const auto second = trainer({}, 1234);
+    ASSERT_TRUE(second->resume(path("point")));
+    const auto rest = run_training(*second, data(), {.epochs = 3, .judge = judge});
+    ASSERT_TRUE(rest && rest->evaluation);
+    EXPECT_EQ(rest->evaluation->loss, all->evaluation->loss);
+    EXPECT_EQ(second->best_so_far().best, whole->best_so_far().best);
     ASSERT_TRUE(second->save(path("resumed")));
     EXPECT_EQ(base::read_file(path("whole")).value(), base::read_file(path("resumed")).value()) << at;
   }

@@ -131,7 +131,7 @@ class PlanTrainer final : public Trainer {
 
   Result<data::Dataset> make_features(const data::Dataset& data, const std::string& folder,
                                       std::stop_token stop) override;
-  Result<Evaluation> evaluate(const data::Dataset& data) override;
+  Result<Evaluation> evaluate(const data::Dataset& data, const std::function<bool()>& go_on) override;
 
   Result<void> save(const std::string& path, const std::string& kept) override {
     return save_checkpoint(path, table_, *engine_, progress_, kept);
@@ -450,7 +450,7 @@ Result<void> PlanTrainer::evaluate_batch(int64_t begin, int64_t real, Evaluation
   return take_off_padding(static_cast<double>(table_.batch - real), sums);
 }
 
-Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data) {
+Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data, const std::function<bool()>& go_on) {
   const auto no_loss = [](const LossTensors& term) { return !term.loss.has_value(); };
   if (!table_.eval_program || std::any_of(table_.terms.begin(), table_.terms.end(), no_loss))
     return fail("E0105", "the plan holds no program 'eval' with a result 'eval.loss'", {},
@@ -459,8 +459,10 @@ Result<Evaluation> PlanTrainer::evaluate(const data::Dataset& data) {
   const int64_t count = data.count();
   if (count == 0) return fail("E0262", "there are no samples to evaluate", {}, "give a data set with test samples");
   EvaluationSums sums;
-  for (int64_t begin = 0; begin < count; begin += table_.batch)
+  for (int64_t begin = 0; begin < count; begin += table_.batch) {
+    if (go_on && !go_on()) return fail("E0999", "interrupted while the model was evaluated");
     PANTOUM_TRY(evaluate_batch(begin, std::min(table_.batch, count - begin), sums));
+  }
   const Evaluation evaluation = evaluation_of(sums, table_, count);
   if (!std::isfinite(evaluation.loss))
     return fail("E0701", "the loss of the evaluation is not finite", {},

@@ -138,8 +138,10 @@ class Trainer {
   [[nodiscard]] virtual Result<StepStats> update() = 0;
   // Every sample once, in order; a short last batch is padded and masked, or (targets that cannot be masked) its
   // padding's loss is measured by one run more and taken off. Loss and accuracy are means over labels that are not
-  // ignored. E0105 the plan has no program "eval"; E0262 no samples; as step().
-  [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data) = 0;
+  // ignored. `go_on`, where there is one, is asked before every batch: false ends it. E0105 the plan has no program
+  // "eval"; E0262 no samples; E0999 it was ended; as step().
+  [[nodiscard]] virtual Result<Evaluation> evaluate(const data::Dataset& data,
+                                                    const std::function<bool()>& go_on = {}) = 0;
   // Parameters, buffers, constants, optim.*; metadata step, seed, lr, schedule, best, best_step, judged_step, stale,
   // plan_hash, batch, micro_batches, shuffle, samples, data, kernels, threads, thread_independent, epoch, position, and
   // sums. Atomic; `kept`: the new name of the file that stands there ("": it goes). Memory: the header and 64 KiB.
