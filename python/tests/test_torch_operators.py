@@ -177,6 +177,68 @@ def test_masks_that_the_data_change_are_not_known() -> None:
     assert "test_torch_operators.py:" in str(caught.value)
 
 
+class Masked(nn.Module):
+    """A mask that is a buffer, and what is done with it beside."""
+
+    def __init__(self, function: Callable[[nn.Module, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.layer, self.norm, self.function = nn.Linear(6, 6), nn.BatchNorm1d(6), function
+        self.register_buffer("mask", MASK.clone())
+        self.register_buffer("count", torch.tensor(3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(self, self.norm(self.layer(x))).square().mean()
+
+
+def branched(module: nn.Module, y: Tensor) -> Tensor:
+    return y.repeat(1, int(module.count.item())) if module.mask.any() and module.count > 2 else y
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda module, y: y[:, module.mask], lambda module, y: y[:, ~module.mask.flip(0)], branched],
+    ids=["mask", "computed", "branch"],
+)
+def test_buffers_that_forward_leaves_alone_are_known(function: Callable[[nn.Module, Tensor], Tensor]) -> None:
+    report = pantoum.check(Masked(function), torch.randn(4, 6), steps=2, plan_options=PLANNED)
+    assert report.ok, str(report)
+    assert "as it is now: test_torch_operators.py:" in str(report)
+
+
+def shifted(module: nn.Module, y: Tensor) -> Tensor:
+    y = y[:, module.mask]
+    module.mask = module.mask.roll(1)
+    return y
+
+
+def written(module: nn.Module, y: Tensor) -> Tensor:
+    part = y[:, module.mask.clone()]
+    module.mask[1:].logical_not_()
+    return part
+
+
+def counted(module: nn.Module, y: Tensor) -> Tensor:
+    module.count += 1
+    return y if module.count % 2 else y * 2
+
+
+def tracked(module: nn.Module, y: Tensor) -> Tensor:
+    return y if module.norm.num_batches_tracked < 3 else y * 2
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(shifted, "mask"), (written, "mask"), (counted, "count"), (tracked, "norm.num_batches_tracked")],
+)
+def test_buffers_that_forward_changes_decide_nothing(
+    function: Callable[[nn.Module, Tensor], Tensor], name: str
+) -> None:
+    with pytest.raises(pantoum.Unsupported) as caught:
+        capture(Masked(function), torch.randn(4, 6))
+    assert f"a shape or a branch follows buffer {name}, which forward changes" in str(caught.value)
+    assert "test_torch_operators.py:" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("function", "what"),
     [

@@ -102,7 +102,8 @@ class Guard(TorchFunctionMode):
         shaped = name in _SHAPED_BY_VALUES and (name != "where" or len(args) + len(kwargs) == 1)
         if name in _READS or shaped:
             value = self.known.compute(function, operands, changed)
-            if value is not None:
+            if value is not None and operands is not None:
+                self.known.decides(operands.buffers)
                 return value
         if name in _READS:
             return self._read(function, name, args, kwargs)

@@ -1,11 +1,12 @@
 # mypy: disable-error-code="no-untyped-call"
-"""Values that the capture itself knows: constants that a forward reads or makes, and what is computed from them
-alone. So a mask that no data reach has a shape."""
+"""Values that the capture itself knows: constants that a forward reads or makes, buffers, and what is computed from
+them alone. So a mask that no data reach has a shape."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -15,16 +16,48 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .problems import place_now
+
 LARGEST = 1 << 20  # elements: larger values are not followed
 _UNDEFINED = ("empty", "resize")
-Operands = tuple[tuple[Any, ...], dict[str, Any]]
+_NONE: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The arguments of a call, by value, and the buffers that they were computed from."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    buffers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    traced: Tensor  # kept, so that its id stays its own
+    value: Tensor | None
+    buffers: frozenset[str]
 
 
 class Known:
     """Beside each traced tensor that no data reach, its value. Views of a traced tensor have views of its value."""
 
     def __init__(self) -> None:
-        self._values: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self._values: dict[int, _Value] = {}
+        self.decided: dict[str, str] = {}  # the buffers whose values a shape or a branch follows, and where
+
+    def adopt(self, traced: Iterable[tuple[str, Tensor]], values: Mapping[str, Tensor]) -> None:
+        """The buffers, as they are while the forward is traced, and their values."""
+        names: dict[int, list[str]] = {}
+        tensors: dict[int, Tensor] = {}
+        for name, tensor in traced:
+            names.setdefault(id(tensor), []).append(name)
+            tensors[id(tensor)] = tensor
+        for key, tensor in tensors.items():
+            value = next((values[name] for name in names[key] if name in values), None)
+            if value is not None and _is_followed(value):
+                with _untraced():
+                    self._values[key] = _Value(tensor, value.detach().clone(), frozenset(names[key]))
 
     def value(self, tensor: Any) -> Tensor | None:
         """The value of a tensor; None where the data decide it. It is not to be changed."""
@@ -32,8 +65,20 @@ class Known:
             return None
         if id(tensor) not in self._values and _is_constant(tensor):
             with _untraced():
-                self._values[id(tensor)] = tensor, tensor.detach().clone()
-        return self._values[id(tensor)][1] if id(tensor) in self._values else None
+                self._values[id(tensor)] = _Value(tensor, tensor.detach().clone(), _NONE)
+        return self._values[id(tensor)].value if id(tensor) in self._values else None
+
+    def deciding(self, tensor: Any) -> Tensor | None:
+        """The value of a tensor that a shape or a branch is about to follow."""
+        value = self.value(tensor)
+        if value is not None:
+            self.decides(self._values[id(tensor)].buffers)
+        return value
+
+    def decides(self, buffers: Iterable[str]) -> None:
+        """A shape or a branch follows these buffers."""
+        for name in buffers:
+            self.decided.setdefault(name, place_now())
 
     def operands(self, args: Any, kwargs: Any) -> Operands | None:
         """The arguments of a call with values in place of tensors; None where not all of them are known."""
@@ -42,7 +87,8 @@ class Known:
         if any(isinstance(leaf, Tensor) and value is None for leaf, value in zip(leaves, values, strict=True)):
             return None
         given, named = pytree.tree_unflatten(values, spec)
-        return tuple(given), dict(named)
+        buffers = [self._values[id(leaf)].buffers for leaf in leaves if isinstance(leaf, Tensor)]
+        return Operands(tuple(given), dict(named), _NONE.union(*buffers))
 
     def compute(self, function: Callable[..., Any], operands: Operands | None, changed: Any) -> Any:
         """What `function` gives of known operands; else None. What is `changed` in place by what is not known, or by
@@ -50,11 +96,12 @@ class Known:
         if operands is not None and not any(word in getattr(function, "__name__", "") for word in _UNDEFINED):
             with _untraced(), contextlib.suppress(Exception):  # the traced call tells what is wrong with it
                 state = torch.get_rng_state()
-                answer = function(*operands[0], **operands[1])
+                answer = function(*operands.args, **operands.kwargs)
                 if torch.equal(state, torch.get_rng_state()):
                     return answer
                 torch.set_rng_state(state)
-        for value in _tensors((operands, [self.value(each) for each in _tensors(changed)])):
+        given = None if operands is None else (operands.args, operands.kwargs)
+        for value in _tensors((given, [self.value(each) for each in _tensors(changed)])):
             self._forget(value)
         return None
 
@@ -64,15 +111,16 @@ class Known:
             value = self.compute(function, operands, changed)
         else:
             value = self.compute(function, None, changed)
+        buffers = _NONE if operands is None else operands.buffers
         for tensor, each in zip(_tensors(answer), _tensors(value), strict=False):
             if each.shape == tensor.shape and each.dtype == tensor.dtype:
-                self._values[id(tensor)] = tensor, each
+                self._values[id(tensor)] = _Value(tensor, each, buffers)
 
     def _forget(self, value: Tensor) -> None:
         memory = value.untyped_storage()._cdata
-        for key, (traced, each) in list(self._values.items()):
-            if each is not None and each.untyped_storage()._cdata == memory:
-                self._values[key] = traced, None
+        for key, each in list(self._values.items()):
+            if each.value is not None and each.value.untyped_storage()._cdata == memory:
+                self._values[key] = _Value(each.traced, None, each.buffers)
 
 
 @contextlib.contextmanager
@@ -87,10 +135,12 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 def _is_constant(tensor: Tensor) -> bool:
     """A tensor of the user's that is neither traced, nor a parameter, nor a buffer: those are fake while traced."""
+    return type(tensor) is Tensor and not isinstance(tensor, (FakeTensor, FunctionalTensor)) and _is_followed(tensor)
+
+
+def _is_followed(tensor: Tensor) -> bool:
     return (
-        type(tensor) is Tensor
-        and not isinstance(tensor, (FakeTensor, FunctionalTensor))
-        and not tensor.requires_grad
+        not tensor.requires_grad
         and tensor.layout == torch.strided
         and tensor.device.type == "cpu"
         and tensor.numel() <= LARGEST
@@ -102,7 +152,9 @@ def with_known(known: Known, function: Any, args: Any, kwargs: Any) -> tuple[Any
     name = getattr(function, "__name__", "")
     if name == "__getitem__" or (name == "__setitem__" and not _fills(*args)):
         return function, (args[0], _places(known, args[1]), *args[2:]), kwargs
-    value = known.value(args[1]) if len(args) > 1 else None
+    value = known.value(args[1]) if len(args) > 1 and name in ("masked_select", "repeat_interleave") else None
+    if value is not None:
+        known.deciding(args[1])
     if name == "masked_select" and value is not None and value.dtype == torch.bool:
         shape = torch.broadcast_shapes(args[0].shape, value.shape)
         with _untraced():
@@ -130,6 +182,7 @@ def _places(known: Known, index: Any) -> Any:
         if value is None or value.dtype != torch.bool or not value.dim():
             answer.append(part)
         else:
+            known.deciding(part)
             with _untraced():
                 answer.extend(value.nonzero(as_tuple=True))
     return tuple(answer)

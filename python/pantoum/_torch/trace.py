@@ -64,6 +64,7 @@ class _Seen:
     def __init__(self) -> None:
         self.output_names: list[str] = []
         self.notes: list[str] = []
+        self.buffers: dict[str, Tensor] = {}  # as they are before the forward is traced
 
 
 class _Step(nn.Module):
@@ -91,6 +92,8 @@ class _Step(nn.Module):
             return self._run(args, kwargs, target)
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any], target: Any) -> tuple[Tensor, ...]:
+        if self.guard is not None:
+            self.guard.known.adopt(self.named_buffers(remove_duplicate=False), self.seen.buffers)
         assigned = AssignedTensors(self.module)
         output = self.module(*args, **kwargs)
         assigned.write_back(self.guard, self.seen.notes)
@@ -295,6 +298,10 @@ def _export(step: _Step, tensors: tuple[Tensor, ...], problems: Problems, name: 
     decomposed: torch.export.ExportedProgram = _caught(
         lambda: program.run_decompositions(decompositions.table()), problems, name
     )
+    if step.guard is not None:
+        changed = set(decomposed.graph_signature.buffers_to_mutate.values())
+        _tell_decided(step.guard.known.decided, changed, problems, step.seen.notes)
+    problems.raise_any(name)
     return decomposed
 
 
@@ -303,10 +310,25 @@ def _exported(
 ) -> torch.export.ExportedProgram:
     guard = Guard(problems)
     step.guard = guard
+    step.seen.buffers = dict(step.named_buffers(remove_duplicate=False))
     with patched(guard, lambda kind, *args, **kwargs: functions.apply(kind, *args, **kwargs)), torch.enable_grad():
         program = torch.export.export(step, tensors, strict=False)
     step.seen.notes.extend(dict.fromkeys(guard.notes))
     return program
+
+
+def _tell_decided(decided: dict[str, str], changed: set[str], problems: Problems, notes: list[str]) -> None:
+    """Buffers whose values the captured forward follows, in shapes or branches, must stay as they are."""
+    for name, place in sorted(decided.items()):
+        own = name.removeprefix("module.")
+        if name in changed:
+            problems.add(
+                f"a shape or a branch follows buffer {own}, which forward changes",
+                place,
+                "torch.where, masks, or a choice outside of forward",
+            )
+        else:
+            notes.append(f"a shape or a branch follows buffer {own} as it is now: {place}")
 
 
 def _run_example(step: _Step, tensors: tuple[Tensor, ...], functions: CustomFunctions, problems: Problems) -> None:
