@@ -57,3 +57,31 @@ def bernoulli_of(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
 @own(aten.bernoulli.Tensor)
 def bernoulli_tensor(x: Tensor, p: Tensor, *, generator: Any = None) -> Tensor:
     return (torch.rand(x.shape) < p).to(x.dtype)
+
+
+@own(aten.rrelu_with_noise_functional.default)
+def rrelu(
+    x: Tensor, noise: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> tuple[Tensor, Tensor]:
+    slope = torch.rand(x.shape) * (upper - lower) + lower if training else 0.5 * (lower + upper)
+    factor = torch.where(x <= 0, slope, 1.0)
+    return x * factor, factor
+
+
+@own(aten.randperm.default)
+def randperm(n: int, *, dtype: Any = None, **_: Any) -> Tensor:
+    """The order of random numbers; all orders are as likely."""
+    return torch.argsort(torch.rand(n)).to(torch.int64 if dtype is None else dtype)
+
+
+@own(aten.multinomial.default)
+def multinomial(weights: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """With replacement where a uniform number falls in the cumulated weights; without, the first to arrive of processes
+    with these rates, in order (Efraimidis and Spirakis 2006)."""
+    weights = weights.detach()
+    if replacement or num_samples == 1:
+        total = torch.cumsum(weights, -1)
+        drawn = torch.rand((*weights.shape[:-1], num_samples)) * total[..., -1:]
+        return torch.searchsorted(total, drawn, right=True).clamp(max=weights.shape[-1] - 1)
+    arrival = -torch.log(1 - torch.rand(weights.shape)) / weights
+    return torch.topk(arrival, num_samples, -1, largest=False)[1]

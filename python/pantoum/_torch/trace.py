@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from pantoum.errors import Error, InvalidInput, UsageError
 
-from . import decompositions, movement, sampling, scatter
+from . import decompositions, movement, sampling, scatter, special
 from .custom_functions import CustomFunctions, Seen
 from .gradient_rules import keep_rules
 from .guard import Guard, Stop, patched, refuse_hooks
@@ -25,7 +25,7 @@ from .problems import Problems, place_of, place_of_error
 from .repeats import draws_restored, refuse_changes
 from .structure import replace_tensors, tensors_of
 
-assert movement.aten is sampling.aten is scatter.aten  # their decompositions are registered
+assert movement.aten is sampling.aten is scatter.aten is special.aten  # their decompositions are registered
 
 aten = torch.ops.aten
 
