@@ -390,4 +390,5 @@ def _told(error: Exception) -> tuple[str, str, str]:
             where,
             "compute with masks of a fixed shape, or choose outside of forward",
         )
-    return (f"{kind}: {first[:300]}", where, "")
+    help_ = "y = y * x in place of y *= x there" if "Cannot view a tensor" in text else ""
+    return (f"{kind}: {first[:300]}", where, help_)
