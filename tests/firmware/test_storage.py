@@ -41,12 +41,14 @@ class Storage(Projects):
     def test_power_lost_at_any_moment(self):
         plan = self.plan("crash", "--batch", 4, "--ram", "48KiB", "--reserve", "8KiB", "--optimizer", "adam", "--params-in", "aux")
         folder, _ = self.emit(plan, "crash", ("cortex-m3",), steps=60)
+        begun = time.monotonic()
         whole = self.run_equal(folder)
+        seconds = time.monotonic() - begun
         os.remove(os.path.join(folder, "storage.img"))
         resumed, draw = 0, random.Random(1)
         for _ in range(6):
             with subprocess.Popen(["make", "-s", "-C", folder, "run"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True) as run:
-                time.sleep(draw.uniform(0.3, 1.2))
+                time.sleep(draw.uniform(0.1, 0.6) * seconds)
                 os.killpg(run.pid, 9)
                 resumed += "resumed" in run.stdout.read()
         told = self.run_equal(folder)
