@@ -164,6 +164,7 @@ def test_planning_lets_other_threads_run(model: pantoum.Model) -> None:
 INTERRUPTED = f"""
 import signal, sys, threading, time, os
 import numpy as np, pantoum
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started this may ignore it
 model = pantoum.load_onnx({str(SPIRALS)!r}, batch=16)
 def press():
     time.sleep(0.7)
