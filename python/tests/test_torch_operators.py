@@ -85,8 +85,27 @@ def variances(y: Tensor) -> Tensor:
     return F.gaussian_nll_loss(y[:, :3], torch.ones(4, 3), y[:, 3:].exp(), full=True)
 
 
+def windows(y: Tensor) -> Tensor:
+    count = torch.div(torch.tensor(5), 2, rounding_mode="trunc")
+    overlapping = y.as_strided((4, 3, 4), (6, 1, 1))
+    turned = y.t().as_strided(y.t().shape, y.t().stride()) * torch.arange(24.0).view(6, 4)
+    return both(overlapping, turned, torch.as_strided(y, (int(count), 2), (2, 1), 1))
+
+
+def slices(y: Tensor) -> Tensor:
+    """In-place changes of parts of what has its dimensions in another order in memory."""
+    scores = torch.einsum("bnh,tnh->bnt", y.view(4, 2, 3), y.view(4, 2, 3))
+    part = scores.unsqueeze(0)[..., 1:]
+    part *= torch.arange(3.0)
+    turned = y.t().clone()
+    turned[1:3] *= 2
+    turned.diagonal().mul_(3)
+    return both(part, scores, turned)
+
+
 @pytest.mark.parametrize(
-    "function", [extremes, running, distances, reductions, searches, masks, repeats, puts, variances]
+    "function",
+    [extremes, running, distances, reductions, searches, masks, repeats, puts, variances, windows, slices],
 )
 def test_operators_are_as_in_pytorch(function: Callable[[Tensor], Tensor]) -> None:
     torch.manual_seed(0)
@@ -239,16 +258,25 @@ def test_buffers_that_forward_changes_decide_nothing(
     assert "test_torch_operators.py:" in str(caught.value)
 
 
+def grown(y: Tensor) -> Tensor:
+    z = y.clone()
+    window = z.as_strided((2, 2), (1, 1))
+    z.mul_(2)
+    return window
+
+
 @pytest.mark.parametrize(
     ("function", "what"),
     [
+        (grown, "as_strided takes or gives is changed in place"),
+        (lambda y: y.clone().as_strided((2, 2), (1, 1)).add_(1), "as_strided takes or gives is changed in place"),
         (lambda y: F.embedding(torch.tensor([0, 1]), y, max_norm=1.0), "max_norm"),
         (
             lambda y: F.ctc_loss(y.view(4, 1, 6), torch.tensor([1, 2]), torch.tensor([4]), torch.tensor([2])),
             "ctc_loss",
         ),
     ],
-    ids=["max_norm", "ctc_loss"],
+    ids=["window_of_changed", "window_changed", "max_norm", "ctc_loss"],
 )
 def test_what_has_no_operator_is_told_with_its_line(function: Callable[[Tensor], Tensor], what: str) -> None:
     with pytest.raises(pantoum.Unsupported) as caught:

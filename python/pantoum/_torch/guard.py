@@ -69,6 +69,7 @@ class Guard(TorchFunctionMode):
         self.problems = problems
         self.detached: dict[int, Tensor] = {}
         self.read: set[int] = set()
+        self.windows: set[int] = set()  # the memory of what as_strided took, and gave
         self.known = Known()
         self.notes: list[str] = []
 
@@ -81,19 +82,22 @@ class Guard(TorchFunctionMode):
         if function is torch._assert and isinstance(args[0], Tensor):
             self.notes.append(f"an assertion is not checked: {place_now()}")
             return None
+        function, args, kwargs = with_known(self.known, function, args, kwargs)
         other = replacement(function, args, kwargs)
         if other is not None:
             if function in UNCHECKED:
                 self.notes.append(f"{UNCHECKED[function]} is not checked: {place_now()}")
             with self:
-                return other()
+                answer = other()
+            if name == "as_strided":
+                self.windows |= {_storage(args[0]), _storage(answer)}
+            return answer
         if name in _REFUSED and (name == "ctc_loss" or kwargs.get("max_norm") is not None):
             self.problems.add(_REFUSED[name][0], place_now(), _REFUSED[name][1])
             raise Stop
         if kwargs.get("generator") is not None:
             self.problems.add("a random generator of its own cannot be captured", place_now(), "leave generator out")
             raise Stop
-        function, args, kwargs = with_known(self.known, function, args, kwargs)
         changed = _changed(name, args, kwargs)
         self._written(name, changed)
         self._toggled(function, args)
@@ -172,6 +176,10 @@ class Guard(TorchFunctionMode):
                 "a value that has a gradient is changed in place under no_grad",
                 place_now(),
                 "make a new value, with detach where no gradient is to pass",
+            )
+        elif _storage(changed) in self.windows:
+            self.problems.add(
+                "what as_strided takes or gives is changed in place", place_now(), "clone() before the change"
             )
         elif not changed.requires_grad and _storage(changed) in self.detached:
             self.problems.add(

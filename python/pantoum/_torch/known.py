@@ -148,8 +148,11 @@ def _is_followed(tensor: Tensor) -> bool:
 
 
 def with_known(known: Known, function: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any]:
-    """The call with places where it has masks or repeats that are known."""
+    """The call with places where it has masks or repeats that are known, and numbers where sizes are."""
     name = getattr(function, "__name__", "")
+    if name == "as_strided":
+        sizes, named = pytree.tree_map(lambda size: _number(known, size), (args[1:], kwargs))
+        return function, (*args[:1], *sizes), named
     if name == "__getitem__" or (name == "__setitem__" and not _fills(*args)):
         return function, (args[0], _places(known, args[1]), *args[2:]), kwargs
     value = known.value(args[1]) if len(args) > 1 and name in ("masked_select", "repeat_interleave") else None
@@ -167,6 +170,12 @@ def with_known(known: Known, function: Any, args: Any, kwargs: Any) -> tuple[Any
             rows = torch.repeat_interleave(value.expand(x.shape[dim or 0]))
         return torch.index_select, (x, dim or 0, rows), {}
     return function, args, kwargs
+
+
+def _number(known: Known, size: Any) -> Any:
+    whole = isinstance(size, Tensor) and size.dim() == 0 and not size.is_floating_point()
+    value = known.deciding(size) if whole else None
+    return size if value is None else int(value)
 
 
 def _fills(x: Tensor, index: Any, value: Any) -> bool:

@@ -37,12 +37,21 @@ def slice_scatter(
     last = max(first, last)
     source = source.to(x.dtype)
     if first == 0 and last == size and step == 1:
-        return source.clone()
+        return _laid_out_as(x, source.clone())
     if step == 1:
         parts = [torch.narrow(x, dim, 0, first), source, torch.narrow(x, dim, last, size - last)]
-        return torch.cat([part for part in parts if part.shape[dim] > 0], dim)
+        return _laid_out_as(x, torch.cat([part for part in parts if part.shape[dim] > 0], dim))
     places = _range(first, last, step).reshape([-1 if d == dim else 1 for d in range(x.dim())]).expand(source.shape)
-    return torch.scatter(x, dim, places, source)
+    return _laid_out_as(x, torch.scatter(x, dim, places, source))
+
+
+def _laid_out_as(x: Tensor, value: Tensor) -> Tensor:
+    """The value in x's order of dimensions: what an in-place change was of may be viewed as only x can be."""
+    if value.stride() == x.stride():
+        return value
+    order = sorted(range(x.dim()), key=lambda d: (-x.stride()[d], d))
+    back = [order.index(d) for d in range(x.dim())]
+    return value.permute(order).clone(memory_format=torch.contiguous_format).permute(back)
 
 
 @own(aten.select_scatter.default)
@@ -66,7 +75,7 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
         offset if offset >= 0 else -offset * moved.shape[-1]
     )
     flat = torch.scatter(moved.flatten(-2), -1, places.expand(source.shape), source)
-    return torch.movedim(flat.reshape(moved.shape), (-2, -1), (dim1, dim2)).clone()
+    return _laid_out_as(x, torch.movedim(flat.reshape(moved.shape), (-2, -1), (dim1, dim2)).clone())
 
 
 @own(aten.unfold.default)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -101,6 +101,35 @@ def adaptive_log_softmax(self: Any, input_: Tensor, target_: Tensor) -> Any:
     return nn.modules.adaptive._ASMoutput(output if target_.dim() else output.squeeze(0), loss)
 
 
+def as_strided(
+    input: Tensor,  # noqa: A002
+    size: Sequence[int],
+    stride: Sequence[int],
+    storage_offset: int | None = None,
+) -> Tensor:
+    """The elements by their places in the memory of a tensor that fills its memory: a copy, where PyTorch's is a
+    view."""
+    places = torch.tensor(storage_offset or 0)
+    for extent, step in zip(size, stride, strict=True):
+        places = places.unsqueeze(-1) + torch.arange(extent) * step
+    return _in_memory(input).reshape(-1).index_select(0, places.reshape(-1)).reshape(tuple(size))
+
+
+def _in_memory(x: Tensor) -> Tensor:
+    """With the dimensions in the order of their strides."""
+    return x.permute(sorted(range(x.dim()), key=lambda d: -x.stride()[d]))
+
+
+def _fills_its_memory(given: dict[str, Any]) -> bool:
+    x: Tensor = given["input"]
+    return (
+        x.storage_offset() == 0
+        and _in_memory(x).is_contiguous()
+        and x.untyped_storage().nbytes() == x.numel() * x.element_size()
+        and all(isinstance(number, int) for number in (*given["size"], *given["stride"]))
+    )
+
+
 def _bags_are_equal(given: dict[str, Any]) -> bool:
     return given["input"].dim() == 2 and given.get("max_norm") is None
 
@@ -118,6 +147,8 @@ _FUNCTIONS: dict[Any, tuple[Callable[[dict[str, Any]], bool], Callable[..., Tens
     F.embedding_bag: (_bags_are_equal, equal_bags),
     F.gaussian_nll_loss: (lambda given: True, gaussian_nll_loss),
     F.ctc_loss: (_labels_are_padded, ctc_loss),
+    torch.as_strided: (_fills_its_memory, as_strided),
+    Tensor.as_strided: (_fills_its_memory, as_strided),
     F.instance_norm: (_keeps_statistics, instance_norm),
 }
 # What PyTorch checks of the data there, and a captured step does not.
@@ -125,7 +156,10 @@ UNCHECKED = {
     F.gaussian_nll_loss: "that no variance is below 0",
     F.ctc_loss: "that no length is beyond its frames or labels",
 }
-_SIGNATURES = {function: inspect.signature(function) for function in _FUNCTIONS}
+_SIGNATURES = {
+    function: inspect.signature(as_strided if function.__name__ == "as_strided" else function)
+    for function in _FUNCTIONS
+}
 
 
 def replacement(function: Any, args: Any, kwargs: Any) -> Callable[[], Tensor] | None:
