@@ -63,7 +63,10 @@ def planned_steps(network: Any, share: float) -> dict[str, Any]:
     model = pantoum.from_torch(module, inputs, loss=network.loss, optimizer=pantoum.Sgd(lr=1e-3))
     del module
     unplanned = pantoum.plan(model, effort=1).unplanned_peak_bytes
-    plan = pantoum.plan(model, ram=f"{int(unplanned * share)}B", time_limit="20s", objective="time")
+    try:
+        plan = pantoum.plan(model, ram=f"{int(unplanned * share)}B", time_limit="20s", objective="time")
+    except pantoum.Infeasible as error:
+        return {"least": error.min_ram, "asked": int(unplanned * share)}
     unread = [np.zeros(each.shape, np.int64) for each in plan.batch if each.is_target]  # the loss has no target
     before, seconds = forget_peak(), []
     trainer = pantoum.Trainer(plan)
@@ -107,6 +110,12 @@ def compare(table: Table, name: str, rounds: int) -> dict[str, Any]:
         label, answers = f"memory {name} trainer at {share:g}", [each for each in found[share] if "error" not in each]
         if not answers or not eager:
             table.skip(label, next(each["error"] for each in [*found[share], *found[0.0]] if "error" in each))
+            continue
+        if any("least" in each for each in answers):
+            least, ram = answers[0]["least"] / 2**20, answers[0]["asked"] / 2**20
+            table.add(
+                label, least, "MiB", "", True, f"no plan fits in {ram:.1f} MiB, proved; the value is the least known"
+            )
             continue
         growth, peer = min(each["growth"] for each in answers), min(each["growth"] for each in eager)
         ratio = min(each["seconds"] for each in answers) / min(each["seconds"] for each in eager)
