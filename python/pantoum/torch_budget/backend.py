@@ -251,8 +251,7 @@ def _open_pager(folder: str) -> int | None:
 @dataclass(frozen=True, slots=True)
 class Share:
     """What a graph that others follow may save: half of what is left, at most what it saves without a plan, at least
-    the least that it can save. So what it leaves never shrinks where the budget grows, and neither does the set of
-    programs that have a plan."""
+    the least that the planner finds. So what it leaves does not shrink where the budget grows."""
 
     bytes: int
     least: int
