@@ -1,0 +1,38 @@
+// Substitutions that a search chooses among: each makes an equivalent graph by a change at one place.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "ir/graph.h"
+
+namespace pantoum::rewrite {
+
+enum class Preserves : uint8_t {
+  kBits,   // every output, result and successor has the same bits
+  kValues  // up to the rounding of sums in another order; only with --allow-numerics-change
+};
+
+// One substitution: a file of its own (substitute_*.cc), which states why it holds.
+struct Rule {
+  const char* name;  // of --disable, reports and benchmarks: "merge-products"
+  const char* does;  // one line
+  Preserves preserves;
+  // Of kValues: a result differs by no more than this share of the largest sum of magnitudes that is added up in it,
+  // in float32. 0 for kBits.
+  double tolerance = 0;
+  // Not valid where parameters are trained: it changes what a parameter is, or keeps what forward computes of them.
+  bool inference_only = false;
+  // The valid graph with the rule applied at this op of a valid graph; none where it does not fit there. Names of
+  // inputs, labels, outputs, results, parameters, buffers and state stay. Cost: that of a copy of the graph where it
+  // fits, constant or linear in the op's neighbours where it does not.
+  std::optional<ir::Graph> (*apply)(const ir::Graph& graph, ir::OpId at);
+};
+
+// All of them, in the order in which a search tries them.
+[[nodiscard]] std::span<const Rule> rules();
+// By name; null: there is none.
+[[nodiscard]] const Rule* find_rule(const char* name);
+
+}  // namespace pantoum::rewrite
