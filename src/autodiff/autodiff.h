@@ -116,4 +116,8 @@ struct TrainingOptions {
 // ".<output>".
 [[nodiscard]] Result<ir::Graph> make_evaluation(const ir::Graph& forward, const TrainingOptions& options);
 
+// The forward program alone, same parameters and buffers by name: batch norm by its running statistics, no dropout, no
+// loss. Results: the model's outputs.
+[[nodiscard]] Result<ir::Graph> make_inference(const ir::Graph& forward);
+
 }  // namespace pantoum::autodiff

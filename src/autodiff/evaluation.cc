@@ -44,9 +44,8 @@ void add_measures(ir::Builder& builder, const LossSite& site, const Metrics& met
   }
 }
 
-}  // namespace
-
-Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options) {
+// The forward graph as it runs once nothing trains: running statistics, no dropout, no successors.
+Result<Graph> evaluated(const Graph& forward) {
   PANTOUM_TRY(ir::validate(forward));
   Graph graph = forward;
   skip_dropout(graph);
@@ -57,6 +56,20 @@ Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& optio
       PANTOUM_TRY(use_running_statistics(graph, op, stats_of));
   }
   for (ir::Value& value : graph.values) value.next = ir::kNone;
+  return graph;
+}
+
+}  // namespace
+
+Result<Graph> make_inference(const Graph& forward) {
+  PANTOUM_ASSIGN(Graph graph, evaluated(forward));
+  graph.results = graph.outputs;
+  ir::drop_dead_ops(graph);
+  return graph;
+}
+
+Result<Graph> make_evaluation(const Graph& forward, const TrainingOptions& options) {
+  PANTOUM_ASSIGN(Graph graph, evaluated(forward));
   ir::Builder builder(graph);
   PANTOUM_ASSIGN(const Losses losses, add_losses(builder, options.losses));
   graph.results = {losses.sum};

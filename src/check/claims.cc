@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "check/directed.h"
+#include "problem/objective_values.h"
+#include "problem/weighted_graph.h"
 
 namespace pantoum::check {
 namespace {
@@ -112,7 +114,9 @@ Result<void> check_question_kept(const Question& question, const Found& found) {
   return check_freedoms_used(question.freedoms, found);
 }
 
-Result<Judgement> judge(const Plan& plan) {
+namespace {
+
+Result<Judgement> judge_plain(const Plan& plan) {
   Judgement judged;
   PANTOUM_ASSIGN(judged.found, replay(plan.graph, plan));
   PANTOUM_TRY(check_question_kept(plan.question, judged.found));
@@ -132,6 +136,40 @@ Result<Judgement> judge(const Plan& plan) {
   judged.gap = gap_of(value, judged.bound);
   PANTOUM_TRY(check_gap(plan, judged.gap));
   return judged;
+}
+
+// What a weighted plan claims of itself is what the same instructions claim of the weighted graph's energy.
+Result<Judgement> judge_weighted(const Plan& plan) {
+  if (plan.question.energy_limit)
+    return fail("E0807", "a weighted objective has no limit on the energy beside it", "question.energy_limit_j");
+  if (plan.bound.energy_j || plan.bound.edp_js)
+    return fail("E0806", "a weighted plan claims a bound of something else", "bound");
+  Judgement judged;
+  PANTOUM_ASSIGN(judged.found, replay(plan.graph, plan));
+  PANTOUM_TRY(check_predictions(plan, judged.found));
+  Plan weighted = plan;
+  weighted.graph = problem::weighted_graph(plan.graph, plan.question.weights);
+  weighted.question.objective = Objective::kEnergy;
+  weighted.question.weights = {};
+  weighted.bound.energy_j = plan.bound.weighted;
+  weighted.bound.weighted.reset();
+  weighted.predicted.energy_j = std::nan("");  // nobody said
+  PANTOUM_ASSIGN(Judgement of_sum, judge_plain(weighted));
+  // Added up from what was found apart, it is the same.
+  const double sum = problem::value_of(plan.question, judged.found.energy_j, judged.found.time_s);
+  if (!(std::abs(sum - of_sum.found.energy_j) <= kPrediction * std::abs(sum)))
+    return fail("E0001", fmt::format("the weighted sum is {} in one way and {} in another", sum, of_sum.found.energy_j),
+                "question.weights", "this is a bug of Pantoum's; please report it with the plan");
+  judged.proved = {.energy_j = 0, .time_s = of_sum.proved.time_s, .certificates = of_sum.proved.certificates};
+  judged.bound = of_sum.bound;
+  judged.gap = of_sum.gap;
+  return judged;
+}
+
+}  // namespace
+
+Result<Judgement> judge(const Plan& plan) {
+  return plan.question.objective == Objective::kWeighted ? judge_weighted(plan) : judge_plain(plan);
 }
 
 }  // namespace pantoum::check

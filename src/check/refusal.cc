@@ -18,7 +18,7 @@ using problem::Objective;
 using problem::Question;
 using problem::Refusal;
 
-constexpr const char* kUnits[] = {"J", "s", "J s", "bytes"};
+constexpr const char* kUnits[] = {"J", "s", "J s", "bytes", ""};
 
 // What the question allows of it; none: any number.
 std::optional<double> allowed(const Question& question, Objective of) {

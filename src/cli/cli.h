@@ -21,6 +21,7 @@ void add_inspect(CommandLine& line);
 void add_devices(CommandLine& line);
 void add_operators(CommandLine& line);
 void add_plan(CommandLine& line);
+void add_profile(CommandLine& line);
 void add_sweep(CommandLine& line);
 void add_explain(CommandLine& line);
 void add_verify(CommandLine& line);

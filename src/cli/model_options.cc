@@ -15,6 +15,7 @@
 #include "cli/output.h"
 #include "cli/profile_store_path.h"
 #include "cost/device.h"
+#include "pipeline/objective_expression.h"
 #include "plan/simulate/switches.h"
 
 namespace pantoum::cli {
@@ -90,22 +91,37 @@ void set_freedoms(const PlanWords& words, pipeline::PlanRequest& request) {
     return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name == pass || name == old; });
   };
   problem::Question& question = request.options.question;
-  question.objective = words.objective == "time"  ? problem::Objective::kTime
-                       : words.objective == "edp" ? problem::Objective::kEdp
-                                                  : problem::Objective::kEnergy;
   question.freedoms.paging = !words.no_paging && !disabled("paging");
   question.freedoms.recomputing = !words.no_remat && !disabled("rematerialization", "remat");
   question.freedoms.in_place = !words.no_inplace && !disabled("in-place", "inplace");
   question.freedoms.reordering = !words.no_reorder;
+  question.freedoms.numerics = words.allow_numerics_change;
   request.layouts = !disabled("layouts");
   request.fuse = !disabled("fusions");
   request.fuse_updates = request.fuse && !disabled("updates");
   request.compact_activations = words.compact_activations;
 }
 
+// A name, or a formula: as a question where one asks for just that.
+Result<void> set_objective(const std::string& words, pipeline::PlanRequest& request) {
+  problem::Question& question = request.options.question;
+  if (words == "edp") {
+    question.objective = problem::Objective::kEdp;
+    return {};
+  }
+  PANTOUM_ASSIGN(const auto formula, pipeline::ObjectiveExpression::parse(words, "--objective"));
+  if (const auto exact = formula.exact()) {
+    question.objective = exact->objective;
+    question.weights = exact->weights;
+  } else {
+    request.expression = words;
+  }
+  return {};
+}
+
 pipeline::Measure measure_named(const std::string& word) {
   using enum pipeline::Measure;
-  return word == "off" ? kOff : word == "missing" ? kMissing : word == "all" ? kAll : kAuto;
+  return word == "off" ? kOff : word == "missing" ? kMissing : word == "all" ? kAll : word == "known" ? kKnown : kAuto;
 }
 
 }  // namespace
@@ -137,8 +153,9 @@ void add_plan_options(Verb& verb, PlanWords& words) {
                   "bytes that kernels read in place, for what is frozen (0B: none); the device's without it");
   add_limit_options(verb, words.limits);
   verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
-  verb.add_option("--objective", words.objective, "energy, time, or edp (energy times time)")
-      .one_of({"energy", "time", "edp"});
+  verb.add_option("--objective", words.objective,
+                  "energy, time, edp (energy times time), power, or a formula of energy in joules, time in seconds and "
+                  "power in watts: '0.6*energy + 0.4*time'");
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
   verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")
@@ -149,6 +166,9 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_flag("--compact-activations", words.compact_activations,
                 "signs and window taps in place of activations: less RAM, but plans are proved less near to the least");
   verb.add_flag("--small-saves", words.compact_activations).hidden();
+  verb.add_flag("--allow-numerics-change", words.allow_numerics_change,
+                "ops may be computed by algorithms of other bits, by sums in another order, where that is cheaper; "
+                "without it every budget gives the same bits");
   verb.add_flag("--no-reorder", words.no_reorder, "keep the given order of first computations");
   verb.add_option("--threads", words.threads, "for kernels and planning; all cores without it").within(1, 4096);
   verb.add_option("--kernels", words.kernels, "of the host: onednn, portable, or auto (onednn where it is installed)")
@@ -156,8 +176,9 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option(
           "--measure", words.measure,
           "times of operators and storage on this machine: missing ones, in a tenth of --time-limit (so without "
-          "it, on the host and without --effort); all, anew; or off")
-      .one_of({"off", "missing", "all"});
+          "it, on the host and without --effort); all, anew; known, what the store has (so for other devices with "
+          "--profile-store); or off")
+      .one_of({"off", "missing", "all", "known"});
   verb.may_stand_alone("--measure", "all");
   verb.add_option("--profile-store", words.profile_store,
                   "SQLite file where measured times are kept; pantoum/times.db in the user's cache without it");
@@ -169,8 +190,17 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--without", words.without, without_help()).separated_by(',').known(rule_names());
 }
 
+void add_inference_option(Verb& verb, ModelWords& words) {
+  verb.add_flag("--inference", words.inference,
+                "the forward program alone, batch norm by its stored statistics: nothing trains");
+}
+
 Result<pipeline::ModelOptions> model_options(const ModelWords& words) {
   pipeline::ModelOptions options{.path = words.model, .batch = words.batch};
+  options.inference = words.inference;
+  if (words.inference && !words.feature_cache.empty())
+    return fail("E0117", "features are kept for training, and nothing trains", "--feature-cache",
+                "leave out --feature-cache or --inference");
   autodiff::TrainingOptions& training = options.training;
   PANTOUM_ASSIGN(training.losses, losses_of(words.loss));
   PANTOUM_ASSIGN(training.metrics, metrics_of(words.loss));
@@ -202,6 +232,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   options.threads = words.threads;
   PANTOUM_TRY(check_names(words.disable, kOptionalPasses, kShownPasses, "--disable"));
   set_freedoms(words, request);
+  PANTOUM_TRY(set_objective(words.objective, request));
   PANTOUM_ASSIGN(options.without, without_of(words.without));
   options.effort = words.effort;
   const auto cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));

@@ -20,7 +20,7 @@ struct ModelWords {
   OptimizerWords optimizer;
   int64_t batch = 0;
   std::optional<uint64_t> seed;  // 0 without it
-  bool accept_folded = false;
+  bool accept_folded = false, inference = false;
   std::vector<std::string> freeze, train, freeze_stats, keep_init;
 };
 
@@ -31,12 +31,14 @@ struct PlanWords {
   LimitWords limits;
   int64_t effort = 0;
   int threads = 0;  // 0: all cores
-  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false;
+  bool no_paging = false, no_remat = false, no_inplace = false, no_reorder = false, compact_activations = false,
+       allow_numerics_change = false;
   std::vector<std::string> dump_after, disable, without;
 };
 
 void add_model_options(Verb& verb, ModelWords& words);
 void add_plan_options(Verb& verb, PlanWords& words);
+void add_inference_option(Verb& verb, ModelWords& words);
 
 [[nodiscard]] Result<pipeline::ModelOptions> model_options(const ModelWords& words);
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const PlanWords& words);

@@ -90,6 +90,7 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   if (plan.bound.energy_j) json["bound"]["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
   if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
+  if (plan.bound.weighted) json["bound"]["weighted"] = *plan.bound.weighted;
   if (!plan.separators.empty()) json["separators"] = problem::separators_json(plan.separators);
   return json;
 }

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "base/foreign_text.h"
 #include "cli/interrupt.h"
@@ -34,10 +37,17 @@ void attach(plan::PlanOptions& options, ProgressLine& line, const std::string* l
 }
 
 void attach_measuring(pipeline::MeasureOptions& options, ProgressLine& line) {
-  options.progress = [&line](size_t done, size_t all, bool last) {
+  using Clock = std::chrono::steady_clock;
+  options.progress = [&line, begin = std::optional<std::pair<Clock::time_point, size_t>>()](size_t done, size_t all,
+                                                                                            bool last) mutable {
     const std::string text = fmt::format("measured {} of {} kernels", done, all);
     if (last) return line.finish(text);
-    if (line.due()) line.show(text);
+    if (!begin) begin = {Clock::now(), done};  // those before were known
+    if (!line.due()) return;
+    const double taken = std::chrono::duration<double>(Clock::now() - begin->first).count();
+    const double left =
+        done > begin->second ? taken / static_cast<double>(done - begin->second) * static_cast<double>(all - done) : 0;
+    line.show(left > 0 ? fmt::format("{}, at most {:.0f} s left", text, left) : text);
   };
 }
 

@@ -45,6 +45,7 @@ void add_verbs(CommandLine& line) {
   add_devices(line);
   add_operators(line);
   add_plan(line);
+  add_profile(line);
   add_sweep(line);
   add_explain(line);
   add_verify(line);

@@ -164,6 +164,7 @@ void add_plan(CommandLine& line) {
                    "folder whose storage is measured; where training makes its page file without it");
   verb.add_flag("--require-gap", options->require_gap, "exit 7 when --gap is not reached");
   add_model_options(verb, options->model);
+  add_inference_option(verb, options->model);
   add_plan_options(verb, options->plan);
   add_feature_option(verb, options->model.feature_cache);
   add_length_options(verb, options->length);

@@ -78,6 +78,9 @@ Result<pipeline::SweepRequest> sweep_request(const SweepOptions& options) {
   PlanWords words = options.plan;
   words.ram.clear();
   PANTOUM_ASSIGN(request.plan, plan_request(words));
+  if (!request.plan.expression.empty())
+    return fail("E0117", "budgets are compared by energy, time, their product or a weighted sum of both", "--objective",
+                "write such a sum: 0.6*energy + 0.4*time");
   request.plan.length = options.length;
   request.plan.measure.page_folder = options.pages.file;
   request.plan.measure.page_encryption = options.pages.encrypt();
@@ -127,6 +130,7 @@ void add_sweep(CommandLine& line) {
   add_page_options(verb, options->pages,
                    "folder whose storage is measured; where training makes its page file without it");
   add_model_options(verb, options->model);
+  add_inference_option(verb, options->model);
   add_plan_options(verb, options->plan);
   add_length_options(verb, options->length);
   verb.remove_option("--dump-after");

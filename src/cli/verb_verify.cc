@@ -27,7 +27,7 @@ struct VerifyOptions {
   std::string plan, costgraph, ram;
 };
 
-constexpr const char* kUnits[] = {"energy_j", "time_s", "edp_js", "ram_bytes"};
+constexpr const char* kUnits[] = {"energy_j", "time_s", "edp_js", "ram_bytes", "weighted"};
 
 const char* key_of(problem::Objective objective) {
   return kUnits[static_cast<size_t>(objective)];
@@ -94,6 +94,7 @@ nlohmann::ordered_json claims_json(const problem::Plan& plan) {
   if (plan.bound.energy_j) bound["energy_j"] = *plan.bound.energy_j;
   if (plan.bound.time_s) bound["time_s"] = *plan.bound.time_s;
   if (plan.bound.edp_js) bound["edp_js"] = *plan.bound.edp_js;
+  if (plan.bound.weighted) bound["weighted"] = *plan.bound.weighted;
   return {{"status", status_of(plan)}, {"asked_gap", plan.asked_gap}, {"gap", plan.gap}, {"bound", bound}};
 }
 

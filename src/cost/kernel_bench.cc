@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
@@ -14,7 +15,9 @@ namespace {
 
 constexpr Bytes kOperandAlignment = 64;
 constexpr Bytes kMostPlaces = 128;
-constexpr size_t kLeastRuns = 3, kMostRuns = 128;
+constexpr size_t kLeastRuns = 3, kMostRuns = 1024, kWarmRuns = 5;
+constexpr size_t kIntervalRuns = 6;  // fewer have no 95% interval of their median but beyond their extremes
+constexpr Seconds kLeastSeconds = 1e-9;
 
 Bytes room_of(Bytes bytes) {
   return base::round_up(std::max<Bytes>(bytes, 1), kOperandAlignment);
@@ -45,8 +48,25 @@ pt_tensor tensor_at(const ir::TensorType& type, std::byte* data) {
   return tensor;
 }
 
+constexpr Bytes kNotComputed = std::numeric_limits<Bytes>::max() / 2;
+
+Bytes workspace_of(const pt_kernel& kernel, const pt_call& call) {
+  const size_t bytes = kernel.workspace_bytes == nullptr ? 0 : kernel.workspace_bytes(&call);
+  return bytes >= static_cast<size_t>(kNotComputed) ? kNotComputed : static_cast<Bytes>(bytes);
+}
+
+bool runs(const pt_kernel& kernel, const pt_call& call) {
+  return kernel.submit(&call) == PT_OK && (kernel.wait == nullptr || kernel.wait(&call) == PT_OK);
+}
+
+double since(KernelBench::Clock::time_point begin) {
+  return std::chrono::duration<double>(KernelBench::Clock::now() - begin).count();
+}
+
+}  // namespace
+
 // A kernel's call on operands at one place. It stays where it is: the call points into it.
-class Place {
+class KernelBench::Place {
  public:
   // With `at` null nothing is filled, and the call only describes.
   Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, std::byte* at) : at_(at) {
@@ -78,27 +98,32 @@ class Place {
   pt_call call_{};
 };
 
-bool runs(const pt_kernel& kernel, const pt_call& call) {
-  return kernel.submit(&call) == PT_OK && (kernel.wait == nullptr || kernel.wait(&call) == PT_OK);
+bool is_settled(const OpSample& sample) {
+  const double most = kSettled * sample.seconds;
+  return sample.runs >= static_cast<int64_t>(kIntervalRuns) && sample.high_s - sample.seconds <= most &&
+         sample.seconds - sample.low_s <= most;
 }
 
-double since(KernelBench::Clock::time_point begin) {
-  return std::chrono::duration<double>(KernelBench::Clock::now() - begin).count();
+OpSample sample_of(std::vector<Seconds> taken) {
+  std::sort(taken.begin(), taken.end());
+  const size_t count = taken.size();
+  size_t outside = 0;  // of each side
+  if (count >= kIntervalRuns) {
+    constexpr double kNormal95 = 1.96;
+    const double runs = static_cast<double>(count);
+    outside = static_cast<size_t>(std::max(0.0, std::floor((runs - kNormal95 * std::sqrt(runs)) / 2) - 1));
+  }
+  const auto at = [&](size_t rank) { return std::max(taken[rank], kLeastSeconds); };
+  return {.seconds = at(count / 2),
+          .low_s = at(outside),
+          .high_s = at(count - 1 - outside),
+          .runs = static_cast<int64_t>(count)};
 }
-
-Seconds median(std::vector<Seconds> seconds) {
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
-}
-
-}  // namespace
 
 Bytes KernelBench::bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const {
   const Place described(graph, op, pool_, nullptr);
-  const size_t workspace = kernel.workspace_bytes == nullptr ? 0 : kernel.workspace_bytes(&described.call());
-  if (workspace >= static_cast<size_t>(std::numeric_limits<Bytes>::max() / 2)) return most_ + 1;
-  return described.operand_bytes() + room_of(static_cast<Bytes>(workspace));
+  const Bytes workspace = workspace_of(kernel, described.call());
+  return workspace == kNotComputed ? most_ + 1 : described.operand_bytes() + room_of(workspace);
 }
 
 bool KernelBench::reserve(size_t bytes) {
@@ -112,27 +137,54 @@ bool KernelBench::reserve(size_t bytes) {
   return true;
 }
 
-std::optional<Seconds> KernelBench::seconds(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
-                                            Seconds slice, Clock::time_point deadline) {
+std::optional<KernelBench::Calls> KernelBench::prepare(const ir::Graph& graph, const ir::Op& op,
+                                                       const pt_kernel& kernel) {
   const Bytes one = bytes_of(graph, op, kernel);
   if (one > most_) return std::nullopt;
   const Bytes fitting = std::clamp<Bytes>(std::min(footprint_, most_) / one, 1, kMostPlaces);
   if (!reserve(static_cast<size_t>(fitting * one))) return std::nullopt;
-  std::vector<std::unique_ptr<Place>> places;
+  Calls places;
   for (Bytes place = 0; place < fitting; ++place)
-    places.push_back(std::make_unique<Place>(graph, op, pool_, memory_.get() + place * one));
+    places.push_back(std::make_shared<Place>(graph, op, pool_, memory_.get() + place * one));
   if (!runs(kernel, places.back()->call())) return std::nullopt;
+  return places;
+}
+
+std::optional<OpSample> KernelBench::measure(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
+                                             const BenchLimits& limits) {
+  const std::optional<Calls> places = prepare(graph, op, kernel);
+  if (!places) return std::nullopt;
   std::vector<Seconds> taken;
-  double total = 0;
-  while (taken.size() < kLeastRuns || (total < slice && taken.size() < kMostRuns)) {
+  const auto run_once = [&](const Place& place) {
     const auto begin = Clock::now();
-    if (begin >= deadline) break;
-    if (!runs(kernel, places[taken.size() % places.size()]->call())) return std::nullopt;
+    if (!runs(kernel, place.call())) return false;
     taken.push_back(since(begin));
+    return true;
+  };
+  double total = 0;
+  OpSample sample;
+  while (taken.size() < kLeastRuns || (total < limits.slice && taken.size() < kMostRuns && !is_settled(sample))) {
+    if (Clock::now() >= limits.deadline) break;
+    if (!run_once(*(*places)[taken.size() % places->size()])) return std::nullopt;
     total += taken.back();
+    if (taken.size() % kIntervalRuns == 0) sample = sample_of(taken);
   }
   if (taken.empty()) return std::nullopt;
-  return std::max(median(std::move(taken)), 1e-9);
+  sample = sample_of(std::move(taken));
+  taken.clear();
+  for (size_t run = 0; limits.warm && run <= kWarmRuns && Clock::now() < limits.deadline; ++run)
+    if (!run_once(*places->front())) return std::nullopt;
+  if (taken.size() > 1) taken.erase(taken.begin()), sample.warm_s = sample_of(std::move(taken)).seconds;
+  sample.workspace_bytes = workspace_of(kernel, places->front()->call());
+  return sample;
+}
+
+std::function<bool()> KernelBench::runner(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
+  std::optional<Calls> places = prepare(graph, op, kernel);
+  if (!places) return [] { return false; };
+  return [places = *std::move(places), &kernel, at = size_t{0}]() mutable {
+    return runs(kernel, places[at++ % places.size()]->call());
+  };
 }
 
 }  // namespace pantoum::cost

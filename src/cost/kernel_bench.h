@@ -3,18 +3,31 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
+#include <vector>
 
+#include "cost/op_sample.h"
 #include "ir/graph.h"
 #include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
 
 namespace pantoum::cost {
 
-using problem::Bytes;
-using problem::Seconds;
+// How long a kernel is run: until the 95% interval of its median is no wider than kSettled of it to either side, or for
+// `slice`, whichever comes first, but three times at least; no run begins after `deadline`.
+struct BenchLimits {
+  Seconds slice = 20e-3;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  bool warm = false;  // also with operands that stay in the caches
+};
+inline constexpr double kSettled = 0.03;
+[[nodiscard]] bool is_settled(const OpSample& sample);
+
+// The median of times, and its 95% interval by their order (binomial; the extremes of fewer than 6). At least one.
+[[nodiscard]] OpSample sample_of(std::vector<Seconds> taken);
 
 // Runs kernels on operands of their real shapes: numbers in (0, 1], so that none meets denormals, logarithms of 0 or
 // divisions by 0; zeros for indices. The operands take turns among several places, as many as fit into `footprint`: a
@@ -29,10 +42,13 @@ class KernelBench {
   // Operands and workspace, rounded up.
   [[nodiscard]] Bytes bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const;
 
-  // The median of several runs after one that warms up, which take about `slice`; no run begins after `deadline`. None:
-  // the kernel fails on such operands, there is no memory for them, or the deadline came first.
-  [[nodiscard]] std::optional<Seconds> seconds(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
-                                               Seconds slice, Clock::time_point deadline);
+  // Several runs after one that warms up. None: the kernel fails on such operands, there is no memory for them, or the
+  // deadline came first.
+  [[nodiscard]] std::optional<OpSample> measure(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
+                                                const BenchLimits& limits);
+  // Makes the kernel ready to run on such operands, again and again, one place after the other; false: it cannot be.
+  // For meters, whose windows are longer than runs. Valid until the next call of any function here.
+  [[nodiscard]] std::function<bool()> runner(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel);
 
  private:
   static constexpr std::align_val_t kAlignment{4096};
@@ -40,7 +56,11 @@ class KernelBench {
     void operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
   };
 
+  class Place;
+  using Calls = std::vector<std::shared_ptr<Place>>;
+
   [[nodiscard]] bool reserve(size_t bytes);
+  [[nodiscard]] std::optional<Calls> prepare(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel);
 
   const pt_pool* pool_;
   Bytes footprint_, most_;

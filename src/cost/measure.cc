@@ -16,9 +16,9 @@ using Clock = KernelBench::Clock;
 
 using problem::Choice;
 
-constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3;  // of one kernel's runs
-constexpr double kRunsExpected = 4;                        // one to warm up, three to take the median of
-constexpr Bytes kMostFootprint = Bytes{64} << 20;          // more than the caches hold
+constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3, kSettlingSlice = 0.2;  // of one kernel's runs
+constexpr double kRunsExpected = 4;                // one to warm up, three to take the median of
+constexpr Bytes kMostFootprint = Bytes{64} << 20;  // more than the caches hold
 
 // One kernel on some shapes.
 struct Sample {
@@ -27,7 +27,9 @@ struct Sample {
   const pt_kernel* kernel;
   Seconds modelled = 0;
   double weight = 0;  // modelled seconds of all choices that are this one
-  std::optional<Seconds> measured = {};
+  double times = 0;   // of the first program, at first choices
+  std::optional<OpSample> found = {};
+  [[nodiscard]] std::optional<Seconds> measured() const { return found ? std::optional(found->seconds) : std::nullopt; }
 };
 
 std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
@@ -39,12 +41,18 @@ std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& value
   return text;
 }
 
+// Of this process alone: no part has such a character.
+std::string text_of(const OpKey& key) {
+  return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", key.machine, key.engine, key.op, key.algorithm,
+                     key.operands, key.attributes, key.threads);
+}
+
 // Measured over modelled seconds.
 struct Scale {
   double measured = 0, modelled = 0;
   void add(const Sample& sample) {
     const double times = sample.modelled > 0 ? sample.weight / sample.modelled : 0;
-    measured += times * *sample.measured;
+    measured += times * *sample.measured();
     modelled += times * sample.modelled;
   }
   [[nodiscard]] bool is_known() const { return measured > 0 && modelled > 0; }
@@ -107,13 +115,15 @@ class Measuring {
       const ir::Op& as = program.built.computed_as[op][choice];
       const pt_kernel* kernel = program.built.kernel_of[op][choice];
       const uint32_t threads = limits_.pool != nullptr ? limits_.pool->threads : 1;
-      std::string key = op_key(program.graph, as, *kernel, threads, limits_.machine);
-      const auto [entry, is_new] = sample_of_.try_emplace(std::move(key), samples_.size());
+      OpKey key = op_key(program.graph, as, *kernel, threads, limits_.machine);
+      const auto [entry, is_new] = sample_of_.try_emplace(text_of(key), samples_.size());
       if (is_new) {
         samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s});
-        keys_.push_back(&entry->first);
+        keys_.push_back(std::move(key));
       }
-      samples_[entry->second].weight += choices[choice].time_s;
+      Sample& sample = samples_[entry->second];
+      sample.weight += choices[choice].time_s;
+      if (samples_of_.size() == 1 && choice == 0) ++sample.times;
       samples_of_.back().push_back(entry->second);
     }
   }
@@ -128,9 +138,9 @@ class Measuring {
   void look_up() {
     if (limits_.anew) return;
     for (size_t sample = 0; sample < samples_.size() && store_ != nullptr; ++sample) {
-      Result<std::optional<Seconds>> found = store_->find_op(*keys_[sample]);
+      Result<std::optional<OpSample>> found = store_->find_op(keys_[sample]);
       if (!found) return leave_store(found.error());
-      if (*found) samples_[sample].measured = **found, ++costs_.known;
+      if (*found) samples_[sample].found = **found, ++costs_.known;
     }
   }
 
@@ -139,10 +149,15 @@ class Measuring {
     store_ = nullptr;
   }
 
+  [[nodiscard]] bool is_wanted(const Sample& sample) const {
+    return !sample.found || (limits_.settle && (!is_settled(*sample.found) || !sample.found->warm_s)) ||
+           (limits_.energy_of && !sample.found->joules);
+  }
+
   [[nodiscard]] std::vector<size_t> heaviest_first() const {
     std::vector<size_t> order;
     for (size_t sample = 0; sample < samples_.size(); ++sample)
-      if (!samples_[sample].measured) order.push_back(sample);
+      if (is_wanted(samples_[sample])) order.push_back(sample);
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return samples_[a].weight > samples_[b].weight; });
     return order;
@@ -173,18 +188,28 @@ class Measuring {
       ++costs_.too_large;
       return;
     }
-    const Seconds slice = std::clamp(left() / static_cast<double>(waiting), kLeastSlice, kMostSlice);
-    sample.measured = bench.seconds(*sample.graph, *sample.op, *sample.kernel, slice, deadline_);
-    if (!sample.measured) return;
+    const Seconds most = limits_.settle ? kSettlingSlice : kMostSlice;
+    const BenchLimits limits{.slice = std::clamp(left() / static_cast<double>(waiting), kLeastSlice, most),
+                             .deadline = deadline_,
+                             .warm = limits_.settle};
+    std::optional<OpSample> found = bench.measure(*sample.graph, *sample.op, *sample.kernel, limits);
+    if (!found) return;
+    if (limits_.energy_of) {
+      if (const auto energy = limits_.energy_of(bench.runner(*sample.graph, *sample.op, *sample.kernel)))
+        found->joules = energy->joules, found->meter = energy->meter;
+    } else if (sample.found) {
+      found->joules = sample.found->joules, found->meter = sample.found->meter;
+    }
+    costs_.known -= sample.found ? 1 : 0;
+    sample.found = std::move(found);
     ++costs_.now;
     so_far_.add(sample);
     keep(at);
   }
 
   void keep(size_t at) {
-    constexpr int kRunsAtLeast = 1;
     if (store_ == nullptr) return;
-    const Result<void> kept = store_->put_op(*keys_[at], *samples_[at].measured, kRunsAtLeast);
+    const Result<void> kept = store_->put_op(keys_[at], *samples_[at].found);
     if (!kept) leave_store(kept.error());
   }
 
@@ -192,13 +217,27 @@ class Measuring {
     std::map<ir::Kind, Scale> scale_of;
     Scale of_all;
     for (const Sample& sample : samples_)
-      if (sample.measured) scale_of[sample.op->kind].add(sample), of_all.add(sample);
-    if (!of_all.is_known()) return;
+      if (sample.found) scale_of[sample.op->kind].add(sample), of_all.add(sample);
     for (Sample& sample : samples_) {
       const Scale& own = scale_of[sample.op->kind];
       scaled_.push_back(own.is_known() ? own.ratio() : of_all.ratio());
     }
+    tell_found();
+    if (!of_all.is_known()) return;
     for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
+  }
+
+  void tell_found() {
+    for (size_t number = 0; number < samples_.size(); ++number) {
+      const Sample& sample = samples_[number];
+      costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
+      costs_.found.push_back({keys_[number], sample.times, sample.modelled * scaled_[number], sample.found});
+    }
+    const auto weight = [](const FoundKernel& of) {
+      return of.times * (of.sample ? of.sample->seconds : of.modelled_s);
+    };
+    std::stable_sort(costs_.found.begin(), costs_.found.end(),
+                     [&](const FoundKernel& a, const FoundKernel& b) { return weight(a) > weight(b); });
   }
 
   void apply_to(size_t program) {
@@ -208,11 +247,12 @@ class Measuring {
       for (Choice& choice : op.choices) {
         const size_t number = samples_of_[program][at++];
         const Sample& sample = samples_[number];
-        choice.time_s = sample.measured ? *sample.measured : choice.time_s * scaled_[number];
+        choice.time_s = sample.found ? sample.found->seconds : choice.time_s * scaled_[number];
         if (limits_.active_w > 0) choice.energy_j = choice.time_s * limits_.active_w;
+        if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
         if (&choice != &op.choices.front()) continue;
         all += choice.time_s;
-        measured += sample.measured ? choice.time_s : 0;
+        measured += sample.found ? choice.time_s : 0;
       }
     }
     if (program == 0 && all > 0) costs_.share = measured / all;
@@ -224,7 +264,7 @@ class Measuring {
   Clock::time_point deadline_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
-  std::vector<const std::string*> keys_;         // by sample
+  std::vector<OpKey> keys_;                      // by sample
   std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
   std::vector<double> scaled_;                   // by sample: what the model's seconds are multiplied by
   Scale so_far_;
@@ -233,11 +273,14 @@ class Measuring {
 
 }  // namespace
 
-std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
-                   const std::string& machine) {
-  return fmt::format("{}|{}|{}->{}|{}|{}|threads {}|{}", ir::name_of(op.kind), kernel.algorithm_name,
-                     shapes(graph, op.inputs), shapes(graph, op.outputs), fmt::join(op.attrs.ints, ","),
-                     fmt::join(op.attrs.reals, ","), threads, machine);
+OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
+             const std::string& machine) {
+  return {.machine = machine,
+          .op = ir::name_of(op.kind),
+          .algorithm = kernel.algorithm_name,
+          .operands = shapes(graph, op.inputs) + "->" + shapes(graph, op.outputs),
+          .attributes = fmt::format("{}|{}", fmt::join(op.attrs.ints, ","), fmt::join(op.attrs.reals, ",")),
+          .threads = static_cast<int>(threads)};
 }
 
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,

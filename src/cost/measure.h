@@ -19,13 +19,30 @@ struct Measurable {
   BuiltCostGraph& built;
 };
 
+// Runs a kernel again and again, as long as a meter needs; its joules and the meter's name. None: it was not measured.
+struct MeteredEnergy {
+  Joules joules = 0;
+  std::string meter;
+};
+using EnergyOf = std::function<std::optional<MeteredEnergy>(const std::function<bool()>& run)>;
+
+// One kernel of a program, as it was found.
+struct FoundKernel {
+  OpKey key;
+  double times = 0;                     // that the first program's step runs it, at its ops' first choices
+  Seconds modelled_s = 0;               // the cost model's, scaled
+  std::optional<OpSample> sample = {};  // measured
+};
+
 struct MeasuringLimits {
   Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel at most
   Bytes memory_bytes = Bytes{1} << 30;                         // no op's operands take more
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
   std::string machine;                                         // processor, kernels and their versions: part of a key
-  Watts active_w = 0;                                          // > 0: joules follow the seconds
+  bool settle = false;  // each kernel for longer, those too whose known interval is wider than kSettled; caches apart
+  EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
+  Watts active_w = 0;       // > 0: joules follow the seconds
   std::stop_token stop = {};
   // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
   std::function<void(size_t done, size_t all, bool last)> progress = {};
@@ -36,7 +53,9 @@ struct MeasuredCosts {
   size_t known = 0, now = 0;                // times from the store, and measured by this call
   size_t too_large = 0;                     // for memory_bytes
   double share = 0;                         // measured, of the seconds of the first program's ops at their first choice
+  size_t unsettled = 0;                     // whose interval is wider than kSettled
   std::optional<Error> store_failure = {};  // the first; from there on nothing is kept
+  std::vector<FoundKernel> found = {};      // of the first program, the heaviest first
 };
 
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
@@ -46,7 +65,7 @@ MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStor
                             const MeasuringLimits& limits);
 
 // The key under which an op's time is kept.
-[[nodiscard]] std::string op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
-                                 const std::string& machine);
+[[nodiscard]] OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
+                           const std::string& machine);
 
 }  // namespace pantoum::cost

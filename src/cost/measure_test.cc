@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "cost/kernel_bench.h"
 #include "cost/profile_store.h"
 #include "ir/builder.h"
 #include "testing/evaluate.h"
@@ -28,6 +29,20 @@ class Measure : public testing::Test {
   TemporaryFolder folder_;
 };
 
+OpKey key_of(const std::string& op) {
+  return {.machine = "here", .op = op, .algorithm = "reference"};
+}
+
+OpSample sample(Seconds seconds) {
+  return {.seconds = seconds, .low_s = seconds, .high_s = seconds, .runs = 1};
+}
+
+std::optional<Seconds> seconds_in(ProfileStore& store, const OpKey& key) {
+  const auto found = store.find_op(key);
+  EXPECT_TRUE(found);
+  return found && *found ? std::optional((*found)->seconds) : std::nullopt;
+}
+
 ir::Graph product(int64_t rows) {
   ir::Graph graph;
   ir::Builder builder(graph);
@@ -41,13 +56,13 @@ TEST_F(Measure, KeepsWhatWasMeasuredAcrossRuns) {
   {
     const auto store = ProfileStore::open(path("profiles"));
     ASSERT_TRUE(store) << to_text(store.error());
-    EXPECT_EQ((*store)->find_op("matmul").value(), std::nullopt);
-    ASSERT_TRUE((*store)->put_op("matmul", 0.25, 3));
+    EXPECT_EQ(seconds_in(**store, key_of("matmul")), std::nullopt);
+    ASSERT_TRUE((*store)->put_op(key_of("matmul"), sample(0.25)));
     ASSERT_TRUE((*store)->put_link("disk in", Link{.latency_s = 1e-4, .bytes_per_s = 2e8}, 5));
   }
   const auto store = ProfileStore::open(path("profiles"));
   ASSERT_TRUE(store);
-  EXPECT_EQ((*store)->find_op("matmul").value(), 0.25);
+  EXPECT_EQ(seconds_in(**store, key_of("matmul")), 0.25);
   EXPECT_EQ((*store)->find_link("disk in").value()->bytes_per_s, 2e8);
 }
 
@@ -64,8 +79,8 @@ TEST_F(Measure, ReadsWhatIsNoTimeAsNotKnown) {
   const auto store = ProfileStore::open(path("odd"));
   ASSERT_TRUE(store);
   for (const double odd : {-1.0, 0.0, HUGE_VAL, 1e300}) {
-    ASSERT_TRUE((*store)->put_op("op", odd, 1));
-    EXPECT_EQ((*store)->find_op("op").value(), std::nullopt) << odd;
+    ASSERT_TRUE((*store)->put_op(key_of("op"), sample(odd)));
+    EXPECT_EQ(seconds_in(**store, key_of("op")), std::nullopt) << odd;
   }
   ASSERT_TRUE((*store)->put_link("link", Link{.latency_s = -1, .bytes_per_s = 1e6}, 1));
   EXPECT_FALSE((*store)->find_link("link").value());
@@ -78,8 +93,11 @@ TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
   sqlite3* raw = nullptr;
   ASSERT_EQ(sqlite3_open(path("endless").c_str(), &raw), SQLITE_OK);
   const char* view =
-      "CREATE VIEW op_samples AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
-      " SELECT 'key ' || -i AS key, i AS seconds FROM n;";
+      "CREATE VIEW op_costs AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+      " SELECT 'm' || -i AS machine, 'cpu' AS engine, 'op' AS op, 'reference' AS algorithm, '' AS operands, '' AS "
+      "attributes,"
+      " 1 AS threads, i AS seconds, i AS low_s, i AS high_s, NULL AS warm_s, 1 AS runs, 0 AS workspace_bytes,"
+      " NULL AS joules, '' AS meter FROM n;";
   ASSERT_EQ(sqlite3_exec(raw, view, nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(raw);
   const auto store = ProfileStore::open(path("endless"));
@@ -87,7 +105,7 @@ TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
     EXPECT_EQ(store.error().code, "E0275");
     return;
   }
-  const auto found = (*store)->find_op("op");
+  const auto found = (*store)->find_op(key_of("op"));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, "E0275");
 }
@@ -95,7 +113,8 @@ TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
 TEST_F(Measure, RefusesEveryDamagedStoreOrReadsIt) {
   {
     const auto store = ProfileStore::open(path("whole"));
-    for (int key = 0; key < 200; ++key) ASSERT_TRUE((*store)->put_op("key " + std::to_string(key), 0.5, 3));
+    for (int key = 0; key < 200; ++key)
+      ASSERT_TRUE((*store)->put_op(key_of("key " + std::to_string(key)), sample(0.5)));
   }
   std::ifstream file(path("whole"), std::ios::binary);
   const std::string whole((std::istreambuf_iterator<char>(file)), {});
@@ -105,9 +124,9 @@ TEST_F(Measure, RefusesEveryDamagedStoreOrReadsIt) {
     std::ofstream(path("damaged"), std::ios::binary) << damaged;
     const auto store = ProfileStore::open(path("damaged"));
     if (!store) continue;
-    const auto found = (*store)->find_op("key 7");
+    const auto found = (*store)->find_op(key_of("key 7"));
     if (!found || !*found) continue;
-    EXPECT_GT(**found, 0) << at;
+    EXPECT_TRUE(is_sample(**found)) << at;
   }
 }
 
@@ -117,11 +136,11 @@ TEST_F(Measure, GivesUpOnAStoreThatAnotherHolds) {
   sqlite3* raw = nullptr;
   ASSERT_EQ(sqlite3_open(path("held").c_str(), &raw), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(raw, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr), SQLITE_OK);
-  const auto put = (*store)->put_op("op", 1, 1);
+  const auto put = (*store)->put_op(key_of("op"), sample(1));
   sqlite3_close(raw);
   ASSERT_FALSE(put);
   EXPECT_EQ(put.error().code, "E0275");
-  EXPECT_TRUE((*store)->put_op("op", 1, 1));
+  EXPECT_TRUE((*store)->put_op(key_of("op"), sample(1)));
 }
 
 // A program with its costs by the model.
@@ -182,7 +201,7 @@ TEST_F(Measure, HasAKeyForAllThatATimeDependsOn) {
   const ir::Graph small = product(2), large = product(512);
   const auto kernel = ir::kernel_of(small, small.ops[0], *pt_portable_kernels(), 0);
   ASSERT_NE(kernel, nullptr);
-  const std::string key = op_key(small, small.ops[0], *kernel, 1, "here");
+  const OpKey key = op_key(small, small.ops[0], *kernel, 1, "here");
   EXPECT_EQ(key, op_key(small, small.ops[0], *kernel, 1, "here"));
   EXPECT_NE(key, op_key(large, large.ops[0], *kernel, 1, "here"));
   EXPECT_NE(key, op_key(small, small.ops[0], *kernel, 2, "here"));
@@ -194,7 +213,7 @@ TEST_F(Measure, TakesKnownTimesAndScalesTheModelOfTheOthers) {
   ASSERT_TRUE(store);
   Modelled modelled(chain());
   const pt_kernel& kernel = *modelled.built.kernel_of[0][0];
-  ASSERT_TRUE((*store)->put_op(op_key(modelled.graph, modelled.graph.ops[0], kernel, 1, "here"), 42, 1));
+  ASSERT_TRUE((*store)->put_op(op_key(modelled.graph, modelled.graph.ops[0], kernel, 1, "here"), sample(42)));
   const Seconds by_model = modelled.time(0), third = modelled.time(2), relu = modelled.time(3);
   const MeasuredCosts measured = modelled.measured(**store, {.seconds = 0});
   EXPECT_EQ(measured.now, 0U);
@@ -251,11 +270,68 @@ TEST_F(Measure, MeasuresAnewWhereAsked) {
   const auto store = ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
   Modelled modelled(product(2));
-  const std::string key = op_key(modelled.graph, modelled.graph.ops[0], *modelled.built.kernel_of[0][0], 1, "here");
-  ASSERT_TRUE((*store)->put_op(key, 42, 1));
+  const OpKey key = op_key(modelled.graph, modelled.graph.ops[0], *modelled.built.kernel_of[0][0], 1, "here");
+  ASSERT_TRUE((*store)->put_op(key, sample(42)));
   EXPECT_GT(modelled.measured(**store, {.anew = true}).now, 0U);
   EXPECT_LT(modelled.time(), 1);
-  EXPECT_EQ((*store)->find_op(key).value(), modelled.time());
+  EXPECT_EQ(seconds_in(**store, key), modelled.time());
+}
+
+TEST_F(Measure, HasTheIntervalOfAMedian) {
+  EXPECT_EQ(sample_of({5}).seconds, 5);
+  EXPECT_EQ(sample_of({3, 1, 2}).low_s, 1);
+  EXPECT_EQ(sample_of({3, 1, 2}).high_s, 3);
+  std::vector<Seconds> many;
+  for (int run = 1; run <= 100; ++run) many.push_back(run);
+  const OpSample sample = sample_of(many);
+  EXPECT_EQ(sample.seconds, 51);
+  // Ranks 40 and 61 of 100 hold the median with 95%; counted outwards.
+  EXPECT_GE(sample.low_s, 39);
+  EXPECT_LE(sample.low_s, 41);
+  EXPECT_GE(sample.high_s, 60);
+  EXPECT_LE(sample.high_s, 62);
+  EXPECT_FALSE(is_settled(sample));
+  EXPECT_FALSE(is_settled(sample_of({1, 1, 1, 1, 1}))) << "five are too few";
+  EXPECT_TRUE(is_settled(sample_of({1, 1, 1, 1, 1, 1.02})));
+}
+
+TEST_F(Measure, SettlesWhatIsKnownTooVaguely) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(product(2));
+  const OpKey key = op_key(modelled.graph, modelled.graph.ops[0], *modelled.built.kernel_of[0][0], 1, "here");
+  ASSERT_TRUE((*store)->put_op(key, {.seconds = 42, .low_s = 1, .high_s = 80, .runs = 3}));
+  EXPECT_EQ(modelled.measured(**store).now, 0U);
+  const MeasuredCosts settled = modelled.measured(**store, {.settle = true});
+  EXPECT_GT(settled.now, 0U);
+  const auto found = (*store)->find_op(key).value();
+  ASSERT_TRUE(found);
+  EXPECT_LT(found->seconds, 1);
+  EXPECT_TRUE(found->warm_s);
+  EXPECT_LE(found->low_s, found->seconds);
+  EXPECT_GE(found->high_s, found->seconds);
+  ASSERT_EQ(settled.found.size(), settled.kernels);
+  EXPECT_EQ(settled.found.front().times, 1);
+}
+
+TEST_F(Measure, TakesJoulesOfAMeter) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(product(2));
+  int runs = 0;
+  MeasuringLimits limits;
+  limits.energy_of = [&](const std::function<bool()>& run) -> std::optional<MeteredEnergy> {
+    for (int time = 0; time < 10; ++time) runs += run() ? 1 : 0;
+    return MeteredEnergy{7, "a meter"};
+  };
+  (void)modelled.measured(**store, limits);
+  EXPECT_GE(runs, 10);
+  EXPECT_EQ(modelled.built.graph.ops[0].choices[0].energy_j, 7);
+  runs = 0;
+  Modelled again(product(2));
+  (void)again.measured(**store, limits);
+  EXPECT_EQ(runs, 0) << "never twice";
+  EXPECT_EQ(again.built.graph.ops[0].choices[0].energy_j, 7);
 }
 
 TEST_F(Measure, GoesOnWithoutAStoreThatFails) {

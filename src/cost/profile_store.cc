@@ -1,5 +1,6 @@
 #include "cost/profile_store.h"
 
+#include <fmt/format.h>
 #include <sqlite3.h>
 
 #include <cmath>
@@ -15,9 +16,16 @@ constexpr int kBusyMilliseconds = 250;
 constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
 
 constexpr const char* kSchema =
-    "CREATE TABLE IF NOT EXISTS op_samples(key TEXT PRIMARY KEY, seconds REAL NOT NULL, n INTEGER NOT NULL);"
+    "CREATE TABLE IF NOT EXISTS op_costs(machine TEXT NOT NULL, engine TEXT NOT NULL, op TEXT NOT NULL,"
+    " algorithm TEXT NOT NULL, operands TEXT NOT NULL, attributes TEXT NOT NULL, threads INTEGER NOT NULL,"
+    " seconds REAL NOT NULL, low_s REAL NOT NULL, high_s REAL NOT NULL, warm_s REAL, runs INTEGER NOT NULL,"
+    " workspace_bytes INTEGER NOT NULL, joules REAL, meter TEXT NOT NULL,"
+    " PRIMARY KEY(machine, engine, op, algorithm, operands, attributes, threads));"
     "CREATE TABLE IF NOT EXISTS link_samples(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
     " n INTEGER NOT NULL);";
+constexpr const char* kFigures = "seconds, low_s, high_s, warm_s, runs, workspace_bytes, joules, meter";
+constexpr int kFigureColumns = 8;
+constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, attributes, threads";
 
 // What a measurement can be; anything else in the file is measured anew.
 bool is_time(double seconds) {
@@ -39,21 +47,55 @@ class SqliteStore final : public ProfileStore {
  public:
   SqliteStore(Database database, std::string path) : database_(std::move(database)), path_(std::move(path)) {}
 
-  Result<std::optional<Seconds>> find_op(const std::string& key) override {
-    PANTOUM_ASSIGN(const Statement query, prepare("SELECT seconds FROM op_samples WHERE key = ?1", key));
+  Result<std::optional<OpSample>> find_op(const OpKey& key) override {
+    static const std::string kQuery = fmt::format(
+        "SELECT {} FROM op_costs WHERE machine = ?1 AND engine = ?2 AND op = ?3 AND algorithm = ?4 AND "
+        "operands = ?5 AND attributes = ?6 AND threads = ?7",
+        kFigures);
+    PANTOUM_ASSIGN(const Statement query, prepare(kQuery.c_str()));
+    PANTOUM_TRY(bind(query, key));
     const int code = sqlite3_step(query.get());
-    if (code == SQLITE_DONE) return std::optional<Seconds>{};
+    if (code == SQLITE_DONE) return std::optional<OpSample>{};
     if (code != SQLITE_ROW) return failure();
-    const double seconds = sqlite3_column_double(query.get(), 0);
-    return is_time(seconds) ? std::optional<Seconds>{seconds} : std::nullopt;
+    const OpSample sample = sample_at(query, 0);
+    return is_sample(sample) ? std::optional<OpSample>{sample} : std::nullopt;
   }
 
-  Result<void> put_op(const std::string& key, Seconds seconds, int samples) override {
-    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO op_samples VALUES(?1, ?2, ?3)", key));
-    sqlite3_bind_double(put.get(), 2, seconds);
-    sqlite3_bind_int(put.get(), 3, samples);
+  Result<void> put_op(const OpKey& key, const OpSample& sample) override {
+    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO op_costs VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, "
+                                                "?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)"));
+    PANTOUM_TRY(bind(put, key));
+    sqlite3_stmt* raw = put.get();
+    int column = kFigureColumns;
+    for (const double seconds : {sample.seconds, sample.low_s, sample.high_s})
+      sqlite3_bind_double(raw, column++, seconds);
+    if (sample.warm_s) sqlite3_bind_double(raw, column, *sample.warm_s);
+    sqlite3_bind_int64(raw, ++column, sample.runs);
+    sqlite3_bind_int64(raw, ++column, sample.workspace_bytes);
+    ++column;
+    if (sample.joules) sqlite3_bind_double(raw, column, *sample.joules);
+    if (sqlite3_bind_text(raw, ++column, sample.meter.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
     return done(put);
   }
+
+  Result<void> each_op(const std::function<Result<void>(const OpKey&, const OpSample&)>& act) override {
+    static const std::string kQuery =
+        fmt::format("SELECT {}, {} FROM op_costs ORDER BY {}", kKeyColumns, kFigures, kKeyColumns);
+    PANTOUM_ASSIGN(const Statement query, prepare(kQuery.c_str()));
+    for (int64_t row = 0; row < kMostRows; ++row) {
+      sqlite3_progress_handler(database_.get(), kMostSteps, &stop_statement, nullptr);
+      const int code = sqlite3_step(query.get());
+      if (code == SQLITE_DONE) return {};
+      if (code != SQLITE_ROW) return failure();
+      const OpSample sample = sample_at(query, kKeyParts);
+      if (is_sample(sample)) PANTOUM_TRY(act(key_at(query), sample));
+    }
+    return failure();
+  }
+
+  Result<void> begin() override { return execute("BEGIN IMMEDIATE"); }
+  Result<void> commit() override { return execute("COMMIT"); }
+  Result<void> roll_back() override { return execute("ROLLBACK"); }
 
   Result<std::optional<Link>> find_link(const std::string& key) override {
     PANTOUM_ASSIGN(const Statement query,
@@ -75,9 +117,8 @@ class SqliteStore final : public ProfileStore {
   }
 
   Result<int64_t> rows() override {
-    PANTOUM_ASSIGN(const Statement query, prepare("SELECT (SELECT COUNT(*) FROM op_samples WHERE ?1 = '') + "
-                                                  "(SELECT COUNT(*) FROM link_samples)",
-                                                  ""));
+    PANTOUM_ASSIGN(const Statement query,
+                   prepare("SELECT (SELECT COUNT(*) FROM op_costs) + (SELECT COUNT(*) FROM link_samples)"));
     if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
     return static_cast<int64_t>(sqlite3_column_int64(query.get(), 0));
   }
@@ -88,13 +129,66 @@ class SqliteStore final : public ProfileStore {
   }
 
  private:
-  Result<Statement> prepare(const char* sql, const std::string& key) const {
+  static constexpr int kKeyParts = 7;
+  static constexpr int64_t kMostRows = 10'000'000;
+
+  Result<Statement> prepare(const char* sql) const {
     sqlite3_progress_handler(database_.get(), kMostSteps, &stop_statement, nullptr);  // counts anew
     sqlite3_stmt* raw = nullptr;
     if (sqlite3_prepare_v2(database_.get(), sql, -1, &raw, nullptr) != SQLITE_OK) return failure();
-    Statement statement(raw, &sqlite3_finalize);
-    if (sqlite3_bind_text(raw, 1, key.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
+    return Statement(raw, &sqlite3_finalize);
+  }
+
+  Result<Statement> prepare(const char* sql, const std::string& key) const {
+    PANTOUM_ASSIGN(Statement statement, prepare(sql));
+    if (sqlite3_bind_text(statement.get(), 1, key.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
     return statement;
+  }
+
+  Result<void> bind(const Statement& statement, const OpKey& key) const {
+    int column = 1;
+    for (const std::string* part : {&key.machine, &key.engine, &key.op, &key.algorithm, &key.operands, &key.attributes})
+      if (sqlite3_bind_text(statement.get(), column++, part->c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK)
+        return failure();
+    sqlite3_bind_int(statement.get(), column, key.threads);
+    return {};
+  }
+
+  static std::string text_at(const Statement& query, int column) {
+    const unsigned char* text = sqlite3_column_text(query.get(), column);
+    return text == nullptr ? "" : reinterpret_cast<const char*>(text);
+  }
+
+  static OpKey key_at(const Statement& query) {
+    return {.machine = text_at(query, 0),
+            .engine = text_at(query, 1),
+            .op = text_at(query, 2),
+            .algorithm = text_at(query, 3),
+            .operands = text_at(query, 4),
+            .attributes = text_at(query, 5),
+            .threads = sqlite3_column_int(query.get(), 6)};
+  }
+
+  static OpSample sample_at(const Statement& query, int first) {
+    sqlite3_stmt* raw = query.get();
+    const auto optional = [&](int column) {
+      return sqlite3_column_type(raw, first + column) == SQLITE_NULL
+                 ? std::nullopt
+                 : std::optional(sqlite3_column_double(raw, first + column));
+    };
+    return {.seconds = sqlite3_column_double(raw, first),
+            .low_s = sqlite3_column_double(raw, first + 1),
+            .high_s = sqlite3_column_double(raw, first + 2),
+            .warm_s = optional(3),
+            .runs = sqlite3_column_int64(raw, first + 4),
+            .workspace_bytes = sqlite3_column_int64(raw, first + 5),
+            .joules = optional(6),
+            .meter = text_at(query, first + 7)};
+  }
+
+  Result<void> execute(const char* sql) const {
+    if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return failure();
+    return {};
   }
 
   Result<void> done(const Statement& statement) const {
@@ -107,6 +201,14 @@ class SqliteStore final : public ProfileStore {
 };
 
 }  // namespace
+
+bool is_sample(const OpSample& sample) {
+  constexpr double kMostJoules = 1e9;
+  return is_time(sample.seconds) && is_time(sample.low_s) && is_time(sample.high_s) && sample.low_s <= sample.seconds &&
+         sample.seconds <= sample.high_s && (!sample.warm_s || is_time(*sample.warm_s)) && sample.runs >= 0 &&
+         sample.workspace_bytes >= 0 &&
+         (!sample.joules || (std::isfinite(*sample.joules) && *sample.joules >= 0 && *sample.joules < kMostJoules));
+}
 
 Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
   sqlite3* raw = nullptr;

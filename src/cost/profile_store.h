@@ -2,33 +2,41 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "problem/cost_graph.h"
+#include "cost/op_sample.h"
 
 namespace pantoum::cost {
 
 using problem::Link;
-using problem::Seconds;
 
 class ProfileStore {
  public:
   // Opens or creates the data base; ":memory:" keeps nothing. E0275 when it is no profile store or cannot be written.
-  // Several processes may have it open; one that waits for another longer than a quarter of a second gives up (E0275). What is no
-  // time (negative, infinite, a text) reads as not known.
+  // Several processes may have it open; one that waits for another longer than a quarter of a second gives up (E0275).
+  // What is no time (negative, infinite, a text) reads as not known.
   [[nodiscard]] static Result<std::unique_ptr<ProfileStore>> open(const std::string& path);
   virtual ~ProfileStore() = default;
 
-  // `key`: operator, shapes, attributes, algorithm, threads, machine.
-  [[nodiscard]] virtual Result<std::optional<Seconds>> find_op(const std::string& key) = 0;
-  [[nodiscard]] virtual Result<void> put_op(const std::string& key, Seconds seconds, int samples) = 0;
+  [[nodiscard]] virtual Result<std::optional<OpSample>> find_op(const OpKey& key) = 0;
+  [[nodiscard]] virtual Result<void> put_op(const OpKey& key, const OpSample& sample) = 0;
   // `key`: the folder of the page file and the direction.
   [[nodiscard]] virtual Result<std::optional<Link>> find_link(const std::string& key) = 0;
   [[nodiscard]] virtual Result<void> put_link(const std::string& key, const Link& link, int samples) = 0;
   // How many times it keeps, of operators and of storage.
   [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
+  // Every sample of an operator, ordered by its key.
+  [[nodiscard]] virtual Result<void> each_op(const std::function<Result<void>(const OpKey&, const OpSample&)>& act) = 0;
+  // Several changes as one: all are kept, or none.
+  [[nodiscard]] virtual Result<void> begin() = 0;
+  [[nodiscard]] virtual Result<void> commit() = 0;
+  [[nodiscard]] virtual Result<void> roll_back() = 0;
 };
+
+// Can it be a measurement at all: times and bytes that are finite, not negative, and in order?
+[[nodiscard]] bool is_sample(const OpSample& sample);
 
 }  // namespace pantoum::cost

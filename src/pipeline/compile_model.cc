@@ -101,6 +101,10 @@ Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequ
 
 // Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
 Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
+  if (model.inference) {
+    PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward));
+    return Programs{{.kind = kInfer, .graph = std::move(inference)}};
+  }
   PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model.training));
   autodiff::TrainingOptions options = model.training;
   options.freeze.clear();  // it is done
@@ -167,7 +171,7 @@ Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::Dev
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device, options));
   }
-  machine.measure_ops(compiled.programs);
+  compiled.measured = machine.measure_ops(compiled.programs);
   machine.tell(compiled.warnings);
   compiled.measuring_s = machine.seconds();
   return {};
@@ -180,7 +184,7 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   Compiled compiled{.model = model};
   PANTOUM_ASSIGN(import::Imported imported, forward_graph(model, request, tell));
   compiled.warnings = std::move(imported.info.warnings);
-  if (model.freeze_stats.empty() && imported.info.inference_norms > 0)
+  if (model.freeze_stats.empty() && imported.info.inference_norms > 0 && !model.inference)
     compiled.warnings.push_back(
         fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "
                     "model.train(); to keep the running ones, add --freeze-stats '*'",

@@ -39,7 +39,8 @@ int percent(double share) {
 
 Measure measure_of(const PlanRequest& request, bool host) {
   if (request.measure.measure != Measure::kAuto) return request.measure.measure;
-  return host && request.options.effort == 0 ? Measure::kMissing : Measure::kOff;
+  if (request.options.effort > 0) return Measure::kOff;
+  return host ? Measure::kMissing : request.measure.profile_store.empty() ? Measure::kOff : Measure::kKnown;
 }
 
 MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels,
@@ -48,15 +49,16 @@ MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::K
       kernels_(kernels),
       profile_(device.device.name),
       active_w_(device.compute.active_w),
+      is_host_(device.host),
       measure_(measure_of(request, device.host)) {}
 
 Result<MachineMeasurement> MachineMeasurement::begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                      const cost::DeviceProfile& device) {
   MachineMeasurement machine(request, kernels, device);
   if (machine.measure_ == Measure::kOff) return machine;
-  if (!device.host)
+  if (!device.host && machine.measure_ != Measure::kKnown)
     return fail("E0114", fmt::format("device '{}' cannot be measured on this machine", device.device.name), "--measure",
-                "use --device host, or --measure off");
+                "use --device host, --measure off, or --measure known with a --profile-store that has its times");
   PANTOUM_TRY(machine.open_store());
   return machine;
 }
@@ -84,8 +86,8 @@ Result<void> MachineMeasurement::do_without_store(const Error& error) {
 }
 
 problem::Seconds MachineMeasurement::left() const {
-  if (request_.measure.only_known) return 0;
-  if (measure_ == Measure::kAll) return std::numeric_limits<problem::Seconds>::infinity();
+  if (request_.measure.only_known || measure_ == Measure::kKnown) return 0;
+  if (measure_ == Measure::kAll || request_.measure.settle) return std::numeric_limits<problem::Seconds>::infinity();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
   return std::max(0.0, kShareOfTimeLimit * request_.options.time_limit - taken.count());
 }
@@ -96,7 +98,7 @@ Result<void> MachineMeasurement::take_storage(problem::Pager& pager) {
                                  .encrypt = options.page_encryption,
                                  .anew = measure_ == Measure::kAll,
                                  .seconds = kShareOfStorage * left()};
-  if (options.only_known) {
+  if (options.only_known || measure_ == Measure::kKnown) {
     PANTOUM_ASSIGN(has_storage_, known_storage(question, *store_, pager));
     return {};
   }
@@ -107,7 +109,7 @@ Result<void> MachineMeasurement::take_storage(problem::Pager& pager) {
 
 void MachineMeasurement::measure_storage(problem::Pager& pager) {
   const bool pages = pager.mode != problem::PagerMode::kNone && request_.options.question.freedoms.paging;
-  if (store_ == nullptr || !pages) return;
+  if (store_ == nullptr || !pages || !is_host_) return;
   Result<void> taken = take_storage(pager);
   if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage(pager);
   if (!taken)
@@ -119,8 +121,10 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
   return {.seconds = left(),
           .memory_bytes = memory_of_operands(),
           .anew = measure_ == Measure::kAll,
-          .pool = kernels_.pool(),
-          .machine = machine_of(kernels_),
+          .pool = is_host_ ? kernels_.pool() : nullptr,
+          .machine = is_host_ ? machine_of(kernels_) : profile_,
+          .settle = request_.measure.settle,
+          .energy_of = request_.measure.energy_of,
           .active_w = active_w_,
           .stop = request_.options.stop,
           .progress = request_.measure.progress};
@@ -134,12 +138,12 @@ std::string MachineMeasurement::costs_of(double share) const {
   return fmt::format("measured {}%, {} {}%{}", percent(share), modelled, 100 - percent(share), storage);
 }
 
-void MachineMeasurement::measure_ops(Programs& programs) {
-  if (store_ == nullptr) return;
+cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
+  if (store_ == nullptr) return {};
   std::vector<cost::Measurable> all;
   for (Program& program : programs) all.push_back({program.graph, program.cost});
   const cost::MeasuringLimits limits = this->limits();
-  const cost::MeasuredCosts measured = cost::measure_costs(all, *store_, limits);
+  cost::MeasuredCosts measured = cost::measure_costs(all, *store_, limits);
   for (Program& program : programs) program.cost.graph.device.costs_of = costs_of(measured.share);
   if (measured.store_failure)
     warnings_.push_back(fmt::format("measured times are not kept: {} ({})", measured.store_failure->message,
@@ -149,6 +153,7 @@ void MachineMeasurement::measure_ops(Programs& programs) {
         fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
                     measured.too_large, base::show_bytes(limits.memory_bytes)));
   seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  return measured;
 }
 
 void MachineMeasurement::tell(std::vector<std::string>& warnings) const {

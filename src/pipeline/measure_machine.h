@@ -19,14 +19,14 @@ namespace pantoum::pipeline {
 // One measurement: begun before the cost graphs are made, ended by `tell`. Does nothing where nothing is to be measured.
 class MachineMeasurement {
  public:
-  // E0114 a device that is not this machine; E0275 the store that the user named. All else goes on, with a warning.
+  // E0114 a device that is not this machine is to be measured; E0275 the store that the user named. All else goes on, with a warning.
   [[nodiscard]] static Result<MachineMeasurement> begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                         const cost::DeviceProfile& device);
 
   // The pager's rates and latencies; at most half of the time that there is.
   void measure_storage(problem::Pager& pager);
   // Seconds and joules of all choices, and whose they are (Device::costs_of).
-  void measure_ops(Programs& programs);
+  cost::MeasuredCosts measure_ops(Programs& programs);
   // What could not be done.
   void tell(std::vector<std::string>& warnings) const;
   [[nodiscard]] problem::Seconds seconds() const { return seconds_; }
@@ -44,6 +44,7 @@ class MachineMeasurement {
   const host::KernelSet& kernels_;
   std::string profile_;
   problem::Watts active_w_;
+  bool is_host_;
   Measure measure_;
   std::unique_ptr<cost::ProfileStore> store_;  // null: nothing is measured
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();

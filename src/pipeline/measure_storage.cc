@@ -30,9 +30,9 @@ class Probe {
         probe.pager_,
         host::FilePager::open(
             {.path = question.folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = question.encrypt}));
-    probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kLarge)));
+    probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kFileBytes)));
     if (!probe.buffer_) return base::out_of_memory("storage probe");
-    std::memset(probe.buffer_.get(), 1, kLarge);
+    std::memset(probe.buffer_.get(), 1, kFileBytes);
     return probe;
   }
 
@@ -50,6 +50,31 @@ class Probe {
     const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
     std::nth_element(seconds.begin(), middle, seconds.end());
     return *middle;
+  }
+
+  // Median seconds of one of `depth` transfers that are queued together.
+  Result<double> seconds_at(bool write, size_t bytes, int depth) {
+    std::vector<double> seconds;
+    const pt_pager* io = pager_->interface();
+    for (int sample = 0; sample < kSamples; ++sample) {
+      const auto begin = std::chrono::steady_clock::now();
+      const uint32_t first = ticket_ + 1;
+      for (int each = 0; each < depth; ++each) {
+        const uint64_t at = static_cast<uint64_t>(each) * bytes;
+        std::byte* data = buffer_.get() + at;
+        ++ticket_;
+        const pt_status taken = write ? io->write(io->context, at, data, bytes, ticket_, 0)
+                                      : io->read(io->context, at, data, bytes, ticket_, 0);
+        if (taken != PT_OK) return host::status_failure(taken, "measuring the storage");
+      }
+      for (uint32_t ticket = first; ticket <= ticket_; ++ticket)
+        if (const pt_status status = io->wait(io->context, ticket); status != PT_OK)
+          return host::status_failure(status, "measuring the storage");
+      const auto end = std::chrono::steady_clock::now();
+      seconds.push_back(std::chrono::duration<double>(end - begin).count() / depth);
+    }
+    std::sort(seconds.begin(), seconds.end());
+    return seconds[seconds.size() / 2];
   }
 
  private:
@@ -118,6 +143,21 @@ Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore
   const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", pager.in, kSamples));
   return store.put_link(key + "|out", pager.out, kSamples);
+}
+
+Result<std::vector<StorageSpeed>> storage_table(const StorageQuestion& question) {
+  PANTOUM_ASSIGN(Probe probe, Probe::open(question));
+  PANTOUM_TRY(probe.seconds_at(true, kFileBytes, 1));  // every block is there before one is read
+  std::vector<StorageSpeed> table;
+  for (const size_t bytes : {kSmall, size_t{65536}, size_t{262144}, kLarge}) {
+    for (const int depth : {1, 2, 4, 8}) {
+      StorageSpeed speed{.bytes = static_cast<problem::Bytes>(bytes), .depth = depth};
+      PANTOUM_ASSIGN(speed.out_s, probe.seconds_at(true, bytes, depth));
+      PANTOUM_ASSIGN(speed.in_s, probe.seconds_at(false, bytes, depth));
+      table.push_back(speed);
+    }
+  }
+  return table;
 }
 
 }  // namespace pantoum::pipeline

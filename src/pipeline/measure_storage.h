@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "cost/profile_store.h"
@@ -25,6 +26,16 @@ struct StorageQuestion {
 // What the store knows of it; false: nothing.
 [[nodiscard]] Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store,
                                          problem::Pager& pager);
+
+// Transfers of one size, so many queued at a time.
+struct StorageSpeed {
+  problem::Bytes bytes = 0;
+  int depth = 1;
+  problem::Seconds in_s = 0, out_s = 0;  // of one transfer: the median of batches, over their depth
+};
+// The storage at several sizes and queue depths, as a run's pager moves them; measured, and kept nowhere: plans go by the
+// line that measure_storage fits. Errors as there.
+[[nodiscard]] Result<std::vector<StorageSpeed>> storage_table(const StorageQuestion& question);
 
 // latency + bytes / rate through the seconds of a transfer of 4 KiB and of one of 1 MiB. Noise may make the small one as
 // slow as the large one: the rate is at most 16 times that of the large transfer with its latency.

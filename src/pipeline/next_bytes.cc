@@ -13,6 +13,7 @@ Result<report::NextBytes> next_bytes(const problem::Plan& plan, plan::PlanOption
       plan::unplanned(plan.graph, {.question = {.freedoms = {.in_place = options.question.freedoms.in_place}}}));
   next.unplanned = unlimited.predicted;
   options.question.objective = plan.question.objective;
+  options.question.weights = plan.question.weights;
   options.question.deadline = plan.question.deadline;
   options.question.energy_limit = plan.question.energy_limit;
   const problem::Bytes budget = plan.question.budget_bytes();

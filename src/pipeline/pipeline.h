@@ -25,11 +25,15 @@ struct Compiled {
   Programs programs;
   std::vector<std::string> warnings;  // of the model's file
   problem::Seconds measuring_s = 0;   // spent on times of this machine
+  cost::MeasuredCosts measured = {};  // what they are
   problem::Predicted unplanned;       // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }
   [[nodiscard]] const Program& training() const { return programs.front(); }
-  [[nodiscard]] const Program& evaluation() const { return *find_program(programs, kEvaluate); }
+  [[nodiscard]] const Program& evaluation() const {  // of inference alone, that
+    const Program* evaluation = find_program(programs, kEvaluate);
+    return evaluation != nullptr ? *evaluation : programs.front();
+  }
   [[nodiscard]] bool has_features() const { return find_program(programs, kMakeFeatures) != nullptr; }
 };
 

@@ -10,6 +10,7 @@
 #include "check/claims.h"
 #include "check/refusal.h"
 #include "check/replay.h"
+#include "pipeline/objective_search.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/planners.h"
 #include "pipeline/request_json.h"
@@ -67,18 +68,21 @@ bool is_start(const problem::Plan& given, const CostGraph& graph, const problem:
 }
 
 // By Pantoum's own planner, or by one of the literature's.
-Result<problem::Plan> make_plan(const std::string& planner, const CostGraph& graph, plan::PlanOptions options,
+Result<problem::Plan> make_plan(const PlanRequest& request, const CostGraph& graph, plan::PlanOptions options,
                                 plan::Infeasible* infeasible) {
-  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({planner}));
+  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({request.planner}));
   if (options.warm_start != nullptr && !is_start(*options.warm_start, graph, options.question))
     options.warm_start = nullptr;
-  return named.front().plan(graph, options, infeasible);
+  const plan::PlanMaker& make = named.front().plan;
+  if (request.expression.empty()) return make(graph, options, infeasible);
+  PANTOUM_ASSIGN(const auto expression, ObjectiveExpression::parse(request.expression, "--objective"));
+  return plan_by_slopes(expression, graph, options, infeasible, make);
 }
 
-Result<problem::Plan> training_plan(const std::string& planner, const CostGraph& graph,
+Result<problem::Plan> training_plan(const PlanRequest& request, const CostGraph& graph,
                                     const plan::PlanOptions& options, const problem::Plan* reuse,
                                     plan::Infeasible* infeasible) {
-  if (reuse == nullptr) return make_plan(planner, graph, options, infeasible);
+  if (reuse == nullptr) return make_plan(request, graph, options, infeasible);
   if (problem::structure_hash(graph) != problem::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
                 "plan again with the same model, batch, loss, optimizer, frozen parameters and device");
@@ -104,7 +108,7 @@ class Patience {
 // What is asked for all programs of a network together.
 struct Question {
   Compiled& compiled;
-  const std::string& planner;
+  const PlanRequest& request;
   const plan::PlanOptions& options;
   Patience patience{options.time_limit};
 };
@@ -123,7 +127,7 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
                       plan::Infeasible* infeasible) {
   Program& training = asked.compiled.training();
   options.time_limit = asked.patience.next();
-  PANTOUM_ASSIGN(training.plan, training_plan(asked.planner, training.cost.graph, options, reuse, infeasible));
+  PANTOUM_ASSIGN(training.plan, training_plan(asked.request, training.cost.graph, options, reuse, infeasible));
   std::map<std::string, Bytes> places = by_name(training.cost.graph, training.plan.initial);
   options.warm_start = nullptr;
   options.question.budget = training.plan.question.budget_bytes();
@@ -206,7 +210,7 @@ Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan:
     packed.fixed_initial = pack_start(asked.compiled.training().cost.graph);
     plan::Infeasible packed_answer;
     Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
-    if (again || asked.planner != "pantoum") return again;
+    if (again || asked.request.planner != "pantoum") return again;
     if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
     if (plan_from_least_budget(asked)) return {};
   }
@@ -298,7 +302,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
   options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
   plan::Infeasible none;
-  const Result<void> found = find_plans({compiled, request.planner, options}, reuse, &none);
+  const Result<void> found = find_plans({compiled, request, options}, reuse, &none);
   if (infeasible != nullptr) *infeasible = none;
   if (!found)
     return Failure(
@@ -319,7 +323,7 @@ Result<PlannedGraph> plan_cost_graph(const CostGraph& graph, const PlanRequest& 
   PANTOUM_ASSIGN(planned.unplanned, unplanned_step(graph, request));
   PANTOUM_ASSIGN(const plan::PlanOptions options, planner_options(graph, request, planned.unplanned));
   plan::Infeasible none;
-  Result<problem::Plan> plan = make_plan(request.planner, graph, options, &none);
+  Result<problem::Plan> plan = make_plan(request, graph, options, &none);
   if (!plan) {
     PANTOUM_TRY(check_infeasibility(none));
     Error error = with_reserve(with_source_of_times(std::move(plan).error(), none, graph.device), request.reserve);

@@ -6,6 +6,7 @@
 
 #include "plan/baselines/baseline.h"
 #include "plan/planner.h"
+#include "plan/weighted_plan.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -34,8 +35,10 @@ std::vector<NamedPlanner> planners() {
                                 {"pantoum-remat-only", "the same without paging", remat_only}};
   for (const plan::Baseline& baseline : plan::baselines())
     all.push_back({baseline.name, baseline.source,
-                   [make = baseline.plan](const CostGraph& graph, const PlanOptions& options, Infeasible*) {
-                     return make(graph, options);
+                   [make = baseline.plan](const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+                     return plan::weighted_or_plain(
+                         graph, options, infeasible,
+                         [&](const CostGraph& of, const PlanOptions& with, Infeasible*) { return make(of, with); });
                    }});
   return all;
 }

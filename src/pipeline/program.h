@@ -26,6 +26,8 @@ inline constexpr ProgramKind kGradients{"gradients", "gradients", true};
 inline constexpr ProgramKind kUpdate{"update", "update", true};
 inline constexpr ProgramKind kMakeFeatures{"features", "features", false};  // the frozen backbone
 
+inline constexpr ProgramKind kInfer{"infer", "inference", false};  // alone, in place of training
+
 struct Program {
   ProgramKind kind;
   ir::Graph graph;

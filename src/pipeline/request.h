@@ -11,6 +11,7 @@
 
 #include "autodiff/autodiff.h"
 #include "cost/build_cost_graph.h"
+#include "cost/measure.h"
 #include "host/kernel_set.h"
 #include "plan/simulate/plan_options.h"
 
@@ -31,6 +32,7 @@ struct ModelOptions {
   std::vector<std::string> train = {};         // globs over tensors that are trained though the file says otherwise
   bool accept_folded = false;                  // train what the exporter folded as it stands in the file
   std::vector<std::string> freeze_stats = {};  // globs over batch norms' running statistics
+  bool inference = false;                      // the forward program alone: nothing trains
   // Train the head alone, on what the frozen backbone gives: at most so many bytes of features are kept.
   std::optional<problem::Bytes> feature_cache = {};
   cost::ParamsIn params_in = cost::ParamsIn::kRam;
@@ -38,8 +40,9 @@ struct ModelOptions {
 };
 
 // kMissing: what the store does not have, at most a tenth of the time limit; kAll: everything anew, however long it takes;
-// kAuto: kMissing on the host, kOff for other devices and with a fixed effort, whose plans are the same everywhere.
-enum class Measure : uint8_t { kOff, kMissing, kAll, kAuto };
+// kKnown: what the store has, and nothing is measured; kAuto: kMissing on the host, kKnown for other devices where a store
+// is named, else kOff, as with a fixed effort, whose plans are the same everywhere.
+enum class Measure : uint8_t { kOff, kMissing, kAll, kAuto, kKnown };
 
 struct MeasureOptions {  // the host alone: times of ops and of the storage
   Measure measure = Measure::kOff;
@@ -50,6 +53,8 @@ struct MeasureOptions {  // the host alone: times of ops and of the storage
   // Of this run, not of a plan.
   std::string cache_store;  // in place of profile_store: a warning, and measured all the same; "": in memory
   bool only_known = false;  // take what the store has
+  bool settle = false;      // as long as it takes, each kernel until its interval is narrow (cost::MeasuringLimits)
+  cost::EnergyOf energy_of = {};
   std::function<void(size_t done, size_t all, bool last)> progress = {};  // as cost::MeasuringLimits has it
 };
 
@@ -72,6 +77,7 @@ struct PlanRequest {
   problem::Bytes reserve = 0;         // kept free for stack and application; taken off the budget
   std::optional<problem::Bytes> rom;  // read in place, for what is frozen; the device's without it
   plan::PlanOptions options;          // the budget is the user's; the deadline is filled from above
+  std::string expression = {};        // the objective, where no question asks for it (objective_expression.h)
   std::string planner = "pantoum";    // or a name of plan::baselines()
   MeasureOptions measure;
   int kernel_threads = 1;  // measured with; workspace sizes may depend on it

@@ -267,6 +267,7 @@ void describe(Visitor& visitor, ModelOptions& model) {
   visitor.field("train", model.train);
   visitor.field("accept_folded", model.accept_folded);
   visitor.field("freeze_stats", model.freeze_stats);
+  visitor.field("inference", model.inference);
   visitor.field("feature_cache_bytes", model.feature_cache);
   visitor.choice("params_in", model.params_in, Names{"ram", "aux", "auto"});
   visitor.field("lr", model.lr);
@@ -299,8 +300,14 @@ void describe(Visitor& visitor, problem::Freedoms& freedoms) {
 }
 
 template <class Visitor>
+void describe(Visitor& visitor, problem::Weights& weights) {
+  visitor.field("energy", weights.joule);
+  visitor.field("time", weights.second);
+}
+
+template <class Visitor>
 void describe(Visitor& visitor, MeasureOptions& measure) {
-  visitor.choice_or_flag("measure", measure.measure, Names{"off", "missing", "all", "auto"}, Measure::kAll);
+  visitor.choice_or_flag("measure", measure.measure, Names{"off", "missing", "all", "auto", "known"}, Measure::kAll);
   visitor.field("profile_store", measure.profile_store);
   visitor.field("page_folder", measure.page_folder);
   visitor.field("page_encryption", measure.page_encryption);
@@ -331,7 +338,9 @@ void describe(Visitor& visitor, PlanRequest& request) {
   visitor.part("deadline", request.deadline);
   visitor.part("length", request.length);
   visitor.field("energy_limit_j", options.question.energy_limit);
-  visitor.choice("objective", options.question.objective, Names{"energy", "time", "edp"});
+  visitor.choice("objective", options.question.objective, Names{"energy", "time", "edp", "ram", "weighted"});
+  visitor.part("weights", options.question.weights);
+  visitor.field("expression", request.expression);
   visitor.part("freedoms", options.question.freedoms);
   visitor.field("fusions", request.fuse);
   visitor.field("fused_updates", request.fuse_updates);

@@ -13,6 +13,7 @@
 #include "plan/order/least_memory_order.h"
 #include "plan/simulate/order.h"
 #include "plan/solver.h"
+#include "plan/weighted_plan.h"
 #include "problem/objective_values.h"
 
 namespace pantoum::plan {
@@ -65,9 +66,7 @@ bool out_of_reach(const Question& question, const WorkingSet& least, const Bound
          (question.energy_limit && bounds.energy > *question.energy_limit);
 }
 
-}  // namespace
-
-Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   const Instance::Clock::time_point begin = Instance::Clock::now();
@@ -96,11 +95,18 @@ Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infea
   return std::move(*best);
 }
 
+}  // namespace
+
+Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
+  return weighted_or_plain(graph, options, infeasible, plan_of);
+}
+
 Result<Plan> unplanned(const CostGraph& graph, const PlanOptions& options) {
   PlanOptions all = options;
   all.question.budget.reset();
   all.effort = 1;
   all.warm_start = nullptr;
+  all.question.objective = Objective::kEnergy;  // there is nothing to choose by
   const CostGraph ordered = reordered(graph, all);
   Solver solver(ordered, all);
   std::optional<Plan> plan = solver.keep_everything();

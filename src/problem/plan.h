@@ -36,8 +36,9 @@ struct Predicted {
 struct Bound {  // proved lower bounds; absent: none proved
   std::optional<Joules> energy_j;
   std::optional<Seconds> time_s;
-  std::optional<double> edp_js;  // joules times seconds
-  bool any_order = false;        // false: holds for this plan's order of first computations
+  std::optional<double> edp_js;    // joules times seconds
+  std::optional<double> weighted;  // by the question's weights
+  bool any_order = false;          // false: holds for this plan's order of first computations
 };
 
 struct Plan {

@@ -99,10 +99,11 @@ Bound read_bound(const JsonNode& root) {
   Bound bound;
   if (!root.has("bound")) return bound;
   const JsonNode node = root.need("bound");
-  if (!node.object({"energy_j", "time_s", "edp_js", "order"})) return bound;
+  if (!node.object({"energy_j", "time_s", "edp_js", "weighted", "order"})) return bound;
   if (node.has("energy_j")) bound.energy_j = quantity(node.need("energy_j"));
   if (node.has("edp_js")) bound.edp_js = quantity(node.need("edp_js"));
   if (node.has("time_s")) bound.time_s = quantity(node.need("time_s"));
+  if (node.has("weighted")) bound.weighted = quantity(node.need("weighted"));
   if (node.has("order")) bound.any_order = node.need("order").one_of({"plan", "any"}) == 1;
   return bound;
 }
@@ -152,6 +153,8 @@ Question read_parts(const JsonNode& root) {
 Question read_asked(const JsonNode& root, bool whole) {
   Question parts = read_parts(root);
   if (!whole) {
+    if (parts.objective == Objective::kWeighted)
+      root.need("objective").error("is weighted, and plans of this version have no weights");
     parts.freedoms.numerics = true;
     return parts;
   }
@@ -160,6 +163,9 @@ Question read_asked(const JsonNode& root, bool whole) {
   const Question question = read_question(asked);
   if (!question.budget) asked.need("budget_bytes").error("a plan is for some budget", "plan again, with --ram");
   parts.freedoms = question.freedoms;
+  parts.weights = question.weights;
+  if (parts.objective == Objective::kWeighted && question.objective != Objective::kWeighted)
+    root.need("objective").error("is weighted, and the question has no weights", "plan again");
   return parts;
 }
 
@@ -246,6 +252,7 @@ Json bound_json(const Bound& bound) {
   if (bound.energy_j && std::isfinite(*bound.energy_j)) json["energy_j"] = *bound.energy_j;
   if (bound.time_s && std::isfinite(*bound.time_s)) json["time_s"] = *bound.time_s;
   if (bound.edp_js && std::isfinite(*bound.edp_js)) json["edp_js"] = *bound.edp_js;
+  if (bound.weighted && std::isfinite(*bound.weighted)) json["weighted"] = *bound.weighted;
   json["order"] = bound.any_order ? "any" : "plan";
   return json;
 }

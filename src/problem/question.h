@@ -30,6 +30,7 @@ struct Question {
   std::optional<Seconds> deadline;     // on the makespan of a step
   std::optional<Joules> energy_limit;  // on the energy of a step
   Objective objective = Objective::kEnergy;
+  Weights weights = {};  // of kWeighted
   Freedoms freedoms;
   bool operator==(const Question&) const = default;
 

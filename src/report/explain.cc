@@ -13,7 +13,7 @@ namespace {
 constexpr double kWorth = 1e-9;  // a relative saving below this is rounding
 
 double value_of(const problem::Plan& plan, const problem::Predicted& predicted) {
-  return value_of(plan.question.objective, predicted);
+  return value_of(plan.question, predicted);
 }
 
 bool cheaper(const problem::Plan& plan, const problem::Predicted& other) {

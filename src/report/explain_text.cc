@@ -137,7 +137,7 @@ std::string next(const Explanation& why) {
   Section section("next bytes");
   const auto saved = [&](const problem::Predicted& other) {
     const problem::Objective objective = why.plan.question.objective;
-    return show_value(objective, value_of(objective, why.plan.predicted) - value_of(objective, other));
+    return show_value(objective, value_of(why.plan) - value_of(why.plan.question, other));
   };
   for (const Probe& probe : why.next.probes)
     section.line(probe.more == 0 ? fmt::format("searching on in the same RAM saves {}", saved(probe.predicted))

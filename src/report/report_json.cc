@@ -99,20 +99,23 @@ class ReportWriter {
   [[nodiscard]] Json asked() const {
     const problem::Question& question = plan_.question;
     const Json model = object_of(plan_.model);
-    return {{"name", plan_.graph.name},
-            {"device", plan_.graph.device.name},
-            {"batch", positive(model, "batch")},
-            {"micro_batches", positive(model, "accumulate")},
-            {"budget_bytes", null_unless(question.budget)},
-            {"deadline_s", null_unless(question.deadline)},
-            {"most_energy_j", null_unless(question.energy_limit)},
-            {"objective", name_of(question.objective)},
-            {"freedoms",
-             {{"paging", question.freedoms.paging},
-              {"recomputing", question.freedoms.recomputing},
-              {"in_place", question.freedoms.in_place},
-              {"reordering", question.freedoms.reordering},
-              {"numerics", question.freedoms.numerics}}}};
+    Json json{{"name", plan_.graph.name},
+              {"device", plan_.graph.device.name},
+              {"batch", positive(model, "batch")},
+              {"micro_batches", positive(model, "accumulate")},
+              {"budget_bytes", null_unless(question.budget)},
+              {"deadline_s", null_unless(question.deadline)},
+              {"most_energy_j", null_unless(question.energy_limit)},
+              {"objective", name_of(question.objective)},
+              {"freedoms",
+               {{"paging", question.freedoms.paging},
+                {"recomputing", question.freedoms.recomputing},
+                {"in_place", question.freedoms.in_place},
+                {"reordering", question.freedoms.reordering},
+                {"numerics", question.freedoms.numerics}}}};
+    if (question.objective == problem::Objective::kWeighted)
+      json["weights"] = {{"energy", question.weights.joule}, {"time", question.weights.second}};
+    return json;
   }
 
   [[nodiscard]] Json outcome() const {
@@ -137,6 +140,7 @@ class ReportWriter {
               {"bound_energy_j", null_unless(plan_.bound.energy_j)},
               {"bound_time_s", null_unless(plan_.bound.time_s)},
               {"bound_edp_js", null_unless(plan_.bound.edp_js)},
+              {"bound_weighted", null_unless(plan_.bound.weighted)},
               {"bound_order", plan_.bound.any_order ? "any" : "plan"},
               {"gap", bound_of(plan_) ? Json(plan_.gap) : Json(nullptr)},
               {"planner", plan_.method},

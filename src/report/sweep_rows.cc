@@ -39,6 +39,7 @@ void put_plan(const SweepRow& row, Json& json) {
   json["bound_energy_j"] = or_null(row.bound.energy_j);
   json["bound_time_s"] = or_null(row.bound.time_s);
   json["bound_edp_js"] = or_null(row.bound.edp_js);
+  if (row.bound.weighted) json["bound_weighted"] = *row.bound.weighted;
   json["bound_order"] = row.bound.any_order ? "any" : "plan";
   json["gap"] = row.gap;
   json["recomputed"] = found.counts.recompute;
@@ -62,6 +63,7 @@ void get_plan(const nlohmann::json& json, SweepRow& row) {
   if (!json.at("bound_energy_j").is_null()) row.bound.energy_j = json.at("bound_energy_j");
   if (!json.at("bound_time_s").is_null()) row.bound.time_s = json.at("bound_time_s");
   if (!json.at("bound_edp_js").is_null()) row.bound.edp_js = json.at("bound_edp_js");
+  if (json.contains("bound_weighted")) row.bound.weighted = json.at("bound_weighted");
   row.bound.any_order = json.at("bound_order") == "any";
   row.gap = json.at("gap");
   row.found.counts.recompute = json.at("recomputed");
@@ -108,6 +110,9 @@ void get_question(const nlohmann::json& json, problem::Question& question) {
   for (const problem::Objective each :
        {problem::Objective::kEnergy, problem::Objective::kTime, problem::Objective::kEdp, problem::Objective::kRam})
     if (objective == name_of(each)) question.objective = each;
+  if (const auto weights = json.find("weights"); weights != json.end() && weights->is_object())
+    question.objective = problem::Objective::kWeighted,
+    question.weights = {weights->value("energy", 1.0), weights->value("time", 0.0)};
   const auto limit = [&](const char* key) {
     return json.contains(key) && json[key].is_number() ? std::optional(json[key].get<double>()) : std::nullopt;
   };
@@ -117,6 +122,7 @@ void get_question(const nlohmann::json& json, problem::Question& question) {
   question.freedoms.recomputing = json.value("remat", true);
   question.freedoms.in_place = json.value("in_place", true);
   question.freedoms.reordering = json.value("reorder", true);
+  question.freedoms.numerics = json.value("numerics", false);
 }
 
 Result<SweepHead> parse_head(std::string_view line, const std::string& where) {
@@ -158,30 +164,34 @@ std::vector<std::string> names_of(const plan::Without& without) {
 
 Json to_json(const SweepHead& head) {
   const plan::PlanOptions& options = head.options;
-  return {{"schema", "pantoum.sweep/1"},
-          {"version", head.version},
-          {"question", head.question},
-          {"name", head.name},
-          {"device", head.device},
-          {"objective", name_of(options.question.objective)},
-          {"deadline_s", or_null(options.question.deadline)},
-          {"most_energy_j", or_null(options.question.energy_limit)},
-          {"reserve_bytes", head.reserve},
-          {"paging", options.question.freedoms.paging},
-          {"remat", options.question.freedoms.recomputing},
-          {"in_place", options.question.freedoms.in_place},
-          {"reorder", options.question.freedoms.reordering},
-          {"without", names_of(options.without)},
-          {"gap", options.gap},
-          {"time_limit_s", options.time_limit},
-          {"effort", options.effort},
-          {"energy_source", "modelled"},
-          {"time_source", head.time_source},
-          {"unplanned",
-           {{"peak_bytes", head.unplanned.peak_bytes},
-            {"time_s", head.unplanned.time_s},
-            {"energy_j", head.unplanned.energy_j}}},
-          {"budgets", head.budgets}};
+  Json json{{"schema", "pantoum.sweep/1"},
+            {"version", head.version},
+            {"question", head.question},
+            {"name", head.name},
+            {"device", head.device},
+            {"objective", name_of(options.question.objective)},
+            {"deadline_s", or_null(options.question.deadline)},
+            {"most_energy_j", or_null(options.question.energy_limit)},
+            {"reserve_bytes", head.reserve},
+            {"paging", options.question.freedoms.paging},
+            {"remat", options.question.freedoms.recomputing},
+            {"in_place", options.question.freedoms.in_place},
+            {"reorder", options.question.freedoms.reordering},
+            {"without", names_of(options.without)},
+            {"gap", options.gap},
+            {"time_limit_s", options.time_limit},
+            {"effort", options.effort},
+            {"energy_source", "modelled"},
+            {"time_source", head.time_source},
+            {"unplanned",
+             {{"peak_bytes", head.unplanned.peak_bytes},
+              {"time_s", head.unplanned.time_s},
+              {"energy_j", head.unplanned.energy_j}}},
+            {"budgets", head.budgets}};
+  if (options.question.freedoms.numerics) json["numerics"] = true;
+  if (options.question.objective == problem::Objective::kWeighted)
+    json["weights"] = {{"energy", options.question.weights.joule}, {"time", options.question.weights.second}};
+  return json;
 }
 
 Json to_json(const SweepRow& row) {

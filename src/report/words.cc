@@ -35,12 +35,16 @@ std::string title_of(const Json& report) {
 double of_objective(const Json& report, const Json& figures) {
   const std::string objective = report["asked"]["objective"];
   const double energy = figures["energy_j"], time = figures["time_s"];
+  if (objective == "weighted") {
+    const Json& weights = report["asked"]["weights"];
+    return weights["energy"].get<double>() * energy + weights["time"].get<double>() * time;
+  }
   return objective == "energy" ? energy : objective == "time" ? time : energy * time;
 }
 
 std::string least_of(const Json& report) {
   const std::string objective = report["asked"]["objective"];
-  return objective == "edp" ? "energy times time" : objective;
+  return objective == "edp" ? "energy times time" : objective == "weighted" ? "weighted sum" : objective;
 }
 
 // The gap is a share of the plan's value; what the plan costs above the least is a share of the least.

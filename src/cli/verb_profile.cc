@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/foreign_text.h"
+#include "base/units.h"
+#include "cli/cli.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/output.h"
+#include "cli/page_options.h"
+#include "cli/planning.h"
+#include "cli/profile_store_path.h"
+#include "cost/kernel_bench.h"
+#include "cost/profile_exchange.h"
+#include "pipeline/profile_model.h"
+#include "plan/planner.h"
+
+namespace pantoum::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct ProfileOptions {
+  Common common;
+  ModelWords model;
+  PlanWords plan;
+  PageWords pages;
+  std::string exported, imported, machine;
+  int64_t steps = 0, top = 20;
+  bool storage = false;
+};
+
+// ---- the table as a file ----
+
+Result<int> exchange(const ProfileOptions& options) {
+  const std::string path = options.plan.profile_store.empty() ? default_profile_store() : options.plan.profile_store;
+  if (path.empty())
+    return fail("E0275", "there is no folder for measured times", "--profile-store",
+                "name a file with --profile-store");
+  PANTOUM_ASSIGN(const std::unique_ptr<cost::ProfileStore> store, cost::ProfileStore::open(path));
+  Json json{{"schema", "pantoum.profile/1"}, {"store", path}};
+  if (!options.imported.empty()) {
+    PANTOUM_ASSIGN(const int64_t taken, cost::import_profile(*store, options.imported, options.machine));
+    json["imported"] = taken;
+    if (!options.common.json()) print_formatted("{} times from {} in {}\n", taken, options.imported, path);
+  }
+  if (!options.exported.empty()) {
+    PANTOUM_ASSIGN(const int64_t written, cost::export_profile(*store, options.exported));
+    json["exported"] = written;
+    if (!options.common.json()) print_formatted("{} times of {} in {}\n", written, path, options.exported);
+  }
+  if (options.common.json()) print_json(json);
+  return 0;
+}
+
+// ---- a model ----
+
+Json to_json(const cost::FoundKernel& found) {
+  Json json{{"op", found.key.op},
+            {"algorithm", found.key.algorithm},
+            {"operands", found.key.operands},
+            {"attributes", found.key.attributes},
+            {"threads", found.key.threads},
+            {"times", found.times}};
+  if (!found.sample) {
+    json["modelled_s"] = found.modelled_s;
+    return json;
+  }
+  const cost::OpSample& sample = *found.sample;
+  json.update({{"seconds", sample.seconds},
+               {"low_s", sample.low_s},
+               {"high_s", sample.high_s},
+               {"warm_s", sample.warm_s ? Json(*sample.warm_s) : Json()},
+               {"runs", sample.runs},
+               {"workspace_bytes", sample.workspace_bytes},
+               {"joules", sample.joules ? Json(*sample.joules) : Json()},
+               {"meter", sample.meter},
+               {"settled", cost::is_settled(sample)}});
+  return json;
+}
+
+Json to_json(const pipeline::Profiled& profiled) {
+  Json json{{"schema", "pantoum.profile/1"},
+            {"kernels", profiled.costs.kernels},
+            {"known", profiled.costs.known},
+            {"measured_now", profiled.costs.now},
+            {"too_large", profiled.costs.too_large},
+            {"unsettled", profiled.costs.unsettled},
+            {"time_source", profiled.time_source},
+            {"unplanned",
+             {{"time_s", profiled.unplanned.time_s},
+              {"energy_j", profiled.unplanned.energy_j},
+              {"peak_bytes", profiled.unplanned.peak_bytes}}}};
+  json["ops"] = Json::array();
+  for (const cost::FoundKernel& found : profiled.costs.found) json["ops"].push_back(to_json(found));
+  json["storage"] = Json::array();
+  for (const pipeline::StorageSpeed& speed : profiled.storage)
+    json["storage"].push_back(
+        {{"bytes", speed.bytes}, {"depth", speed.depth}, {"in_s", speed.in_s}, {"out_s", speed.out_s}});
+  if (!profiled.steps) return json;
+  json["steps"] = {{"predicted_s", profiled.plan->predicted.time_s},
+                   {"predicted_j", profiled.plan->predicted.energy_j},
+                   {"arena_bytes", profiled.plan->predicted.arena_bytes},
+                   {"median_s", profiled.steps->median_s},
+                   {"least_s", profiled.steps->least_s},
+                   {"resident_bytes", profiled.steps->resident_bytes},
+                   {"count", profiled.steps->seconds.size()}};
+  return json;
+}
+
+double seconds_of(const cost::FoundKernel& found) {
+  return found.times * (found.sample ? found.sample->seconds : found.modelled_s);
+}
+
+std::string row_of(const cost::FoundKernel& found, double all) {
+  const double share = all > 0 ? 100 * seconds_of(found) / all : 0;
+  std::string text = fmt::format("{:>5.1f}% {:>4.0f} x ", share, found.times);
+  if (!found.sample) {
+    text += fmt::format("{:>9} modelled                  ", base::show_seconds(found.modelled_s));
+  } else {
+    const cost::OpSample& sample = *found.sample;
+    const double width = 100 * std::max(sample.high_s - sample.seconds, sample.seconds - sample.low_s) / sample.seconds;
+    text += fmt::format("{:>9} +-{:>4.1f}% warm {:>9} {:>5} ", base::show_seconds(sample.seconds), width,
+                        sample.warm_s ? base::show_seconds(*sample.warm_s) : "-", sample.runs);
+    if (sample.joules) text += fmt::format("{:>9} ", base::show_joules(*sample.joules));
+    text += fmt::format("{:>10} ", base::show_bytes(sample.workspace_bytes));
+  }
+  return text + fmt::format("{} {}  {}\n", found.key.op, found.key.algorithm, base::one_line(found.key.operands));
+}
+
+std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
+  const cost::MeasuredCosts& costs = profiled.costs;
+  double all = 0;
+  for (const cost::FoundKernel& found : costs.found) all += seconds_of(found);
+  std::string text =
+      fmt::format("profile  {} kernels: {} known, {} measured now, {} with an interval wider than {:.0f}%\n",
+                  costs.kernels, costs.known, costs.now, costs.unsettled, 100 * cost::kSettled);
+  text += fmt::format("         step {} ({}), unplanned peak {}\n", base::show_seconds(profiled.unplanned.time_s),
+                      profiled.time_source, base::show_bytes(profiled.unplanned.peak_bytes));
+  text += "share  times      median  95%         warm  runs  workspace kernel\n";
+  int64_t shown = 0;
+  for (const cost::FoundKernel& found : costs.found)
+    if (found.times > 0 && shown++ < top) text += row_of(found, all);
+  for (const pipeline::StorageSpeed& speed : profiled.storage)
+    text += fmt::format("storage  {:>9} in queues of {}: in {:>9} ({:.3g} MB/s), out {:>9} ({:.3g} MB/s)\n",
+                        base::show_bytes(speed.bytes), speed.depth, base::show_seconds(speed.in_s),
+                        static_cast<double>(speed.bytes) / speed.in_s / 1e6, base::show_seconds(speed.out_s),
+                        static_cast<double>(speed.bytes) / speed.out_s / 1e6);
+  if (profiled.steps)
+    text +=
+        fmt::format("steps    {} run: median {}, quickest {}, predicted {} ({:.3f} of the median)\n",
+                    profiled.steps->seconds.size(), base::show_seconds(profiled.steps->median_s),
+                    base::show_seconds(profiled.steps->least_s), base::show_seconds(profiled.plan->predicted.time_s),
+                    profiled.plan->predicted.time_s / profiled.steps->median_s);
+  return text;
+}
+
+Result<int> profile(const ProfileOptions& options) {
+  if (!options.exported.empty() || !options.imported.empty()) {
+    if (!options.model.model.empty())
+      return fail("E0119", "give either a model or a table to read or write", "profile",
+                  "profile the model first, then run pantoum profile --export FILE");
+    return exchange(options);
+  }
+  if (options.model.model.empty())
+    return fail("E0119", "give a model, or a table to read or write", "profile",
+                "pantoum profile model.onnx, or pantoum profile --export times.csv");
+  pipeline::ProfileRequest request{.steps = static_cast<int>(options.steps),
+                                   .storage = options.storage,
+                                   .page_file = options.pages.file,
+                                   .encrypt_pages = options.pages.encrypt()};
+  PANTOUM_ASSIGN(request.plan, plan_request(options.plan));
+  request.plan.measure.page_folder = options.pages.file;
+  request.plan.measure.page_encryption = options.pages.encrypt();
+  if (options.plan.measure.empty() && request.plan.device == "host")
+    request.plan.measure.measure = pipeline::Measure::kMissing;
+  request.plan.measure.settle = true;
+  PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  ProgressLine line(options.common.json());
+  line.phase("preparing " + options.model.model);
+  attach(request.plan.options, line);
+  attach_measuring(request.plan.measure, line);
+  plan::Infeasible infeasible;
+  const Result<pipeline::Profiled> profiled = pipeline::profile_model(model, request, &infeasible);
+  if (!profiled) return Failure(unless_interrupted(profiled.error()));
+  std::for_each(profiled->warnings.begin(), profiled->warnings.end(), print_warning);
+  options.common.json() ? print_json(to_json(*profiled)) : print_result(to_text(*profiled, options.top));
+  if (was_interrupted())
+    return fail("E0999", "interrupted; what was measured is kept", options.model.model, "the same command goes on");
+  return 0;
+}
+
+}  // namespace
+
+void add_profile(CommandLine& line) {
+  auto options = std::make_shared<ProfileOptions>();
+  Verb verb = line.add_verb("profile", "what each op of a model takes on this machine, measured once");
+  verb.add_option("MODEL", options->model.model, "an ONNX model");
+  verb.add_option("--export", options->exported, "write the measured times as a table: .csv, .sql or .db");
+  verb.add_option("--import", options->imported,
+                  "take the times of such a table, made here or elsewhere; all its rows, or none");
+  verb.add_option("--machine", options->machine,
+                  "whose times those of --import are, in place of what the table says: a device's name");
+  verb.add_option("--steps", options->steps, "also plan for --ram, run so many steps on made-up numbers and time them")
+      .within(1, 1'000'000);
+  verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
+  verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
+  add_page_options(verb, options->pages, "folder of the page file; where training makes it without it");
+  add_model_options(verb, options->model);
+  add_inference_option(verb, options->model);
+  add_plan_options(verb, options->plan);
+  add_common(verb, options->common);
+  verb.remove_option("--dump-after");
+  verb.does([options] { return profile(*options); });
+}
+
+}  // namespace pantoum::cli

@@ -1,0 +1,147 @@
+#include "cost/profile_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/files.h"
+#include "testing/temporary_folder.h"
+
+namespace pantoum::cost {
+namespace {
+
+const OpKey kKey{.machine = "a \"quoted\", machine",
+                 .op = "conv2d",
+                 .algorithm = "it's",
+                 .operands = "f32[1,2] f32[2,3]->f32[1,3]",
+                 .attributes = "1,0|0.5",
+                 .threads = 4};
+
+OpSample some_sample() {
+  return {.seconds = 1.0 / 3,
+          .low_s = 0.25,
+          .high_s = 0.5,
+          .warm_s = 0.125,
+          .runs = 7,
+          .workspace_bytes = 4096,
+          .joules = 2.5,
+          .meter = "RAPL\npackage"};
+}
+
+class Exchange : public testing::Test {
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return folder_.file(name); }
+  std::string written(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+  std::string refusal(const std::string& name, const std::string& text) {
+    const auto before = store_->rows().value();
+    const auto taken = import_profile(*store_, written(name, text), "");
+    EXPECT_EQ(store_->rows().value(), before) << "a refused file leaves nothing behind";
+    return taken ? "accepted" : taken.error().code;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<ProfileStore> store_ = ProfileStore::open(":memory:").value();
+};
+
+TEST_F(Exchange, WhatIsWrittenIsReadAgain) {
+  ASSERT_TRUE(store_->put_op(kKey, some_sample()));
+  OpKey plain = kKey;
+  plain.engine = "npu";
+  ASSERT_TRUE(store_->put_op(plain, {.seconds = 2, .low_s = 2, .high_s = 2}));
+  for (const char* name : {"t.csv", "t.sql", "t.db"}) {
+    EXPECT_EQ(export_profile(*store_, path(name)).value(), 2) << name;
+    const auto other = ProfileStore::open(":memory:").value();
+    ASSERT_EQ(import_profile(*other, path(name), "").value(), 2) << name;
+    const auto found = other->find_op(kKey).value();
+    ASSERT_TRUE(found) << name;
+    const OpSample sample = some_sample();
+    EXPECT_EQ(found->seconds, sample.seconds) << name << ": to the last bit";
+    EXPECT_EQ(found->low_s, sample.low_s);
+    EXPECT_EQ(found->high_s, sample.high_s);
+    EXPECT_EQ(found->warm_s, sample.warm_s);
+    EXPECT_EQ(found->runs, sample.runs);
+    EXPECT_EQ(found->workspace_bytes, sample.workspace_bytes);
+    EXPECT_EQ(found->joules, sample.joules);
+    EXPECT_EQ(found->meter, sample.meter);
+    const auto bare = other->find_op(plain).value();
+    ASSERT_TRUE(bare) << "of another engine: kept for later";
+    EXPECT_FALSE(bare->warm_s);
+    EXPECT_FALSE(bare->joules);
+  }
+}
+
+TEST_F(Exchange, TakesATableOfAnotherMachinesMaking) {
+  const std::string csv =
+      "\xef\xbb\xbfx-phone,seconds,op,operands,algorithm,joules\r\n"
+      "mine,0.5,relu,f32[4]->f32[4],reference,0.25\r\n"
+      "mine,0.75,relu,\"f32[8]->f32[8]\",reference,\r\n";
+  EXPECT_EQ(import_profile(*store_, written("p.csv", csv), "phone").value(), 2);
+  OpKey key{
+      .machine = "phone", .op = "relu", .algorithm = "reference", .operands = "f32[4]->f32[4]", .attributes = "|"};
+  const auto found = store_->find_op(key).value();
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->seconds, 0.5);
+  EXPECT_EQ(found->joules, 0.25);
+  key.operands = "f32[8]->f32[8]";
+  EXPECT_FALSE(store_->find_op(key).value()->joules);
+  // The same key again is replaced.
+  EXPECT_EQ(import_profile(
+                *store_, written("q.csv", "op,algorithm,operands,seconds\nrelu,reference,f32[8]->f32[8],9\n"), "phone")
+                .value(),
+            1);
+  EXPECT_EQ(store_->find_op(key).value()->seconds, 9);
+  EXPECT_EQ(store_->rows().value(), 2);
+}
+
+TEST_F(Exchange, RefusesTablesThatAreNone) {
+  const std::string head = "machine,op,algorithm,operands,seconds\n", row = "m,relu,reference,f32[4]->f32[4],";
+  EXPECT_EQ(refusal("a.csv", head + row + "1\n" + row.substr(0, 30) + "1\n"), "E0276") << "fields are missing";
+  for (const char* seconds : {"0", "-1", "nan", "inf", "1e300", "1s", "", "0x10", "1 "})
+    EXPECT_EQ(refusal("b.csv", head + row + "1\n" + row + seconds + "\n"), "E0276") << seconds;
+  for (const std::string& text :
+       {std::string(), std::string("\n\n"), std::string("op\n"), head.substr(8) + "relu,a,b,1\n", "op," + head,
+        "colour," + head, std::string("\"machine"), head + "\"m\"x" + row + "1\n",
+        head + std::string(5000, 'm') + row + "1\n", std::string(100, '\0')})
+    EXPECT_EQ(refusal("c.csv", text), "E0276") << text.substr(0, 30);
+  EXPECT_EQ(refusal("d.csv", "machine,op,algorithm,operands,seconds,low_s\n" + row + "1,2\n"), "E0276");
+  EXPECT_EQ(refusal("e.csv", "machine,op,algorithm,operands,seconds,threads\n" + row + "1,0\n"), "E0276");
+  EXPECT_EQ(refusal("e.csv", "machine,op,algorithm,operands,seconds,runs\n" + row + "1,1.5\n"), "E0276");
+  EXPECT_EQ(refusal("f.txt", head), "E0117");
+  EXPECT_EQ(refusal("g.db", "no data base"), "E0275");
+  EXPECT_EQ(import_profile(*store_, path("none.csv"), "").error().code, "E0201");
+  EXPECT_EQ(import_profile(*store_, path("none.db"), "").error().code, "E0201");
+  EXPECT_EQ(export_profile(*store_, path("none/t.csv")).error().code, "E0901");
+  EXPECT_EQ(export_profile(*store_, path("t.xls")).error().code, "E0117");
+}
+
+// A table from elsewhere is data, whatever it says.
+TEST_F(Exchange, RunsNothingButTheTable) {
+  const std::string table =
+      "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds);\n"
+      "INSERT INTO op_costs VALUES('m', 'relu', 'reference', 'f32[4]->f32[4]', 1);\n";
+  EXPECT_EQ(import_profile(*store_, written("good.sql", table), "").value(), 1);
+  const std::string victim = path("victim.db");
+  for (const std::string& evil :
+       {"ATTACH '" + victim + "' AS v; CREATE TABLE v.t(a);", std::string("PRAGMA journal_mode = DELETE;"),
+        "VACUUM INTO '" + victim + "';", std::string("SELECT load_extension('x');"),
+        std::string("CREATE TABLE other(a);"), std::string("CREATE VIEW op AS SELECT 1;"),
+        std::string("CREATE TRIGGER t AFTER INSERT ON op_costs BEGIN SELECT 1; END;"),
+        std::string("INSERT INTO op_costs SELECT 'm','a','b',hex(randomblob(9)),1;"),
+        std::string("DROP TABLE op_costs;"), std::string("DELETE FROM op_costs;"),
+        std::string("CREATE TEMP TABLE op_costs(a);"), std::string("nonsense;")})
+    EXPECT_EQ(refusal("evil.sql", table + evil), "E0276") << evil;
+  EXPECT_FALSE(std::filesystem::exists(victim));
+  const std::string endless =
+      "CREATE TABLE op_costs(machine, op, algorithm, operands, seconds);\n"
+      "INSERT INTO op_costs WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i, i, i, i, i FROM "
+      "n;";
+  EXPECT_EQ(refusal("endless.sql", endless), "E0276");
+  EXPECT_EQ(refusal("binary.sql", table + std::string(1, '\0')), "E0276");
+}
+
+}  // namespace
+}  // namespace pantoum::cost

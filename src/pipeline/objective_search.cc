@@ -1,0 +1,137 @@
+#include "pipeline/objective_search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "plan/realize/predict.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+using problem::CostGraph;
+using problem::Objective;
+using problem::Plan;
+using Slope = ObjectiveExpression::Slope;
+
+constexpr int kMostRounds = 4;         // of slopes, after the plans of least energy and least time
+constexpr double kWorthARound = 1e-4;  // that the value fell by, as a share
+
+// Where seconds are worth something: what an op's slowest choice takes is what the others are short of. A constant for
+// every op that runs once, so that costs stay above 0.
+CostGraph with_seconds_worth(const CostGraph& graph, const Slope& slope) {
+  const double joule = std::max(slope.per_joule, 0.0), worth = -slope.per_second;
+  CostGraph shifted = graph;
+  for (problem::Op& op : shifted.ops) {
+    double slowest = 0;
+    for (const problem::Choice& choice : op.choices) slowest = std::max(slowest, choice.time_s);
+    for (problem::Choice& choice : op.choices)
+      choice.energy_j = joule * choice.energy_j + worth * (slowest - choice.time_s);
+  }
+  shifted.device.pager.in.w *= joule;
+  shifted.device.pager.out.w *= joule;
+  shifted.device.idle_w *= joule;
+  return shifted;
+}
+
+class SlopeSearch {
+ public:
+  SlopeSearch(const ObjectiveExpression& expression, const CostGraph& graph, const plan::PlanOptions& options,
+              const plan::PlanMaker& make)
+      : expression_(expression), graph_(graph), options_(options), make_(make) {}
+
+  Result<Plan> run(plan::Infeasible* infeasible) {
+    for (const Objective objective : {Objective::kEnergy, Objective::kTime}) {
+      problem::Question question = options_.question;
+      question.objective = objective;
+      Result<Plan> plan = plan_of(question, infeasible);
+      if (!plan && !best_) return plan;
+      if (plan) (void)keep(*std::move(plan));
+    }
+    for (int round = 0; round < kMostRounds && !options_.stop.stop_requested(); ++round)
+      if (!follow_slope()) break;
+    best_->method += fmt::format("; by the slopes of {}", expression_.text());
+    return *std::move(best_);
+  }
+
+ private:
+  // Of the time that is left, as much for each plan that may still be made.
+  plan::PlanOptions next_options() {
+    plan::PlanOptions options = options_;
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin_;
+    options.time_limit = std::max(0.05, (options_.time_limit - taken.count()) / std::max(1, plans_left_--));
+    if (best_) options.warm_start = &*best_;
+    return options;
+  }
+
+  Result<Plan> plan_of(const problem::Question& question, plan::Infeasible* infeasible) {
+    plan::PlanOptions options = next_options();
+    options.question = question;
+    return plan::weighted_or_plain(graph_, options, infeasible, make_);
+  }
+
+  Result<Plan> plan_where_seconds_are_worth(const Slope& slope) {
+    plan::PlanOptions options = next_options();
+    options.question.objective = Objective::kEnergy;
+    PANTOUM_ASSIGN(Plan plan, make_(with_seconds_worth(graph_, slope), options, nullptr));
+    plan.graph = graph_;
+    if (const auto predicted = plan::predict(graph_, plan)) plan.predicted = *predicted;
+    plan.bound = {};
+    plan.certificate.reset();
+    plan.lines.clear();
+    plan.gap = 1;
+    plan.status = problem::Status::kFeasible;
+    return plan;
+  }
+
+  bool follow_slope() {
+    const Slope slope = expression_.at(best_->predicted);
+    if (!std::isfinite(slope.per_joule) || !std::isfinite(slope.per_second)) return false;
+    if (slope.per_joule <= 0 && slope.per_second <= 0) return false;
+    if (slope.per_second < 0) {
+      Result<Plan> plan = plan_where_seconds_are_worth(slope);
+      return plan && keep(*std::move(plan));
+    }
+    problem::Question question = options_.question;
+    question.objective = Objective::kWeighted;
+    question.weights = {std::max(slope.per_joule, 0.0), slope.per_second};
+    Result<Plan> plan = plan_of(question, nullptr);
+    return plan && keep(*std::move(plan));
+  }
+
+  // Whether it is better by enough to go on.
+  bool keep(Plan plan) {
+    const double value = expression_.at(plan.predicted).value;
+    if (best_ && !(value < value_)) return false;
+    const bool worth = !best_ || value < value_ - kWorthARound * std::abs(value_);
+    best_ = std::move(plan);
+    value_ = value;
+    return worth;
+  }
+
+  const ObjectiveExpression& expression_;
+  const CostGraph& graph_;
+  const plan::PlanOptions& options_;
+  const plan::PlanMaker& make_;
+  std::optional<Plan> best_;
+  double value_ = 0;
+  int plans_left_ = 2 + kMostRounds;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+Result<Plan> plan_by_slopes(const ObjectiveExpression& expression, const CostGraph& graph,
+                            const plan::PlanOptions& options, plan::Infeasible* infeasible,
+                            const plan::PlanMaker& make) {
+  if (options.question.energy_limit)
+    return fail("E0117", "a limit on the energy beside a formula as the objective", "--at-most",
+                "put the energy into the formula, or leave the limit out");
+  return SlopeSearch(expression, graph, options, make).run(infeasible);
+}
+
+}  // namespace pantoum::pipeline

@@ -1,0 +1,37 @@
+// What each op of a model really takes on this machine, and what its steps take.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "pipeline/measure_storage.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/time_steps.h"
+
+namespace pantoum::pipeline {
+
+struct ProfileRequest {
+  PlanRequest plan;
+  int steps = 0;         // of the planned program that are run and timed; 0: none
+  bool storage = false;  // at several sizes and queue depths too
+  std::string page_file;
+  bool encrypt_pages = true;
+};
+
+struct Profiled {
+  cost::MeasuredCosts costs;
+  std::string time_source;       // of the step: "measured", "measured 83%, modelled by .."
+  problem::Predicted unplanned;  // with everything kept
+  std::vector<StorageSpeed> storage;
+  std::optional<problem::Plan> plan;  // of the steps, where some were run
+  std::optional<StepTimes> steps;
+  std::vector<std::string> warnings;
+};
+
+// Measures what the store does not know well (request.measure.settle), then plans and runs steps where some are asked
+// for. Errors as compile_model, plan_model and time_steps; E0114 a device that is not this machine.
+[[nodiscard]] Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& request,
+                                             plan::Infeasible* infeasible);
+
+}  // namespace pantoum::pipeline
