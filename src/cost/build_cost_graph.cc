@@ -180,6 +180,7 @@ class Construction {
       const double slowdown = first ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
       choices.push_back(choice_for(op, *kernel, workspace, slowdown));
       chosen.push_back(kernel);
+      if (options_.first_choices) break;
     }
     return choices;
   }
@@ -205,6 +206,8 @@ class Construction {
       if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
+    if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
+      std::erase_if(found, [&](const pt_kernel* kernel) { return kernel->numerics != kept->second; });
     return found;
   }
 

@@ -1,6 +1,7 @@
 // Training graph + device -> cost graph, and which op and value each of its entries is.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@ struct CostGraphOptions {
   std::optional<Bytes> budget;        // kAuto's; none: as if there were no limit
   std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
-  const pt_kernel_table* kernels = nullptr;  // algorithms and workspaces; null: pt_portable_kernels()
-  int threads = 1;                           // for workspace sizes
+  const pt_kernel_table* kernels = nullptr;         // algorithms and workspaces; null: pt_portable_kernels()
+  int threads = 1;                                  // for workspace sizes
+  bool first_choices = false;                       // each op's first alone
+  std::map<std::string, std::string> classes = {};  // by an op's name: the class of numerics of its choices
 };
 
 struct BuiltCostGraph {

@@ -11,13 +11,10 @@
 #include "autodiff/running_statistics.h"
 #include "base/json_text.h"
 #include "cost/device.h"
-#include "cost/read_in_place.h"
+#include "pipeline/costing.h"
 #include "pipeline/import_model.h"
-#include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
-#include "rewrite/channel_blocks.h"
-#include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
 
 namespace pantoum::pipeline {
@@ -36,21 +33,6 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
     kept.next = ir::kNone;
     program.values.push_back(std::move(kept));
   }
-}
-
-rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
-  const pt_back_end* back_end = kernels.back_end();
-  if (back_end == nullptr) return {};
-  return {.block = back_end->channel_block,
-          .weight_layout = [back_end](uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4],
-                                      const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
-}
-
-// A tensor begins at a multiple of its elements' size: labels of 64 bits on devices whose words have 32.
-problem::Bytes widest_element(const ir::Graph& graph) {
-  problem::Bytes widest = 1;
-  for (const ir::Value& value : graph.values) widest = std::max<problem::Bytes>(widest, ir::size_of(value.type.dtype));
-  return widest;
 }
 
 import::OnnxOptions import_options(const ModelOptions& model){return {
@@ -139,44 +121,6 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   return programs;
 }
 
-// Equivalent graphs that the device runs in less time or RAM.
-ir::Graph rewritten(const Program& program, const PlanRequest& request, const host::KernelSet& kernels, bool on_host) {
-  ir::Graph graph = program.graph;
-  // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
-  if (request.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
-  // Signs and window taps in place of activations: more choices for the planner, the same values.
-  if (request.compact_activations && program.kind.backward) graph = rewrite::compact_activations(graph);
-  // A back end's convolutions know nothing of activations.
-  if (request.fuse && program.kind.backward && kernels.back_end() == nullptr)
-    graph = rewrite::fuse_conv_gradient(std::move(graph));
-  // Gradients that need not be tensors; the host's products are made for whole ones.
-  if (request.fuse_updates && program.kind == kTrain && !on_host) graph = rewrite::fuse_updates(std::move(graph));
-  return graph;
-}
-
-// Seconds, joules and bytes of every op on the device: the planner sees nothing else.
-Result<void> add_costs(Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
-  device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
-  PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, device));
-  machine.measure_storage(device.device.pager);
-  if (request.rom) device.rom_bytes = *request.rom;
-  std::vector<const ir::Graph*> graphs;
-  for (const Program& program : compiled.programs) graphs.push_back(&program.graph);
-  const cost::CostGraphOptions options{.params_in = compiled.model.params_in,
-                                       .budget = request.options.question.budget,
-                                       .in_rom = cost::read_in_place(graphs, device),
-                                       .in_place = request.options.question.freedoms.in_place,
-                                       .kernels = compiled.kernels->table(),
-                                       .threads = request.kernel_threads};
-  for (Program& program : compiled.programs) {
-    PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device, options));
-  }
-  compiled.measured = machine.measure_ops(compiled.programs);
-  machine.tell(compiled.warnings);
-  compiled.measuring_s = machine.seconds();
-  return {};
-}
-
 }  // namespace pantoum::pipeline
 
 Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
@@ -200,11 +144,11 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   if (const std::optional<Error>& lack = compiled.kernels->lack())
     compiled.warnings.push_back(fmt::format("{}: the portable kernels alone compute, which are slower ({}); {}",
                                             lack->message, fmt::join(lack->notes, "; "), lack->help));
-  for (Program& program : compiled.programs)
-    program.graph = rewritten(program, request, *compiled.kernels, device.host);
+  PANTOUM_ASSIGN(Costing costing, Costing::begin(compiled, request, device));
+  PANTOUM_TRY(costing.add_costs(compiled));
+  PANTOUM_TRY(costing.search(compiled));
+  costing.tell(compiled);
   tell("rewrite", ir::to_text(compiled.training().graph));
-
-  PANTOUM_TRY(add_costs(compiled, request, device));
   tell("cost", base::ascii_json(problem::to_json(compiled.training().cost.graph), 1));
   return compiled;
 }

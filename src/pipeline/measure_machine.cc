@@ -138,13 +138,26 @@ std::string MachineMeasurement::costs_of(double share) const {
   return fmt::format("measured {}%, {} {}%{}", percent(share), modelled, 100 - percent(share), storage);
 }
 
-cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
-  if (store_ == nullptr) return {};
+cost::MeasuredCosts MachineMeasurement::put_costs(Programs& programs, const cost::MeasuringLimits& limits) {
   std::vector<cost::Measurable> all;
   for (Program& program : programs) all.push_back({program.graph, program.cost});
-  const cost::MeasuringLimits limits = this->limits();
   cost::MeasuredCosts measured = cost::measure_costs(all, *store_, limits);
   for (Program& program : programs) program.cost.graph.device.costs_of = costs_of(measured.share);
+  return measured;
+}
+
+void MachineMeasurement::know_ops(Programs& programs) {
+  if (store_ == nullptr) return;
+  cost::MeasuringLimits limits = this->limits();
+  limits.seconds = 0;
+  limits.anew = false;
+  (void)put_costs(programs, limits);
+}
+
+cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
+  if (store_ == nullptr) return {};
+  const cost::MeasuringLimits limits = this->limits();
+  cost::MeasuredCosts measured = put_costs(programs, limits);
   if (measured.store_failure)
     warnings_.push_back(fmt::format("measured times are not kept: {} ({})", measured.store_failure->message,
                                     measured.store_failure->where));

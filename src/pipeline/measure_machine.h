@@ -27,11 +27,14 @@ class MachineMeasurement {
   void measure_storage(problem::Pager& pager);
   // Seconds and joules of all choices, and whose they are (Device::costs_of).
   cost::MeasuredCosts measure_ops(Programs& programs);
+  // The same, and nothing is measured.
+  void know_ops(Programs& programs);
   // What could not be done.
   void tell(std::vector<std::string>& warnings) const;
   [[nodiscard]] problem::Seconds seconds() const { return seconds_; }
 
  private:
+  [[nodiscard]] cost::MeasuredCosts put_costs(Programs& programs, const cost::MeasuringLimits& limits);
   MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels, const cost::DeviceProfile& device);
   [[nodiscard]] Result<void> open_store();
   [[nodiscard]] Result<void> do_without_store(const Error& error);

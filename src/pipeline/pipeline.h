@@ -19,14 +19,24 @@ namespace pantoum::pipeline {
 // What one pass has made, in words: for --dump-after.
 using Dump = std::function<void(const std::string& pass, const std::string& text)>;
 
+// Another graph of the first program: the same values, or with --allow-numerics-change nearly so.
+struct Alternative {
+  Program program;
+  std::vector<Substitution> made_by;
+  double cost = 1;  // in unlimited RAM, over the first graph's
+};
+
 struct Compiled {
   ModelOptions model;                              // as it was asked for
   std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   Programs programs;
-  std::vector<std::string> warnings;  // of the model's file
-  problem::Seconds measuring_s = 0;   // spent on times of this machine
-  cost::MeasuredCosts measured = {};  // what they are
-  problem::Predicted unplanned;       // once planned: the step without budget, paging and recomputing; in place used
+  std::vector<std::string> warnings;      // of the model's file
+  problem::Seconds measuring_s = 0;       // spent on times of this machine
+  cost::MeasuredCosts measured = {};      // what they are
+  uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
+  std::vector<Substitution> made_by;      // what made the first program's graph
+  std::vector<Alternative> alternatives;  // until it is planned
+  problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used
 
   [[nodiscard]] Program& training() { return programs.front(); }
   [[nodiscard]] const Program& training() const { return programs.front(); }

@@ -16,6 +16,7 @@
 #include "pipeline/request_json.h"
 #include "pipeline/step_deadline.h"
 #include "plan/planner.h"
+#include "problem/objective_values.h"
 #include "problem/plan_json.h"
 
 namespace pantoum::pipeline {
@@ -237,6 +238,42 @@ Error with_source_of_times(Error error, const plan::Infeasible& infeasible, cons
   return error;
 }
 
+// What a planned program is worth to the request.
+double value_of_plan(const problem::Plan& plan, const PlanRequest& request) {
+  if (request.expression.empty()) return problem::value_of(plan);
+  const auto expression = ObjectiveExpression::parse(request.expression, "--objective");
+  return expression ? expression->at(plan.predicted).value : problem::value_of(plan);
+}
+
+// The graph whose best plan in the budget costs least, among the first and those that cost less where RAM is unlimited.
+Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
+                             const problem::Plan* reuse, plan::Infeasible* infeasible) {
+  if (reuse != nullptr || compiled.alternatives.empty())
+    return find_plans({compiled, request, options}, reuse, infeasible);
+  constexpr double kShareOfFirst = 0.6;
+  plan::PlanOptions part = options;
+  part.time_limit *= kShareOfFirst;
+  Patience patience(options.time_limit);
+  const Result<void> first = find_plans({compiled, request, part}, nullptr, infeasible);
+  std::optional<double> best;
+  if (first) best = value_of_plan(compiled.training().plan, request);
+  std::vector<Alternative> alternatives = std::move(compiled.alternatives);
+  compiled.alternatives.clear();
+  for (size_t at = 0; at < alternatives.size() && !options.stop.stop_requested(); ++at) {
+    part.time_limit = patience.next() / static_cast<double>(alternatives.size() - at);
+    part.warm_start = nullptr;  // of another graph
+    Compiled other = compiled;
+    other.training() = std::move(alternatives[at].program);
+    other.made_by = std::move(alternatives[at].made_by);
+    if (!find_plans({other, request, part}, nullptr, nullptr)) continue;
+    const double value = value_of_plan(other.training().plan, request);
+    if (best && !(value < *best)) continue;
+    best = value;
+    compiled = std::move(other);
+  }
+  return best ? Result<void>() : first;
+}
+
 }  // namespace
 
 Result<check::Found> checked(const CostGraph& graph, const problem::Plan& plan, const std::string& what) {
@@ -292,24 +329,27 @@ PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kerne
 
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
-  Program& training = compiled.training();
-  if (reuse != nullptr) take_costs_of(reuse->graph, training.cost.graph);
-  PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(training.cost.graph, request));
+  const CostGraph& first = compiled.training().cost.graph;
+  if (reuse != nullptr) take_costs_of(reuse->graph, compiled.training().cost.graph);
+  PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(first, request));
   PlanRequest sized = request;
   sized.length.batch = batch_of(compiled);
 
   // Keep, drop, recompute or page every tensor, inside the budget.
-  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(training.cost.graph, sized, compiled.unplanned));
+  PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, sized, compiled.unplanned));
   options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
   plan::Infeasible none;
-  const Result<void> found = find_plans({compiled, request, options}, reuse, &none);
+  const Result<void> found = find_best_plans(compiled, request, options, reuse, &none);
   if (infeasible != nullptr) *infeasible = none;
+  Program& training = compiled.training();
   if (!found)
     return Failure(
         with_reserve(with_source_of_times(found.error(), none, training.cost.graph.device), request.reserve));
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);
-  training.plan.request = request_json(with_named_kernels(request, *compiled.kernels));
+  PlanRequest told = with_named_kernels(request, *compiled.kernels);
+  told.rewrite.substitutions = compiled.made_by;
+  training.plan.request = request_json(told);
   for (Program& program : compiled.programs) {
     const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own
     PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "data/label_range.h"
+#include "pipeline/request_json.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
 #include "train/feature_cache.h"
@@ -50,6 +51,16 @@ Result<void> check_before_planning(const TrainingRequest& request, const data::T
   return check_initial_weights(training, request.model.weights);
 }
 
+// A plan's graph is made again as it was: by its substitutions, without a search.
+Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite) {
+  rewrite.search = false;
+  if (plan.request.empty()) return {};  // an older plan, or a bare cost graph's
+  PANTOUM_ASSIGN(const PlanRequest made, parse_request_json(plan.request, "--plan"));
+  rewrite.substitutions = made.rewrite.substitutions;
+  rewrite.algorithms = made.rewrite.algorithms;
+  return {};
+}
+
 // The number of samples says whether their features fit; the graph says how the samples are read.
 Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const Listener& listener) {
   ModelOptions model = request.model;
@@ -60,6 +71,7 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
   CompiledWithData made;
   PlanRequest plan = request.plan;
   plan.measure.only_known = request.reuse != nullptr;  // a plan has the times that it was made with
+  if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, plan.rewrite));
   plan.graphs_made = [&](const ir::Graph& training, const ir::Graph& evaluation) -> Result<void> {
     PANTOUM_ASSIGN(made.data, open_training_data(request.data, evaluation));
     return check_before_planning(request, made.data, training, evaluation);
@@ -114,7 +126,7 @@ Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data
     made.features = names_of(training.graph, training.graph.inputs);
     made.feature_bytes = feature_cache_bytes(training.graph, made.data.train.count());
   }
-  made.structure_hash = fmt::format("{:016x}", problem::structure_hash(training.cost.graph));
+  made.structure_hash = fmt::format("{:016x}", compiled.structure_hash);
   made.energy_j = step_energy(compiled);
   made.labels = label_ranges(training.graph);
   made.budget_bytes = training.plan.question.budget_bytes();

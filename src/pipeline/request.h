@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,6 +71,21 @@ struct TrainingLength {
   int64_t batch = 0;                // samples of a step; 0: as the model has it
 };
 
+// A rule of rewrite/rule.h, applied at the op of that name.
+struct Substitution {
+  std::string rule, at;
+  bool operator==(const Substitution&) const = default;
+};
+
+// The search over equivalent graphs (graph_search.h).
+struct RewriteOptions {
+  bool search = true;
+  std::vector<std::string> without = {};            // rules that are switched off
+  std::vector<Substitution> substitutions = {};     // these, in this order, and no search: of a plan, or a checkpoint
+  bool algorithms = true;                           // false: each op's first choice alone
+  std::map<std::string, std::string> classes = {};  // by op: the class of numerics that a checkpoint keeps to
+};
+
 struct PlanRequest {
   std::string device = "host";
   Deadline deadline;
@@ -86,6 +102,7 @@ struct PlanRequest {
   // Of this run, not of a plan: asked once the graphs of training and evaluation are made, before anything is measured or
   // planned; its error ends the run. May be empty.
   std::function<Result<void>(const ir::Graph& training, const ir::Graph& evaluation)> graphs_made = {};
+  RewriteOptions rewrite;
   bool fuse = true;                  // ops that exporters write as several
   bool fuse_updates = true;          // weight gradients with their updates, on devices
   bool layouts = true;               // images in blocks of channels, where the kernels are fast with them

@@ -300,6 +300,12 @@ void describe(Visitor& visitor, problem::Freedoms& freedoms) {
 }
 
 template <class Visitor>
+void describe(Visitor& visitor, Substitution& substitution) {
+  visitor.field("rule", substitution.rule);
+  visitor.field("at", substitution.at);
+}
+
+template <class Visitor>
 void describe(Visitor& visitor, problem::Weights& weights) {
   visitor.field("energy", weights.joule);
   visitor.field("time", weights.second);
@@ -345,6 +351,10 @@ void describe(Visitor& visitor, PlanRequest& request) {
   visitor.field("fusions", request.fuse);
   visitor.field("fused_updates", request.fuse_updates);
   visitor.field("layouts", request.layouts);
+  visitor.field("rewriting", request.rewrite.search);
+  visitor.field("without_rules", request.rewrite.without);
+  visitor.parts("substitutions", request.rewrite.substitutions);
+  visitor.field("algorithms", request.rewrite.algorithms);
   visitor.field("compact_activations", request.compact_activations);
   visitor.field("planner", request.planner);
   describe_rules(visitor, options.without);

@@ -1,0 +1,114 @@
+#include "pipeline/algorithm_search.h"
+
+#include <cmath>
+#include <utility>
+
+#include "problem/objective_values.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+using problem::Choice;
+using problem::Objective;
+
+constexpr size_t kMostPairs = 2'000'000;  // that a round of distance 2 looks at
+
+class AlgorithmSearch {
+ public:
+  AlgorithmSearch(const problem::CostGraph& graph, const Aim& aim) : graph_(graph), aim_(aim) {
+    for (const problem::Op& op : graph.ops) {
+      found_.choices.push_back(0);
+      if (op.optional) continue;  // it need not run
+      found_.energy_j += op.choices.front().energy_j;
+      found_.time_s += op.choices.front().time_s;
+    }
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      for (size_t choice = 0; choice < graph.ops[op].choices.size() && !graph.ops[op].optional; ++choice)
+        if (is_allowed(graph.ops[op], choice)) moves_.push_back({op, static_cast<int>(choice)});
+  }
+
+  Assignment run() {
+    found_.value = aim_.value(found_.energy_j, found_.time_s);
+    bool changed = true;
+    while (changed) changed = change_one() || (!is_sum() && change_two());
+    return std::move(found_);
+  }
+
+ private:
+  struct Move {
+    size_t op;
+    int choice;
+  };
+
+  [[nodiscard]] bool is_allowed(const problem::Op& op, size_t choice) const {
+    return aim_.question.freedoms.numerics || op.choices[choice].numerics == op.choices.front().numerics;
+  }
+  [[nodiscard]] bool is_sum() const { return aim_.expression == nullptr && aim_.question.objective != Objective::kEdp; }
+
+  // What a move adds to the sums.
+  [[nodiscard]] std::pair<double, double> difference(const Move& move) const {
+    const std::vector<Choice>& choices = graph_.ops[move.op].choices;
+    const Choice &to = choices[static_cast<size_t>(move.choice)],
+                 &from = choices[static_cast<size_t>(found_.choices[move.op])];
+    return {to.energy_j - from.energy_j, to.time_s - from.time_s};
+  }
+
+  [[nodiscard]] bool is_less(double value) const {
+    constexpr double kLess = 1e-12;  // rounding must not turn in circles
+    return value < found_.value - kLess * std::abs(found_.value);
+  }
+
+  void take(const Move& move) {
+    const auto [energy, time] = difference(move);
+    found_.energy_j += energy;
+    found_.time_s += time;
+    found_.choices[move.op] = move.choice;
+    found_.value = aim_.value(found_.energy_j, found_.time_s);
+  }
+
+  bool change_one() {
+    bool changed = false;
+    for (const Move& move : moves_) {
+      const auto [energy, time] = difference(move);
+      if (!is_less(aim_.value(found_.energy_j + energy, found_.time_s + time))) continue;
+      take(move);
+      changed = true;
+    }
+    return changed;
+  }
+
+  bool change_two() {
+    if (moves_.size() * moves_.size() / 2 > kMostPairs) return false;
+    for (size_t first = 0; first < moves_.size(); ++first) {
+      const auto [energy, time] = difference(moves_[first]);
+      if (energy == 0 && time == 0) continue;
+      for (size_t second = first + 1; second < moves_.size(); ++second) {
+        if (moves_[second].op == moves_[first].op) continue;
+        const auto [more_energy, more_time] = difference(moves_[second]);
+        if (!is_less(aim_.value(found_.energy_j + energy + more_energy, found_.time_s + time + more_time))) continue;
+        take(moves_[first]);
+        take(moves_[second]);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const problem::CostGraph& graph_;
+  const Aim& aim_;
+  std::vector<Move> moves_;
+  Assignment found_;
+};
+
+}  // namespace
+
+double Aim::value(problem::Joules energy, problem::Seconds time) const {
+  if (expression == nullptr) return problem::value_of(question, energy, time);
+  return expression->at({.time_s = time, .energy_j = energy}).value;
+}
+
+Assignment assign_algorithms(const problem::CostGraph& graph, const Aim& aim) {
+  return AlgorithmSearch(graph, aim).run();
+}
+
+}  // namespace pantoum::pipeline

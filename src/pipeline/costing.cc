@@ -1,0 +1,152 @@
+#include "pipeline/costing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "cost/read_in_place.h"
+#include "pipeline/algorithm_search.h"
+#include "pipeline/graph_search.h"
+#include "rewrite/channel_blocks.h"
+#include "rewrite/compact_activations.h"
+#include "rewrite/fusions.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+constexpr double kShareOfTimeLimit = 0.05;  // for the search over graphs
+constexpr size_t kGraphsOfEffort = 40;      // that are looked at for one unit of effort
+constexpr size_t kMostOpsLookedAt = 400'000;
+constexpr double kWorthPlanning = 0.995;  // of the first graph's cost
+
+rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
+  const pt_back_end* back_end = kernels.back_end();
+  if (back_end == nullptr) return {};
+  return {.block = back_end->channel_block,
+          .weight_layout = [back_end](uint16_t op, const pt_tensor& x, const pt_tensor& y, const uint32_t w[4],
+                                      const int64_t* ints) { return back_end->weight_layout(op, &x, &y, w, ints); }};
+}
+
+// A tensor begins at a multiple of its elements' size: labels of 64 bits on devices whose words have 32.
+problem::Bytes widest_element(const ir::Graph& graph) {
+  problem::Bytes widest = 1;
+  for (const ir::Value& value : graph.values) widest = std::max<problem::Bytes>(widest, ir::size_of(value.type.dtype));
+  return widest;
+}
+
+}  // namespace
+
+Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
+  device.device.align_bytes = std::max(device.device.align_bytes, widest_element(compiled.training().graph));
+  PANTOUM_ASSIGN(MachineMeasurement machine, MachineMeasurement::begin(request, *compiled.kernels, device));
+  machine.measure_storage(device.device.pager);
+  if (request.rom) device.rom_bytes = *request.rom;
+  return Costing(compiled, request, std::move(device), std::move(machine));
+}
+
+// Equivalent graphs that the device runs in less time or RAM.
+ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
+  const host::KernelSet& kernels = *compiled_.kernels;
+  // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
+  if (request_.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
+  // Signs and window taps in place of activations: more choices for the planner, the same values.
+  if (request_.compact_activations && kind.backward) graph = rewrite::compact_activations(graph);
+  // A back end's convolutions know nothing of activations.
+  if (request_.fuse && kind.backward && kernels.back_end() == nullptr)
+    graph = rewrite::fuse_conv_gradient(std::move(graph));
+  // Gradients that need not be tensors; the host's products are made for whole ones.
+  if (request_.fuse_updates && kind == kTrain && !device_.host) graph = rewrite::fuse_updates(std::move(graph));
+  return graph;
+}
+
+Result<Program> Costing::program_of(ir::Graph graph, const ProgramKind& kind) const {
+  Program program{.kind = kind, .graph = rewritten(std::move(graph), kind)};
+  PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device_, options_));
+  return program;
+}
+
+// Seconds, joules and bytes of every op on the device: the planner sees nothing else.
+Result<void> Costing::add_costs(Compiled& compiled) {
+  std::vector<const ir::Graph*> graphs;
+  for (const Program& program : compiled.programs) graphs.push_back(&program.graph);
+  options_ = {.params_in = compiled.model.params_in,
+              .budget = request_.options.question.budget,
+              .in_rom = cost::read_in_place(graphs, device_),
+              .in_place = request_.options.question.freedoms.in_place,
+              .kernels = compiled.kernels->table(),
+              .threads = request_.kernel_threads,
+              .first_choices = !request_.rewrite.algorithms};
+  first_ = compiled.training().graph;
+  for (Program& program : compiled.programs) {
+    PANTOUM_ASSIGN(program, program_of(std::move(program.graph), program.kind));
+  }
+  compiled.structure_hash = problem::structure_hash(compiled.training().cost.graph);
+  options_.classes = request_.rewrite.classes;
+  if (!request_.rewrite.substitutions.empty() || !options_.classes.empty()) {
+    PANTOUM_ASSIGN(ir::Graph graph, substituted(first_, request_.rewrite.substitutions));
+    PANTOUM_ASSIGN(compiled.training(), program_of(std::move(graph), compiled.training().kind));
+    compiled.made_by = request_.rewrite.substitutions;
+  }
+  compiled.measured = machine_.measure_ops(compiled.programs);
+  return {};
+}
+
+bool Costing::searches() const {
+  const ProgramKind& kind = compiled_.training().kind;
+  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == "pantoum" &&
+         (kind == kTrain || kind == kInfer);
+}
+
+Result<void> Costing::search(Compiled& compiled) {
+  if (!searches()) return {};
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  std::optional<ObjectiveExpression> expression;
+  if (!request_.expression.empty()) {
+    PANTOUM_ASSIGN(expression, ObjectiveExpression::parse(request_.expression, "--objective"));
+  }
+  const Aim aim{request_.options.question, expression ? &*expression : nullptr};
+  const ProgramKind kind = compiled.training().kind;
+  const int64_t effort = request_.options.effort;
+  const size_t most = effort > 0 ? kGraphsOfEffort * static_cast<size_t>(effort) : SIZE_MAX;
+  const GraphSearchRequest asked{
+      .rules = rules_for(request_, kind == kInfer),
+      .most_graphs = std::min(most, kMostOpsLookedAt / std::max<size_t>(1, first_.ops.size())),
+      .is_over = [&] {
+        const std::chrono::duration<double> taken = Clock::now() - begin;
+        return request_.options.stop.stop_requested() ||
+               (effort == 0 && taken.count() > kShareOfTimeLimit * request_.options.time_limit);
+      }};
+  if (asked.rules.empty()) return {};
+  const CostOfGraph cost = [&](const ir::Graph& graph) -> std::optional<double> {
+    Programs one;
+    Result<Program> program = program_of(graph, kind);
+    if (!program) return std::nullopt;
+    one.push_back(*std::move(program));
+    machine_.know_ops(one);
+    return assign_algorithms(one.front().cost.graph, aim).value;
+  };
+  for (FoundGraph& found : search_graphs(first_, cost, asked)) {
+    if (found.made_by.empty()) continue;
+    Programs one;
+    PANTOUM_ASSIGN(Program program, program_of(std::move(found.graph), kind));
+    one.push_back(std::move(program));
+    (void)machine_.measure_ops(one);
+    const double now = assign_algorithms(one.front().cost.graph, aim).value;
+    const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
+    if (!(now < kWorthPlanning * first)) continue;
+    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), now / first});
+  }
+  std::stable_sort(compiled.alternatives.begin(), compiled.alternatives.end(),
+                   [](const Alternative& a, const Alternative& b) { return a.cost < b.cost; });
+  return {};
+}
+
+void Costing::tell(Compiled& compiled) const {
+  machine_.tell(compiled.warnings);
+  compiled.measuring_s = machine_.seconds();
+}
+
+}  // namespace pantoum::pipeline
