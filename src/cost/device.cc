@@ -245,6 +245,11 @@ void read_clocks(Reader& root, const std::string& where, DeviceProfile& profile)
     if (!is_level_name(level.name) || !names.insert(level.name).second)
       reader.refuse("a clock level has no name of its own", place(where, *table),
                     "write name = \"600MHz\": letters, digits, '.', '_', '-' and '+', 32 at most");
+    constexpr double kFurthest = 1e6;
+    for (const double factor : {level.flops_factor, level.bytes_factor})
+      if (factor < 1 / kFurthest || factor > kFurthest)
+        reader.refuse(fmt::format("a factor of clock level '{}' is beyond a million", level.name), place(where, *table),
+                      "factors are of the rates of 'compute', about 1");
     if (level.active_w == 0)
       reader.refuse(fmt::format("clock level '{}' has no 'active_w'", level.name), place(where, *table), "");
     root.take(reader);

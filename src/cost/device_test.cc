@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 namespace pantoum::cost {
 
 using problem::PagerMode;
@@ -117,6 +120,8 @@ TEST(Device, TellsWhatIsWrongWithCachesClockLevelsAndSources) {
       {with("active_w = 0.1", ""), "has no 'active_w'"},
       {with("active_w = 0.1", "active_w = 0.0"), "clock.active_w"},
       {with("factor = 0.04", "factor = -1.0"), "clock.flops_factor"},
+      {with("factor = 0.04", "factor = 1e-7"), "beyond a million"},
+      {with("factor = 0.2", "factor = 1e300"), "beyond a million"},
       {with("flops_factor", "flop_factor"), "clock.flop_factor"},
       {with("[sources]", "[origins]"), "unknown key"},
       {with("ram = \"published", "rom = \"published"), "'rom', which is no constant"},
@@ -139,17 +144,23 @@ TEST(Device, TellsWhatIsWrongWithCachesClockLevelsAndSources) {
 TEST(Device, MicrocontrollersReadTheirFlashInPlace) {
   EXPECT_EQ(load_device("m4")->rom_bytes, 1 << 20);
   EXPECT_EQ(load_device("m0")->rom_bytes, 256 << 10);
+  EXPECT_EQ(load_device("m7")->rom_bytes, 7936 << 10);
   EXPECT_EQ(load_device("a72")->rom_bytes, 0);
   EXPECT_EQ(load_device("host")->rom_bytes, 0);
 }
 
 TEST(Device, HasTheProfilesOfTheHouse) {
-  EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "a72"));
+  EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "m7", "a72", "tx2", "jetson-orin",
+                                                            "iphone-13", "iphone-15"));
   for (const std::string& name : device_names()) {
     const auto profile = load_device(name);
     ASSERT_TRUE(profile) << to_text(profile.error());
     EXPECT_EQ(profile->device.name, name);
     EXPECT_FALSE(profile->source.empty()) << name;
+    for (const auto& [constant, source] : profile->sources)  // that each has one: tests/house/test_devices.py
+      EXPECT_TRUE(std::any_of(std::begin(kSourceKinds), std::end(kSourceKinds),
+                              [&](const std::string& kind) { return source.starts_with(kind + ": "); }))
+          << name << " " << constant;
   }
   const auto unknown = load_device("toaster");
   ASSERT_FALSE(unknown);
@@ -201,6 +212,75 @@ TEST(Device, SurvivesEveryTruncation) {
       if (!profile) {
         EXPECT_EQ(profile.error().code, "E0271");
       }
+    }
+}
+
+void expect_sound(const std::string& text) {
+  const auto profile = parse_device(text, "hostile.toml");
+  if (!profile) {
+    EXPECT_EQ(profile.error().code, "E0271") << text;
+    return;
+  }
+  for (const ClockLevel& level : profile->clocks) {
+    EXPECT_FALSE(level.name.empty()) << text;
+    EXPECT_TRUE(level.flops_factor > 0 && level.bytes_factor > 0 && level.active_w > 0) << text;
+  }
+  for (const CacheLevel& cache : profile->compute.caches)
+    EXPECT_TRUE(cache.bytes > 0 && cache.bytes_per_s >= profile->compute.bytes_per_s) << text;
+  EXPECT_GE(profile->compute.vector_lanes, 1) << text;
+}
+
+TEST(Device, SourcesWithHostileKeysAreRefused) {
+  for (const std::string key : {"",
+                                ".",
+                                "..",
+                                "[",
+                                "]",
+                                "[0",
+                                "[-1]",
+                                "[0]",
+                                "compute.",
+                                ".compute",
+                                "compute..cache",
+                                "compute.cache[",
+                                "compute.cache[]",
+                                "compute.cache[99999999999999999999].bytes",
+                                "compute.cache[-1].bytes",
+                                "compute.cache[0]",
+                                "clock[0].name",
+                                "clock.",
+                                "clock..active_w",
+                                "compute.cache[0].bytes.x",
+                                "sources",
+                                "sources.ram",
+                                "name.x",
+                                "\\u0000",
+                                "\\n"}) {
+    const auto profile =
+        parse_device(std::string(kLeveled) + "\"" + key + "\" = \"measured: nothing\"\n", "hostile.toml");
+    if (key == "clock[0].name" || key == "sources.ram") continue;  // texts: of no use, and no harm
+    ASSERT_FALSE(profile) << key;
+    EXPECT_EQ(profile.error().code, "E0271") << key;
+  }
+}
+
+TEST(Device, SurvivesRandomChanges) {
+  std::mt19937 random(7);
+  const std::string letters = "0123456789.-+eE\"'[]{}=,_ \n#abcinf@";
+  for (const std::string whole : {kSmall, kLeveled})
+    for (int trial = 0; trial < 3000; ++trial) {
+      std::string text = whole;
+      for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
+        const size_t at = random() % text.size();
+        const char letter = letters[random() % letters.size()];
+        if (random() % 3 == 0)
+          text.erase(at, 1 + random() % 8);
+        else if (random() % 2 == 0)
+          text.insert(at, 1, letter);
+        else
+          text[at] = letter;
+      }
+      expect_sound(text);
     }
 }
 
