@@ -50,13 +50,12 @@ class Bench:
     def graph(self, model, device):
         """The cost graph of a model on a device; returns its path."""
         path = os.path.join(self.folder, "graphs", f"{model}-{device}.json")
-        profile = os.path.join(HERE, "tx2.toml") if device == "tx2" else device
         name = f"{model}, batch 1"
         if model == "bert":
-            shown = json.loads(self.run("devices", "show", profile, "--format", "json").stdout)
+            shown = json.loads(self.run("devices", "show", device, "--format", "json").stdout)
             graph = graphs.bert(shown, name)
         else:
-            graph = graphs.from_model(self.run, os.path.join(ROOT, "tests", "values", f"{model}.onnx"), profile, name, self.scratch.name)
+            graph = graphs.from_model(self.run, os.path.join(ROOT, "tests", "values", f"{model}.onnx"), device, name, self.scratch.name)
         with open(path, "w") as file:
             json.dump(graph, file)
         return path

@@ -18,6 +18,19 @@ const char* mode_name(problem::PagerMode mode) {
   return mode == problem::PagerMode::kAsync ? "async" : mode == problem::PagerMode::kSync ? "sync" : "none";
 }
 
+Json compute_json(const cost::Compute& compute) {
+  Json json = {{"flops_per_s", compute.flops_per_s},
+               {"joules_per_flop", compute.joules_per_flop},
+               {"bytes_per_s", compute.bytes_per_s},
+               {"active_w", compute.active_w},
+               {"roofline", compute.roofline == cost::Roofline::kMax ? "max" : "sum"},
+               {"vector_lanes", compute.vector_lanes},
+               {"caches", Json::array()}};
+  for (const cost::CacheLevel& cache : compute.caches)
+    json["caches"].push_back({{"bytes", cache.bytes}, {"bytes_per_s", cache.bytes_per_s}});
+  return json;
+}
+
 Json to_json(const cost::DeviceProfile& profile) {
   problem::CostGraph graph;
   graph.device = profile.device;
@@ -25,11 +38,50 @@ Json to_json(const cost::DeviceProfile& profile) {
   json["rom_bytes"] = profile.rom_bytes;
   json["description"] = profile.description;
   json["source"] = profile.source;
-  json["compute"] = {{"flops_per_s", profile.compute.flops_per_s},
-                     {"joules_per_flop", profile.compute.joules_per_flop},
-                     {"bytes_per_s", profile.compute.bytes_per_s},
-                     {"active_w", profile.compute.active_w}};
+  json["compute"] = compute_json(profile.compute);
+  json["clocks"] = Json::array();
+  for (const cost::ClockLevel& level : profile.clocks)
+    json["clocks"].push_back({{"name", level.name},
+                              {"flops_factor", level.flops_factor},
+                              {"bytes_factor", level.bytes_factor},
+                              {"active_w", level.active_w}});
+  json["sources"] = Json::object();
+  for (const auto& [constant, source] : profile.sources) json["sources"][constant] = source;
   return json;
+}
+
+std::string compute_text(const cost::Compute& compute) {
+  std::string text = fmt::format("  compute    {:.4g} flop/s", compute.flops_per_s);
+  if (compute.vector_lanes > 1) text += fmt::format(" in vectors of {}", compute.vector_lanes);
+  if (compute.active_w > 0)
+    text += fmt::format(", {:.4g} W (modelled)", compute.active_w);
+  else if (compute.joules_per_flop > 0)
+    text += fmt::format(", {:.4g} flop/J (modelled)", 1 / compute.joules_per_flop);
+  text += "\n";
+  if (compute.bytes_per_s > 0)
+    text += fmt::format("  memory     {:.4g} B/s, {}\n", compute.bytes_per_s,
+                        compute.roofline == cost::Roofline::kMax ? "while it computes" : "before it computes");
+  for (const cost::CacheLevel& cache : compute.caches)
+    text += fmt::format("  cache      {:.4g} B/s for operands of at most {}\n", cache.bytes_per_s,
+                        base::show_bytes(cache.bytes));
+  return text;
+}
+
+std::string clocks_text(const cost::DeviceProfile& profile) {
+  std::string text;
+  for (const cost::ClockLevel& level : profile.clocks)
+    text +=
+        fmt::format("  {:<10} {}: {:.3g} of the flop/s, {:.3g} of the memory's B/s, {:.4g} W (modelled)\n",
+                    text.empty() ? "clocks" : "", level.name, level.flops_factor, level.bytes_factor, level.active_w);
+  return text;
+}
+
+std::string sources_text(const cost::DeviceProfile& profile) {
+  std::string text;
+  for (const auto& [constant, source] : profile.sources)
+    text += fmt::format("  {:<10} {}: {}\n", text.empty() ? "constants" : "", base::one_line(constant),
+                        base::one_line(source));
+  return text;
 }
 
 std::string to_text(const cost::DeviceProfile& profile) {
@@ -40,17 +92,14 @@ std::string to_text(const cost::DeviceProfile& profile) {
                   base::show_bytes(device.ram_bytes), device.align_bytes);
   if (profile.rom_bytes > 0)
     text += fmt::format("  ROM        {}, read in place\n", base::show_bytes(profile.rom_bytes));
-  text += fmt::format("  compute    {:.4g} flop/s", profile.compute.flops_per_s);
-  text += profile.compute.active_w > 0
-              ? fmt::format(", {:.4g} W (modelled)\n", profile.compute.active_w)
-              : fmt::format(", {:.4g} flop/J (modelled)\n", 1 / profile.compute.joules_per_flop);
+  text += compute_text(profile.compute) + clocks_text(profile);
   text += fmt::format("  storage    {}", mode_name(device.pager.mode));
   if (device.pager.mode != problem::PagerMode::kNone)
     text += fmt::format(", in {:.4g} B/s after {}, out {:.4g} B/s after {}, {} B blocks, {:.3g} W (modelled)",
                         device.pager.in.bytes_per_s, base::show_seconds(device.pager.in.latency_s),
                         device.pager.out.bytes_per_s, base::show_seconds(device.pager.out.latency_s),
                         device.pager.block_bytes, device.pager.in.w);
-  return text + "\n";
+  return text + "\n" + sources_text(profile);
 }
 
 Result<int> list(const Common& common) {
@@ -60,7 +109,7 @@ Result<int> list(const Common& common) {
     if (common.json())
       all.push_back(to_json(profile));
     else
-      print_formatted("{:<6} {:>10}  {}\n", name, base::show_bytes(profile.device.ram_bytes),
+      print_formatted("{:<12} {:>10}  {}\n", name, base::show_bytes(profile.device.ram_bytes),
                       base::one_line(profile.description));
   }
   if (common.json()) print_json(all, 1);

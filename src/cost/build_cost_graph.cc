@@ -9,7 +9,9 @@
 #include <set>
 
 #include "base/round_up.h"
+#include "cost/clock_levels.h"
 #include "cost/kernel_call.h"
+#include "cost/roofline.h"
 #include "ir/op_registry.h"
 #include "kernels/portable/kernel_rows.h"
 
@@ -153,6 +155,7 @@ class Construction {
     for (ir::ValueId input : op.inputs) entry.inputs.push_back(built_.tensor_of[static_cast<size_t>(input)]);
     std::vector<const pt_kernel*> chosen;
     std::vector<Choice> choices = choices_for(op, chosen);
+    if (!device_.clocks.empty()) run_at_clock_levels(op, choices, chosen);
     for (Choice& choice : choices) {
       for (int& position : choice.reads) position += before;
       for (auto& [output, input] : choice.overwrites) input += before;
@@ -160,6 +163,19 @@ class Construction {
     }
     built_.kernel_of.back().insert(built_.kernel_of.back().end(), chosen.begin(), chosen.end());
     built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
+  }
+
+  void run_at_clock_levels(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen) {
+    std::vector<Choice> levels;
+    std::vector<const pt_kernel*> kernels;
+    for (size_t choice = 0; choice < choices.size(); ++choice) {
+      const Work work = work_of(graph_, op, choices[choice].workspace_bytes);
+      for (Choice& level : at_clock_levels(choices[choice], work, device_)) {
+        levels.push_back(std::move(level));
+        kernels.push_back(chosen[choice]);
+      }
+    }
+    choices = std::move(levels), chosen = std::move(kernels);
   }
 
   // Fastest first: in the table's order within one class of numerics, a slower kernel only where it needs less
@@ -215,14 +231,9 @@ class Construction {
     Choice choice{
         .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
-    const ir::OpCost cost = ir::cost_of(graph_, op);
-    const double bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
-    const Compute& compute = device_.compute;
-    choice.time_s = cost.flops / compute.flops_per_s + compute.op_overhead_s;
-    if (compute.bytes_per_s > 0) choice.time_s += bytes / compute.bytes_per_s;
-    choice.time_s *= slowdown;
-    choice.energy_j = compute.active_w > 0 ? choice.time_s * compute.active_w
-                                           : cost.flops * compute.joules_per_flop + bytes * compute.joules_per_byte;
+    const Work work = work_of(graph_, op, workspace);
+    choice.time_s = modelled_seconds(device_.compute, work) * slowdown;
+    choice.energy_j = modelled_joules(device_.compute, work, choice.time_s);
     for (size_t position = 0; position < op.inputs.size(); ++position)
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)

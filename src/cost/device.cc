@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <set>
 #include <string_view>
 
 #include "base/files.h"
@@ -95,6 +96,25 @@ class Reader {
     return node->as_table();
   }
 
+  // The tables of an array of them, at most `most`; none when the key is absent or no such array (then refused).
+  std::vector<const toml::table*> tables(std::string_view key, size_t most) {
+    std::vector<const toml::table*> found;
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return found;
+    const toml::array* array = node->as_array();
+    if (array == nullptr || array->empty() || !array->is_homogeneous(toml::node_type::table)) {
+      refuse(fmt::format("'{}' is no list of tables", name_of(key)), place(where_, *node),
+             fmt::format("write each under a line [[{}]]", name_of(key)));
+      return found;
+    }
+    if (array->size() > most) {
+      refuse(fmt::format("'{}' has more than {} tables", name_of(key), most), place(where_, *node), "");
+      return found;
+    }
+    for (const toml::node& entry : *array) found.push_back(entry.as_table());
+    return found;
+  }
+
   void refuse(std::string message, std::string at, std::string help) {
     if (!error_)
       error_ = Error{"E0271", "bad device profile: " + std::move(message), std::move(at), {}, std::move(help)};
@@ -113,11 +133,33 @@ class Reader {
   std::optional<Error> error_;
 };
 
-void read_compute(Reader& root, const std::string& where, Compute& compute) {
+void read_caches(Reader& compute_reader, const std::string& where, Compute& compute) {
+  for (const toml::table* table : compute_reader.tables("cache", kMostCaches)) {
+    Reader reader(*table, "compute.cache", where);
+    reader.allow({"bytes", "bytes_per_s"});
+    CacheLevel cache;
+    reader.bytes("bytes", cache.bytes);
+    reader.number("bytes_per_s", cache.bytes_per_s, true);
+    const bool is_nested = compute.caches.empty() || (cache.bytes > compute.caches.back().bytes &&
+                                                      cache.bytes_per_s <= compute.caches.back().bytes_per_s);
+    if (cache.bytes <= 0 || cache.bytes_per_s <= 0)
+      reader.refuse("'compute.cache' needs 'bytes' and 'bytes_per_s'", place(where, *table), "");
+    else if (!is_nested || cache.bytes_per_s < compute.bytes_per_s)
+      reader.refuse("a larger memory is slower: 'compute.cache' is not in that order", place(where, *table),
+                    "write caches from the smallest to the largest, none slower than 'compute.bytes_per_s'");
+    compute.caches.push_back(cache);
+    compute_reader.take(reader);
+  }
+  if (!compute.caches.empty() && compute.bytes_per_s == 0)
+    compute_reader.refuse("'compute.cache' without 'compute.bytes_per_s'", where, "give the rate of RAM, too");
+}
+
+void read_compute(Reader& root, const std::string& where, Compute& compute, bool has_clocks) {
   const toml::table* table = root.table("compute", true);
   if (table == nullptr) return;
   Reader reader(*table, "compute", where);
-  reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w"});
+  reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w",
+                "roofline", "vector_lanes", "cache"});
   double per_joule = 0, bytes_per_joule = 0;
   reader.number("flops_per_s", compute.flops_per_s, true);
   reader.number("flops_per_joule", per_joule, true);
@@ -127,7 +169,19 @@ void read_compute(Reader& root, const std::string& where, Compute& compute) {
   reader.number("active_w", compute.active_w);
   if (per_joule > 0) compute.joules_per_flop = 1 / per_joule;
   if (bytes_per_joule > 0) compute.joules_per_byte = 1 / bytes_per_joule;
-  if (!reader.error() && per_joule == 0 && compute.active_w == 0)
+  std::string roofline = "sum";
+  reader.text("roofline", roofline);
+  if (roofline != "sum" && roofline != "max")
+    reader.refuse(fmt::format("'compute.roofline' is '{}'", roofline), place(where, *table), "use sum or max");
+  compute.roofline = roofline == "max" ? Roofline::kMax : Roofline::kSum;
+  Bytes lanes = 1;
+  reader.whole("vector_lanes", lanes, 1);
+  constexpr Bytes kMostLanes = 4096;
+  if (lanes > kMostLanes)
+    reader.refuse(fmt::format("'compute.vector_lanes' is more than {}", kMostLanes), place(where, *table), "");
+  compute.vector_lanes = static_cast<int>(std::min(lanes, kMostLanes));
+  read_caches(reader, where, compute);
+  if (!reader.error() && per_joule == 0 && compute.active_w == 0 && !has_clocks)
     reader.refuse("no energy: give 'compute.active_w' or 'compute.flops_per_joule'", place(where, *table), "");
   root.take(reader);
 }
@@ -167,6 +221,77 @@ void read_pager(Reader& root, const std::string& where, Pager& pager) {
   root.take(reader);
 }
 
+// A level's name ends the name of an algorithm.
+bool is_level_name(const std::string& name) {
+  constexpr size_t kMostLetters = 32;
+  constexpr std::string_view kMarks = "._-+";
+  return !name.empty() && name.size() <= kMostLetters && std::all_of(name.begin(), name.end(), [&](char letter) {
+    const bool is_alphanumeric =
+        (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+    return is_alphanumeric || kMarks.find(letter) != std::string_view::npos;
+  });
+}
+
+void read_clocks(Reader& root, const std::string& where, DeviceProfile& profile) {
+  std::set<std::string> names;
+  for (const toml::table* table : root.tables("clock", kMostClockLevels)) {
+    Reader reader(*table, "clock", where);
+    reader.allow({"name", "flops_factor", "bytes_factor", "active_w"});
+    ClockLevel level;
+    reader.text("name", level.name);
+    reader.number("flops_factor", level.flops_factor, true);
+    reader.number("bytes_factor", level.bytes_factor, true);
+    reader.number("active_w", level.active_w, true);
+    if (!is_level_name(level.name) || !names.insert(level.name).second)
+      reader.refuse("a clock level has no name of its own", place(where, *table),
+                    "write name = \"600MHz\": letters, digits, '.', '_', '-' and '+', 32 at most");
+    constexpr double kFurthest = 1e6;
+    for (const double factor : {level.flops_factor, level.bytes_factor})
+      if (factor < 1 / kFurthest || factor > kFurthest)
+        reader.refuse(fmt::format("a factor of clock level '{}' is beyond a million", level.name), place(where, *table),
+                      "factors are of the rates of 'compute', about 1");
+    if (level.active_w == 0)
+      reader.refuse(fmt::format("clock level '{}' has no 'active_w'", level.name), place(where, *table), "");
+    root.take(reader);
+    profile.clocks.push_back(std::move(level));
+  }
+  if (profile.host && !profile.clocks.empty())
+    root.refuse("'clock' in a profile of this machine", where,
+                "with host = true, times are measured at the clock that the machine has: leave 'clock' or 'host' out");
+}
+
+// A key of `sources` names a constant of the profile: "idle_w", "pager.in.w", or "clock.600MHz.active_w".
+bool is_constant(const toml::table& root, const std::string& key, bool& is_table) {
+  const toml::node_view<const toml::node> node = root.at_path(key);
+  is_table = node.is_table() || node.is_array();
+  return static_cast<bool>(node);
+}
+
+bool is_level_constant(const DeviceProfile& profile, const std::string& key) {
+  for (const ClockLevel& level : profile.clocks)
+    for (const char* field : {"flops_factor", "bytes_factor", "active_w"})
+      if (key == "clock." + level.name + "." + field) return true;
+  return false;
+}
+
+void read_sources(Reader& root, const toml::table& whole, const std::string& where, DeviceProfile& profile) {
+  const toml::table* table = root.table("sources", false);
+  if (table == nullptr) return;
+  for (const auto& [key, node] : *table) {
+    const std::string name(key.str());
+    const auto text = node.value_exact<std::string>();
+    bool is_table = false;
+    if (!text || text->empty())
+      root.refuse(fmt::format("'sources.\"{}\"' is not a text", name), place(where, node),
+                  "write the key with dots in quotation marks, as in \"pager.in.w\" = \"measured: by whom\"");
+    else if (!is_level_constant(profile, name) && (!is_constant(whole, name, is_table) || is_table))
+      root.refuse(fmt::format("'sources' names '{}', which is no constant of this profile", name), place(where, node),
+                  "");
+    else
+      profile.sources.emplace(name, *text);
+  }
+}
+
 }  // namespace
 
 namespace {
@@ -196,8 +321,8 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   }
   DeviceProfile profile;
   Reader root(table, "", where);
-  root.allow(
-      {"name", "description", "source", "host", "ram", "rom", "reserve", "align_bytes", "idle_w", "compute", "pager"});
+  root.allow({"name", "description", "source", "host", "ram", "rom", "reserve", "align_bytes", "idle_w", "compute",
+              "pager", "clock", "sources"});
   root.text("name", profile.device.name);
   root.text("description", profile.description);
   root.text("source", profile.source);
@@ -207,8 +332,10 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   root.bytes("reserve", profile.reserve_bytes);
   root.whole("align_bytes", profile.device.align_bytes, 1);
   root.number("idle_w", profile.device.idle_w);
-  read_compute(root, where, profile.compute);
+  read_compute(root, where, profile.compute, table.contains("clock"));
   read_pager(root, where, profile.device.pager);
+  read_clocks(root, where, profile);
+  read_sources(root, table, where, profile);
   if (profile.device.name.empty()) root.refuse("'name' is missing", where, "");
   if (profile.device.ram_bytes <= 0)
     root.refuse("'ram' is missing or 0", where, "write it with its unit, as in ram = \"256KiB\"");

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
+
 namespace pantoum::cost {
 
 using problem::PagerMode;
@@ -48,20 +51,116 @@ TEST(Device, ReadsEveryKey) {
   EXPECT_FALSE(profile->host);
 }
 
+constexpr const char* kLeveled = R"(
+name = "leveled"
+ram = "64KiB"
+[compute]
+flops_per_s = 1e6
+bytes_per_s = 1e6
+roofline = "max"
+vector_lanes = 4
+[[compute.cache]]
+bytes = "1KiB"
+bytes_per_s = 4e6
+[[compute.cache]]
+bytes = "8KiB"
+bytes_per_s = 2e6
+[[clock]]
+name = "600MHz"
+active_w = 0.5
+[[clock]]
+name = "24MHz"
+flops_factor = 0.04
+bytes_factor = 0.2
+active_w = 0.1
+[sources]
+ram = "published: a sheet"
+"compute.cache[1].bytes" = "derived: from it"
+"clock.24MHz.active_w" = "measured: by us"
+)";
+
+TEST(Device, ReadsCachesClockLevelsAndSources) {
+  const auto profile = parse_device(kLeveled, "leveled.toml");
+  ASSERT_TRUE(profile) << to_text(profile.error());
+  EXPECT_EQ(profile->compute.roofline, Roofline::kMax);
+  EXPECT_EQ(profile->compute.vector_lanes, 4);
+  ASSERT_EQ(profile->compute.caches.size(), 2u);
+  EXPECT_EQ(profile->compute.caches[1].bytes, 8192);
+  EXPECT_EQ(profile->compute.caches[1].bytes_per_s, 2e6);
+  ASSERT_EQ(profile->clocks.size(), 2u);
+  EXPECT_EQ(profile->clocks[0].flops_factor, 1);
+  EXPECT_EQ(profile->clocks[1].name, "24MHz");
+  EXPECT_EQ(profile->clocks[1].bytes_factor, 0.2);
+  EXPECT_EQ(profile->sources.at("clock.24MHz.active_w"), "measured: by us");
+}
+
+TEST(Device, TellsWhatIsWrongWithCachesClockLevelsAndSources) {
+  const auto with = [](std::string from, const std::string& to) {
+    std::string text = kLeveled;
+    const size_t at = text.find(from);
+    if (at == std::string::npos) throw std::runtime_error("nothing to replace: " + from);
+    return text.replace(at, from.size(), to);
+  };
+  std::string many = kLeveled;
+  for (size_t level = 0; level < kMostClockLevels; ++level)
+    many.insert(many.find("[sources]"), "[[clock]]\nname = \"l" + std::to_string(level) + "\"\nactive_w = 1\n");
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {with("\"max\"", "\"min\""), "compute.roofline"},
+      {with("lanes = 4", "lanes = 0"), "compute.vector_lanes"},
+      {with("lanes = 4", "lanes = 5000"), "compute.vector_lanes"},
+      {with("\"8KiB\"", "\"1KiB\""), "a larger memory is slower"},
+      {with("= 2e6", "= 5e6"), "a larger memory is slower"},
+      {with("= 2e6", "= 5e5"), "a larger memory is slower"},
+      {with("bytes_per_s = 1e6\n", ""), "without 'compute.bytes_per_s'"},
+      {with("[[compute.cache]]", "[compute.cache]"), ""},
+      {with("\"1KiB\"", "1024"), "compute.cache.bytes"},
+      {with("\"24MHz\"", "\"600MHz\""), "no name of its own"},
+      {with("\"24MHz\"", "\"24 MHz\""), "no name of its own"},
+      {with("\"24MHz\"", "\"x@y\""), "no name of its own"},
+      {with("active_w = 0.1", ""), "has no 'active_w'"},
+      {with("active_w = 0.1", "active_w = 0.0"), "clock.active_w"},
+      {with("factor = 0.04", "factor = -1.0"), "clock.flops_factor"},
+      {with("factor = 0.04", "factor = 1e-7"), "beyond a million"},
+      {with("factor = 0.2", "factor = 1e300"), "beyond a million"},
+      {with("flops_factor", "flop_factor"), "clock.flop_factor"},
+      {with("[sources]", "[origins]"), "unknown key"},
+      {with("ram = \"published", "rom = \"published"), "'rom', which is no constant"},
+      {with("cache[1].bytes", "cache[2].bytes"), "no constant"},
+      {with("compute.cache[1].bytes", "compute"), "no constant"},
+      {with("24MHz.active_w", "24MHz.name"), "no constant"},
+      {with("\"measured: by us\"", "7"), "is not a text"},
+      {with("ram = \"64KiB\"", "ram = \"64KiB\"\nhost = true"), "of this machine"},
+      {"clock = 3\n" + std::string(kLeveled).substr(0, std::string(kLeveled).find("[[clock]]")), "no list of tables"},
+      {many, "more than 16"}};
+  for (const auto& [text, message] : wrong) {
+    const auto profile = parse_device(text, "bad.toml");
+    ASSERT_FALSE(profile) << text;
+    EXPECT_EQ(profile.error().code, "E0271");
+    EXPECT_THAT(to_text(profile.error()), HasSubstr(message));
+    EXPECT_THAT(profile.error().where, HasSubstr("bad.toml"));
+  }
+}
+
 TEST(Device, MicrocontrollersReadTheirFlashInPlace) {
   EXPECT_EQ(load_device("m4")->rom_bytes, 1 << 20);
   EXPECT_EQ(load_device("m0")->rom_bytes, 256 << 10);
+  EXPECT_EQ(load_device("m7")->rom_bytes, 7936 << 10);
   EXPECT_EQ(load_device("a72")->rom_bytes, 0);
   EXPECT_EQ(load_device("host")->rom_bytes, 0);
 }
 
 TEST(Device, HasTheProfilesOfTheHouse) {
-  EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "a72"));
+  EXPECT_THAT(device_names(), testing::UnorderedElementsAre("host", "m0", "m4", "m7", "a72", "tx2", "jetson-orin",
+                                                            "iphone-13", "iphone-15"));
   for (const std::string& name : device_names()) {
     const auto profile = load_device(name);
     ASSERT_TRUE(profile) << to_text(profile.error());
     EXPECT_EQ(profile->device.name, name);
     EXPECT_FALSE(profile->source.empty()) << name;
+    for (const auto& [constant, source] : profile->sources)  // that each has one: tests/house/test_devices.py
+      EXPECT_TRUE(std::any_of(std::begin(kSourceKinds), std::end(kSourceKinds),
+                              [&](const std::string& kind) { return source.starts_with(kind + ": "); }))
+          << name << " " << constant;
   }
   const auto unknown = load_device("toaster");
   ASSERT_FALSE(unknown);
@@ -107,13 +206,82 @@ TEST(Device, RefusesKeysOfAnyDepthBeforeTheyAreRead) {
 }
 
 TEST(Device, SurvivesEveryTruncation) {
-  const std::string whole = kSmall;
-  for (size_t size = 0; size < whole.size(); ++size) {
-    const auto profile = parse_device(whole.substr(0, size), "cut.toml");
-    if (!profile) {
-      EXPECT_EQ(profile.error().code, "E0271");
+  for (const std::string whole : {kSmall, kLeveled})
+    for (size_t size = 0; size < whole.size(); ++size) {
+      const auto profile = parse_device(whole.substr(0, size), "cut.toml");
+      if (!profile) {
+        EXPECT_EQ(profile.error().code, "E0271");
+      }
     }
+}
+
+void expect_sound(const std::string& text) {
+  const auto profile = parse_device(text, "hostile.toml");
+  if (!profile) {
+    EXPECT_EQ(profile.error().code, "E0271") << text;
+    return;
   }
+  for (const ClockLevel& level : profile->clocks) {
+    EXPECT_FALSE(level.name.empty()) << text;
+    EXPECT_TRUE(level.flops_factor > 0 && level.bytes_factor > 0 && level.active_w > 0) << text;
+  }
+  for (const CacheLevel& cache : profile->compute.caches)
+    EXPECT_TRUE(cache.bytes > 0 && cache.bytes_per_s >= profile->compute.bytes_per_s) << text;
+  EXPECT_GE(profile->compute.vector_lanes, 1) << text;
+}
+
+TEST(Device, SourcesWithHostileKeysAreRefused) {
+  for (const std::string key : {"",
+                                ".",
+                                "..",
+                                "[",
+                                "]",
+                                "[0",
+                                "[-1]",
+                                "[0]",
+                                "compute.",
+                                ".compute",
+                                "compute..cache",
+                                "compute.cache[",
+                                "compute.cache[]",
+                                "compute.cache[99999999999999999999].bytes",
+                                "compute.cache[-1].bytes",
+                                "compute.cache[0]",
+                                "clock[0].name",
+                                "clock.",
+                                "clock..active_w",
+                                "compute.cache[0].bytes.x",
+                                "sources",
+                                "sources.ram",
+                                "name.x",
+                                "\\u0000",
+                                "\\n"}) {
+    const auto profile =
+        parse_device(std::string(kLeveled) + "\"" + key + "\" = \"measured: nothing\"\n", "hostile.toml");
+    if (key == "clock[0].name" || key == "sources.ram") continue;  // texts: of no use, and no harm
+    ASSERT_FALSE(profile) << key;
+    EXPECT_EQ(profile.error().code, "E0271") << key;
+  }
+}
+
+TEST(Device, SurvivesRandomChanges) {
+  std::mt19937 random(7);
+  const std::string letters = "0123456789.-+eE\"'[]{}=,_ \n#abcinf@";
+  for (const std::string whole : {kSmall, kLeveled})
+    for (int trial = 0; trial < 3000; ++trial) {
+      std::string text = whole;
+      for (size_t changes = 1 + random() % 3; changes > 0; --changes) {
+        const size_t at = random() % text.size();
+        const char letter = letters[random() % letters.size()];
+        if (random() % 3 == 0)
+          text.erase(at, 1 + random() % 8);
+        else if (random() % 2 == 0)
+          text.insert(at, 1, letter);
+        else
+          text[at] = letter;
+      }
+      expect_sound(text);
+    }
 }
 
 }  // namespace

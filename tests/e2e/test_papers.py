@@ -35,10 +35,6 @@ class Papers(House):
             if row["bound_overhead_percent"] is not None:
                 self.assertLessEqual(row["bound_overhead_percent"], row["energy_overhead_percent"] + 1e-9)
 
-    def test_the_tx2_profile_is_one(self):
-        shown = json.loads(self.succeed("devices", "show", os.path.join(ROOT, "bench", "papers", "tx2.toml"), "--format", "json").stdout)
-        self.assertEqual(shown["name"], "tx2")
-
 
 if __name__ == "__main__":
     unittest.main()

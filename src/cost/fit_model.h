@@ -1,0 +1,48 @@
+// The analytic model, fitted to what was measured: for what was not.
+//
+// A row is an op, what it does, and how long it took. The model says factor[family] x seconds(rates, work), with the
+// roofline's formula (roofline.h) and three rates at most: flops, bytes (caches along with RAM), overhead. Fitted are the
+// logarithms, because kernels take 1 us to 1 s and errors are percentages:
+//
+//   minimize  sum_i rho((log t_i - log model_i) / s)  +  |log rates - log profile's|^2 / 1^2  +  |log factors|^2 / 0.5^2
+//
+//   rho   Cauchy's: a row that is off by far more than others (another program ran) has little weight
+//   s     how much rows scatter about the model: 1.4826 x the median of |error|, anew in each round
+//
+// The two last sums decide what rows do not: with no row, the profile stays as it is; a family of one row that scatters
+// goes half the way; a rate that no row tells (no op of these is limited by memory) stays in the profile's proportion.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/roofline.h"
+
+namespace pantoum::cost {
+
+struct MeasuredRow {
+  std::string family;  // what shares a factor: an operator, or an operator and its algorithm
+  Work work;
+  Seconds seconds = 0;
+};
+
+struct FittedFamily {
+  double factor = 1;  // seconds over those that the fitted rates say
+  size_t rows = 0;
+};
+
+struct FittedModel {
+  Compute compute;                               // the profile's, with fitted rates
+  std::map<std::string, FittedFamily> families;  // of those that have rows; others have factor 1
+  size_t rows = 0, left_out = 0;                 // left out: no time, or no number, or no work
+  double scatter = 0;                            // s: about the relative error of a typical row; 0: fewer than two rows
+
+  [[nodiscard]] Seconds seconds(const std::string& family, const Work& work) const;
+};
+
+// Never fails: rows that say nothing are left out. Costs some 50 rounds over the rows. The same rows in the same order
+// give the same model.
+[[nodiscard]] FittedModel fit_model(const std::vector<MeasuredRow>& rows, const Compute& profile);
+
+}  // namespace pantoum::cost

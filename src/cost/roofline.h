@@ -1,0 +1,29 @@
+// The analytic cost model: seconds and joules of an op from its flops and bytes, and the device's rates.
+//
+//   compute = flops / (flops_per_s x filled)      filled: the share of its vectors' lanes that the op fills
+//   memory  = bytes / rate                        rate: of the smallest cache that holds all operands, else of RAM
+//   seconds = (sum: compute + memory | max: the larger of them) + op_overhead_s
+//
+// `sum` is right where a core waits for its loads (microcontrollers), `max` where loads run ahead. docs/costs.md has it for users.
+#pragma once
+
+#include "cost/device.h"
+#include "ir/graph.h"
+
+namespace pantoum::cost {
+
+// What an op does, whatever the device.
+struct Work {
+  double flops = 0;
+  double bytes = 0;       // read and written
+  double footprint = 0;   // bytes that must be in a cache at once: operands and workspace
+  double elements = 0;    // of the largest operand; 0: not known, all lanes are filled
+  int element_bytes = 4;  // of the type that is computed in
+};
+
+[[nodiscard]] Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace);
+[[nodiscard]] Seconds modelled_seconds(const Compute& compute, const Work& work);
+// Of an op that takes `seconds`, which may be measured, or be those of a slower kernel.
+[[nodiscard]] double modelled_joules(const Compute& compute, const Work& work, Seconds seconds);
+
+}  // namespace pantoum::cost
