@@ -18,7 +18,7 @@ std::span<const Rule> rules() {
       kSumOfExpand, kSumOfOuter, kMeanAsSum, kScaleIntoProduct, kScaleOutOfProduct, kReassociateProduct,
       kFactorSum, kMergeProducts, kMergeProductRows, kMergeConvolutions, kMergeConvolutionBatches,
       kMergeInputGradients, kMergeWeightGradients, kAccumulateProducts, kAccumulateConvolutions,
-      kReassociateSum};  // clang-format on
+      kMergeBatchNorms, kSumOfPieces, kReassociateSum};  // clang-format on
   return all;
 }
 

@@ -16,7 +16,8 @@ extern const Rule kDropDeadCode, kMergeEqualOps, kDropIdentities, kDropRepeats, 
 extern const Rule kDropZeroTerms, kMergeScales, kMeanAsSum, kSumOfExpand, kReduceFirst, kReduceThroughTranspose,
     kSumOfOuter, kTransposeIntoProduct, kTransposeOfProduct, kReassociateProduct, kMergeProducts, kMergeProductRows,
     kMergeConvolutions, kMergeConvolutionBatches, kMergeInputGradients, kMergeWeightGradients, kAccumulateProducts,
-    kAccumulateConvolutions, kFactorSum, kScaleIntoProduct, kScaleOutOfProduct, kFoldBias, kReassociateSum, kFoldPads;
+    kAccumulateConvolutions, kFactorSum, kScaleIntoProduct, kScaleOutOfProduct, kFoldBias, kReassociateSum, kFoldPads, kMergeBatchNorms,
+    kSumOfPieces;
 
 // Of inference alone.
 extern const Rule kDropDropout, kFoldParameters, kFoldBatchNorm, kFoldScaleShift, kEnlargeKernel;

@@ -1,6 +1,6 @@
 // Where the substitutions that keep values, but not every bit, fit, and near misses; products and convolutions are in
 // bilinear_rule_cases.cc.
-#include "testing/rule_sample.h"
+#include "testing/moving_ops.h"
 
 namespace pantoum::rewrite {
 namespace {
@@ -122,6 +122,47 @@ ValueId biased(Sample& s) {
   }
 }
 
+// Norms of the pieces of an image: y, and mean and variance, all read.
+ValueId norms_of_pieces(Sample& s, int64_t axis, double other_eps) {
+  const int64_t image_axes = s.between(0, 2);
+  Shape shape{3, 6};
+  for (int64_t d = 0; d < image_axes; ++d) shape.push_back(s.extent());
+  const auto pieces =
+      split(s, s.made(shape), axis, axis == 1 ? std::vector<int64_t>{3, 1, 2} : std::vector<int64_t>{2, 1});
+  std::vector<ValueId> normed;
+  for (size_t piece = 0; piece < pieces.size(); ++piece) {
+    const int64_t channels = s.shape_of(pieces[piece])[1];
+    const double eps = piece == 1 ? other_eps : 1e-3;
+    const auto made =
+        s.c.ops(Kind::k_batch_norm, {pieces[piece], s.parameter({channels}), s.parameter({channels})}, {{}, {eps}});
+    normed.push_back(s.op(Kind::k_relu, {made[0]}));
+  }
+  return concat(s, {normed.rbegin(), normed.rend()}, axis);
+}
+
+ValueId stored_norms_of_pieces(Sample& s) {
+  const auto pieces = split(s, s.made({2, 5, 3}), 1, {2, 3});
+  std::vector<ValueId> normed;
+  for (const ValueId piece : pieces) {
+    const Shape channels{s.shape_of(piece)[1]};
+    normed.push_back(
+        s.op(Kind::k_batch_norm_eval,
+             {piece, s.parameter(channels), s.parameter(channels), s.parameter(channels), s.c.positive(channels)},
+             {{}, {1e-3}}));
+  }
+  return concat(s, {closed(s, normed[0]), normed[1]}, 1);
+}
+
+ValueId sums_of_pieces(Sample& s) {
+  const Kind kind = s.flip() ? Kind::k_reduce_sum : s.flip() ? Kind::k_reduce_mean : Kind::k_reduce_max;
+  const auto pieces = split(s, s.made({2, 6, 3, 4}), 1, {3, 1, 2});
+  const int64_t mask = s.flip() ? 0b1101 : 0b1000;
+  const int64_t axis = mask == 0b1101 ? 0 : 1;
+  std::vector<ValueId> sums;
+  for (const ValueId piece : pieces) sums.push_back(reduced(s, kind, piece, mask));
+  return concat(s, {closed(s, sums[2]), sums[0], sums[1]}, axis);
+}
+
 // why: a table, one case for each rule.
 std::vector<RuleCase> reduction_cases() {
   return {
@@ -154,6 +195,30 @@ std::vector<RuleCase> reduction_cases() {
         [](Sample& s) {
           const ValueId y = s.scale(s.made({3, 4}), 2);
           return s.op(Kind::k_add, {y, reduced(s, Kind::k_reduce_sum, y, 1)});
+        }}},
+      {"merge-batch-norms",
+       [](Sample& s) { return s.between(0, 3) == 0 ? stored_norms_of_pieces(s) : norms_of_pieces(s, 1, 1e-3); },
+       {[](Sample& s) { return norms_of_pieces(s, 0, 1e-3); }, [](Sample& s) { return norms_of_pieces(s, 1, 2e-3); },
+        [](Sample& s) {
+          const auto pieces = split(s, s.made({3, 4}), 1, {2, 2});
+          const auto made = s.c.ops(Kind::k_batch_norm, {pieces[0], s.parameter({2}), s.parameter({2})}, {{}, {1e-3}});
+          return concat(s, {made[0], pieces[1]}, 1);
+        }}},
+      {"sum-of-pieces",
+       sums_of_pieces,
+       {[](Sample& s) {
+          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
+          return s.op(Kind::k_mul,
+                      {reduced(s, Kind::k_reduce_sum, pieces[0], 2), reduced(s, Kind::k_reduce_sum, pieces[1], 2)});
+        },
+        [](Sample& s) {
+          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
+          return s.op(Kind::k_mul,
+                      {reduced(s, Kind::k_reduce_sum, pieces[0], 1), reduced(s, Kind::k_reduce_max, pieces[1], 1)});
+        },
+        [](Sample& s) {
+          const auto pieces = split(s, s.made({2, 6}), 1, {3, 3});
+          return s.op(Kind::k_mul, {reduced(s, Kind::k_reduce_sum, pieces[0], 1), pieces[1]});
         }}},
       {"reduce-through-transpose",
        [](Sample& s) {
