@@ -26,7 +26,7 @@ struct Rule {
   bool inference_only = false;
   // The valid graph with the rule applied at this op of a valid graph; none where it does not fit there. Names of
   // inputs, labels, outputs, results, parameters, buffers and state stay. Cost: that of a copy of the graph where it
-  // fits, constant or linear in the op's neighbours where it does not.
+  // fits; constant where the kinds of the op and its neighbours do not, else at most a few passes over the ops.
   std::optional<ir::Graph> (*apply)(const ir::Graph& graph, ir::OpId at);
 };
 

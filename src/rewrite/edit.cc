@@ -1,0 +1,296 @@
+#include "rewrite/edit.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace pantoum::rewrite {
+namespace {
+
+using ir::Graph;
+using ir::Kind;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::ValueId;
+
+size_t index_of(int32_t id) {
+  return static_cast<size_t>(id);
+}
+
+bool reads(const std::vector<ValueId>& inputs, ValueId value) {
+  return std::find(inputs.begin(), inputs.end(), value) != inputs.end();
+}
+
+bool reads(const Op& op, ValueId value) {
+  return reads(op.inputs, value) || std::any_of(op.alternatives.begin(), op.alternatives.end(),
+                                                [value](const auto& other) { return reads(other.inputs, value); });
+}
+
+std::vector<char> kept_values(const Graph& graph) {
+  std::vector<char> kept(graph.values.size(), 0);
+  for (const auto* list : {&graph.outputs, &graph.results})
+    for (const ValueId value : *list) kept[index_of(value)] = 1;
+  for (const ir::Value& value : graph.values)
+    if (value.next != kNone) kept[index_of(value.next)] = 1;
+  return kept;
+}
+
+template <class T>
+std::optional<double> uniform(const ir::Value& value) {
+  const auto count = static_cast<size_t>(value.type.elements());
+  if (!value.data) return 0;
+  if (count == 0 || value.data->size() != count * sizeof(T)) return std::nullopt;
+  T first{};
+  std::memcpy(&first, value.data->data(), sizeof(T));
+  for (size_t at = 1; at < count; ++at)
+    if (std::memcmp(value.data->data() + at * sizeof(T), &first, sizeof(T)) != 0) return std::nullopt;
+  return static_cast<double>(first);
+}
+
+}  // namespace
+
+const Op* maker_of(const Graph& graph, ValueId value) {
+  const OpId producer = graph.value(value).producer;
+  return producer == kNone ? nullptr : &graph.op(producer);
+}
+
+const Op* maker_of(const Graph& graph, ValueId value, Kind kind) {
+  const Op* op = maker_of(graph, value);
+  return op != nullptr && op->kind == kind && is_ordinary(*op) ? op : nullptr;
+}
+
+bool is_ordinary(const Op& op) {
+  return op.recompute && !op.optional && op.alternatives.empty() && op.kind != Kind::k_dropout &&
+         op.kind != Kind::k_random && !ir::is_custom(op.kind) && ir::may_run_again(op.kind, op.attrs);
+}
+
+std::vector<OpId> readers_of(const Graph& graph, ValueId value) {
+  std::vector<OpId> readers;
+  const OpId first = graph.value(value).producer;  // kNone: -1
+  for (OpId op = first + 1; op < static_cast<OpId>(graph.ops.size()); ++op)
+    if (reads(graph.op(op), value)) readers.push_back(op);
+  return readers;
+}
+
+bool is_kept(const Graph& graph, ValueId value) {
+  return reads(graph.outputs, value) || reads(graph.results, value) ||
+         std::any_of(graph.values.begin(), graph.values.end(),
+                     [value](const ir::Value& other) { return other.next == value; });
+}
+
+bool is_read_by_one(const Graph& graph, ValueId value) {
+  size_t positions = 0;
+  const OpId first = graph.value(value).producer;
+  for (size_t op = static_cast<size_t>(first + 1); op < graph.ops.size() && positions < 2; ++op) {
+    const Op& reader = graph.ops[op];
+    positions += static_cast<size_t>(std::count(reader.inputs.begin(), reader.inputs.end(), value));
+    if (!reader.alternatives.empty() && reads(reader, value)) return false;
+  }
+  return positions == 1 && !is_kept(graph, value);
+}
+
+bool is_pointwise(const Op& op) {
+  if (op.outputs.size() != 1 || !is_ordinary(op)) return false;
+  switch (op.kind) {
+    case Kind::k_cast:
+    case Kind::k_round:
+    case Kind::k_compare:
+    case Kind::k_where:
+    case Kind::k_maximum:
+    case Kind::k_minimum:
+    case Kind::k_maximum_grad:
+    case Kind::k_mod:
+    case Kind::k_bitwise:
+      return true;
+    default:
+      return ir::op_def(op.kind).traits.pointwise;
+  }
+}
+
+std::optional<std::vector<size_t>> full_inputs(const Graph& graph, const Op& op) {
+  const ir::Shape& shape = graph.value(op.outputs[0]).type.shape;
+  std::vector<size_t> full;
+  for (size_t input = 0; input < op.inputs.size(); ++input) {
+    const ir::TensorType& type = graph.value(op.inputs[input]).type;
+    if (type.shape == shape) {
+      full.push_back(input);
+    } else if (type.elements() != 1 || !type.shape.empty()) {
+      return std::nullopt;
+    }
+  }
+  if (full.empty()) return std::nullopt;
+  return full;
+}
+
+std::optional<double> uniform_constant(const Graph& graph, ValueId id) {
+  const ir::Value& value = graph.value(id);
+  if (value.role != ir::Role::kConstant || value.next != kNone) return std::nullopt;
+  switch (value.type.dtype) {
+    case ir::DType::kF32:
+      return uniform<float>(value);
+    case ir::DType::kF64:
+      return uniform<double>(value);
+    case ir::DType::kI64:
+      return uniform<int64_t>(value);
+    case ir::DType::kI32:
+      return uniform<int32_t>(value);
+    default:
+      return std::nullopt;
+  }
+}
+
+bool is_constant(const Graph& graph, ValueId id, bool parameters_too) {
+  const ir::Value& value = graph.value(id);
+  if (value.producer != kNone || value.next != kNone) return false;
+  return value.role == ir::Role::kConstant ||
+         (parameters_too && (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer));
+}
+
+bool differ_along(const ir::TensorType& a, const ir::TensorType& b, size_t axis) {
+  if (a.dtype != b.dtype || a.shape.size() != b.shape.size() || axis >= a.shape.size()) return false;
+  for (size_t d = 0; d < a.shape.size(); ++d)
+    if (d != axis && a.shape[d] != b.shape[d]) return false;
+  return true;
+}
+
+Edit::Edit(const Graph& graph, OpId at)
+    : graph_(graph),
+      builder_(graph_),
+      at_(at),
+      old_ops_(graph.ops.size()),
+      old_values_(graph.values.size()),
+      kept_(kept_values(graph)) {}
+
+std::vector<ValueId> Edit::add(Kind kind, const std::string& name, std::vector<ValueId> inputs, ir::Attrs attrs,
+                               std::vector<ir::TensorType> given) {
+  return builder_.add(kind, name, std::move(inputs), std::move(attrs), std::move(given));
+}
+
+ValueId Edit::op(Kind kind, const std::string& name, std::vector<ValueId> inputs, ir::Attrs attrs,
+                 std::vector<ir::TensorType> given) {
+  return add(kind, name, std::move(inputs), std::move(attrs), std::move(given))[0];
+}
+
+ValueId Edit::again(const Op& op, std::vector<ValueId> inputs, ir::Shape shape) {
+  const ir::DType dtype = graph_.value(op.outputs[0]).type.dtype;
+  return add(op.kind, op.name, std::move(inputs), op.attrs, {{dtype, std::move(shape)}})[0];
+}
+
+ValueId Edit::reshape(const std::string& name, ValueId value, ir::Shape shape) {
+  const ir::TensorType from = type(value);
+  if (from.shape == shape) return value;
+  return op(Kind::k_alias, name, {value}, {}, {{from.dtype, std::move(shape)}});
+}
+
+ValueId Edit::scale(const std::string& name, ValueId value, double a, double b) {
+  if (a == 1 && b == 0) return value;
+  return op(Kind::k_scale, name, {value}, {{}, {a, b}});
+}
+
+ValueId Edit::constant(const std::string& name, const ir::TensorType& type, double number) {
+  const auto width = static_cast<size_t>(ir::size_of(type.dtype));
+  auto data = std::make_shared<std::vector<std::byte>>(static_cast<size_t>(type.bytes()));
+  const auto narrow = static_cast<float>(number);
+  for (size_t at = 0; at < data->size(); at += width)
+    std::memcpy(data->data() + at, width == sizeof narrow ? static_cast<const void*>(&narrow) : &number, width);
+  return builder_.constant(name, type, std::move(data));
+}
+
+ValueId Edit::concat(const std::string& name, std::vector<ValueId> parts, size_t axis) {
+  return op(Kind::k_concat, name, std::move(parts), {{static_cast<int64_t>(axis)}, {}});
+}
+
+void Edit::replace_by_pieces(const std::string& name, std::pair<ValueId, ValueId> old, ValueId both, size_t axis) {
+  const std::vector<ValueId> pieces =
+      add(Kind::k_split, name, {both}, {{static_cast<int64_t>(axis)}, {}}, {type(old.first), type(old.second)});
+  replace(old.first, pieces[0]);
+  replace(old.second, pieces[1]);
+}
+
+bool Edit::is_kept(ValueId value) const {
+  return index_of(value) < old_values_ && kept_[index_of(value)] != 0;
+}
+
+void Edit::read_instead(ValueId old, ValueId instead) {
+  for (Op& op : graph_.ops) {
+    std::replace(op.inputs.begin(), op.inputs.end(), old, instead);
+    for (ir::Alternative& other : op.alternatives) std::replace(other.inputs.begin(), other.inputs.end(), old, instead);
+  }
+}
+
+// Where `old` must stay, or `instead` is new, the two change makers: the name stays, and the op that made it before
+// writes what nobody reads.
+void Edit::replace(ValueId old, ValueId instead) {
+  if (old == instead) return;
+  const OpId from = graph_.value(old).producer, to = graph_.value(instead).producer;
+  const bool is_new = index_of(instead) >= old_values_;
+  failed_ = failed_ || type(old) != type(instead) || from == kNone;
+  if (failed_ || builder_.error()) return;
+  if (to != kNone && !is_kept(instead) && (is_new || is_kept(old))) {
+    std::vector<ValueId>&before = graph_.ops[index_of(from)].outputs, &after = graph_.ops[index_of(to)].outputs;
+    const auto place = std::find(before.begin(), before.end(), old);
+    const auto other = std::find(after.begin(), after.end(), instead);
+    std::swap(*place, *other);
+    std::swap(graph_.value(old).producer, graph_.value(instead).producer);
+    read_instead(instead, old);
+  } else if (!is_kept(old)) {
+    read_instead(old, instead);
+  } else {
+    failed_ = true;
+  }
+}
+
+// Depth first from the ops in the order in which they stand, new ones before the op at which the change is.
+bool Edit::order() {
+  const size_t count = graph_.ops.size();
+  std::vector<OpId> wanted;
+  for (size_t op = 0; op < count; ++op) {
+    if (op == index_of(at_))
+      for (size_t fresh = old_ops_; fresh < count; ++fresh) wanted.push_back(static_cast<OpId>(fresh));
+    if (op < old_ops_) wanted.push_back(static_cast<OpId>(op));
+  }
+  enum class State : char { kUnseen, kOpen, kDone };
+  std::vector<State> states(count, State::kUnseen);
+  std::vector<std::vector<ValueId>> needs(count);
+  for (size_t op = 0; op < count; ++op) {
+    needs[op] = graph_.ops[op].inputs;
+    for (const ir::Alternative& other : graph_.ops[op].alternatives)
+      needs[op].insert(needs[op].end(), other.inputs.begin(), other.inputs.end());
+  }
+  std::vector<OpId> ordered;
+  std::vector<std::pair<OpId, size_t>> stack;
+  for (const OpId first : wanted) {
+    if (states[index_of(first)] == State::kDone) continue;
+    stack.emplace_back(first, 0);
+    states[index_of(first)] = State::kOpen;
+    while (!stack.empty()) {
+      auto& [op, next] = stack.back();
+      if (next == needs[index_of(op)].size()) {
+        states[index_of(op)] = State::kDone;
+        ordered.push_back(op);
+        stack.pop_back();
+        continue;
+      }
+      const OpId producer = graph_.value(needs[index_of(op)][next++]).producer;
+      if (producer == kNone || states[index_of(producer)] == State::kDone) continue;
+      if (states[index_of(producer)] == State::kOpen) return false;
+      states[index_of(producer)] = State::kOpen;
+      stack.emplace_back(producer, 0);
+    }
+  }
+  std::vector<Op> ops;
+  ops.reserve(count);
+  for (const OpId op : ordered) ops.push_back(std::move(graph_.ops[index_of(op)]));
+  graph_.ops = std::move(ops);
+  for (size_t op = 0; op < count; ++op)
+    for (const ValueId output : graph_.ops[op].outputs) graph_.value(output).producer = static_cast<OpId>(op);
+  return true;
+}
+
+std::optional<Graph> Edit::done() {
+  if (failed_ || builder_.error() || !order()) return std::nullopt;
+  ir::drop_dead_ops(graph_);
+  return std::move(graph_);
+}
+
+}  // namespace pantoum::rewrite
