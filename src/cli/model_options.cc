@@ -17,15 +17,17 @@
 #include "cost/device.h"
 #include "pipeline/objective_expression.h"
 #include "plan/simulate/switches.h"
+#include "rewrite/rule.h"
 
 namespace pantoum::cli {
 namespace {
 
 constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
-// Of --disable; the second two are old spellings.
-constexpr std::array<const char*, 8> kOptionalPasses{"paging",  "rematerialization", "in-place", "layouts",
-                                                     "fusions", "updates",           "remat",    "inplace"};
-constexpr size_t kShownPasses = 6;
+// Of --disable, beside the names of substitutions (rewrite/rule.h); the last two are old spellings.
+constexpr std::array<const char*, 10> kOptionalPasses{
+    "paging",  "rematerialization", "in-place",   "layouts", "fusions",
+    "updates", "rewriting",         "algorithms", "remat",   "inplace"};
+constexpr size_t kShownPasses = 8;
 
 bool contains(std::span<const char* const> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -44,6 +46,19 @@ Result<void> check_names(const std::vector<std::string>& names, std::span<const 
                          const char* option) {
   for (const std::string& name : names)
     if (!contains(known, name)) return not_known(name, option, texts(known.first(shown)));
+  return {};
+}
+
+std::vector<std::string> names_to_disable() {
+  std::vector<std::string> names = texts(std::span(kOptionalPasses).first(kShownPasses));
+  for (const rewrite::Rule& rule : rewrite::rules()) names.emplace_back(rule.name);
+  return names;
+}
+
+Result<void> check_disabled(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (!contains(kOptionalPasses, name) && rewrite::find_rule(name.c_str()) == nullptr)
+      return not_known(name, "--disable", names_to_disable());
   return {};
 }
 
@@ -100,6 +115,10 @@ void set_freedoms(const PlanWords& words, pipeline::PlanRequest& request) {
   request.fuse = !disabled("fusions");
   request.fuse_updates = request.fuse && !disabled("updates");
   request.compact_activations = words.compact_activations;
+  request.rewrite.search = !disabled("rewriting");
+  request.rewrite.algorithms = !disabled("algorithms");
+  for (const std::string& name : words.disable)
+    if (rewrite::find_rule(name.c_str()) != nullptr) request.rewrite.without.push_back(name);
 }
 
 // A name, or a formula: as a question where one asks for just that.
@@ -185,8 +204,9 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan")
       .known(texts(kPasses));
   verb.add_option("--disable", words.disable,
-                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates")
-      .known(texts(std::span(kOptionalPasses).first(kShownPasses)));
+                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates, "
+                  "rewriting, algorithms, or one of the substitutions by its name (docs/substitutions.md)")
+      .known(names_to_disable());
   verb.add_option("--without", words.without, without_help()).separated_by(',').known(rule_names());
 }
 
@@ -230,7 +250,7 @@ Result<pipeline::PlanRequest> plan_request(const PlanWords& words) {
   PANTOUM_ASSIGN(options.gap, base::parse_fraction(words.gap, "--gap"));
   PANTOUM_ASSIGN(options.time_limit, base::parse_seconds(words.time_limit, "--time-limit"));
   options.threads = words.threads;
-  PANTOUM_TRY(check_names(words.disable, kOptionalPasses, kShownPasses, "--disable"));
+  PANTOUM_TRY(check_disabled(words.disable));
   set_freedoms(words, request);
   PANTOUM_TRY(set_objective(words.objective, request));
   PANTOUM_ASSIGN(options.without, without_of(words.without));

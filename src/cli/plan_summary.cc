@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/foreign_text.h"
@@ -21,6 +22,16 @@ std::string bound_text(const problem::Plan& plan) {
                      plan.gap * 100, plan.bound.any_order ? "any order" : "this order");
 }
 
+// "merge-products 3 times, dead-code".
+std::string counted(const std::vector<pipeline::Substitution>& made_by) {
+  std::map<std::string, int> times;
+  for (const pipeline::Substitution& made : made_by) ++times[made.rule];
+  std::string text;
+  for (const auto& [rule, count] : times)
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", rule, count > 1 ? fmt::format(" {} times", count) : "");
+  return text;
+}
+
 }  // namespace
 
 PlanSummary summary_of(const pipeline::Compiled& compiled) {
@@ -29,6 +40,7 @@ PlanSummary summary_of(const pipeline::Compiled& compiled) {
   if (const auto* accumulation = find_program(compiled.programs, pipeline::kAccumulate))
     summary.micro_batch = accumulation->found;
   summary.measuring_s = compiled.measuring_s;
+  summary.made_by = compiled.made_by;
   return summary;
 }
 
@@ -54,6 +66,7 @@ std::string to_text(const PlanSummary& summary) {
     text += fmt::format("         and {} and {} for each of {} micro-batches before it\n",
                         base::show_seconds(summary.micro_batch->time_s),
                         base::show_joules(summary.micro_batch->energy_j), summary.micro_batches - 1);
+  if (!summary.made_by.empty()) text += fmt::format("         rewritten: {}\n", counted(summary.made_by));
   const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
   text += fmt::format("         {}{}\n", bound_text(plan), effort);
   return text;
@@ -91,6 +104,11 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
   if (plan.bound.time_s) json["bound"]["time_s"] = *plan.bound.time_s;
   if (plan.bound.edp_js) json["bound"]["edp_js"] = *plan.bound.edp_js;
   if (plan.bound.weighted) json["bound"]["weighted"] = *plan.bound.weighted;
+  if (!summary.made_by.empty()) {
+    json["substitutions"] = nlohmann::ordered_json::array();
+    for (const pipeline::Substitution& made : summary.made_by)
+      json["substitutions"].push_back({{"rule", made.rule}, {"at", made.at}});
+  }
   if (!plan.separators.empty()) json["separators"] = problem::separators_json(plan.separators);
   return json;
 }

@@ -18,9 +18,10 @@ struct PlanSummary {
   const problem::Plan& plan;
   const check::Found& found;
   problem::Predicted unplanned;
-  int64_t micro_batches = 1;                     // of a step
-  std::optional<check::Found> micro_batch = {};  // of all but the last
-  problem::Seconds measuring_s = 0;              // spent on times of this machine
+  int64_t micro_batches = 1;                         // of a step
+  std::optional<check::Found> micro_batch = {};      // of all but the last
+  std::vector<pipeline::Substitution> made_by = {};  // the graph
+  problem::Seconds measuring_s = 0;                  // spent on times of this machine
 };
 
 [[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it

@@ -41,6 +41,7 @@ struct Answer {
   problem::Predicted unplanned;
   std::optional<check::Found> micro_batch = {};
   std::vector<std::byte> binary = {};  // of a model
+  std::vector<pipeline::Substitution> made_by = {};
   problem::Seconds measuring_s = 0;
 };
 
@@ -65,6 +66,7 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   Answer answer{.found = training.found,
                 .unplanned = compiled.unplanned,
                 .micro_batch = summary_of(compiled).micro_batch,
+                .made_by = compiled.made_by,
                 .measuring_s = compiled.measuring_s};
   if (!options.binary_output.empty()) {
     PANTOUM_ASSIGN(answer.binary, pipeline::encode_programs(compiled.programs));
@@ -122,7 +124,7 @@ Result<int> make(const PlanVerbOptions& options) {
   PANTOUM_TRY(write(options, *answer));
   const PlanSummary summary{answer->plan,        answer->found,
                             answer->unplanned,   options.model.optimizer.accumulate,
-                            answer->micro_batch, answer->measuring_s};
+                            answer->micro_batch, answer->made_by, answer->measuring_s};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (was_interrupted()) return interrupted_after(*answer, options);
   if (options.require_gap && answer->plan.gap > request.options.gap)

@@ -25,6 +25,7 @@
 #include "data/fingerprint.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
+#include "pipeline/numerics.h"
 #include "report/report.h"
 
 namespace pantoum::cli {
@@ -108,6 +109,8 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
     PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
   if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
+  if (resumed && !reuse && options.plan.kernels.empty())
+    PANTOUM_TRY(pipeline::keep_numerics(resumed->progress.numerics, resumed->path, request.plan));
   ProgressLine line(options.common.json());
   line.phase("preparing " + options.model.model);
   attach(request.plan.options, line);
@@ -148,6 +151,7 @@ Result<std::unique_ptr<train::Trainer>> start(const TrainOptions& options, const
                                        .plan_hash = prepared.structure_hash,
                                        .kernels = prepared.kernels->table(),
                                        .kernel_name = prepared.kernels->name(),
+                                       .numerics = prepared.numerics,
                                        .other_kernels = !options.plan.kernels.empty(),
                                        .data = fingerprint,
                                        .samples = prepared.data.train.count(),

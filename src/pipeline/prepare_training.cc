@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "data/label_range.h"
+#include "pipeline/numerics.h"
 #include "pipeline/request_json.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -127,6 +128,7 @@ Result<PreparedTraining> prepared(const Compiled& compiled, data::TrainTest data
     made.feature_bytes = feature_cache_bytes(training.graph, made.data.train.count());
   }
   made.structure_hash = fmt::format("{:016x}", compiled.structure_hash);
+  made.numerics = numerics_of(compiled);
   made.energy_j = step_energy(compiled);
   made.labels = label_ranges(training.graph);
   made.budget_bytes = training.plan.question.budget_bytes();

@@ -45,6 +45,7 @@ struct PreparedTraining {
   std::vector<data::LabelRange> labels;  // what each loss takes
   int64_t feature_bytes = 0;
   std::string structure_hash;  // of the training step
+  std::string numerics;        // numerics_of
   double energy_j = 0;         // of a whole step, micro-batches included
   problem::Bytes budget_bytes = 0, unplanned_peak_bytes = 0;
 };

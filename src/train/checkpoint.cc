@@ -92,6 +92,7 @@ Result<void> read_words(const weights::SafetensorFile& file, Progress& progress)
   progress.plan_hash = text_of(file, "plan_hash");
   progress.data = text_of(file, "data");
   progress.kernels = text_of(file, "kernels");
+  progress.numerics = text_of(file, "numerics");
   const std::string shuffle = text_of(file, "shuffle");
   if (shuffle != "on" && shuffle != "off") return damaged(file, fmt::format("shuffle is '{}'", shuffle));
   progress.shuffle = shuffle == "on";
@@ -172,28 +173,28 @@ Result<void> save_checkpoint(const std::string& path, const TensorTable& table, 
   for (const PlanTensor& tensor : table.weights) sources.push_back(source_of(tensor, engine));
   for (const PlanTensor& tensor : table.states) sources.push_back(source_of(tensor, engine));
   const EpochPlace place = place_of(progress);
-  return weights::write_safetensors(
-      path, sources,
-      {{"step", std::to_string(progress.step)},
-       {"seed", std::to_string(progress.seed)},
-       {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
-       {"schedule", to_text(progress.schedule)},
-       {"best", fmt::format("{}", progress.best_so_far.best)},
-       {"best_step", std::to_string(progress.best_so_far.best_step)},
-       {"judged_step", std::to_string(progress.best_so_far.judged_step)},
-       {"stale", std::to_string(progress.best_so_far.stale)},
-       {"plan_hash", progress.plan_hash},
-       {"batch", std::to_string(progress.batch)},
-       {"micro_batches", std::to_string(progress.micro_batches)},
-       {"shuffle", progress.shuffle ? "on" : "off"},
-       {"samples", std::to_string(progress.samples)},
-       {"data", progress.data},
-       {"kernels", progress.kernels},
-       {"threads", std::to_string(progress.threads)},
-       {"thread_independent", is_thread_independent(progress.kernels) ? "yes" : "no"},
-       {"epoch", std::to_string(place.epoch)},
-       {"position", std::to_string(place.position)}},
-      kept);
+  std::map<std::string, std::string> metadata{
+      {"step", std::to_string(progress.step)},
+      {"seed", std::to_string(progress.seed)},
+      {"lr", fmt::format("{}", progress.lr)},  // the shortest text that reads back the same
+      {"schedule", to_text(progress.schedule)},
+      {"best", fmt::format("{}", progress.best_so_far.best)},
+      {"best_step", std::to_string(progress.best_so_far.best_step)},
+      {"judged_step", std::to_string(progress.best_so_far.judged_step)},
+      {"stale", std::to_string(progress.best_so_far.stale)},
+      {"plan_hash", progress.plan_hash},
+      {"batch", std::to_string(progress.batch)},
+      {"micro_batches", std::to_string(progress.micro_batches)},
+      {"shuffle", progress.shuffle ? "on" : "off"},
+      {"samples", std::to_string(progress.samples)},
+      {"data", progress.data},
+      {"kernels", progress.kernels},
+      {"threads", std::to_string(progress.threads)},
+      {"thread_independent", is_thread_independent(progress.kernels) ? "yes" : "no"},
+      {"epoch", std::to_string(place.epoch)},
+      {"position", std::to_string(place.position)}};
+  if (!progress.numerics.empty()) metadata.emplace("numerics", progress.numerics);
+  return weights::write_safetensors(path, sources, metadata, kept);
 }
 
 bool is_thread_independent(const std::string& kernels) {

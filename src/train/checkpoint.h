@@ -26,10 +26,11 @@ struct Progress {
   std::string plan_hash;
   int64_t batch = 0, micro_batches = 1;  // a step is on so many batches
   bool shuffle = true;
-  int64_t samples = 0;  // of an epoch's data set; 0: none yet
-  std::string data;     // the data set's fingerprint; "": not known
-  std::string kernels;  // of the run, as KernelSet names them; "": not known
-  int threads = 0;      // that computed; 0: not known
+  int64_t samples = 0;   // of an epoch's data set; 0: none yet
+  std::string data;      // the data set's fingerprint; "": not known
+  std::string kernels;   // of the run, as KernelSet names them; "": not known
+  std::string numerics;  // what its bits follow from beside the kernels (pipeline/numerics.h), opaque here; "": nothing
+  int threads = 0;       // that computed; 0: not known
 };
 
 // These kernels give the same bits with any number of threads.

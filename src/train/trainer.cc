@@ -39,6 +39,7 @@ class PlanTrainer final : public Trainer {
                   .samples = options.samples,
                   .data = options.data,
                   .kernels = options.kernel_name,
+                  .numerics = options.numerics,
                   .threads = options.threads},
         other_kernels_(options.other_kernels),
         encrypt_pages_(options.encrypt_pages),
@@ -145,6 +146,7 @@ class PlanTrainer final : public Trainer {
     made_.reset();
     PANTOUM_TRY(load_tensors(file, table_, *engine_, piece_));
     progress.plan_hash = progress_.plan_hash;
+    progress.numerics = progress_.numerics;
     progress.kernels = progress_.kernels;  // what computes from now on
     progress.threads = progress_.threads;
     if (!progress_.data.empty()) progress.data = progress_.data;
@@ -371,6 +373,9 @@ Result<void> PlanTrainer::check_same_run(const Progress& point, const std::strin
                 fmt::format("the resume point was computed by the kernels '{}', this run has '{}'", point.kernels,
                             progress_.kernels),
                 path, "their bits differ; where that is wanted, name the kernels with --kernels");
+  if (!others_go_on && point.numerics != progress_.numerics)
+    return fail("E0243", "the resume point was computed by other algorithms, or from another graph, than this plan's",
+                path, "resume without --plan: the resume point says what goes on");
   return {};
 }
 

@@ -38,6 +38,7 @@ struct TrainerOptions {
   std::string plan_hash;      // kept in checkpoints; a resume with another model is refused
   const pt_kernel_table* kernels = nullptr;  // null: pt_portable_kernels()
   std::string kernel_name = {};              // KernelSet::name(), kept in checkpoints; "": not known
+  std::string numerics = {};                 // as Progress has it: a resume of another is refused
   bool other_kernels = false;                // resume what other kernels computed: the bits are others from then on
   std::string data = {};                     // the training set's fingerprint (data/fingerprint.h); "": not known
   int64_t samples = 0;                       // of the training set; 0: not known
