@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/round_up.h"
+#include "cost/algorithm_cost.h"
 #include "cost/kernel_call.h"
 #include "ir/op_registry.h"
 #include "kernels/portable/kernel_rows.h"
@@ -162,26 +163,36 @@ class Construction {
     built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
   }
 
-  // Fastest first: in the table's order within one class of numerics, a slower kernel only where it needs less
-  // workspace. Where a back end computes an op, the portable kernels are not offered.
+  // Those of the first's class of numerics, which plans keep to, then others; within a class fastest first, a slower
+  // kernel only where it needs less workspace. Where a back end computes an op, the portable kernels are not offered.
   std::vector<Choice> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
     std::vector<Choice> choices;
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
     for (const pt_kernel* kernel : kernels_for(op)) {
-      if (!choices.empty() && chosen.front()->algorithm >= PT_FIRST_BACK_END_ALGORITHM &&
-          kernel->algorithm < PT_FIRST_BACK_END_ALGORITHM)
-        break;
+      if (!choices.empty() && is_back_end(*chosen.front()) && !is_back_end(*kernel)) continue;
       const std::optional<Bytes> asked = workspace_of(op, *kernel);
       if (!asked) continue;
       const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
-      const double slowdown = first ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
-      choices.push_back(choice_for(op, *kernel, workspace, slowdown));
+      const bool is_plain = first || is_other(*kernel);
+      const double slowdown = is_plain ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
+      Choice choice = choice_for(op, *kernel, workspace, slowdown);
+      if (is_plain && !first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
+        choices.pop_back();  // needs more workspace for nothing
+        chosen.pop_back();
+      }
+      choices.push_back(std::move(choice));
       chosen.push_back(kernel);
     }
     return choices;
+  }
+
+  static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
+  // Offered beside the first.
+  static bool is_other(const pt_kernel& kernel) {
+    return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;
   }
 
   ir::DType key_dtype(const ir::Op& op) const {
@@ -190,11 +201,24 @@ class Construction {
 
   // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
   [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
-    const bool is_compact = kernel.algorithm == PT_COMPACT || kernel.algorithm == PT_COMPACT_WHOLE;
-    return device_.host ? !is_compact : kernel.algorithm != PT_BLOCKED;
+    switch (kernel.algorithm) {
+      case PT_BLOCKED:
+      case PT_WINOGRAD:
+      case PT_WINOGRAD4:
+        return device_.host;
+      case PT_COMPACT:
+      case PT_COMPACT_WHOLE:
+      case PT_WINOGRAD_COMPACT:
+      case PT_WINOGRAD_COMPACT_WHOLE:
+      case PT_WINOGRAD4_COMPACT:
+      case PT_WINOGRAD4_COMPACT_WHOLE:
+        return !device_.host;
+      default:
+        return true;
+    }
   }
 
-  // Larger algorithm numbers first: faster, and a back end's before the portable ones.
+  // Larger algorithm numbers first: faster, and a back end's before the portable ones; then those beside them.
   std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
     std::set<uint16_t, std::greater<>> algorithms;
     for (size_t row = 0; row < kernels_->count; ++row)
@@ -205,6 +229,7 @@ class Construction {
       if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
+    std::stable_partition(found.begin(), found.end(), [](const pt_kernel* kernel) { return !is_other(*kernel); });
     return found;
   }
 
@@ -212,7 +237,7 @@ class Construction {
     Choice choice{
         .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
-    const ir::OpCost cost = ir::cost_of(graph_, op);
+    const ir::OpCost cost = algorithm_cost(graph_, op, kernel);
     const double bytes = static_cast<double>(cost.bytes_read + cost.bytes_written);
     const Compute& compute = device_.compute;
     choice.time_s = cost.flops / compute.flops_per_s + compute.op_overhead_s;

@@ -29,7 +29,7 @@ constexpr pt_kernel row() {
 }
 template <uint16_t kOp, Maker kMaker>
 constexpr pt_kernel winograd_row() {
-  return row<kOp, kWinograd, kMaker>("onednn:winograd", "winograd");
+  return row<kOp, kWinograd, kMaker>("onednn:winograd", "onednn:winograd");
 }
 
 constexpr pt_kernel kKernels[] = {
