@@ -25,6 +25,8 @@ namespace {
 
 // A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
 constexpr double kReferenceSlowdown = 6;
+// A back end lists its implementations fastest first, as it believes: only what is measured says how much.
+constexpr double kLaterSlowdown = 1.5;
 // Strips begin a product anew each: about this much slower than all of it at once.
 constexpr double kStripSlowdown = 1.05;
 
@@ -177,7 +179,9 @@ class Construction {
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
       const bool is_plain = first || is_other(*kernel);
-      const double slowdown = is_plain ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
+      const double slowdown = is_plain                 ? is_later(*kernel) ? kLaterSlowdown : 1
+                              : kernel->algorithm == 0 ? kReferenceSlowdown
+                                                       : kStripSlowdown;
       Choice choice = choice_for(op, *kernel, workspace, slowdown);
       if (is_plain && !first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
         choices.pop_back();  // needs more workspace for nothing
@@ -190,6 +194,8 @@ class Construction {
   }
 
   static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
+  // What a back end has beside its first way.
+  static bool is_later(const pt_kernel& kernel) { return is_back_end(kernel) && is_other(kernel); }
   // Offered beside the first.
   static bool is_other(const pt_kernel& kernel) {
     return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;

@@ -126,6 +126,32 @@ TEST(BuildCostGraph, WinogradCostsItsProductsAndItsTransforms) {
   }
 }
 
+// A back end's first, then what it has beside it; the portable kernels where it has nothing.
+TEST(BuildCostGraph, WhatABackEndListsComesAfterItsFirst) {
+  const auto row = [](int algorithm, const char* name, size_t (*workspace)(const pt_call*)) {
+    return pt_kernel{PT_OP_conv2d, PT_F32,  0,        static_cast<uint16_t>(algorithm), name, name,
+                     nullptr,      nullptr, workspace};
+  };
+  const auto none = [](const pt_call*) { return PT_NO_KERNEL; };
+  const auto some = [](const pt_call*) -> size_t { return 64; };
+  const pt_kernel all[] = {row(0, "reference", nullptr), row(21, "winograd", some),    row(64, "fast:winograd", some),
+                           row(65, "fast", some),        row(80, "fast:second", some), row(81, "fast:third", none)},
+                  absent[] = {row(0, "reference", nullptr), row(21, "winograd", some), row(65, "fast", none),
+                              row(80, "fast:second", none)};
+  const auto names = [](const pt_kernel_table& table) {
+    ir::Graph graph;
+    ir::Builder builder(graph);
+    const ir::ValueId x = builder.input("x", {ir::DType::kF32, {2, 4, 12, 12}}),
+                      w = builder.input("w", {ir::DType::kF32, {4, 4, 3, 3}});
+    graph.inputs = {x, w};
+    graph.results = {builder.op(ir::Kind::k_conv2d, "y", {x, w}, {{1, 1, 1, 1, 1, 1, 1, 1, 1}, {}})};
+    return names_of(build_cost_graph(graph, device("host"), {.kernels = &table}).value());
+  };
+  EXPECT_THAT(names({all, std::size(all)}),
+              testing::ElementsAre("fast/fast", "fast:winograd/fast:winograd", "fast:second/fast:second"));
+  EXPECT_THAT(names({absent, std::size(absent)}), testing::ElementsAre("reference/reference", "winograd/winograd"));
+}
+
 TEST(BuildCostGraph, NoChoiceNeedsMoreWorkspaceForNothing) {
   for (const int64_t channels : {2, 8, 16, 64, 200}) {
     for (const ir::Kind kind : {ir::Kind::k_conv2d, ir::Kind::k_conv2d_dx, ir::Kind::k_conv2d_dw}) {
