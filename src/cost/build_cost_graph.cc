@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/round_up.h"
+#include "cost/algorithm_cost.h"
 #include "cost/clock_levels.h"
 #include "cost/kernel_call.h"
 #include "cost/roofline.h"
@@ -26,6 +27,8 @@ namespace {
 
 // A reference kernel is plain loops: about this much slower than the kernel that the device's figures speak of.
 constexpr double kReferenceSlowdown = 6;
+// A back end lists its implementations fastest first, as it believes: only what is measured says how much.
+constexpr double kLaterSlowdown = 1.5;
 // Strips begin a product anew each: about this much slower than all of it at once.
 constexpr double kStripSlowdown = 1.05;
 
@@ -169,7 +172,7 @@ class Construction {
     std::vector<Choice> levels;
     std::vector<const pt_kernel*> kernels;
     for (size_t choice = 0; choice < choices.size(); ++choice) {
-      const Work work = work_of(graph_, op, choices[choice].workspace_bytes);
+      const Work work = work_of(graph_, op, choices[choice].workspace_bytes, chosen[choice]);
       for (Choice& level : at_clock_levels(choices[choice], work, device_)) {
         levels.push_back(std::move(level));
         kernels.push_back(chosen[choice]);
@@ -178,27 +181,41 @@ class Construction {
     choices = std::move(levels), chosen = std::move(kernels);
   }
 
-  // Fastest first: in the table's order within one class of numerics, a slower kernel only where it needs less
-  // workspace. Where a back end computes an op, the portable kernels are not offered.
+  // Those of the first's class of numerics, which plans keep to, then others; within a class fastest first, a slower
+  // kernel only where it needs less workspace. Where a back end computes an op, the portable kernels are not offered.
   std::vector<Choice> choices_for(const ir::Op& op, std::vector<const pt_kernel*>& chosen) {
     std::vector<Choice> choices;
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
     for (const pt_kernel* kernel : kernels_for(op)) {
-      if (!choices.empty() && chosen.front()->algorithm >= PT_FIRST_BACK_END_ALGORITHM &&
-          kernel->algorithm < PT_FIRST_BACK_END_ALGORITHM)
-        break;
+      if (!choices.empty() && is_back_end(*chosen.front()) && !is_back_end(*kernel)) continue;
       const std::optional<Bytes> asked = workspace_of(op, *kernel);
       if (!asked) continue;
       const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
-      const double slowdown = first ? 1 : kernel->algorithm == 0 ? kReferenceSlowdown : kStripSlowdown;
-      choices.push_back(choice_for(op, *kernel, workspace, slowdown));
+      const bool is_plain = first || is_other(*kernel);
+      const double slowdown = is_plain                 ? is_later(*kernel) ? kLaterSlowdown : 1
+                              : kernel->algorithm == 0 ? kReferenceSlowdown
+                                                       : kStripSlowdown;
+      Choice choice = choice_for(op, *kernel, workspace, slowdown);
+      if (is_plain && !first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
+        choices.pop_back();  // needs more workspace for nothing
+        chosen.pop_back();
+      }
+      choices.push_back(std::move(choice));
       chosen.push_back(kernel);
       if (options_.first_choices) break;
     }
     return choices;
+  }
+
+  static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
+  // What a back end has beside its first way.
+  static bool is_later(const pt_kernel& kernel) { return is_back_end(kernel) && is_other(kernel); }
+  // Offered beside the first.
+  static bool is_other(const pt_kernel& kernel) {
+    return kernel.algorithm >= (is_back_end(kernel) ? PT_FIRST_BACK_END_ALGORITHM : 0) + PT_FIRST_OTHER;
   }
 
   ir::DType key_dtype(const ir::Op& op) const {
@@ -207,11 +224,24 @@ class Construction {
 
   // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
   [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
-    const bool is_compact = kernel.algorithm == PT_COMPACT || kernel.algorithm == PT_COMPACT_WHOLE;
-    return device_.host ? !is_compact : kernel.algorithm != PT_BLOCKED;
+    switch (kernel.algorithm) {
+      case PT_BLOCKED:
+      case PT_WINOGRAD:
+      case PT_WINOGRAD4:
+        return device_.host;
+      case PT_COMPACT:
+      case PT_COMPACT_WHOLE:
+      case PT_WINOGRAD_COMPACT:
+      case PT_WINOGRAD_COMPACT_WHOLE:
+      case PT_WINOGRAD4_COMPACT:
+      case PT_WINOGRAD4_COMPACT_WHOLE:
+        return !device_.host;
+      default:
+        return true;
+    }
   }
 
-  // Larger algorithm numbers first: faster, and a back end's before the portable ones.
+  // Larger algorithm numbers first: faster, and a back end's before the portable ones; then those beside them.
   std::vector<const pt_kernel*> kernels_for(const ir::Op& op) const {
     std::set<uint16_t, std::greater<>> algorithms;
     for (size_t row = 0; row < kernels_->count; ++row)
@@ -222,6 +252,7 @@ class Construction {
       if (const pt_kernel* kernel = pt_kernel_find(kernels_, static_cast<uint16_t>(op.kind),
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
+    std::stable_partition(found.begin(), found.end(), [](const pt_kernel* kernel) { return !is_other(*kernel); });
     if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
       std::erase_if(found, [&](const pt_kernel* kernel) { return kernel->numerics != kept->second; });
     return found;
@@ -231,7 +262,7 @@ class Construction {
     Choice choice{
         .algorithm = kernel.algorithm_name, .numerics = kernel.numerics ? kernel.numerics : "", .engine = "cpu"};
     choice.workspace_bytes = workspace;
-    const Work work = work_of(graph_, op, workspace);
+    const Work work = work_of(graph_, op, workspace, &kernel);
     choice.time_s = modelled_seconds(device_.compute, work) * slowdown;
     choice.energy_j = modelled_joules(device_.compute, work, choice.time_s);
     for (size_t position = 0; position < op.inputs.size(); ++position)

@@ -72,6 +72,99 @@ TEST(BuildCostGraph, HostPacksAndDevicesDoNot) {
   EXPECT_THAT(algorithms_on("m4"), testing::ElementsAre("compact"));
 }
 
+// x [2, channels, 12, 12] through a 3 x 3 convolution; `kind` is the op that is looked at.
+BuiltCostGraph convolution_on(const std::string& name, ir::Kind kind, int64_t channels, int64_t stride = 1) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::Attrs attrs{{stride, stride, 1, 1, 1, 1, 1, 1, 1}, {}};
+  const int64_t extent = (12 - 1) / stride + 1;
+  const ir::TensorType image{ir::DType::kF32, {2, channels, 12, 12}}, made{ir::DType::kF32, {2, 16, extent, extent}},
+      weight{ir::DType::kF32, {16, channels, 3, 3}};
+  const ir::ValueId x = builder.input("x", image), w = builder.input("w", weight), dy = builder.input("dy", made);
+  graph.inputs = {x, w, dy};
+  const bool is_dx = kind == ir::Kind::k_conv2d_dx, is_dw = kind == ir::Kind::k_conv2d_dw;
+  graph.results = {is_dx   ? builder.op(kind, "y", {dy, w}, attrs, {image})
+                   : is_dw ? builder.op(kind, "y", {x, dy}, attrs, {weight})
+                           : builder.op(kind, "y", {x, w}, attrs)};
+  return build_cost_graph(graph, device(name), {}).value();
+}
+
+std::vector<std::string> names_of(const BuiltCostGraph& built) {
+  std::vector<std::string> names;
+  for (const Choice& choice : built.graph.ops[0].choices) names.push_back(choice.algorithm + "/" + choice.numerics);
+  return names;
+}
+
+// The first choice says the class of numerics that plans keep to.
+TEST(BuildCostGraph, WinogradIsOfferedBesideTheFirst) {
+  for (const ir::Kind kind : {ir::Kind::k_conv2d, ir::Kind::k_conv2d_dx, ir::Kind::k_conv2d_dw}) {
+    EXPECT_THAT(names_of(convolution_on("host", kind, 16)),
+                testing::ElementsAre("blocked/ascending", "winograd/winograd", "winograd4/winograd4"));
+    EXPECT_EQ(names_of(convolution_on("m4", kind, 16)).front(), "compact/ascending");
+    EXPECT_THAT(names_of(convolution_on("m4", kind, 16)), testing::Contains("winograd_compact/winograd"));
+    EXPECT_THAT(names_of(convolution_on("m4", kind, 16, 2)), testing::ElementsAre("compact/ascending"));
+    EXPECT_THAT(names_of(convolution_on("m4", kind, 1)), testing::ElementsAre("compact/ascending"));
+  }
+}
+
+// Transforms cost: with many channels the products decide, with few there is no gain.
+TEST(BuildCostGraph, WinogradCostsItsProductsAndItsTransforms) {
+  for (const ir::Kind kind : {ir::Kind::k_conv2d, ir::Kind::k_conv2d_dx, ir::Kind::k_conv2d_dw}) {
+    const auto share = [&](int64_t channels, const std::string& numerics) {
+      const BuiltCostGraph built = convolution_on("m4", kind, channels);
+      const std::vector<Choice>& choices = built.graph.ops[0].choices;
+      double least = 2;
+      for (const Choice& choice : choices)
+        if (choice.numerics == numerics) least = std::min(least, choice.energy_j / choices[0].energy_j);
+      return least;
+    };
+    EXPECT_GT(share(2, "winograd"), 0.9);
+    EXPECT_GT(share(64, "winograd"), 16.0 / 36);
+    EXPECT_LT(share(64, "winograd"), 0.85);
+    EXPECT_GT(share(64, "winograd4"), 36.0 / 144);
+    EXPECT_LT(share(64, "winograd4"), share(64, "winograd"));
+  }
+}
+
+// A back end's first, then what it has beside it; the portable kernels where it has nothing.
+TEST(BuildCostGraph, WhatABackEndListsComesAfterItsFirst) {
+  const auto row = [](int algorithm, const char* name, size_t (*workspace)(const pt_call*)) {
+    return pt_kernel{PT_OP_conv2d, PT_F32,  0,        static_cast<uint16_t>(algorithm), name, name,
+                     nullptr,      nullptr, workspace};
+  };
+  const auto none = [](const pt_call*) { return PT_NO_KERNEL; };
+  const auto some = [](const pt_call*) -> size_t { return 64; };
+  const pt_kernel all[] = {row(0, "reference", nullptr), row(21, "winograd", some),    row(64, "fast:winograd", some),
+                           row(65, "fast", some),        row(80, "fast:second", some), row(81, "fast:third", none)},
+                  absent[] = {row(0, "reference", nullptr), row(21, "winograd", some), row(65, "fast", none),
+                              row(80, "fast:second", none)};
+  const auto names = [](const pt_kernel_table& table) {
+    ir::Graph graph;
+    ir::Builder builder(graph);
+    const ir::ValueId x = builder.input("x", {ir::DType::kF32, {2, 4, 12, 12}}),
+                      w = builder.input("w", {ir::DType::kF32, {4, 4, 3, 3}});
+    graph.inputs = {x, w};
+    graph.results = {builder.op(ir::Kind::k_conv2d, "y", {x, w}, {{1, 1, 1, 1, 1, 1, 1, 1, 1}, {}})};
+    return names_of(build_cost_graph(graph, device("host"), {.kernels = &table}).value());
+  };
+  EXPECT_THAT(names({all, std::size(all)}),
+              testing::ElementsAre("fast/fast", "fast:winograd/fast:winograd", "fast:second/fast:second"));
+  EXPECT_THAT(names({absent, std::size(absent)}), testing::ElementsAre("reference/reference", "winograd/winograd"));
+}
+
+TEST(BuildCostGraph, NoChoiceNeedsMoreWorkspaceForNothing) {
+  for (const int64_t channels : {2, 8, 16, 64, 200}) {
+    for (const ir::Kind kind : {ir::Kind::k_conv2d, ir::Kind::k_conv2d_dx, ir::Kind::k_conv2d_dw}) {
+      const BuiltCostGraph built = convolution_on("m4", kind, channels);
+      for (const Choice& one : built.graph.ops[0].choices)
+        for (const Choice& other : built.graph.ops[0].choices)
+          EXPECT_FALSE(&one != &other && one.numerics == other.numerics && one.time_s >= other.time_s &&
+                       one.workspace_bytes >= other.workspace_bytes)
+              << one.algorithm << " " << other.algorithm << " " << channels;
+    }
+  }
+}
+
 TEST(BuildCostGraph, ReluMayTakeOverItsInput) {
   const auto with = build_cost_graph(network(), device("host"), {});
   const auto without = build_cost_graph(network(), device("host"), {.in_place = false});

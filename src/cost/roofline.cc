@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "cost/algorithm_cost.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::cost {
@@ -24,8 +25,8 @@ double stream_rate(const Compute& compute, double footprint) {
 
 }  // namespace
 
-Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace) {
-  const ir::OpCost cost = ir::cost_of(graph, op);
+Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace, const pt_kernel* kernel) {
+  const ir::OpCost cost = kernel != nullptr ? algorithm_cost(graph, op, *kernel) : ir::cost_of(graph, op);
   Work work{.flops = cost.flops, .bytes = static_cast<double>(cost.bytes_read + cost.bytes_written)};
   double operands = static_cast<double>(workspace);
   const auto add = [&](ir::ValueId id) {

@@ -9,6 +9,7 @@
 
 #include "cost/device.h"
 #include "ir/graph.h"
+#include "pantoum/pantoum.h"
 
 namespace pantoum::cost {
 
@@ -21,7 +22,9 @@ struct Work {
   int element_bytes = 4;  // of the type that is computed in
 };
 
-[[nodiscard]] Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace);
+// By `kernel` (algorithm_cost.h); null: as the op's definition says.
+[[nodiscard]] Work work_of(const ir::Graph& graph, const ir::Op& op, Bytes workspace,
+                           const pt_kernel* kernel = nullptr);
 [[nodiscard]] Seconds modelled_seconds(const Compute& compute, const Work& work);
 // Of an op that takes `seconds`, which may be measured, or be those of a slower kernel.
 [[nodiscard]] double modelled_joules(const Compute& compute, const Work& work, Seconds seconds);

@@ -8,8 +8,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <random>
+#include <set>
+#include <tuple>
 #include <vector>
 
+#include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/layout.h"
 
 namespace pantoum::host {
@@ -95,6 +98,8 @@ pt_status run(const KernelSet& set, uint16_t algorithm, Call& call) {
   return status;
 }
 
+constexpr uint16_t kPastBackEnd = PT_FIRST_BACK_END_ALGORITHM + 24;
+
 class OneDnn : public testing::Test {
  protected:
   void SetUp() override {
@@ -106,7 +111,7 @@ class OneDnn : public testing::Test {
 
   bool computes(Call call) {
     bool found = false;
-    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < PT_FIRST_BACK_END_ALGORITHM + 4; ++algorithm)
+    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < kPastBackEnd; ++algorithm)
       found = run(*set_, algorithm, call) == PT_OK || found;
     return found;
   }
@@ -116,7 +121,7 @@ class OneDnn : public testing::Test {
     Call expected = call;
     ASSERT_EQ(run(*set_, 0, expected), PT_OK);
     int computed = 0;
-    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < PT_FIRST_BACK_END_ALGORITHM + 4; ++algorithm) {
+    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < kPastBackEnd; ++algorithm) {
       Call found = call;
       if (run(*set_, algorithm, found) != PT_OK) continue;
       ++computed;
@@ -263,6 +268,21 @@ TEST_F(OneDnn, ProductsOfStacksAndTransposes) {
   expect_equal({PT_OP_matmul, {noise({3, 5, 8}), noise({8, 7}), noise({7})}, {zeros({3, 5, 7})}, {0, 0}});
   expect_equal({PT_OP_matmul, {noise({9, 5}), noise({9, 7})}, {zeros({5, 7})}, {1, 0}});
   expect_equal({PT_OP_matmul, {noise({2, 1, 5, 8}), noise({4, 7, 8})}, {zeros({2, 4, 5, 7})}, {0, 1}});
+}
+
+// Another implementation gives other bits: a class of its own for every one that is listed.
+TEST_F(OneDnn, EveryImplementationHasAClassOfItsOwn) {
+  std::set<std::tuple<uint16_t, uint8_t, std::string>> classes;
+  size_t later = 0;
+  for (size_t row = 0; row < set_->table()->count; ++row) {
+    const pt_kernel& kernel = set_->table()->kernels[row];
+    if (kernel.algorithm < PT_FIRST_BACK_END_ALGORITHM) continue;
+    EXPECT_TRUE(classes.emplace(kernel.op, kernel.dtype, kernel.numerics).second)
+        << kernel.op << " " << kernel.algorithm_name;
+    EXPECT_LT(kernel.algorithm, kPastBackEnd);
+    later += kernel.algorithm >= int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER} ? 1 : 0;
+  }
+  EXPECT_EQ(later, 20U);
 }
 
 TEST_F(OneDnn, RowsAndActivations) {

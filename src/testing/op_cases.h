@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "artifact/binary_plan.h"
+#include "kernels/portable/kernel_rows.h"
 #include "kernels/portable/layout.h"
 
 namespace pantoum::runtime_test {
@@ -14,6 +15,7 @@ struct OpCase {
   std::vector<ir::TensorType> inputs, outputs;
   ir::Attrs attrs;
   uint64_t workspace = 0;
+  uint16_t algorithm = 0;
 };
 
 // why: a table, one row or more per operator.
@@ -154,6 +156,15 @@ inline std::vector<OpCase> op_cases() {
       {k_rmsprop, {image, image, image, image, image}, {image, image, image, image}, {{1}, {0.99, 1e-8, 0.9, 0}}},
       {k_adagrad, {image, image, image}, {image, image}, {{}, {0, 1e-10, 0}}},
   };
+  const std::vector<int64_t> dense = {1, 1, 1, 0, 1, 2, 1, 1, 2},
+                             dense_dz = {1, 1, 1, 0, 1, 2, 1, 1, 2, PT_OP_tanh_grad, 0};
+  const auto dense_y = f({2, 6, 5, 6});
+  for (const uint16_t winograd : {PT_WINOGRAD, PT_WINOGRAD_COMPACT, PT_WINOGRAD4, PT_WINOGRAD4_COMPACT_WHOLE}) {
+    cases.push_back({k_conv2d, {image, conv_w, f({6})}, {dense_y}, {dense, {}}, 1 << 20, winograd});
+    cases.push_back({k_conv2d_dx, {dense_y, conv_w}, {image}, {dense, {}}, 1 << 20, winograd});
+    cases.push_back({k_conv2d_dz, {dense_y, conv_w, image}, {image}, {dense_dz, {0, 0, 0}}, 1 << 20, winograd});
+    cases.push_back({k_conv2d_dw, {image, dense_y}, {conv_w}, {dense, {}}, 1 << 20, winograd});
+  }
   // 6 channels and outputs in blocks of 4: one block is full, one half empty.
   const auto x_blocks = f({2, 2, 5, 6, 4}), y_blocks = f({2, 2, 3, 4, 4}), six = f({6});
   std::vector<int64_t> conv_blocks = {2, 1, 1, 0, 1, 2, 1, 2, 1, 6, 6, PT_LAYOUT_OIHW_IO};
@@ -215,6 +226,7 @@ inline artifact::BinaryPlan plan_of(const OpCase& of, uint64_t slack = 0) {
   plan.align_bytes = kUnit;
   artifact::BinaryOp op;
   op.kind = of.kind;
+  op.algorithm = of.algorithm;
   op.attrs = of.attrs;
   artifact::BinaryInstruction compute;
   for (const bool is_output : {false, true}) {

@@ -83,6 +83,14 @@ PrimitiveHandle handle_of(const typename Primitive::primitive_desc& descriptor) 
           .is_reference = std::string_view(descriptor.impl_info_str()).find("ref") != std::string_view::npos};
 }
 
+// That many further down the list of implementations.
+template <class PrimitiveDescriptor>
+PrimitiveDescriptor skipping(PrimitiveDescriptor descriptor, int later) {
+  for (; later > 0; --later)
+    if (!descriptor.next_impl()) throw dnnl::error(dnnl_unimplemented, "no other implementation");
+  return descriptor;
+}
+
 dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
   return algorithm == ConvAlgorithm::kDirect ? dnnl::algorithm::convolution_direct
                                              : dnnl::algorithm::convolution_winograd;
@@ -96,11 +104,14 @@ dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, d
                                                shape.strides, shape.dilations, shape.before, shape.after);
 }
 
+// The list is walked while the hint lives, which it refers to.
 template <class Primitive>
-typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, ConvAlgorithm algorithm) {
+typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
   const auto kind = algorithm_of(algorithm);
-  return descriptor_after<Primitive>(forward_hint(shape, kind), kind, shape.x, shape.w, shape.y, shape.strides,
-                                     shape.dilations, shape.before, shape.after);
+  const auto hint = forward_hint(shape, kind);
+  return skipping(descriptor_after<Primitive>(hint, kind, shape.x, shape.w, shape.y, shape.strides, shape.dilations,
+                                              shape.before, shape.after),
+                  later);
 }
 
 dnnl::normalization_flags norm_flags() {
@@ -188,28 +199,29 @@ void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream&
 #endif
 }
 
-PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm) {
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later) {
   const auto kind = algorithm_of(algorithm);
-  const auto chosen =
+  const auto first =
       bias == Desc()
           ? descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, shape.y,
                                                   shape.strides, shape.dilations, shape.before, shape.after)
           : descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, bias, shape.y,
                                                   shape.strides, shape.dilations, shape.before, shape.after);
+  const auto chosen = skipping(first, later);
   PrimitiveHandle result = handle_of<dnnl::convolution_forward>(chosen);
   result.weights = chosen.weights_desc();
   return result;
 }
 
-PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm) {
-  const auto chosen = convolution_backward<dnnl::convolution_backward_data>(shape, algorithm);
+PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
+  const auto chosen = convolution_backward<dnnl::convolution_backward_data>(shape, algorithm, later);
   PrimitiveHandle result = handle_of<dnnl::convolution_backward_data>(chosen);
   result.weights = chosen.weights_desc();
   return result;
 }
 
-PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm) {
-  const auto chosen = convolution_backward<dnnl::convolution_backward_weights>(shape, algorithm);
+PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
+  const auto chosen = convolution_backward<dnnl::convolution_backward_weights>(shape, algorithm, later);
   PrimitiveHandle result = handle_of<dnnl::convolution_backward_weights>(chosen);
   result.weights = chosen.diff_weights_desc();
   return result;
@@ -242,9 +254,9 @@ PrimitiveHandle pool_grad(const PoolShape& shape) {
                                                                       shape.dilations, shape.before, shape.after));
 }
 
-PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y) {
-  if (bias == Desc()) return handle_of<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, y));
-  return handle_of<dnnl::matmul>(descriptor<dnnl::matmul>(a, b, bias, y));
+PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y, int later) {
+  if (bias == Desc()) return handle_of<dnnl::matmul>(skipping(descriptor<dnnl::matmul>(a, b, y), later));
+  return handle_of<dnnl::matmul>(skipping(descriptor<dnnl::matmul>(a, b, bias, y), later));
 }
 
 #if DNNL_VERSION_MAJOR >= 3

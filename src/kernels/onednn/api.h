@@ -45,9 +45,10 @@ struct ConvShape {
   Dims strides, dilations, before, after;  // dilations as oneDNN counts them: 0 is dense
 };
 enum class ConvAlgorithm { kDirect, kWinograd };
-[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm);
-[[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm);
-[[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm);
+// `later`: which implementation, as oneDNN lists them; 0 is its first.
+[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
+[[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
+[[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 
 [[nodiscard]] PrimitiveHandle batch_norm(const Desc& x, float epsilon, bool statistics_given);
 [[nodiscard]] PrimitiveHandle batch_norm_grad(const Desc& x, float epsilon);
@@ -60,7 +61,7 @@ struct PoolShape {
 [[nodiscard]] PrimitiveHandle pool(const PoolShape& shape, bool with_workspace);
 [[nodiscard]] PrimitiveHandle pool_grad(const PoolShape& shape);
 
-[[nodiscard]] PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y);
+[[nodiscard]] PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y, int later);
 [[nodiscard]] PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);
 [[nodiscard]] PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm);
 [[nodiscard]] PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);

@@ -60,7 +60,7 @@ bool forward(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared
                                      {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
                                      {DNNL_ARG_DST, shape.y, {arranged.y_at}}};
   if (call.input_count > 2) arguments.push_back({DNNL_ARG_BIAS, bias, {2}});
-  const PrimitiveHandle made = convolution(shape, bias, algorithm);
+  const PrimitiveHandle made = convolution(shape, bias, algorithm, prepared.later());
   if (made.is_reference) return false;
   prepared.add(made, std::move(arguments));
   return true;
@@ -70,7 +70,7 @@ bool data(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& p
   Arranged arranged;
   if (!arrange(op, call, kData, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
-  const PrimitiveHandle made = convolution_data(shape, algorithm);
+  const PrimitiveHandle made = convolution_data(shape, algorithm, prepared.later());
   if (made.is_reference) return false;
   prepared.add(made, {{DNNL_ARG_DIFF_SRC, shape.x, {arranged.x_at}},
                       {DNNL_ARG_WEIGHTS, shape.w, {arranged.w_at}},
@@ -82,7 +82,7 @@ bool weights(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared
   Arranged arranged;
   if (!arrange(op, call, kWeights, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
-  const PrimitiveHandle made = convolution_weights(shape, algorithm);
+  const PrimitiveHandle made = convolution_weights(shape, algorithm, prepared.later());
   if (made.is_reference) return false;
   prepared.add(made, {{DNNL_ARG_SRC, shape.x, {arranged.x_at}},
                       {DNNL_ARG_DIFF_WEIGHTS, shape.w, {arranged.w_at}},
@@ -108,11 +108,11 @@ bool is_slow_on_plain(uint16_t op, const pt_tensor& w) {
 PrimitiveHandle with_any_weight(uint16_t op, const ConvShape& shape) {
   switch (op) {
     case PT_OP_conv2d_dx_nchwc:
-      return convolution_data(shape, ConvAlgorithm::kDirect);
+      return convolution_data(shape, ConvAlgorithm::kDirect, 0);
     case PT_OP_conv2d_dw_nchwc:
-      return convolution_weights(shape, ConvAlgorithm::kDirect);
+      return convolution_weights(shape, ConvAlgorithm::kDirect, 0);
     default:
-      return convolution(shape, none(), ConvAlgorithm::kDirect);
+      return convolution(shape, none(), ConvAlgorithm::kDirect, 0);
   }
 }
 

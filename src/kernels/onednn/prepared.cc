@@ -81,9 +81,10 @@ const std::string& key_of(uint16_t op, uint16_t algorithm, const pt_call& call) 
   return key;
 }
 
-std::unique_ptr<Prepared> make(uint16_t op, const pt_call& call, Maker maker) {
+std::unique_ptr<Prepared> make(uint16_t op, uint16_t algorithm, const pt_call& call, Maker maker) {
   auto prepared = std::make_unique<Prepared>();
   prepared->set_threads(threads_for(pt_plain_op(op), call));
+  if (algorithm >= kSecond) prepared->set_later(algorithm - kSecond + 1);
   try {
     keep_threads(prepared->threads());
     if (maker(call, *prepared)) return prepared;
@@ -135,7 +136,7 @@ Prepared* prepared_for(uint16_t op, uint16_t algorithm, const pt_call& call, Mak
   const std::lock_guard lock(guard);
   const auto found = known.find(key);
   if (found != known.end()) return found->second.get();
-  return known.emplace(key, make(op, call, maker)).first->second.get();
+  return known.emplace(key, make(op, algorithm, call, maker)).first->second.get();
 }
 
 size_t workspace_of(Prepared* prepared) {

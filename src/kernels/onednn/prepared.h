@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/onednn/api.h"
+#include "kernels/portable/kernel_rows.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::onednn {
@@ -46,14 +47,26 @@ class Prepared {
   [[nodiscard]] size_t workspace_bytes() const { return workspace_bytes_; }
   [[nodiscard]] int threads() const { return threads_; }
   void set_threads(int threads) { threads_ = threads; }  // that its primitives are made for and run with
+  // Which implementation its primitives take, as oneDNN lists them; 0 is its first.
+  [[nodiscard]] int later() const { return later_; }
+  void set_later(int later) { later_ = later; }
   // Callers of several trainers wait for each other: the memory objects of its stages are bound to one call at a time.
   void run(const pt_call& call, const dnnl::stream& stream);
 
  private:
   std::mutex running_;
   size_t workspace_bytes_ = 0;
-  int threads_ = 1;
+  int threads_ = 1, later_ = 0;
   std::vector<Stage> stages_;
+};
+
+// The larger is offered first: its class of numerics is the one that plans keep to. Those from kSecond on are offered
+// beside it: the implementations that oneDNN lists after its first (at most two are no plain loops).
+enum Algorithm : uint16_t {
+  kWinograd = PT_FIRST_BACK_END_ALGORITHM,
+  kDirect,
+  kSecond = int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER},
+  kThird
 };
 
 // Makes what a call needs; throws dnnl::error, or returns false, where oneDNN does not compute it.

@@ -74,7 +74,9 @@ bool make_matmul(const pt_call& call, Prepared& prepared) {
   std::vector<Argument> arguments = {
       {DNNL_ARG_SRC, a_desc, {0}}, {DNNL_ARG_WEIGHTS, b_desc, {1}}, {DNNL_ARG_DST, y_desc, {call.input_count}}};
   if (call.input_count > 2) arguments.push_back({DNNL_ARG_BIAS, bias, {2}});
-  prepared.add(matmul(a_desc, b_desc, bias, y_desc), std::move(arguments));
+  const PrimitiveHandle made = matmul(a_desc, b_desc, bias, y_desc, prepared.later());
+  if (made.is_reference && prepared.later() > 0) return false;
+  prepared.add(made, std::move(arguments));
   return true;
 }
 

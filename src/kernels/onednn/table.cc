@@ -7,9 +7,6 @@
 namespace pantoum::onednn {
 namespace {
 
-// The larger is offered first: its class of numerics is the one that plans keep to.
-enum Algorithm : uint16_t { kWinograd = PT_FIRST_BACK_END_ALGORITHM, kDirect };
-
 template <uint16_t kOp, uint16_t kAlgorithm, Maker kMaker, uint8_t kDtype = PT_F32>
 constexpr pt_kernel row(const char* name, const char* numerics) {
   return {kOp,
@@ -29,15 +26,30 @@ constexpr pt_kernel row() {
 }
 template <uint16_t kOp, Maker kMaker>
 constexpr pt_kernel winograd_row() {
-  return row<kOp, kWinograd, kMaker>("onednn:winograd", "winograd");
+  return row<kOp, kWinograd, kMaker>("onednn:winograd", "onednn:winograd");
+}
+
+template <uint16_t kOp, Maker kMaker>
+constexpr pt_kernel second_row() {
+  return row<kOp, kSecond, kMaker>("onednn:second", "onednn:second");
+}
+template <uint16_t kOp, Maker kMaker>
+constexpr pt_kernel third_row() {
+  return row<kOp, kThird, kMaker>("onednn:third", "onednn:third");
 }
 
 constexpr pt_kernel kKernels[] = {
     row<PT_OP_conv2d_nchwc, make_convolution>(),
+    second_row<PT_OP_conv2d_nchwc, make_convolution>(),
+    third_row<PT_OP_conv2d_nchwc, make_convolution>(),
     winograd_row<PT_OP_conv2d_nchwc, make_convolution_winograd>(),
     row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
+    second_row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
+    third_row<PT_OP_conv2d_dx_nchwc, make_convolution_data>(),
     winograd_row<PT_OP_conv2d_dx_nchwc, make_convolution_data_winograd>(),
     row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
+    second_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
+    third_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights>(),
     winograd_row<PT_OP_conv2d_dw_nchwc, make_convolution_weights_winograd>(),
     row<PT_OP_reorder, make_reorder>(),
     row<PT_OP_batch_norm_nchwc, make_batch_norm>(),
@@ -50,12 +62,26 @@ constexpr pt_kernel kKernels[] = {
     row<PT_OP_avg_pool_nchwc, make_avg_pool>(),
     row<PT_OP_avg_pool_grad_nchwc, make_avg_pool_grad>(),
     row<PT_OP_conv2d, make_plain_convolution>(),
+    second_row<PT_OP_conv2d, make_plain_convolution>(),
+    third_row<PT_OP_conv2d, make_plain_convolution>(),
     row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
+    second_row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
+    third_row<PT_OP_conv2d_dx, make_plain_convolution_data>(),
     row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
+    second_row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
+    third_row<PT_OP_conv2d_dw, make_plain_convolution_weights>(),
     row<PT_OP_conv3d, make_volume_convolution>(),
+    second_row<PT_OP_conv3d, make_volume_convolution>(),
+    third_row<PT_OP_conv3d, make_volume_convolution>(),
     row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
+    second_row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
+    third_row<PT_OP_conv3d_dx, make_volume_convolution_data>(),
     row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
+    second_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
+    third_row<PT_OP_conv3d_dw, make_volume_convolution_weights>(),
     row<PT_OP_matmul, make_matmul>(),
+    second_row<PT_OP_matmul, make_matmul>(),
+    third_row<PT_OP_matmul, make_matmul>(),
     row<PT_OP_softmax, make_softmax>(),
     row<PT_OP_softmax_grad, make_softmax_grad>(),
     row<PT_OP_log_softmax, make_log_softmax>(),

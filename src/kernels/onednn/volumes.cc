@@ -35,7 +35,7 @@ ConvShape shape_of(const pt_tensor& x, const pt_tensor& w, const pt_tensor& y, c
 bool make_volume_convolution(const pt_call& call, Prepared& prepared) {
   const ConvShape shape = shape_of(call.inputs[0], call.inputs[1], call.outputs[0], call.ints);
   const Desc bias = call.input_count > 2 ? plain(call.inputs[2]) : none();
-  const PrimitiveHandle made = convolution(shape, bias, ConvAlgorithm::kDirect);
+  const PrimitiveHandle made = convolution(shape, bias, ConvAlgorithm::kDirect, prepared.later());
   if (made.is_reference) return false;
   std::vector<Argument> arguments = {
       {DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_WEIGHTS, shape.w, {1}}, {DNNL_ARG_DST, shape.y, {call.input_count}}};
@@ -46,7 +46,7 @@ bool make_volume_convolution(const pt_call& call, Prepared& prepared) {
 
 bool make_volume_convolution_data(const pt_call& call, Prepared& prepared) {
   const ConvShape shape = shape_of(call.outputs[0], call.inputs[1], call.inputs[0], call.ints);
-  const PrimitiveHandle made = convolution_data(shape, ConvAlgorithm::kDirect);
+  const PrimitiveHandle made = convolution_data(shape, ConvAlgorithm::kDirect, prepared.later());
   if (made.is_reference) return false;
   prepared.add(
       made, {{DNNL_ARG_DIFF_SRC, shape.x, {2}}, {DNNL_ARG_WEIGHTS, shape.w, {1}}, {DNNL_ARG_DIFF_DST, shape.y, {0}}});
@@ -55,7 +55,7 @@ bool make_volume_convolution_data(const pt_call& call, Prepared& prepared) {
 
 bool make_volume_convolution_weights(const pt_call& call, Prepared& prepared) {
   const ConvShape shape = shape_of(call.inputs[0], call.outputs[0], call.inputs[1], call.ints);
-  const PrimitiveHandle made = convolution_weights(shape, ConvAlgorithm::kDirect);
+  const PrimitiveHandle made = convolution_weights(shape, ConvAlgorithm::kDirect, prepared.later());
   if (made.is_reference) return false;
   prepared.add(
       made, {{DNNL_ARG_SRC, shape.x, {0}}, {DNNL_ARG_DIFF_WEIGHTS, shape.w, {2}}, {DNNL_ARG_DIFF_DST, shape.y, {1}}});

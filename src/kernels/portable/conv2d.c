@@ -1,5 +1,5 @@
 #include "kernels/portable/conv2d_panel.h"
-#include "kernels/portable/conv2d_shift.h"
+#include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -61,35 +61,6 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-static pt_shifted shifted_of(const conv* c) {
-  const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w, k = s->channels * taps;
-  const pt_shifted shifted = {s->samples * s->groups,
-                              s->groups,
-                              s->outputs,
-                              s->out_height,
-                              s->out_width,
-                              s->channels,
-                              s->height,
-                              s->width,
-                              s->kernel_h,
-                              s->kernel_w,
-                              (size_t)s->dilation_h,
-                              (size_t)s->dilation_w,
-                              s->pad_top,
-                              s->pad_left,
-                              0,
-                              c->w,
-                              c->x,
-                              c->bias,
-                              c->y,
-                              s->outputs * k,
-                              k,
-                              taps,
-                              NULL};
-  return shifted;
-}
-
 static pt_product product_of(const conv* c) {
   const conv_shape* s = &c->s;
   const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
@@ -112,8 +83,8 @@ static pt_product product_of(const conv* c) {
 
 pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
   const conv c = describe(call);
-  const pt_shifted shifted = shifted_of(&c);
-  if (c.s.stride_h == 1 && c.s.stride_w == 1 && PT_NAME(pt_shifted_fits)(&shifted)) {
+  const pt_shifted shifted = conv2d_shifted(call);
+  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "kernels/portable/conv2d_panel.h"
-#include "kernels/portable/conv2d_shift.h"
+#include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/gemm.h"
 #include "kernels/portable/products.h"
 
@@ -64,34 +64,6 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
     }
     for (size_t at = columns; at < PT_GEMM_NR; ++at) row[at] = 0;
   }
-}
-
-static pt_shifted shifted_of(const conv* c) {
-  const conv_shape* s = &c->s;
-  const size_t taps = s->kernel_h * s->kernel_w;
-  return (pt_shifted){s->samples * s->groups,
-                      s->groups,
-                      s->channels,
-                      s->height,
-                      s->width,
-                      s->outputs,
-                      s->out_height,
-                      s->out_width,
-                      s->kernel_h,
-                      s->kernel_w,
-                      (size_t)s->dilation_h,
-                      (size_t)s->dilation_w,
-                      (ptrdiff_t)(s->kernel_h - 1) * s->dilation_h - s->pad_top,
-                      (ptrdiff_t)(s->kernel_w - 1) * s->dilation_w - s->pad_left,
-                      1,
-                      c->w,
-                      c->dy,
-                      NULL,
-                      c->dx,
-                      s->outputs * s->channels * taps,
-                      taps,
-                      s->channels * taps,
-                      c->finish};
 }
 
 static pt_product product_of(const conv* c) {
@@ -156,7 +128,7 @@ void PT_NAME(pt_conv2d_dx_plain)(const pt_call* call, const pt_finish* finish) {
 
 void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
   const conv c = describe(call, finish);
-  const pt_shifted shifted = shifted_of(&c);
+  const pt_shifted shifted = conv2d_dx_shifted(call, finish);
   const pt_product product = product_of(&c);
   if (is_shifted(&c, &shifted))
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
@@ -169,7 +141,7 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
 size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
   const pt_finish finish = {NULL, NULL, NULL};
   const conv c = describe(call, &finish);
-  const pt_shifted shifted = shifted_of(&c);
+  const pt_shifted shifted = conv2d_dx_shifted(call, &finish);
   const pt_product product = product_of(&c);
   const size_t plain = pt_shares(call->pool, rows_of(&c.s)) * c.s.width,
                fast = is_shifted(&c, &shifted) ? PT_NAME(pt_shifted_scratch)(&shifted, call->pool)

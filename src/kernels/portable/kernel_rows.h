@@ -18,6 +18,27 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, workspace)     \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, compact_workspace)
 
+/* Winograd's convolutions (winograd.h): fewer multiplications, other bits. Algorithms from PT_FIRST_OTHER on are offered
+ * beside the first, which says the class of numerics that plans keep to. */
+enum {
+  PT_FIRST_OTHER = 16,
+  PT_WINOGRAD4_COMPACT = PT_FIRST_OTHER,
+  PT_WINOGRAD4_COMPACT_WHOLE,
+  PT_WINOGRAD4,
+  PT_WINOGRAD_COMPACT,
+  PT_WINOGRAD_COMPACT_WHOLE,
+  PT_WINOGRAD
+};
+#define PT_WINOGRAD_ROW(ROW, op, algorithm, name, numerics) \
+  ROW(op, PT_REAL_DTYPE, algorithm, #name, numerics, pt_##op##_##name, pt_##op##_##name##_workspace)
+#define PT_WINOGRAD_ROWS(ROW, op)                                    \
+  PT_WINOGRAD_ROW(ROW, op, 16, winograd4_compact, "winograd4")       \
+  PT_WINOGRAD_ROW(ROW, op, 17, winograd4_compact_whole, "winograd4") \
+  PT_WINOGRAD_ROW(ROW, op, 18, winograd4, "winograd4")               \
+  PT_WINOGRAD_ROW(ROW, op, 19, winograd_compact, "winograd")         \
+  PT_WINOGRAD_ROW(ROW, op, 20, winograd_compact_whole, "winograd")   \
+  PT_WINOGRAD_ROW(ROW, op, 21, winograd, "winograd")
+
 /* The reference goes row by row and takes no stack: it is also what small processors run. */
 #define PT_VOLUME_ROWS(ROW, op)                                                             \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, pt_no_workspace) \
@@ -34,7 +55,11 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_PRODUCT_ROWS(ROW, conv2d, pt_no_workspace, pt_no_workspace)                                                    \
   PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
+  PT_WINOGRAD_ROWS(ROW, conv2d)                                                                                     \
+  PT_WINOGRAD_ROWS(ROW, conv2d_dx)                                                                                  \
+  PT_WINOGRAD_ROWS(ROW, conv2d_dw)                                                                                  \
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
+  PT_WINOGRAD_ROWS(ROW, conv2d_dz)                                                                                  \
   PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \
   PT_VOLUME_ROWS(ROW, conv3d_dx)                                                                                    \
   PT_VOLUME_ROWS(ROW, conv3d_dw)                                                                                    \
@@ -115,7 +140,7 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
   PT_REAL_ROW(ROW, norm)                                                                                            \
   PT_REAL_ROW(ROW, clip_norm)                                                                                       \
   PT_REAL_ROW(ROW, accumulate)                                                                                      \
-  PT_MOVE_ROWS(ROW, assign, assign)                                                                                  \
+  PT_MOVE_ROWS(ROW, assign, assign)                                                                                 \
   PT_REAL_ROW(ROW, accumulated)                                                                                     \
   PT_REAL_ROW(ROW, gather_grad)                                                                                     \
   PT_REAL_ROW(ROW, gather_elements_grad)                                                                            \

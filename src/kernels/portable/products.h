@@ -37,6 +37,22 @@ pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dx_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call);
+/* Winograd's, of other numerics (winograd.h). */
+#define PT_WINOGRAD_PROTOTYPES(op)                  \
+  PT_WINOGRAD_PROTOTYPE(op, winograd)               \
+  PT_WINOGRAD_PROTOTYPE(op, winograd_compact)       \
+  PT_WINOGRAD_PROTOTYPE(op, winograd_compact_whole) \
+  PT_WINOGRAD_PROTOTYPE(op, winograd4)              \
+  PT_WINOGRAD_PROTOTYPE(op, winograd4_compact) PT_WINOGRAD_PROTOTYPE(op, winograd4_compact_whole)
+#define PT_WINOGRAD_PROTOTYPE(op, name)                     \
+  pt_status PT_NAME(pt_##op##_##name)(const pt_call* call); \
+  size_t PT_NAME(pt_##op##_##name##_workspace)(const pt_call* call);
+PT_WINOGRAD_PROTOTYPES(conv2d)
+PT_WINOGRAD_PROTOTYPES(conv2d_dx)
+PT_WINOGRAD_PROTOTYPES(conv2d_dz)
+PT_WINOGRAD_PROTOTYPES(conv2d_dw)
+#undef PT_WINOGRAD_PROTOTYPE
+#undef PT_WINOGRAD_PROTOTYPES
 /* The update of a weight by its gradient, a product: the whole of it in the workspace, or strips of it. */
 pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call);
 pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call);

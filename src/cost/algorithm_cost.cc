@@ -1,0 +1,132 @@
+#include "cost/algorithm_cost.h"
+
+#include "kernels/portable/kernel_rows.h"
+#include "kernels/portable/winograd_blocks.h"
+
+namespace pantoum::cost {
+namespace {
+
+// Of a product, in the time that an element of a transform takes: counted on Cortex-M4F, 5.5 to 8.3.
+constexpr double kOperationsPerElement = 7;
+
+struct Form {
+  bool is_known = false;
+  size_t m = 2;
+  pt_winograd_cut cut{};
+};
+
+Form form_of(const pt_kernel& kernel) {
+  switch (kernel.algorithm) {
+    case PT_WINOGRAD:
+      return {true, 2, {1, 1}};
+    case PT_WINOGRAD_COMPACT:
+      return {true, 2, {0, 0}};
+    case PT_WINOGRAD_COMPACT_WHOLE:
+      return {true, 2, {0, 1}};
+    case PT_WINOGRAD4:
+      return {true, 4, {1, 1}};
+    case PT_WINOGRAD4_COMPACT:
+      return {true, 4, {0, 0}};
+    case PT_WINOGRAD4_COMPACT_WHOLE:
+      return {true, 4, {0, 1}};
+    default:
+      return {};
+  }
+}
+
+size_t parts(size_t count, size_t size) {
+  return (count + size - 1) / size;
+}
+
+// A convolution of one group: `made` images from `read` ones.
+struct Shape {
+  size_t samples, groups, read, made, height, width;
+};
+
+struct Work {
+  double operations = 0, elements = 0, through = 0;  // of products; of transforms; through the workspace
+};
+
+class Winograd {
+ public:
+  Winograd(const Shape& shape, const Form& form)
+      : s_(shape),
+        form_(form),
+        positions_((form.m + 2) * (form.m + 2)),
+        tiles_(shape.samples * parts(shape.height, form.m) * parts(shape.width, form.m)) {}
+
+  [[nodiscard]] Work convolution() const {
+    const auto strips = static_cast<double>(parts(tiles_, pt_winograd_strip(&form_.cut, positions_, s_.read, tiles_)));
+    const double images = tiles() * (read() + made());
+    return work(images + pairs() * (form_.cut.is_whole != 0 ? 1 : strips), images + pairs() * strips);
+  }
+
+  // A kernel's gradient: `made` are the outputs, `read` the channels.
+  [[nodiscard]] Work gradient() const {
+    const auto down = static_cast<double>(parts(s_.made, pt_winograd_dw_outputs(&form_.cut, s_.made)));
+    const auto along = static_cast<double>(parts(s_.read, pt_winograd_dw_channels(&form_.cut, s_.read)));
+    const auto strips = static_cast<double>(parts(tiles_, pt_winograd_dw_strip(&form_.cut)));
+    const double images = tiles() * (read() * down + made() * along);
+    return work(images + pairs(), images + 2 * pairs() * strips);
+  }
+
+ private:
+  [[nodiscard]] double tiles() const { return static_cast<double>(tiles_); }
+  [[nodiscard]] double read() const { return static_cast<double>(s_.read); }
+  [[nodiscard]] double made() const { return static_cast<double>(s_.made); }
+  [[nodiscard]] double pairs() const { return read() * made(); }
+  // Tiles or kernels that are transformed; that go through the workspace.
+  [[nodiscard]] Work work(double transformed, double through) const {
+    const double all = static_cast<double>(s_.groups) * static_cast<double>(positions_);
+    return {2 * all * pairs() * tiles(), all * transformed, all * through};
+  }
+
+  Shape s_;
+  Form form_;
+  size_t positions_, tiles_;
+};
+
+Shape shape_of(const ir::TensorType& read, const ir::TensorType& made, const ir::TensorType& tiled, int64_t groups) {
+  const auto extent = [](const ir::TensorType& type, size_t dim) { return static_cast<size_t>(type.shape[dim]); };
+  const auto g = static_cast<size_t>(groups);
+  return {extent(tiled, 0), g, extent(read, 1) / g, extent(made, 1) / g, extent(tiled, 2), extent(tiled, 3)};
+}
+
+}  // namespace
+
+ir::OpCost algorithm_cost(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) {
+  ir::OpCost cost = ir::cost_of(graph, op);
+  const bool is_gradient = op.kind == ir::Kind::k_conv2d_dw;
+  const Form form = form_of(kernel);
+  if (!form.is_known) return cost;
+  double beside = 0;  // operations of the activation's gradient that dX goes through
+  switch (op.kind) {
+    case ir::Kind::k_conv2d:
+    case ir::Kind::k_conv2d_dx:
+    case ir::Kind::k_conv2d_dw:
+      break;
+    case ir::Kind::k_conv2d_dz: {
+      ir::Op plain = op;
+      plain.kind = ir::Kind::k_conv2d_dx;
+      plain.inputs.resize(2);
+      plain.attrs.ints.resize(PT_CONV_ATTRS);
+      plain.attrs.reals.clear();
+      beside = cost.flops - ir::cost_of(graph, plain).flops;
+      break;
+    }
+    default:
+      return cost;
+  }
+  const ir::TensorType &first = graph.value(op.inputs[0]).type, &second = graph.value(op.inputs[1]).type,
+                       &out = graph.value(op.outputs[0]).type;
+  const int64_t groups = op.attrs.ints[PT_CONV_GROUPS];
+  const Work work = is_gradient ? Winograd(shape_of(first, second, second, groups), form).gradient()
+                                : Winograd(shape_of(first, out, out, groups), form).convolution();
+  cost.flops = beside + work.operations + kOperationsPerElement * work.elements;
+  const auto through = static_cast<ir::Bytes>(work.through * static_cast<double>(ir::size_of(out.dtype)));
+  cost.bytes_read += through;
+  cost.bytes_written += through;
+  return cost;
+}
+
+}  // namespace pantoum::cost
