@@ -1,0 +1,109 @@
+// Joules of a run or of a step: a meter's, above what the machine takes when it does nothing, with a 95% interval.
+//
+//   watts  ____|‾‾‾‾|‾‾‾‾|‾‾‾‾|   windows, each long enough for the meter and with many runs in it
+//          idle  1    2    3      joules of a run = mean of (window's joules - idle watts * its seconds) / its runs
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "base/result.h"
+#include "cost/meters/open_meter.h"
+#include "cost/meters/recording.h"
+
+namespace pantoum::cost {
+
+// What the machine takes while nothing is computed.
+struct IdleBaseline {
+  Watts watts = 0, half_width = 0;  // 95%: watts +- half_width
+  Seconds seconds = 0;              // that it was measured for; 0: it was not, and nothing is subtracted
+};
+
+// Waits for `seconds` on the meter's clock while nothing else is done. Begins the meter and ends it. E0909 as
+// EnergyMeter::joules; E0999 `stop` was asked for; E0120 no time.
+[[nodiscard]] Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std::stop_token& stop = {});
+
+struct EnergyLimits {
+  std::optional<IdleBaseline> idle = {};  // measured before; none: for idle_s before the first run
+  Seconds idle_s = 2;
+  Seconds window_s = 0.25;  // or the meter's least_window_s(), where that is more
+  int fewest_windows = 5, most_windows = 100;
+  double precision = 0.03;  // half of the interval, of the mean: when it is reached it ends
+  Seconds most_s = 30;      // of all windows; exceeded by one run at most
+  std::stop_token stop = {};
+};
+
+struct MeasuredEnergy {
+  std::string meter;  // its label
+  Joules joules = 0;  // of one run (or step), above idle; may be negative within its interval
+  std::optional<Joules> half_width =
+      {};  // 95%: joules +- half_width, the idle baseline's and the meter's share in it; none: not known
+  Joules gross_joules = 0;  // idle included
+  Watts watts = 0;          // while it ran, idle included
+  Seconds seconds = 0;      // of one run
+  IdleBaseline idle = {};
+  int64_t runs = 0, windows = 0;
+  Seconds measured_s = 0;  // of all windows
+  MeterHealth health = {};
+  [[nodiscard]] bool is_within(double precision) const { return half_width && *half_width <= precision * joules; }
+};
+
+// Runs `run` once to warm up, then again and again in windows, until the interval or a limit is reached. Begins the meter
+// and ends it. Errors of `run`; E0909; E0999 `stop` was asked for before there are two windows; E0120 limits that make no
+// window.
+[[nodiscard]] Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Result<void>()>& run,
+                                                    const EnergyLimits& limits = {});
+
+// "1.2 J +- 2% above 12 W idle (measured by RAPL ...)": for a line of text.
+[[nodiscard]] std::string to_text(const MeasuredEnergy& energy);
+
+// Windows of unequal numbers of runs, summed as they come.
+class WindowSums {
+ public:
+  void add(Joules joules, Seconds seconds, int64_t runs);
+  [[nodiscard]] int64_t windows() const { return windows_; }
+  [[nodiscard]] Seconds seconds() const { return seconds_; }
+  // `update_s`: the ends of each window are known to that. windows() > 0.
+  [[nodiscard]] MeasuredEnergy result(const IdleBaseline& idle, Seconds update_s) const;
+
+ private:
+  int64_t windows_ = 0, runs_ = 0;
+  Joules joules_ = 0;
+  Seconds seconds_ = 0;
+  // Sums of products of joules, seconds and runs of each window.
+  double jj_ = 0, ss_ = 0, nn_ = 0, js_ = 0, jn_ = 0, sn_ = 0;
+};
+
+// The energy of the steps of a training, which stops now and then for something else. A failure of the meter ends the
+// measuring and not the training.
+class StepEnergy {
+ public:
+  StepEnergy(EnergyMeter& meter, const IdleBaseline& idle) : meter_(meter), idle_(idle) {}
+
+  void go_on();  // steps follow
+  void step();   // one has ended
+  void pause();  // something else follows, which is not counted
+
+  // Of the steps so far. E0909 what ended the measuring; no step.
+  [[nodiscard]] Result<MeasuredEnergy> result();
+
+ private:
+  [[nodiscard]] std::optional<MeterReading> read();
+  void close_window();
+
+  EnergyMeter& meter_;
+  IdleBaseline idle_;
+  WindowSums sums_;
+  bool begun_ = false, running_ = false;
+  MeterReading last_;
+  int64_t steps_ = 0;
+  std::optional<Error> error_ = {};
+};
+
+// Of a recording whose windows hold `steps` steps together. The interval is known where each window holds one. E0120 no step.
+[[nodiscard]] Result<MeasuredEnergy> energy_of(const Recording& recording, int64_t steps);
+
+}  // namespace pantoum::cost

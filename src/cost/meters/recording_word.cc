@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "base/foreign_text.h"
+#include "cost/meters/recorded_columns.h"
+#include "cost/meters/recording.h"
+
+namespace pantoum::cost {
+namespace {
+
+constexpr std::string_view kPrefix = "csv:";
+
+struct TextKey {
+  std::string_view name;
+  std::string RecordingWord::*value;
+};
+
+constexpr std::array<TextKey, 9> kTextKeys{{{"time", &RecordingWord::time},
+                                            {"power", &RecordingWord::power},
+                                            {"current", &RecordingWord::current},
+                                            {"voltage", &RecordingWord::voltage},
+                                            {"trigger", &RecordingWord::trigger},
+                                            {"time_unit", &RecordingWord::time_unit},
+                                            {"power_unit", &RecordingWord::power_unit},
+                                            {"current_unit", &RecordingWord::current_unit},
+                                            {"voltage_unit", &RecordingWord::voltage_unit}}};
+constexpr const char* kKeys =
+    "keys are time, power, current, voltage, volts, trigger, gap, time_unit, power_unit, current_unit, voltage_unit";
+
+bool is_key(std::string_view name) {
+  return name == "volts" || name == "gap" ||
+         std::any_of(kTextKeys.begin(), kTextKeys.end(), [&](const TextKey& key) { return key.name == name; });
+}
+
+// Where ",key=" begins, from `from` on: names of files and columns may have commas of their own.
+size_t next_key(const std::string& text, size_t from) {
+  for (size_t comma = text.find(',', from); comma != std::string::npos; comma = text.find(',', comma + 1)) {
+    const size_t equals = text.find('=', comma);
+    if (equals != std::string::npos && is_key(std::string_view(text).substr(comma + 1, equals - comma - 1)))
+      return comma;
+  }
+  return text.size();
+}
+
+// "colour" of "f.csv,colour=red"; "" where the name has nothing that looks like a key.
+std::string unknown_key(const std::string& file) {
+  const size_t comma = file.rfind(','), equals = comma == std::string::npos ? comma : file.find('=', comma);
+  if (equals == std::string::npos) return {};
+  const std::string key = file.substr(comma + 1, equals - comma - 1);
+  const bool word = std::all_of(key.begin(), key.end(),
+                                [](char letter) { return (letter >= 'a' && letter <= 'z') || letter == '_'; });
+  return word ? key : "";
+}
+
+Failure bad_word(const std::string& message) {
+  return fail("E0124", message, "--meter", kKeys);
+}
+
+Result<std::optional<double>> positive_number(const std::string& key, const std::string& text,
+                                              const std::optional<double>& before, std::string_view unit) {
+  std::string_view digits = text;
+  if (digits.ends_with(unit)) digits.remove_suffix(unit.size());
+  double value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (before) return bad_word(key + " stands twice");
+  if (read.ec != std::errc() || read.ptr != digits.data() + digits.size() || !std::isfinite(value) || value <= 0)
+    return bad_word(fmt::format("{}={}: no number above 0", key, base::one_line(text)));
+  return std::optional<double>(value);
+}
+
+Result<void> take(RecordingWord& word, const std::string& key, const std::string& value) {
+  if (value.empty()) return bad_word(key + "= is empty");
+  if (key == "volts") {
+    PANTOUM_ASSIGN(word.volts, positive_number(key, value, word.volts, "V"));
+    return {};
+  }
+  if (key == "gap") {
+    PANTOUM_ASSIGN(word.gap_s, positive_number(key, value, word.gap_s, "s"));
+    return {};
+  }
+  const auto* found =
+      std::find_if(kTextKeys.begin(), kTextKeys.end(), [&](const TextKey& each) { return each.name == key; });
+  if (!(word.*found->value).empty()) return bad_word(key + " stands twice");
+  word.*found->value = value;
+  return {};
+}
+
+Result<void> check_words(const RecordingWord& word) {
+  const std::array<std::pair<const std::string&, Quantity>, 4> units{{{word.time_unit, Quantity::kTime},
+                                                                      {word.power_unit, Quantity::kPower},
+                                                                      {word.current_unit, Quantity::kCurrent},
+                                                                      {word.voltage_unit, Quantity::kVoltage}}};
+  for (const auto& [unit, quantity] : units)
+    if (!unit.empty() && !unit_named(unit, quantity))
+      return bad_word(fmt::format("'{}' is no unit of {}", base::one_line(unit), name_of(quantity)));
+  if (!word.power.empty() && !(word.current.empty() && word.voltage.empty() && !word.volts))
+    return bad_word("power stands beside current or voltage");
+  if (!word.voltage.empty() && word.volts) return bad_word("voltage (a column) stands beside volts (a number)");
+  return {};
+}
+
+}  // namespace
+
+bool is_recording(const std::string& word) {
+  return word.starts_with(kPrefix);
+}
+
+Result<RecordingWord> read_recording_word(const std::string& text) {
+  RecordingWord word;
+  size_t at = next_key(text, kPrefix.size());
+  word.file = text.substr(kPrefix.size(), at - kPrefix.size());
+  if (word.file.empty()) return bad_word("csv: names no file");
+  if (const std::string key = unknown_key(word.file); !key.empty()) return bad_word(fmt::format("'{}' is no key", key));
+  while (at < text.size()) {
+    const size_t equals = text.find('=', at), end = next_key(text, equals);
+    PANTOUM_TRY(take(word, text.substr(at + 1, equals - at - 1), text.substr(equals + 1, end - equals - 1)));
+    at = end;
+  }
+  PANTOUM_TRY(check_words(word));
+  return word;
+}
+
+}  // namespace pantoum::cost
