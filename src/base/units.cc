@@ -149,8 +149,8 @@ std::string show_seconds(double seconds) {
 }
 
 std::string show_joules(double joules) {
-  if (joules < 1e-3) return fmt::format("{:.2f} uJ", joules * 1e6);
-  if (joules < 1) return fmt::format("{:.2f} mJ", joules * 1e3);
+  if (std::abs(joules) < 1e-3) return fmt::format("{:.2f} uJ", joules * 1e6);
+  if (std::abs(joules) < 1) return fmt::format("{:.2f} mJ", joules * 1e3);
   return fmt::format("{:.2f} J", joules);
 }
 

@@ -156,21 +156,14 @@ Finding encryption(bool wanted) {
   return finding;
 }
 
-// The packages of RAPL: one zone for each.
 Finding energy_meter() {
-  std::error_code none;
-  std::vector<std::string> readable, locked;
-  for (int package = 0;; ++package) {
-    const std::string zone = fmt::format("/sys/class/powercap/intel-rapl:{}", package);
-    if (!fs::exists(zone, none)) break;
-    (::access((zone + "/energy_uj").c_str(), R_OK) == 0 ? readable : locked).push_back(zone);
-  }
-  Finding finding{.id = "energy_meter", .what = "energy meter (RAPL)", .yes = !readable.empty()};
-  finding.detail = !readable.empty() ? fmt::format("{}", fmt::join(readable, ", "))
-                   : !locked.empty() ? "it is there but not readable"
-                                     : "none on this machine";
-  finding.mend = locked.empty() ? "energy figures are modelled from the device profile, and say so"
-                                : "run as root, or chmod a+r " + locked.front() + "/energy_uj";
+  Finding finding{.id = "energy_meter", .what = "energy meters", .meters = cost::find_meters()};
+  std::vector<std::string> labels;
+  for (const cost::MeterFinding& meter : finding.meters)
+    if (meter.usable) labels.push_back(meter.label);
+  finding.yes = !labels.empty();
+  finding.detail = finding.yes ? fmt::format("{}", fmt::join(labels, "; ")) : "none that can be read";
+  finding.mend = "energy figures are modelled from the device profile, and say so";
   return finding;
 }
 

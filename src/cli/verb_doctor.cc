@@ -21,17 +21,30 @@ bool stops(const Finding& finding) {
   return !finding.yes && finding.stops_train;
 }
 
-nlohmann::ordered_json to_json(const Finding& finding) {
-  return {{"id", finding.id},         {"what", finding.what},
-          {"ok", finding.yes},        {"stops_train", stops(finding)},
-          {"detail", finding.detail}, {"mend", finding.yes ? "" : finding.mend}};
+nlohmann::ordered_json to_json(const cost::MeterFinding& meter) {
+  return {{"word", meter.word}, {"ok", meter.usable}, {"detail", meter.label}, {"mend", meter.help}};
 }
 
-void print(const Finding& finding) {
+nlohmann::ordered_json to_json(const Finding& finding) {
+  nlohmann::ordered_json json{{"id", finding.id},         {"what", finding.what},
+                              {"ok", finding.yes},        {"stops_train", stops(finding)},
+                              {"detail", finding.detail}, {"mend", finding.yes ? "" : finding.mend}};
+  for (const cost::MeterFinding& meter : finding.meters) json["meters"].push_back(to_json(meter));
+  return json;
+}
+
+void print(const cost::MeterFinding& meter) {
+  print_formatted("  {:<30} {:<4} {}\n", "--meter " + meter.word, meter.usable ? "yes" : "no",
+                  base::one_line(meter.label));
+  if (!meter.usable) print_formatted("{:<37} {}\n", "", base::one_line(meter.help));
+}
+
+void print_finding(const Finding& finding) {
   print_formatted("{:<32} {:<4} {}\n", base::one_line(finding.what), finding.yes ? "yes" : "no",
                   base::one_line(finding.detail));
-  if (finding.yes) return;
-  print_formatted("{:<37} {}{}\n", "", stops(finding) ? "stops train: " : "", base::one_line(finding.mend));
+  if (!finding.yes)
+    print_formatted("{:<37} {}{}\n", "", stops(finding) ? "stops train: " : "", base::one_line(finding.mend));
+  for (const cost::MeterFinding& meter : finding.meters) print(meter);
 }
 
 Result<int> look(const DoctorOptions& options) {
@@ -42,7 +55,7 @@ Result<int> look(const DoctorOptions& options) {
   if (options.common.json())
     print_json(json, 1);
   else
-    std::for_each(findings.begin(), findings.end(), print);
+    std::for_each(findings.begin(), findings.end(), print_finding);
   return std::any_of(findings.begin(), findings.end(), stops) ? 1 : 0;
 }
 

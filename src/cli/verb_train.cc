@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/data_options.h"
 #include "cli/interrupt.h"
+#include "cli/metered_run.h"
 #include "cli/model_options.h"
 #include "cli/output.h"
 #include "cli/page_of_run.h"
@@ -38,7 +39,7 @@ struct TrainOptions {
   PlanWords plan;
   RunWords run;
   DataWords data;
-  std::string output, plan_input, plan_output, log, report, resume, checkpoint;
+  std::string output, plan_input, plan_output, log, report, resume, checkpoint, meter;
   PageWords pages;
   bool keeps_other_plan = false;  // under a name that the user did not give
   int64_t epochs = 1, checkpoint_every = 0, log_every = 20;
@@ -205,21 +206,28 @@ Failure with_label(Error error, const data::TrainTest& data, const std::vector<d
 // Trains to the end, or until Ctrl-C; the weights are written in the first case alone.
 Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, const data::TrainTest& data,
                        std::span<uint32_t> indices, const ReportedRun& reported, train::OldCheckpoint old_checkpoint,
-                       RunLog& log) {
+                       MeteredRun& metered, RunLog& log) {
+  PANTOUM_TRY(metered.begin(interrupted()));
   RunReporter reporter(reported, log, options.log_every, options.common.json());
   train::RunOptions run{.epochs = static_cast<uint64_t>(options.epochs),
                         .checkpoint_every = static_cast<uint64_t>(options.checkpoint_every),
                         .checkpoint = options.checkpoint,
                         .old_checkpoint = old_checkpoint,
                         .judge = judge_of(options.run),
+                        .on_steps = [&](bool steps) { metered.on_steps(steps); },
                         .stop = interrupted(),
                         .indices = indices};
-  run.progress = [&](const train::RunProgress& progress) { reporter.step(progress); };
+  run.progress = [&](const train::RunProgress& progress) {
+    metered.step();
+    reporter.step(progress);
+  };
   run.log = [&](const train::RunEvent& event) { reporter.event(event); };
   const Result<train::RunSummary> ran = train::run_training(trainer, data, run);
   if (!ran) return with_label(ran.error(), data, reported.prepared.labels);
   const train::RunSummary& summary = *ran;
-  const Json end = end_event(reported, summary);
+  Json end = end_event(reported, summary);
+  const RunEnergy energy = metered.finish(static_cast<int64_t>(summary.ran), reported.prepared.energy_j);
+  add_energy(end, energy);
   if (summary.interrupted) {
     PANTOUM_TRY(log.write(end));
     PANTOUM_TRY(write_report(options));
@@ -230,7 +238,8 @@ Result<int> run_to_end(const TrainOptions& options, train::Trainer& trainer, con
   PANTOUM_TRY(reporter.status());
   PANTOUM_TRY(log.write(end));
   PANTOUM_TRY(write_report(options));
-  options.common.json() ? print_json(end) : print_result(end_text(end, reported, summary, options.output) + "\n");
+  options.common.json() ? print_json(end)
+                        : print_result(end_text(end, reported, summary, options.output) + "\n" + energy_line(energy));
   return 0;
 }
 
@@ -261,6 +270,7 @@ Result<int> train_model(TrainOptions options) {
   fill_in(options);
   PANTOUM_ASSIGN(const Asked asked, read_words(options));
   PANTOUM_TRY(check_outputs(options));
+  PANTOUM_ASSIGN(MeteredRun metered, MeteredRun::open(options.meter));
   PANTOUM_ASSIGN(const std::vector<base::FileLock> locks, lock_all(written_while_running(options)));
   PANTOUM_ASSIGN(const Resumed resumed, resume_point_of(options.resume, options.model.seed, options.model.batch));
   RunLog log(options.log, resumed.has_value());
@@ -280,7 +290,7 @@ Result<int> train_model(TrainOptions options) {
   const ReportedRun reported{
       prepared, *trainer, {asked.training.model.training.losses, options.model.loss.perplexity()}};
   return run_to_end(options, *trainer, data, indices, reported,
-                    old_checkpoint_of(resumed, options.resume, options.checkpoint), log);
+                    old_checkpoint_of(resumed, options.resume, options.checkpoint), metered, log);
 }
 
 }  // namespace
@@ -296,6 +306,10 @@ void add_train(CommandLine& line) {
   verb.add_option("--log", options->log, "the run log, JSON lines (OUTPUT.jsonl without it); continued with --resume");
   verb.add_option("--log-every", options->log_every, "steps between lines of the run log").steps();
   verb.add_option("--report", options->report, "an HTML page about plan and run");
+  verb.add_option("--meter", options->meter,
+                  "measures the joules of the steps: auto, powercap, perf, hwmon, battery, nvml, or a recording, "
+                  "csv:FILE,trigger=COLUMN (docs/energy.md); modelled without it")
+      .known(cost::meter_words());
   add_page_options(verb, options->pages, "folder (or file) for what is paged out");
   verb.add_option("--resume", options->resume,
                   "a checkpoint to go on from; where it is damaged, from the one before it");

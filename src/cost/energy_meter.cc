@@ -76,14 +76,12 @@ Result<IdleBaseline> measure_idle(EnergyMeter& meter, Seconds seconds, const std
   const auto parts =
       static_cast<int>(std::clamp(std::floor(seconds / meter.least_window_s()), 2.0, double{kIdleParts}));
   WindowSums sums;
-  Joules joules = 0;
-  Seconds since = clock.now();
+  PANTOUM_ASSIGN(MeterReading last, meter.read());
   for (int part = 0; part < parts; ++part) {
     if (!wait(clock, seconds / parts, stop)) return energy_stopped();
-    PANTOUM_ASSIGN(const Joules now, meter.joules());
-    const Seconds at = clock.now();
-    sums.add(now - joules, at - since, 1);
-    joules = now, since = at;
+    PANTOUM_ASSIGN(const MeterReading now, meter.read());
+    sums.add(now.joules - last.joules, now.at_s - last.at_s, 1);
+    last = now;
   }
   const MeasuredEnergy all = sums.result({}, meter.update_s());
   return IdleBaseline{.watts = all.watts, .half_width = *all.half_width / all.seconds, .seconds = sums.seconds()};
@@ -102,20 +100,19 @@ Result<MeasuredEnergy> measure_energy(EnergyMeter& meter, const std::function<Re
   PANTOUM_TRY(meter.begin());
   WindowSums sums;
   MeasuredEnergy found;
-  Joules joules = 0;
-  for (Seconds since = clock.now(), first = since; sums.windows() < limits.most_windows;) {
+  PANTOUM_ASSIGN(MeterReading last, meter.read());
+  for (const Seconds first = last.at_s; sums.windows() < limits.most_windows;) {
     if (limits.stop.stop_requested()) {
       if (sums.windows() < 2) return energy_stopped();
       break;
     }
-    PANTOUM_ASSIGN(const int64_t runs, fill_window(clock, run, since, window));
-    PANTOUM_ASSIGN(const Joules now, meter.joules());
-    const Seconds at = clock.now();
-    sums.add(now - joules, at - since, runs);
-    joules = now, since = at;
+    PANTOUM_ASSIGN(const int64_t runs, fill_window(clock, run, last.at_s, window));
+    PANTOUM_ASSIGN(const MeterReading now, meter.read());
+    sums.add(now.joules - last.joules, now.at_s - last.at_s, runs);
+    last = now;
     found = sums.result(idle, meter.update_s());
     if (sums.windows() >= limits.fewest_windows && found.is_within(limits.precision)) break;
-    if (sums.windows() >= 2 && at - first >= limits.most_s) break;
+    if (sums.windows() >= 2 && last.at_s - first >= limits.most_s) break;
   }
   found.meter = meter.label(), found.health = meter.health();
   return found;
@@ -129,9 +126,7 @@ std::string to_text(const MeasuredEnergy& energy) {
                                ? fmt::format(" above {:.3g} W idle (measured for {})", energy.idle.watts,
                                              base::show_seconds(energy.idle.seconds))
                                : ", idle included";
-  const std::string joules =
-      energy.joules < 0 ? "-" + base::show_joules(-energy.joules) : base::show_joules(energy.joules);
-  return fmt::format("{}{}{}, by {}", joules, width, idle, energy.meter);
+  return fmt::format("{}{}{}, by {}", base::show_joules(energy.joules), width, idle, energy.meter);
 }
 
 void WindowSums::add(Joules joules, Seconds seconds, int64_t runs) {
@@ -163,42 +158,40 @@ MeasuredEnergy WindowSums::result(const IdleBaseline& idle, Seconds update_s) co
   return found;
 }
 
-std::optional<Joules> StepEnergy::read() {
-  Result<Joules> joules = begun_ ? meter_.joules() : Result<Joules>(0.0);
-  if (!begun_) {
-    if (auto begun = meter_.begin(); !begun) joules = Failure(std::move(begun).error());
-    begun_ = true;
-  }
-  if (joules) return *joules;
-  error_ = std::move(joules).error();
+std::optional<MeterReading> StepEnergy::read() {
+  const Result<void> begun = begun_ ? Result<void>{} : meter_.begin();
+  begun_ = true;
+  Result<MeterReading> reading = begun ? meter_.read() : Result<MeterReading>(Failure(begun.error()));
+  if (reading) return *reading;
+  error_ = std::move(reading).error();
   meter_.end();
   return {};
 }
 
 void StepEnergy::go_on() {
   if (error_ || running_) return;
-  const auto joules = read();
-  if (!joules) return;
-  joules_ = *joules, since_ = meter_.clock().now(), steps_ = 0, running_ = true;
+  const auto reading = read();
+  if (!reading) return;
+  last_ = *reading, steps_ = 0, running_ = true;
 }
 
 void StepEnergy::step() {
   if (error_ || !running_) return;
   ++steps_;
-  if (const Seconds now = meter_.clock().now(); now - since_ >= meter_.least_window_s()) close_window(now);
+  if (meter_.clock().now() - last_.at_s >= meter_.least_window_s()) close_window();
 }
 
 void StepEnergy::pause() {
   if (error_ || !running_) return;
-  if (steps_ > 0) close_window(meter_.clock().now());
+  if (steps_ > 0) close_window();
   running_ = false;
 }
 
-void StepEnergy::close_window(Seconds now) {
-  const auto joules = read();
-  if (!joules) return;
-  if (now > since_) sums_.add(*joules - joules_, now - since_, steps_);
-  joules_ = *joules, since_ = now, steps_ = 0;
+void StepEnergy::close_window() {
+  const auto now = read();
+  if (!now) return;
+  if (now->at_s > last_.at_s) sums_.add(now->joules - last_.joules, now->at_s - last_.at_s, steps_);
+  last_ = *now, steps_ = 0;
 }
 
 Result<MeasuredEnergy> StepEnergy::result() {

@@ -91,15 +91,14 @@ class StepEnergy {
   [[nodiscard]] Result<MeasuredEnergy> result();
 
  private:
-  [[nodiscard]] std::optional<Joules> read();
-  void close_window(Seconds now);
+  [[nodiscard]] std::optional<MeterReading> read();
+  void close_window();
 
   EnergyMeter& meter_;
   IdleBaseline idle_;
   WindowSums sums_;
   bool begun_ = false, running_ = false;
-  Joules joules_ = 0;
-  Seconds since_ = 0;
+  MeterReading last_;
   int64_t steps_ = 0;
   std::optional<Error> error_ = {};
 };

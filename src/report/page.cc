@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "base/units.h"
 #include "report/page_charts.h"
+#include "report/page_energy.h"
 #include "report/page_files.h"
 #include "report/page_parts.h"
 #include "report/report.h"
@@ -311,10 +312,7 @@ std::string run_facts(const Json& report, size_t at) {
   put_bytes("page encryption's memory", end, "encryption_bytes");
   put_bytes("paged out", end, "bytes_paged_out");
   put_bytes("paged in", end, "bytes_paged_in");
-  if (end.is_object() && end.contains("energy_j"))
-    put("energy, measured",
-        show_energy(end["energy_j"]) +
-            (end.contains("energy_source") ? " (" + end["energy_source"].get<std::string>() + ")" : ""));
+  for (const auto& [what, value] : measured_energy(end)) put(what, value);
   for (const auto& [key, what] : kEndMeasures)
     if (end.is_object() && end.contains(key) && end[key].is_number())
       put(what, is_share(key) ? show_percent(end[key]) : fmt::format("{:.4g}", end[key].get<double>()));

@@ -25,11 +25,29 @@ constexpr std::array kMeasures{"train_loss", "test_loss", "test_accuracy", "test
 constexpr std::array kStepMeasures{"loss", "lr"};
 constexpr std::array kDeviceFigures{"ram_bytes", "stack_bytes", "flash_bytes", "storage_written_bytes"};
 // Of the end of a run, as docs/training.md and docs/checkpoints.md tell them.
-constexpr std::array kEndFigures{"steps",          "seconds",          "budget_bytes",     "arena_bytes",
-                                 "queue_bytes",    "rss_growth_bytes", "resident_bytes",   "back_end_bytes",
-                                 "bytes_paged_in", "bytes_paged_out",  "encryption_bytes", "final_loss",
-                                 "energy_j"};
-constexpr std::array kEndWords{"kernels", "io_backend", "page_encryption", "energy_source"};
+constexpr std::array kEndFigures{"steps",
+                                 "seconds",
+                                 "budget_bytes",
+                                 "arena_bytes",
+                                 "queue_bytes",
+                                 "rss_growth_bytes",
+                                 "resident_bytes",
+                                 "back_end_bytes",
+                                 "bytes_paged_in",
+                                 "bytes_paged_out",
+                                 "encryption_bytes",
+                                 "final_loss",
+                                 "energy_j",
+                                 "step_energy_j",
+                                 "step_energy_half_width_j",
+                                 "step_energy_modelled_j",
+                                 "measured_w",
+                                 "measured_s",
+                                 "measured_steps",
+                                 "idle_w",
+                                 "idle_s",
+                                 "lost_s"};
+constexpr std::array kEndWords{"kernels", "io_backend", "page_encryption", "energy_source", "energy_not_measured"};
 
 double number_of(const nlohmann::json& event, const char* key) {
   const auto found = event.find(key);

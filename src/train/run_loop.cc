@@ -61,6 +61,13 @@ class Run {
   double step_seconds_ = 0;
   uint64_t last_evaluated_ = UINT64_MAX;
 
+  bool in_steps_ = false;
+
+  void tell_of_steps(bool steps) {
+    if (steps != in_steps_ && options_.on_steps) options_.on_steps(steps);
+    in_steps_ = steps;
+  }
+
   bool tests() const { return data_.test != nullptr && data_.test->count() > 0; }
   bool stopped() const { return summary_.interrupted || summary_.out_of_time; }
 
@@ -82,6 +89,7 @@ class Run {
   }
 
   Result<void> run_step(uint64_t epoch) {
+    tell_of_steps(true);
     const Clock::time_point begun = Clock::now();
     auto stats = trainer_.step();
     if (!stats) return with_checkpoint(std::move(stats).error());
@@ -112,6 +120,7 @@ class Run {
 
   Result<void> checkpoint(uint64_t epoch) {
     if (options_.checkpoint.empty() || checkpointed_at_ == trainer_.steps_done()) return {};
+    tell_of_steps(false);
     const bool keep = !summary_.checkpoint.empty() || options_.old_checkpoint == OldCheckpoint::kOwn;
     const std::string previous = previous_checkpoint(options_.checkpoint);
     PANTOUM_TRY(trainer_.save(options_.checkpoint, keep ? previous : ""));
@@ -129,6 +138,7 @@ class Run {
   }
 
   Result<void> end_epoch(uint64_t epoch, double mean_loss) {
+    tell_of_steps(false);
     if (options_.evaluate_every_epoch) PANTOUM_TRY(evaluate());
     if (summary_.interrupted) return {};  // whoever resumes makes up for it
     PANTOUM_TRY(judge());
@@ -190,6 +200,7 @@ class Run {
   }
 
   Result<void> finish() {
+    tell_of_steps(false);
     const bool kept = stopped();
     if (kept) PANTOUM_TRY(checkpoint(trainer_.steps_done() / per_epoch_));
     if (!summary_.interrupted) PANTOUM_TRY(evaluate());

@@ -64,7 +64,10 @@ struct RunOptions {
   std::function<void(const RunProgress&)> progress;  // after every step
   std::function<void(const RunEvent&)> log;
   std::function<void()> on_evaluated;  // before every batch of an evaluation
-  std::stop_token stop;                // asked between steps, and between batches of an evaluation
+  // Before a step that follows something else (true), and before something else that follows steps (false): an
+  // evaluation, a checkpoint, the end.
+  std::function<void(bool)> on_steps;
+  std::stop_token stop;  // asked between steps, and between batches of an evaluation
   std::span<uint32_t>
       indices;  // data.train.count() of them, the caller's (touched before the arena is measured); empty: made here
 };

@@ -46,6 +46,21 @@ TEST_F(RunTraining, RunsEveryEpochAndLearns) {
   EXPECT_GT(summary->evaluation->accuracy, 0.8);
 }
 
+TEST_F(RunTraining, TellsWhenStepsBeginAndWhenSomethingElseDoes) {
+  const auto trained = trainer();
+  std::string told;
+  ASSERT_TRUE(run_training(*trained, data(12, 10),
+                           {.epochs = 2,
+                            .checkpoint_every = 2,
+                            .checkpoint = path("point"),
+                            .progress = [&](const RunProgress&) { told += 's'; },
+                            .log = [&](const RunEvent& event) { told += event.evaluation ? 'e' : 'c'; },
+                            .on_evaluated = [&] { told += '.'; },
+                            .on_steps = [&](bool steps) { told += steps ? '(' : ')'; }}));
+  // Three steps an epoch, ten samples to test with in batches of four, a checkpoint after every other step.
+  EXPECT_EQ(told, "(ss)c(s)...e(s)c(ss)c...e");
+}
+
 TEST_F(RunTraining, DropsTheShortLastBatchAndNeedsOneWholeBatch) {
   EXPECT_EQ(run_training(*trainer(), data(7, 0), {.epochs = 2})->steps, 2U);
   const auto few = run_training(*trainer(), data(3, 0), {});

@@ -42,6 +42,7 @@ MISTAKES = [
     ("a value in capitals", f"plan net.onnx {QUICK} --objective ENERGY"),
     ("a loss with a slip", f"plan net.onnx {QUICK} --loss crossentropy"),
     ("a planner with a slip", "plan net.onnx --planner checkmat"),
+    ("a meter with a slip", f"{TRAIN} -o w.safetensors --meter powrcap"),
     ("a device with a slip", f"plan net.onnx {QUICK} --device m44"),
     ("a target that is none", "emit plan.json --target stm32 -o firmware"),
     ("a board with a slip", "emit plan.json --target cortex-m4f --board microbits -o firmware"),

@@ -78,6 +78,7 @@ constexpr std::array kRows{
     OptionRow{"--kernels", kWord, "device"},
     OptionRow{"--measure", kWord, "device"},
     OptionRow{"--profile-store", kStore, "device"},
+    OptionRow{"--meter", kText, "device"},
     OptionRow{"--page-file", kPageFolder, "device"},
     OptionRow{"--page-encryption", kWord, "device"},
     OptionRow{"--objective", kWord, "plan"},

@@ -59,12 +59,17 @@ Result<void> EnergyMeter::begin() {
 }
 
 Result<Joules> EnergyMeter::joules() {
+  PANTOUM_ASSIGN(const MeterReading now, read());
+  return now.joules;
+}
+
+Result<MeterReading> EnergyMeter::read() {
   const std::lock_guard hold(mutex_);
   PANTOUM_CHECK(begun_);
   if (!error_)
     if (auto read = read_on(); !read) error_ = std::move(read).error();
   if (error_) return Failure(*error_);
-  return joules_;
+  return MeterReading{.joules = joules_, .at_s = at_};
 }
 
 void EnergyMeter::end() {

@@ -52,6 +52,11 @@ struct MeterSource {
   std::function<Result<void>()> check = {};  // before every reading: E0909 it does not hold any longer
 };
 
+struct MeterReading {
+  Joules joules = 0;  // since begin()
+  Seconds at_s = 0;   // on the meter's clock
+};
+
 // What was lost between readings.
 struct MeterHealth {
   int64_t readings = 0;
@@ -78,10 +83,11 @@ class EnergyMeter {
   // The least step of all rails together; 0: of power.
   [[nodiscard]] Joules quantum_j() const;
 
-  // From here on joules() counts from 0. E0909 a rail cannot be read; no thread (E0905).
+  // From here on joules count from 0. E0909 a rail cannot be read; no thread (E0905).
   [[nodiscard]] Result<void> begin();
   // Joules since begin(). E0909 a rail vanished, the counter was set back or may have wrapped more than once, samples
   // are lost for longer than can be bridged, the clock went back; from then on the same error until begin().
+  [[nodiscard]] Result<MeterReading> read();
   [[nodiscard]] Result<Joules> joules();
   // Stops reading.
   void end();

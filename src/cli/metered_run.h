@@ -1,0 +1,52 @@
+// The energy of a training, by the meter that --meter names; modelled where it names none or has failed.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "base/result.h"
+#include "cost/energy_meter.h"
+
+namespace pantoum::cli {
+
+// What is known of a step's joules.
+struct RunEnergy {
+  std::optional<cost::MeasuredEnergy> measured;
+  std::string why_not;  // it was not measured; "": nobody asked
+  cost::Joules modelled_j = 0;
+};
+
+class MeteredRun {
+ public:
+  // `word`: of --meter; "": none. With "auto" and no meter that can be read a note says so, and figures are modelled. E0124
+  // no such word; E0272 the meter that is named cannot be read.
+  [[nodiscard]] static Result<MeteredRun> open(const std::string& word);
+
+  // Before the first step: waits for a short window, and tells of the idle baseline. A meter that fails is told of by a
+  // warning. E0999 interrupted.
+  [[nodiscard]] Result<void> begin(const std::stop_token& stop);
+  void on_steps(bool steps);  // as train::RunOptions::on_steps
+  void step();                // one has ended
+  // At the end of a run of so many steps. What failed is told of by a warning.
+  [[nodiscard]] RunEnergy finish(int64_t steps, cost::Joules modelled_j);
+
+ private:
+  [[nodiscard]] Result<cost::MeasuredEnergy> read(int64_t steps);
+
+  std::string why_not_;
+  std::unique_ptr<cost::EnergyMeter> meter_;
+  std::unique_ptr<cost::StepEnergy> energy_;
+  std::optional<cost::RecordingWord> recording_;
+  int64_t begun_ns_ = 0;  // by the clock of files
+};
+
+// Puts what is known into the last event of the log.
+void add_energy(nlohmann::ordered_json& event, const RunEnergy& energy);
+
+// "energy   1.2 J +- 2% a step above ...; 0.9 J modelled"; "": nobody asked.
+[[nodiscard]] std::string energy_line(const RunEnergy& energy);
+
+}  // namespace pantoum::cli

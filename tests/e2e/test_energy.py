@@ -1,0 +1,126 @@
+"""Joules of steps: by a recording, by a meter of the machine, or modelled, and always told which."""
+import json
+import os
+import shutil
+import subprocess
+import time
+import unittest
+
+from house import MODEL, PANTOUM, House, make_data
+
+STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable", "--measure", "off", "--ram", "1MiB", "--effort", 1)
+STEPS = 8  # of an epoch
+
+
+def recording(path, high=0.4, idle=1.0, busy=3.0, columns="time,power,gpio", lost=()):
+    """0.2 s of idle watts, then `high` seconds of busy ones with the trigger high, then idle ones."""
+    with open(path, "w") as file:
+        print(columns, file=file)
+        for at in range(1000):
+            on = 0.2 <= at * 1e-3 < 0.2 + high - 1e-9
+            if at not in lost:
+                print(f"{at * 1e-3:.3f},{busy if on else idle},{int(on)}", file=file)
+    os.utime(path, (time.time() + 3600,) * 2)  # as if it had been written while the run went on
+
+
+class Energy(House):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        make_data(os.path.join(cls.folder, "data"), 64)
+
+    def words(self, *words):
+        return ("train", MODEL, *STEP, "--data", self.path("data"), "-o", self.path("w.safetensors"), *words)
+
+    def train(self, *words):
+        done = self.succeed(*self.words(*words), "--format", "json")
+        return json.loads(done.stdout), done.stderr
+
+    def test_is_modelled_and_says_so(self):
+        end, notes = self.train()
+        self.assertEqual(end["energy_source"], "modelled")
+        self.assertGreater(end["step_energy_modelled_j"], 0)
+        self.assertNotIn("energy_not_measured", end)
+        self.assertNotIn("idle", notes)
+
+    def test_a_recording_is_counted_between_the_edges_of_its_trigger(self):
+        recording(self.path("r.csv"))
+        end, _ = self.train("--meter", f"csv:{self.path('r.csv')},trigger=gpio")
+        self.assertIn("r.csv (power in 'power')", end["energy_source"])
+        self.assertAlmostEqual(end["step_energy_j"], (3 - 1) * 0.4 / STEPS, delta=1e-3)
+        self.assertAlmostEqual(end["idle_w"], 1, delta=1e-9)
+        self.assertAlmostEqual(end["measured_s"], 0.4, delta=1e-6)
+        self.assertEqual(end["measured_steps"], STEPS)
+        self.assertNotIn("step_energy_half_width_j", end)
+        self.assertEqual(self.log_of(self.path("w.safetensors.jsonl"))[-1], end)
+        shown = self.succeed(*self.words("--meter", f"csv:{self.path('r.csv')},trigger=gpio", "--report", self.path("r.html"))).stdout
+        self.assertRegex(shown, r"(?m)^energy   a step: 99\.\d+ mJ above 1 W idle \(measured for 199(\.\d+)? ms\), by recording .*; modelled: ")
+        with open(self.path("r.html")) as page:
+            self.assertIn("energy of a step", page.read())
+
+    def test_lost_samples_are_bridged_and_told(self):
+        recording(self.path("l.csv"), lost=(300, 301, 302))
+        end, _ = self.train("--meter", f"csv:{self.path('l.csv')},trigger=gpio")
+        self.assertAlmostEqual(end["lost_s"], 0.003, delta=1e-9)
+        self.assertAlmostEqual(end["step_energy_j"], (3 - 1) * 0.4 / STEPS, delta=1e-3)
+
+    def test_a_recording_that_cannot_be_counted_costs_no_training(self):
+        recording(self.path("old.csv"))
+        os.utime(self.path("old.csv"), (1e9, 1e9))
+        recording(self.path("cut.csv"), high=5)
+        recording(self.path("gap.csv"), lost=range(300, 400))
+        for name, why in (("old", "another run's"), ("cut", "still high at the end"), ("gap", "no sample for 101"), ("none", "No such file")):
+            os.path.exists(self.path("w.safetensors")) and os.remove(self.path("w.safetensors"))
+            end, notes = self.train("--meter", f"csv:{self.path(name + '.csv')},trigger=gpio")
+            self.assertEqual(end["energy_source"], "modelled", name)
+            self.assertIn(why, end["energy_not_measured"])
+            self.assertIn("the run is whole", notes)
+            self.assertTrue(os.path.exists(self.path("w.safetensors")))
+
+    def test_words_are_refused_before_anything_is_done(self):
+        for word, code, status in (("watts", "E0124", 2), ("csv:", "E0124", 2), ("csv:a.csv,colour=red", "E0124", 2),
+                                   ("hwmon:no-such-chip", "E0272", 3), ("battery:none", "E0272", 3)):
+            self.refuse(status, code, *self.words("--meter", word))
+
+    def test_auto_takes_what_there_is(self):
+        end, notes = self.train("--meter", "auto")
+        if end["energy_source"] == "modelled":
+            self.assertIn("energy is modelled", notes)
+            self.assertIn("no meter", end["energy_not_measured"])
+        else:
+            self.assertRegex(end["energy_source"], "^measured by ")
+
+    def test_doctor_lists_every_kind(self):
+        found = {one["id"]: one for one in json.loads(self.run_cli("doctor", "--format", "json").stdout)}["energy_meter"]
+        self.assertEqual([one["word"] for one in found["meters"]], ["powercap", "perf", "hwmon", "battery", "nvml"])
+        for one in found["meters"]:
+            self.assertTrue(one["detail"])
+            self.assertEqual(bool(one["mend"]), not one["ok"])
+
+    def test_a_battery_is_sampled_while_steps_run(self):
+        """On a tree of its own in place of /sys/class/power_supply."""
+        tree = self.path("supplies")
+        shutil.rmtree(tree, ignore_errors=True)
+        os.makedirs(os.path.join(tree, "BAT0"))
+        for name, text in (("type", "Battery"), ("status", "Discharging"), ("power_now", "7000000")):
+            with open(os.path.join(tree, "BAT0", name), "w") as file:
+                print(text, file=file)
+        inside = ["unshare", *(() if os.geteuid() == 0 else ("-r",)), "-m", "sh", "-c", 'mount --bind "$0" /sys/class/power_supply && exec "$@"', tree]
+        if not shutil.which("unshare") or subprocess.run([*inside, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no tree can be mounted over /sys/class/power_supply")
+        words = [PANTOUM, *map(str, self.words("--meter", "battery", "--epochs", 20, "--format", "json"))]
+        done = subprocess.run([*inside, *words], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        end = json.loads(done.stdout)
+        self.assertEqual(end["energy_source"], "measured by battery gauge (BAT0, by its power)")
+        self.assertAlmostEqual(end["idle_w"], 7, delta=1e-6)
+        self.assertAlmostEqual(end["measured_w"], 7, delta=1e-6)
+        self.assertAlmostEqual(end["step_energy_j"], 0, delta=end["step_energy_half_width_j"])
+        self.assertGreater(end["idle_s"], 9)
+        self.assertEqual(end["measured_steps"], 20 * STEPS)
+        self.assertLess(end["measured_s"], end["seconds"])
+        self.assertIn("idle: 7 W", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
