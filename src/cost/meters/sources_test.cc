@@ -300,6 +300,18 @@ TEST_F(Hwmon, CountsTheInputOfAJetsonAlone) {
   EXPECT_NEAR((*meter)->joules().value(), 0.05, 1e-12);
 }
 
+TEST_F(Hwmon, IsAsFastAsItsChip) {
+  put_ina();
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.01, 1e-12);
+  tree.put("/sys/class/hwmon/hwmon3/update_interval", "128\n");
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.128, 1e-12);
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().period_s, 0.064, 1e-12);
+  for (const char* wrong : {"-5", "99999999999", "x", "0"}) {
+    tree.put("/sys/class/hwmon/hwmon3/update_interval", wrong);
+    EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.01, 1e-12) << wrong;
+  }
+}
+
 TEST_F(Hwmon, CountsTheRailsThatAreNamed) {
   put_ina();
   const auto source = hwmon_source(place_of(tree, clock), "ina3221/VDD_SOC+VDD_CPU_GPU_CV");
