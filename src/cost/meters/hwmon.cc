@@ -29,9 +29,13 @@ bool is_total(const std::string& name) {
   return std::find(kTotals.begin(), kTotals.end(), name) != kTotals.end();
 }
 
+// Of "/sys/.../power1" power1_label, else in1_label; without either "power1".
 std::string label_of(const Sysfs& sysfs, const std::string& channel) {
-  const std::string label = sysfs.text(channel + "_label");
-  return label.empty() ? channel.substr(channel.rfind('/') + 1) : label;
+  const std::string name = channel.substr(channel.rfind('/') + 1), label = sysfs.text(channel + "_label");
+  if (!label.empty()) return label;
+  const std::string number = name.substr(std::min(name.find_first_of("0123456789"), name.size()));
+  const std::string of_volts = sysfs.text(channel.substr(0, channel.size() - name.size()) + "in" + number + "_label");
+  return of_volts.empty() ? name : of_volts;
 }
 
 // "/sys/.../energy1" of "energy1_input"; "": another file.
@@ -75,8 +79,7 @@ std::vector<Rail> rails_of_chip(const Sysfs& sysfs, const std::string& folder) {
     const std::string volts = folder + "in" + channel.substr(folder.size() + 4);
     if (sysfs.text(channel + "_enable") != "0" && sysfs.text(volts + "_enable") != "0" &&
         sysfs.exists(volts + "_input"))
-      product.push_back(watts_of_product(sysfs, label_of(sysfs, sysfs.exists(volts + "_label") ? volts : channel),
-                                         volts + "_input", channel + "_input"));
+      product.push_back(watts_of_product(sysfs, label_of(sysfs, channel), volts + "_input", channel + "_input"));
   }
   return !energy.empty() ? energy : !power.empty() ? power : product;
 }

@@ -322,6 +322,20 @@ TEST_F(Hwmon, CountsTheRailsThatAreNamed) {
   EXPECT_THAT(missing.error().help, HasSubstr("VDD_IN, VDD_CPU_GPU_CV, VDD_SOC"));
 }
 
+TEST_F(Hwmon, NamesPowerByItsVoltage) {
+  put_ina();
+  for (const char* rail : {"1", "2", "3"})
+    tree.put(std::string("/sys/class/hwmon/hwmon3/power") + rail + "_input", 5'000'000);
+  EXPECT_EQ(hwmon_source(place_of(tree, clock), "").value().label, "hwmon ina3221 (VDD_IN)");
+}
+
+TEST_F(Hwmon, SumsRailsOfTwoChips) {
+  put_ina("hwmon3"), put_ina("hwmon4");
+  const auto source = hwmon_source(place_of(tree, clock), "ina3221/VDD_SOC");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(hwmon_source(place_of(tree, clock), "").value().label, "hwmon ina3221 (VDD_IN, VDD_IN)");
+}
+
 TEST_F(Hwmon, SumsRailsWhereThereIsNoTotal) {
   put_ina();
   for (const char* file : {"in1_input", "curr1_input", "in1_label"})
