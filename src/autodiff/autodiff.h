@@ -117,7 +117,8 @@ struct TrainingOptions {
 [[nodiscard]] Result<ir::Graph> make_evaluation(const ir::Graph& forward, const TrainingOptions& options);
 
 // The forward program alone, same parameters and buffers by name: batch norm by its running statistics, no dropout, no
-// loss. Results: the model's outputs.
-[[nodiscard]] Result<ir::Graph> make_inference(const ir::Graph& forward);
+// loss. Results: the model's outputs. `fixed`: parameters and buffers are constants, so that what is computed of them
+// alone may be computed once.
+[[nodiscard]] Result<ir::Graph> make_inference(const ir::Graph& forward, bool fixed);
 
 }  // namespace pantoum::autodiff

@@ -61,8 +61,12 @@ Result<Graph> evaluated(const Graph& forward) {
 
 }  // namespace
 
-Result<Graph> make_inference(const Graph& forward) {
+Result<Graph> make_inference(const Graph& forward, bool fixed) {
   PANTOUM_ASSIGN(Graph graph, evaluated(forward));
+  for (ir::Value& value : graph.values)
+    if (fixed && value.producer == ir::kNone && value.data &&
+        (value.role == ir::Role::kParameter || value.role == ir::Role::kBuffer))
+      value.role = ir::Role::kConstant, value.trainable = false;
   graph.results = graph.outputs;
   ir::drop_dead_ops(graph);
   return graph;

@@ -10,7 +10,7 @@
 #include "base/foreign_text.h"
 #include "base/units.h"
 #include "cli/line/suggestions.h"
-#include "cli/planning.h"
+#include "cli/output.h"
 
 namespace pantoum::cli {
 namespace {
@@ -58,7 +58,7 @@ Result<MeteredRun> MeteredRun::open(const std::string& word) {
     return Failure(std::move(error));
   }
   run.why_not_ = error.message;
-  print_note(error.message + ": energy is modelled (pantoum doctor tells why)");
+  print_remark("note", error.message + ": energy is modelled (pantoum doctor tells why)");
   return run;
 }
 
@@ -70,11 +70,11 @@ Result<void> MeteredRun::begin(const std::stop_token& stop) {
   if (!idle && idle.error().code == "E0999") return Failure(idle.error());
   if (!idle) {
     why_not_ = told(idle.error());
-    print_warning(why_not_ + "; training goes on, and energy is modelled");
+    print_remark("warning", why_not_ + "; training goes on, and energy is modelled");
     return {};
   }
-  print_note(fmt::format("idle: {:.3g} W +- {:.2g} W, measured for {} by {}", idle->watts, idle->half_width,
-                         base::show_seconds(idle->seconds), meter_->label()));
+  print_remark("note", fmt::format("idle: {:.3g} W +- {:.2g} W, measured for {} by {}", idle->watts, idle->half_width,
+                                   base::show_seconds(idle->seconds), meter_->label()));
   energy_ = std::make_unique<cost::StepEnergy>(*meter_, *idle);
   return {};
 }
@@ -92,8 +92,8 @@ Result<cost::MeasuredEnergy> MeteredRun::read(int64_t steps) {
   PANTOUM_TRY(check_age(recording_->file, begun_ns_));
   PANTOUM_ASSIGN(const cost::Recording recording, cost::read_recording(*recording_));
   if (!recording.triggered)
-    print_note(fmt::format("{} has no trigger: all of it, {}, is counted as the steps", recording.label,
-                           base::show_seconds(recording.seconds())));
+    print_remark("note", fmt::format("{} has no trigger: all of it, {}, is counted as the steps", recording.label,
+                                     base::show_seconds(recording.seconds())));
   return cost::energy_of(recording, steps);
 }
 
@@ -105,8 +105,8 @@ RunEnergy MeteredRun::finish(int64_t steps, cost::Joules modelled_j) {
     found.measured = *std::move(energy);
   } else {
     found.why_not = told(energy.error());
-    print_warning(found.why_not + "; the run is whole, and its energy is modelled" +
-                  (energy.error().help.empty() ? "" : ": " + energy.error().help));
+    print_remark("warning", found.why_not + "; the run is whole, and its energy is modelled" +
+                                (energy.error().help.empty() ? "" : ": " + energy.error().help));
   }
   meter_ ? meter_->end() : void();
   return found;

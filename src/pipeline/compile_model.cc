@@ -84,7 +84,7 @@ Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequ
 // Loss, gradients and updates join the forward graph; the other programs are graphs of their own.
 Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   if (model.inference) {
-    PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward));
+    PANTOUM_ASSIGN(ir::Graph inference, autodiff::make_inference(forward, model.weights.path.empty()));
     return Programs{{.kind = kInfer, .graph = std::move(inference)}};
   }
   PANTOUM_ASSIGN(ir::Graph evaluation, autodiff::make_evaluation(forward, model.training));

@@ -12,11 +12,14 @@ namespace pantoum::cost {
 namespace {
 
 constexpr const char* kHwmon = "/sys/class/hwmon/";
+constexpr int64_t kMostInterval = 60'000;  // ms
+constexpr Seconds kOwnInterval = 0.01;     // of a chip that does not tell its own
 constexpr const char* kIio = "/sys/bus/iio/devices/";
 
 struct Chip {
   std::string name;
   std::vector<Rail> rails;
+  Seconds update_s = 0;  // as the driver tells; 0: it does not
 };
 
 // Inputs of whole modules: what such a rail feeds is counted by it. Jetson Xavier NX, Orin Nano and NX; TX2; Nano.
@@ -26,9 +29,13 @@ bool is_total(const std::string& name) {
   return std::find(kTotals.begin(), kTotals.end(), name) != kTotals.end();
 }
 
+// Of "/sys/.../power1" power1_label, else in1_label; without either "power1".
 std::string label_of(const Sysfs& sysfs, const std::string& channel) {
-  const std::string label = sysfs.text(channel + "_label");
-  return label.empty() ? channel.substr(channel.rfind('/') + 1) : label;
+  const std::string name = channel.substr(channel.rfind('/') + 1), label = sysfs.text(channel + "_label");
+  if (!label.empty()) return label;
+  const std::string number = name.substr(std::min(name.find_first_of("0123456789"), name.size()));
+  const std::string of_volts = sysfs.text(channel.substr(0, channel.size() - name.size()) + "in" + number + "_label");
+  return of_volts.empty() ? name : of_volts;
 }
 
 // "/sys/.../energy1" of "energy1_input"; "": another file.
@@ -72,8 +79,7 @@ std::vector<Rail> rails_of_chip(const Sysfs& sysfs, const std::string& folder) {
     const std::string volts = folder + "in" + channel.substr(folder.size() + 4);
     if (sysfs.text(channel + "_enable") != "0" && sysfs.text(volts + "_enable") != "0" &&
         sysfs.exists(volts + "_input"))
-      product.push_back(watts_of_product(sysfs, label_of(sysfs, sysfs.exists(volts + "_label") ? volts : channel),
-                                         volts + "_input", channel + "_input"));
+      product.push_back(watts_of_product(sysfs, label_of(sysfs, channel), volts + "_input", channel + "_input"));
   }
   return !energy.empty() ? energy : !power.empty() ? power : product;
 }
@@ -91,12 +97,14 @@ std::vector<Rail> rails_of_iio(const Sysfs& sysfs, const std::string& folder) {
 
 std::vector<Chip> chips_of(const Sysfs& sysfs) {
   std::vector<Chip> chips;
-  const auto add = [&](const std::string& name, std::vector<Rail> rails) {
-    if (!rails.empty()) chips.push_back({name, std::move(rails)});
+  const auto add = [&](const std::string& name, std::vector<Rail> rails, Seconds update = 0) {
+    if (!rails.empty()) chips.push_back({name, std::move(rails), update});
   };
   for (const std::string& entry : sysfs.names(kHwmon)) {
     const std::string folder = kHwmon + entry + "/";
-    add(sysfs.text(folder + "name"), rails_of_chip(sysfs, folder));
+    const int64_t milliseconds = sysfs.whole(folder + "update_interval").value_or(0);
+    add(sysfs.text(folder + "name"), rails_of_chip(sysfs, folder),
+        milliseconds > 0 && milliseconds < kMostInterval ? static_cast<double>(milliseconds) * 1e-3 : 0);
   }
   for (const std::string& entry : sysfs.names(kIio)) {
     const std::string folder = kIio + entry + "/";
@@ -139,6 +147,14 @@ Result<std::vector<Rail>> chosen(std::vector<Rail> rails, std::string labels) {
     found.push_back(*at);
   }
   return found;
+}
+
+// The slowest of them.
+Seconds update_of(const std::vector<Chip>& chips, const std::string& name) {
+  Seconds update = 0;
+  for (const Chip& chip : chips)
+    if (chip.name == name) update = std::max(update, chip.update_s);
+  return update;
 }
 
 // Rails of all chips of that name: a Jetson has two INA3221s.
@@ -198,8 +214,9 @@ Result<MeterSource> hwmon_source(const MeterPlace& place, const std::string& fil
                 "name rails: --meter hwmon:CHIP/LABEL");
   source.word = filter.empty() ? "hwmon:" + chip : "hwmon:" + filter;
   source.label = base::one_line(fmt::format("hwmon {} ({})", chip, fmt::join(names, ", ")));
-  source.update_s = power ? 0.01 : 1e-3;
-  source.period_s = power ? 0.01 : 1;
+  const Seconds update = update_of(chips, chip);
+  source.update_s = update > 0 ? update : power ? kOwnInterval : 1e-3;
+  source.period_s = power ? std::clamp(source.update_s / 2, kOwnInterval / 2, 1.0) : 1;
   return source;
 }
 

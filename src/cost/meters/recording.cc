@@ -122,8 +122,8 @@ class Integrator {
             "record again, or allow it: csv:FILE,gap=SECONDS");
       if (!within && passed > bridged_) return {};  // before, between and behind windows nothing is counted
       ++found_.gaps;
-      found_.lost_samples +=
-          static_cast<int64_t>(std::max(1.0, std::min(1e15, std::round(passed / found_.period_s) - 1)));
+      const double steps = found_.period_s > 0 ? std::round(passed / found_.period_s) : 0;
+      found_.lost_samples += static_cast<int64_t>(std::clamp(steps - 1, 1.0, 1e15));
     }
     const Joules joules = (last_.watts + sample.watts) / 2 * passed;
     if (within) found_.windows.back().joules += joules;

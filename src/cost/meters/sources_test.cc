@@ -300,6 +300,18 @@ TEST_F(Hwmon, CountsTheInputOfAJetsonAlone) {
   EXPECT_NEAR((*meter)->joules().value(), 0.05, 1e-12);
 }
 
+TEST_F(Hwmon, IsAsFastAsItsChip) {
+  put_ina();
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.01, 1e-12);
+  tree.put("/sys/class/hwmon/hwmon3/update_interval", "128\n");
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.128, 1e-12);
+  EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().period_s, 0.064, 1e-12);
+  for (const char* wrong : {"-5", "99999999999", "x", "0"}) {
+    tree.put("/sys/class/hwmon/hwmon3/update_interval", wrong);
+    EXPECT_NEAR(hwmon_source(place_of(tree, clock), "").value().update_s, 0.01, 1e-12) << wrong;
+  }
+}
+
 TEST_F(Hwmon, CountsTheRailsThatAreNamed) {
   put_ina();
   const auto source = hwmon_source(place_of(tree, clock), "ina3221/VDD_SOC+VDD_CPU_GPU_CV");
@@ -308,6 +320,20 @@ TEST_F(Hwmon, CountsTheRailsThatAreNamed) {
   const auto missing = hwmon_source(place_of(tree, clock), "ina3221/VDD_GPU");
   EXPECT_THAT(missing.error().message, HasSubstr("no rail 'VDD_GPU'"));
   EXPECT_THAT(missing.error().help, HasSubstr("VDD_IN, VDD_CPU_GPU_CV, VDD_SOC"));
+}
+
+TEST_F(Hwmon, NamesPowerByItsVoltage) {
+  put_ina();
+  for (const char* rail : {"1", "2", "3"})
+    tree.put(std::string("/sys/class/hwmon/hwmon3/power") + rail + "_input", 5'000'000);
+  EXPECT_EQ(hwmon_source(place_of(tree, clock), "").value().label, "hwmon ina3221 (VDD_IN)");
+}
+
+TEST_F(Hwmon, SumsRailsOfTwoChips) {
+  put_ina("hwmon3"), put_ina("hwmon4");
+  const auto source = hwmon_source(place_of(tree, clock), "ina3221/VDD_SOC");
+  ASSERT_TRUE(source);
+  EXPECT_EQ(hwmon_source(place_of(tree, clock), "").value().label, "hwmon ina3221 (VDD_IN, VDD_IN)");
 }
 
 TEST_F(Hwmon, SumsRailsWhereThereIsNoTotal) {
