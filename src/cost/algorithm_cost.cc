@@ -43,7 +43,7 @@ struct Shape {
   size_t samples, groups, read, made, height, width;
 };
 
-struct Work {
+struct WinogradWork {
   double operations = 0, elements = 0, through = 0;  // of products; of transforms; through the workspace
 };
 
@@ -55,14 +55,14 @@ class Winograd {
         positions_((form.m + 2) * (form.m + 2)),
         tiles_(shape.samples * parts(shape.height, form.m) * parts(shape.width, form.m)) {}
 
-  [[nodiscard]] Work convolution() const {
+  [[nodiscard]] WinogradWork convolution() const {
     const auto strips = static_cast<double>(parts(tiles_, pt_winograd_strip(&form_.cut, positions_, s_.read, tiles_)));
     const double images = tiles() * (read() + made());
     return work(images + pairs() * (form_.cut.is_whole != 0 ? 1 : strips), images + pairs() * strips);
   }
 
   // A kernel's gradient: `made` are the outputs, `read` the channels.
-  [[nodiscard]] Work gradient() const {
+  [[nodiscard]] WinogradWork gradient() const {
     const auto down = static_cast<double>(parts(s_.made, pt_winograd_dw_outputs(&form_.cut, s_.made)));
     const auto along = static_cast<double>(parts(s_.read, pt_winograd_dw_channels(&form_.cut, s_.read)));
     const auto strips = static_cast<double>(parts(tiles_, pt_winograd_dw_strip(&form_.cut)));
@@ -76,7 +76,7 @@ class Winograd {
   [[nodiscard]] double made() const { return static_cast<double>(s_.made); }
   [[nodiscard]] double pairs() const { return read() * made(); }
   // Tiles or kernels that are transformed; that go through the workspace.
-  [[nodiscard]] Work work(double transformed, double through) const {
+  [[nodiscard]] WinogradWork work(double transformed, double through) const {
     const double all = static_cast<double>(s_.groups) * static_cast<double>(positions_);
     return {2 * all * pairs() * tiles(), all * transformed, all * through};
   }
@@ -120,8 +120,8 @@ ir::OpCost algorithm_cost(const ir::Graph& graph, const ir::Op& op, const pt_ker
   const ir::TensorType &first = graph.value(op.inputs[0]).type, &second = graph.value(op.inputs[1]).type,
                        &out = graph.value(op.outputs[0]).type;
   const int64_t groups = op.attrs.ints[PT_CONV_GROUPS];
-  const Work work = is_gradient ? Winograd(shape_of(first, second, second, groups), form).gradient()
-                                : Winograd(shape_of(first, out, out, groups), form).convolution();
+  const WinogradWork work = is_gradient ? Winograd(shape_of(first, second, second, groups), form).gradient()
+                                        : Winograd(shape_of(first, out, out, groups), form).convolution();
   cost.flops = beside + work.operations + kOperationsPerElement * work.elements;
   const auto through = static_cast<ir::Bytes>(work.through * static_cast<double>(ir::size_of(out.dtype)));
   cost.bytes_read += through;

@@ -56,8 +56,9 @@ class GraphSearch {
     return looked_at_ >= request_.most_graphs || (request_.is_over && request_.is_over());
   }
 
-  // Every rule at every op of one graph.
+  // Every rule at every op of one graph at once, as often as it fits; then each rule at each op alone.
   void change(size_t at) {
+    for (const rewrite::Rule* rule : request_.rules) change_everywhere(at, *rule);
     const std::vector<char> named = have_names(found_[at].graph);
     for (const rewrite::Rule* rule : request_.rules) {
       for (size_t op = 0; op < named.size(); ++op) {
@@ -65,9 +66,33 @@ class GraphSearch {
         if (!named[op]) continue;
         const ir::Graph& graph = found_[at].graph;
         std::optional<ir::Graph> changed = rule->apply(graph, static_cast<ir::OpId>(op));
-        if (changed) look_at(*std::move(changed), at, {rule->name, graph.ops[op].name});
+        if (changed) look_at(*std::move(changed), at, {{rule->name, graph.ops[op].name}});
       }
     }
+  }
+
+  // Forward through the ops, again from the op where it was applied: what it makes there may fit again.
+  void change_everywhere(size_t at, const rewrite::Rule& rule) {
+    ir::Graph graph = found_[at].graph;
+    std::vector<Substitution> made;
+    const size_t most = graph.ops.size();  // a rule that undoes itself ends
+    for (size_t op = 0; op < graph.ops.size() && made.size() < most; ++op) {
+      if (is_over()) return;
+      if (!has_own_name(graph, op)) continue;
+      Substitution by{rule.name, graph.ops[op].name};
+      std::optional<ir::Graph> changed = rule.apply(graph, static_cast<ir::OpId>(op));
+      if (!changed) continue;
+      graph = *std::move(changed);
+      made.push_back(std::move(by));
+      --op;  // ops before it may be gone: no more than one is skipped, and each op alone is tried later
+    }
+    if (made.size() > 1) look_at(std::move(graph), at, std::move(made));
+  }
+
+  static bool has_own_name(const ir::Graph& graph, size_t op) {
+    const auto first = std::find_if(graph.ops.begin(), graph.ops.end(),
+                                    [&](const ir::Op& other) { return other.name == graph.ops[op].name; });
+    return first - graph.ops.begin() == static_cast<std::ptrdiff_t>(op);
   }
 
   // By op: is it the first of its name, so that the name tells it?
@@ -78,7 +103,7 @@ class GraphSearch {
     return named;
   }
 
-  void look_at(ir::Graph graph, size_t from, Substitution by) {
+  void look_at(ir::Graph graph, size_t from, std::vector<Substitution> by) {
     if (!seen_.insert(hash_of(graph)).second) return;
     ++looked_at_;
     if (!ir::validate(graph)) return;
@@ -86,7 +111,7 @@ class GraphSearch {
     if (!cost || *cost > request_.alpha * best_ || found_.size() >= request_.most_kept) return;
     best_ = std::min(best_, *cost);
     std::vector<Substitution> made_by = found_[from].made_by;
-    made_by.push_back(std::move(by));
+    made_by.insert(made_by.end(), by.begin(), by.end());
     found_.push_back({std::move(graph), std::move(made_by), *cost});
     queue_.push({*cost, found_.size() - 1});
   }
