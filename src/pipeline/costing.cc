@@ -111,8 +111,10 @@ Result<void> Costing::search(Compiled& compiled) {
   const ProgramKind kind = compiled.training().kind;
   const int64_t effort = request_.options.effort;
   const size_t most = effort > 0 ? kGraphsOfEffort * static_cast<size_t>(effort) : SIZE_MAX;
+  const std::vector<const rewrite::Rule*> rules = rules_for(request_, kind == kInfer);
   const GraphSearchRequest asked{
-      .rules = rules_for(request_, kind == kInfer),
+      .rules = rules,
+      .cleaning = kind == kInfer ? cleaning_rules(rules) : std::vector<const rewrite::Rule*>(),
       .most_graphs = std::min(most, kMostOpsLookedAt / std::max<size_t>(1, first_.ops.size())),
       .is_over = [&] {
         const std::chrono::duration<double> taken = Clock::now() - begin;

@@ -75,9 +75,13 @@ class GraphSearch {
   void change_everywhere(size_t at, const rewrite::Rule& rule) {
     ir::Graph graph = found_[at].graph;
     std::vector<Substitution> made;
-    const size_t most = graph.ops.size();  // a rule that undoes itself ends
-    for (size_t op = 0; op < graph.ops.size() && made.size() < most; ++op) {
-      if (is_over()) return;
+    apply_everywhere(graph, rule, made);
+    if (made.size() > 1) look_at(std::move(graph), at, std::move(made));
+  }
+
+  void apply_everywhere(ir::Graph& graph, const rewrite::Rule& rule, std::vector<Substitution>& made) const {
+    const size_t most = made.size() + graph.ops.size();  // a rule that undoes itself ends
+    for (size_t op = 0; op < graph.ops.size() && made.size() < most && !is_over(); ++op) {
       if (!has_own_name(graph, op)) continue;
       Substitution by{rule.name, graph.ops[op].name};
       std::optional<ir::Graph> changed = rule.apply(graph, static_cast<ir::OpId>(op));
@@ -86,7 +90,6 @@ class GraphSearch {
       made.push_back(std::move(by));
       --op;  // ops before it may be gone: no more than one is skipped, and each op alone is tried later
     }
-    if (made.size() > 1) look_at(std::move(graph), at, std::move(made));
   }
 
   static bool has_own_name(const ir::Graph& graph, size_t op) {
@@ -104,6 +107,7 @@ class GraphSearch {
   }
 
   void look_at(ir::Graph graph, size_t from, std::vector<Substitution> by) {
+    for (const rewrite::Rule* rule : request_.cleaning) apply_everywhere(graph, *rule, by);
     if (!seen_.insert(hash_of(graph)).second) return;
     ++looked_at_;
     if (!ir::validate(graph)) return;
@@ -160,6 +164,15 @@ std::vector<const rewrite::Rule*> rules_for(const PlanRequest& request, bool inf
       rules.push_back(&rule);
   }
   return rules;
+}
+
+std::vector<const rewrite::Rule*> cleaning_rules(const std::vector<const rewrite::Rule*>& rules) {
+  constexpr std::string_view kCleaning[] = {"fold-constants", "fold-parameters", "drop-dead-code"};
+  std::vector<const rewrite::Rule*> cleaning;
+  for (const rewrite::Rule* rule : rules)
+    if (std::find(std::begin(kCleaning), std::end(kCleaning), rule->name) != std::end(kCleaning))
+      cleaning.push_back(rule);
+  return cleaning;
 }
 
 Result<ir::Graph> substituted(ir::Graph graph, const std::vector<Substitution>& substitutions) {

@@ -19,11 +19,12 @@ struct FoundGraph {
 
 struct GraphSearchRequest {
   std::vector<const rewrite::Rule*> rules;
-  double alpha = 1.05;                 // graphs that cost up to so many times the best are changed further
-  size_t most_graphs = 1000;           // that are looked at
-  size_t most_kept = 200;              // for further changes: graphs are copies
-  size_t keep = 4;                     // the best of them are returned
-  std::function<bool()> is_over = {};  // asked before every graph
+  std::vector<const rewrite::Rule*> cleaning;  // applied everywhere after each: what a change leaves behind
+  double alpha = 1.05;                         // graphs that cost up to so many times the best are changed further
+  size_t most_graphs = 1000;                   // that are looked at
+  size_t most_kept = 200;                      // for further changes: graphs are copies
+  size_t keep = 4;                             // the best of them are returned
+  std::function<bool()> is_over = {};          // asked before every graph
 };
 
 // What a graph costs in unlimited RAM with its best algorithms; none: it has no cost (no kernel for an op).
@@ -37,6 +38,9 @@ using CostOfGraph = std::function<std::optional<double>(const ir::Graph& graph)>
 
 // The rules that a request allows.
 [[nodiscard]] std::vector<const rewrite::Rule*> rules_for(const PlanRequest& request, bool inference);
+
+// Of these, those that only take work away that others leave behind.
+[[nodiscard]] std::vector<const rewrite::Rule*> cleaning_rules(const std::vector<const rewrite::Rule*>& rules);
 
 // The graph that the substitutions make, in their order. E0231 a rule that is not known, an op that is not there, or a
 // rule that does not fit there: they are another graph's.
