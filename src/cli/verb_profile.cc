@@ -13,10 +13,13 @@
 #include "cli/page_options.h"
 #include "cli/planning.h"
 #include "cli/profile_store_path.h"
+#include "cli/resume.h"
+#include "cost/energy_meter.h"
 #include "cost/kernel_bench.h"
 #include "cost/profile_exchange.h"
 #include "pipeline/profile_model.h"
 #include "plan/planner.h"
+#include "problem/plan_json.h"
 
 namespace pantoum::cli {
 namespace {
@@ -28,7 +31,7 @@ struct ProfileOptions {
   ModelWords model;
   PlanWords plan;
   PageWords pages;
-  std::string exported, imported, machine;
+  std::string exported, imported, machine, plan_input, meter;
   int64_t steps = 0, top = 20;
   bool storage = false;
 };
@@ -57,6 +60,32 @@ Result<int> exchange(const ProfileOptions& options) {
 }
 
 // ---- a model ----
+
+// The meter that --meter names; null: none, and energy is modelled. It outlives the request.
+Result<std::unique_ptr<cost::EnergyMeter>> meter_of(const ProfileOptions& options, pipeline::PlanRequest& request) {
+  if (options.meter.empty()) return std::unique_ptr<cost::EnergyMeter>();
+  Result<std::unique_ptr<cost::EnergyMeter>> opened = cost::open_meter(options.meter);
+  if (!opened && (options.meter != "auto" || opened.error().code != "E0272")) return opened;
+  if (!opened) {
+    print_note("no meter can be read here (pantoum doctor says why): energy is modelled from the profile's watts");
+    return std::unique_ptr<cost::EnergyMeter>();
+  }
+  constexpr problem::Seconds kIdle = 2, kMost = 5;
+  PANTOUM_ASSIGN(const cost::IdleBaseline idle, cost::measure_idle(**opened, kIdle, interrupted()));
+  print_note(fmt::format("{}: {:.3g} W idle, measured for {:.3g} s, is subtracted", (*opened)->label(), idle.watts,
+                         idle.seconds));
+  request.measure.energy_of = [meter = opened->get(),
+                               idle](const std::function<bool()>& run) -> std::optional<cost::MeteredEnergy> {
+    const auto once = [&]() -> Result<void> {
+      if (run()) return {};
+      return fail("E0410", "a kernel failed", {});
+    };
+    const auto measured = cost::measure_energy(*meter, once, {.idle = idle, .most_s = kMost, .stop = interrupted()});
+    if (!measured) return std::nullopt;
+    return cost::MeteredEnergy{std::max(measured->joules, 0.0), measured->meter};
+  };
+  return opened;
+}
 
 Json to_json(const cost::FoundKernel& found) {
   Json json{{"op", found.key.op},
@@ -179,6 +208,14 @@ Result<int> profile(const ProfileOptions& options) {
     request.plan.measure.measure = pipeline::Measure::kMissing;
   request.plan.measure.settle = true;
   PANTOUM_ASSIGN(const pipeline::ModelOptions model, model_options(options.model));
+  std::optional<problem::Plan> reuse;
+  if (!options.plan_input.empty()) {
+    PANTOUM_ASSIGN(reuse, problem::read_plan(options.plan_input));
+    request.reuse = &*reuse;
+    if (request.steps == 0) request.steps = 20;
+    PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
+  }
+  PANTOUM_ASSIGN(const std::unique_ptr<cost::EnergyMeter> meter, meter_of(options, request.plan));
   ProgressLine line(options.common.json());
   line.phase("preparing " + options.model.model);
   attach(request.plan.options, line);
@@ -206,6 +243,9 @@ void add_profile(CommandLine& line) {
                   "whose times those of --import are, in place of what the table says: a device's name");
   verb.add_option("--steps", options->steps, "also plan for --ram, run so many steps on made-up numbers and time them")
       .within(1, 1'000'000);
+  verb.add_option("--plan", options->plan_input, "run the steps of this plan in place of planning: twenty, or --steps");
+  verb.add_option("--meter", options->meter,
+                  "also the joules of every kernel, by an energy meter: auto, or one of `pantoum doctor`");
   verb.add_option("--top", options->top, "how many kernels are shown, the heaviest first").within(0, 1'000'000);
   verb.add_flag("--storage", options->storage, "also the storage of --page-file, at several sizes and queue depths");
   add_page_options(verb, options->pages, "folder of the page file; where training makes it without it");

@@ -36,6 +36,17 @@ problem::Bytes widest_element(const ir::Graph& graph) {
   return widest;
 }
 
+// Constants that were folded into others take no RAM: no other program reads them.
+void forget_unread(ir::Graph& graph) {
+  const std::vector<std::vector<ir::OpId>> users = ir::users_of(graph);
+  for (size_t id = 0; id < graph.values.size(); ++id) {
+    ir::Value& value = graph.values[id];
+    const bool is_result = std::find(graph.results.begin(), graph.results.end(), id) != graph.results.end();
+    if (value.role == ir::Role::kConstant && value.producer == ir::kNone && users[id].empty() && !is_result)
+      value.role = ir::Role::kActivation, value.data.reset();
+  }
+}
+
 }  // namespace
 
 Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& request, cost::DeviceProfile device) {
@@ -63,6 +74,7 @@ ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
 
 Result<Program> Costing::program_of(ir::Graph graph, const ProgramKind& kind) const {
   Program program{.kind = kind, .graph = rewritten(std::move(graph), kind)};
+  if (kind == kInfer) forget_unread(program.graph);
   PANTOUM_ASSIGN(program.cost, cost::build_cost_graph(program.graph, device_, options_));
   return program;
 }

@@ -52,16 +52,6 @@ Result<void> check_before_planning(const TrainingRequest& request, const data::T
   return check_initial_weights(training, request.model.weights);
 }
 
-// A plan's graph is made again as it was: by its substitutions, without a search.
-Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite) {
-  rewrite.search = false;
-  if (plan.request.empty()) return {};  // an older plan, or a bare cost graph's
-  PANTOUM_ASSIGN(const PlanRequest made, parse_request_json(plan.request, "--plan"));
-  rewrite.substitutions = made.rewrite.substitutions;
-  rewrite.algorithms = made.rewrite.algorithms;
-  return {};
-}
-
 // The number of samples says whether their features fit; the graph says how the samples are read.
 Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const Listener& listener) {
   ModelOptions model = request.model;

@@ -2,29 +2,31 @@
 
 #include <utility>
 
+#include "pipeline/request_json.h"
 #include "problem/time_source.h"
 
 namespace pantoum::pipeline {
 
 Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& request, plan::Infeasible* infeasible) {
   Profiled profiled;
-  PANTOUM_ASSIGN(Compiled compiled, compile_model(model, request.plan));
+  PlanRequest planning = request.plan;
+  if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, planning.rewrite));
+  PANTOUM_ASSIGN(Compiled compiled, compile_model(model, planning));
   profiled.warnings = std::move(compiled.warnings);
   profiled.time_source = problem::time_source(compiled.training().cost.graph.device);
   if (request.storage) {
     PANTOUM_ASSIGN(profiled.storage, storage_table({.folder = request.page_file, .encrypt = request.encrypt_pages}));
   }
   if (request.steps > 0) {
-    PlanRequest planning = request.plan;
     compiled.measuring_s = 0;  // it was no part of planning
-    PANTOUM_TRY(plan_model(compiled, planning, nullptr, infeasible));
+    PANTOUM_TRY(plan_model(compiled, planning, request.reuse, infeasible));
     PANTOUM_ASSIGN(profiled.steps, time_steps(compiled, {.steps = request.steps,
                                                          .page_file = request.page_file,
                                                          .encrypt_pages = request.encrypt_pages,
                                                          .stop = request.plan.options.stop}));
     profiled.plan = compiled.training().plan;
   }
-  PANTOUM_ASSIGN(profiled.unplanned, unplanned_step(compiled.training().cost.graph, request.plan));
+  PANTOUM_ASSIGN(profiled.unplanned, unplanned_step(compiled.training().cost.graph, planning));
   profiled.costs = std::move(compiled.measured);
   return profiled;
 }

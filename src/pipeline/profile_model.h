@@ -17,6 +17,7 @@ struct ProfileRequest {
   bool storage = false;  // at several sizes and queue depths too
   std::string page_file;
   bool encrypt_pages = true;
+  const problem::Plan* reuse = nullptr;  // whose steps are run, in place of a plan made now
 };
 
 struct Profiled {

@@ -403,6 +403,15 @@ Result<PlanRequest> parse_request_json(const std::string& text, const std::strin
   return read<PlanRequest>(text, where, "x-request");
 }
 
+Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite) {
+  rewrite.search = false;
+  if (plan.request.empty()) return {};  // an older plan, or a bare cost graph's
+  PANTOUM_ASSIGN(const PlanRequest made, parse_request_json(plan.request, "x-request"));
+  rewrite.substitutions = made.rewrite.substitutions;
+  rewrite.algorithms = made.rewrite.algorithms;
+  return {};
+}
+
 const std::vector<std::string>& loss_names() {
   static const Names names{"cross_entropy", "soft_cross_entropy", "nll",    "mse",     "l1",
                            "smooth_l1",     "bce_with_logits",    "kl_div", "captured"};

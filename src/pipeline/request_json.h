@@ -23,4 +23,8 @@ namespace pantoum::pipeline {
 // Which of these losses and optimizers are called what, here and on the command line.
 [[nodiscard]] const std::vector<std::string>& loss_names();  // by autodiff::Loss
 
+// Makes a request's graph again as it was for a plan of it: by its substitutions, without a search. A plan that does not
+// say them has none. E0230 its request is damaged.
+[[nodiscard]] Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite);
+
 }  // namespace pantoum::pipeline
