@@ -58,7 +58,8 @@ class GraphSearch {
 
   // Every rule at every op of one graph at once, as often as it fits; then each rule at each op alone.
   void change(size_t at) {
-    for (const rewrite::Rule* rule : request_.rules) change_everywhere(at, *rule);
+    for (const rewrite::Rule* rule : request_.rules)
+      if (request_.everywhere) change_everywhere(at, *rule);
     const std::vector<char> named = have_names(found_[at].graph);
     for (const rewrite::Rule* rule : request_.rules) {
       for (size_t op = 0; op < named.size(); ++op) {

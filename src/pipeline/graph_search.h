@@ -20,6 +20,7 @@ struct FoundGraph {
 struct GraphSearchRequest {
   std::vector<const rewrite::Rule*> rules;
   std::vector<const rewrite::Rule*> cleaning;  // applied everywhere after each: what a change leaves behind
+  bool everywhere = true;                      // each rule also at every op at once
   double alpha = 1.05;                         // graphs that cost up to so many times the best are changed further
   size_t most_graphs = 1000;                   // that are looked at
   size_t most_kept = 200;                      // for further changes: graphs are copies

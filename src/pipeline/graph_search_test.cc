@@ -1,0 +1,222 @@
+#include "pipeline/graph_search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/builder.h"
+#include "ir/op_registry.h"
+#include "pipeline/algorithm_search.h"
+#include "pipeline/numerics.h"
+#include "testing/random_graph.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+// x w_i, each negated twice: double negations go bit by bit, and products that share x may be merged.
+ir::Graph branches(int count) {
+  ir::Graph graph;
+  graph.name = "branches";
+  ir::Builder builder(graph);
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {8, 16}});
+  for (int branch = 0; branch < count; ++branch) {
+    const std::string name = "b" + std::to_string(branch);
+    const ir::ValueId w = builder.input(name + ".w", {ir::DType::kF32, {16, 8}});
+    ir::ValueId y = builder.op(ir::Kind::k_matmul, name, {x, w}, {{0, 0}, {}});
+    y = builder.op(ir::Kind::k_neg, name + ".neg", {y});
+    y = builder.op(ir::Kind::k_neg, name + ".pos", {y});
+    graph.outputs.push_back(y);
+    graph.results.push_back(builder.op(ir::Kind::k_relu, name + ".relu", {y}));
+  }
+  graph.outputs.clear();
+  return graph;
+}
+
+int count_of(const ir::Graph& graph, ir::Kind kind) {
+  return static_cast<int>(
+      std::count_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) { return op.kind == kind; }));
+}
+
+std::vector<const rewrite::Rule*> all_rules(bool numerics) {
+  PlanRequest request;
+  request.options.question.freedoms.numerics = numerics;
+  return rules_for(request, false);
+}
+
+TEST(GraphSearch, FindsWhatCostsLessAndSaysHow) {
+  const ir::Graph first = branches(3);
+  const CostOfGraph ops = [](const ir::Graph& graph) { return static_cast<double>(graph.ops.size()); };
+  const std::vector<FoundGraph> found = search_graphs(first, ops, {.rules = all_rules(false)});
+  ASSERT_GT(found.size(), 1U);
+  EXPECT_EQ(found.front().graph.ops.size(), 6U) << "three products, three relus";
+  EXPECT_EQ(count_of(found.front().graph, ir::Kind::k_neg), 0);
+  EXPECT_TRUE(std::any_of(found.begin(), found.end(), [](const FoundGraph& graph) { return graph.made_by.empty(); }));
+  for (size_t at = 1; at < found.size() && !found[at].made_by.empty(); ++at)
+    EXPECT_LE(found[at - 1].cost, found[at].cost);
+  // The substitutions make that graph again.
+  const Result<ir::Graph> again = substituted(first, found.front().made_by);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(ir::to_text(*again), ir::to_text(found.front().graph));
+}
+
+TEST(GraphSearch, ChangesBitsOnlyWhereItMay) {
+  const CostOfGraph products = [](const ir::Graph& graph) {
+    return count_of(graph, ir::Kind::k_matmul) + 1e-3 * static_cast<double>(graph.ops.size());
+  };
+  const auto least = [&](bool numerics) {
+    return search_graphs(branches(2), products, {.rules = all_rules(numerics)}).front();
+  };
+  EXPECT_EQ(count_of(least(false).graph, ir::Kind::k_matmul), 2);
+  EXPECT_EQ(count_of(least(true).graph, ir::Kind::k_matmul), 1);
+  for (const Substitution& made : least(false).made_by)
+    EXPECT_EQ(rewrite::find_rule(made.rule.c_str())->preserves, rewrite::Preserves::kBits);
+}
+
+// A hill of one step: alpha 1 stays, 1.2 crosses it.
+TEST(GraphSearch, CrossesWhatCostsALittleMore) {
+  const ir::Graph first = branches(2);
+  const CostOfGraph hill = [&](const ir::Graph& graph) {
+    const int negs = count_of(graph, ir::Kind::k_neg);
+    return negs == 4 ? 10.0 : negs == 2 ? 11.0 : 5.0 + negs;
+  };
+  const std::vector<const rewrite::Rule*> rules = {rewrite::find_rule("drop-repeats"),
+                                                   rewrite::find_rule("drop-identities")};
+  std::vector<const rewrite::Rule*> known;
+  for (const rewrite::Rule* rule : rules)
+    if (rule != nullptr) known.push_back(rule);
+  ASSERT_FALSE(known.empty());
+  const auto least = [&](double alpha, bool everywhere) {
+    GraphSearchRequest request{.rules = known, .alpha = alpha};
+    request.everywhere = everywhere;
+    return search_graphs(first, hill, request).front().cost;
+  };
+  EXPECT_EQ(least(1.0, false), 10);
+  EXPECT_EQ(least(1.2, false), 5);
+  EXPECT_EQ(least(1.0, true), 5) << "both at once";
+}
+
+TEST(GraphSearch, EndsWhereItIsTold) {
+  const CostOfGraph one = [](const ir::Graph&) { return 1.0; };
+  size_t asked = 0;
+  const auto counted = [&](const ir::Graph& graph) {
+    ++asked;
+    return one(graph);
+  };
+  (void)search_graphs(branches(6), counted, {.rules = all_rules(true), .most_graphs = 7});
+  EXPECT_LE(asked, 8U);
+  asked = 0;
+  const auto found = search_graphs(branches(6), counted, {.rules = all_rules(true), .is_over = [] { return true; }});
+  EXPECT_EQ(asked, 1U);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found.front().made_by.empty());
+}
+
+TEST(GraphSearch, RefusesSubstitutionsOfAnotherGraph) {
+  const auto refusal = [](std::vector<Substitution> made) {
+    const auto graph = substituted(branches(2), made);
+    return graph ? "accepted" : graph.error().code;
+  };
+  EXPECT_EQ(refusal({}), "accepted");
+  EXPECT_EQ(refusal({{"no-such-rule", "b0"}}), "E0231");
+  EXPECT_EQ(refusal({{"merge-products", "nowhere"}}), "E0231");
+  EXPECT_EQ(refusal({{"merge-products", "b0.relu"}}), "E0231");
+  EXPECT_EQ(refusal({{"merge-products", std::string("b0\0\x1b[31m", 8)}}), "E0231");
+}
+
+TEST(GraphSearch, SwitchesRulesOff) {
+  PlanRequest request;
+  request.options.question.freedoms.numerics = true;
+  const size_t all = rules_for(request, true).size();
+  EXPECT_EQ(all, rewrite::rules().size());
+  EXPECT_LT(rules_for(request, false).size(), all);
+  request.rewrite.without = {"merge-products", "drop-identities"};
+  EXPECT_EQ(rules_for(request, true).size(), all - 2);
+  request.options.question.freedoms.numerics = false;
+  for (const rewrite::Rule* rule : rules_for(request, true)) EXPECT_EQ(rule->preserves, rewrite::Preserves::kBits);
+}
+
+// ---- algorithms ----
+
+double exhaustive(const problem::CostGraph& graph, const Aim& aim) {
+  double best = HUGE_VAL;
+  std::vector<size_t> at(graph.ops.size(), 0);
+  while (true) {
+    double energy = 0, time = 0;
+    bool allowed = true;
+    for (size_t op = 0; op < at.size(); ++op) {
+      const problem::Choice& choice = graph.ops[op].choices[at[op]];
+      allowed =
+          allowed && (aim.question.freedoms.numerics || choice.numerics == graph.ops[op].choices.front().numerics);
+      if (graph.ops[op].optional) continue;
+      energy += choice.energy_j, time += choice.time_s;
+    }
+    if (allowed) best = std::min(best, aim.value(energy, time));
+    size_t op = 0;
+    while (op < at.size() && ++at[op] == graph.ops[op].choices.size()) at[op++] = 0;
+    if (op == at.size()) return best;
+  }
+}
+
+TEST(AlgorithmSearch, IsTheLeastOfSums) {
+  int several = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const problem::CostGraph graph = check::random_cost_graph(seed, {.most_ops = 6});
+    for (const bool numerics : {false, true}) {
+      Aim aim;
+      aim.question.freedoms.numerics = numerics;
+      for (const auto objective :
+           {problem::Objective::kEnergy, problem::Objective::kTime, problem::Objective::kWeighted}) {
+        aim.question.objective = objective;
+        aim.question.weights = {0.3, 2};
+        const Assignment found = assign_algorithms(graph, aim);
+        EXPECT_NEAR(found.value, exhaustive(graph, aim), 1e-9 * std::abs(found.value)) << seed;
+      }
+    }
+    several += std::any_of(graph.ops.begin(), graph.ops.end(), [](const auto& op) { return op.choices.size() > 1; });
+  }
+  EXPECT_GT(several, 30);
+}
+
+// Not always the least of other values, but never worse than any change of one or two ops.
+TEST(AlgorithmSearch, HasNoBetterNeighbour) {
+  const ObjectiveExpression power = ObjectiveExpression::parse("power", "").value();
+  int exact = 0, all = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const problem::CostGraph graph = check::random_cost_graph(seed, {.most_ops = 6});
+    Aim aim{{}, &power};
+    const Assignment found = assign_algorithms(graph, aim);
+    if (!std::isfinite(found.value)) continue;
+    const double least = exhaustive(graph, aim);
+    EXPECT_GE(found.value, least * (1 - 1e-9)) << seed;
+    exact += found.value <= least * (1 + 1e-9) ? 1 : 0;
+    ++all;
+  }
+  EXPECT_GT(all, 30);
+  EXPECT_GE(exact, all * 9 / 10);
+}
+
+// ---- what a checkpoint keeps ----
+
+TEST(Numerics, AreKeptAsTheyWereAndRefusedWhereDamaged) {
+  PlanRequest request;
+  request.options.question.freedoms.numerics = true;
+  ASSERT_TRUE(keep_numerics(R"({"substitutions":[{"rule":"merge-products","at":"b0"}],"classes":{"conv":"winograd"}})",
+                            "checkpoint", request));
+  EXPECT_FALSE(request.rewrite.search);
+  EXPECT_FALSE(request.options.question.freedoms.numerics) << "what was chosen stays";
+  EXPECT_EQ(request.rewrite.substitutions, (std::vector<Substitution>{{"merge-products", "b0"}}));
+  EXPECT_EQ(request.rewrite.classes.at("conv"), "winograd");
+  PlanRequest plain;
+  ASSERT_TRUE(keep_numerics("", "checkpoint", plain));
+  EXPECT_TRUE(plain.rewrite.substitutions.empty());
+  for (const char* damaged : {"{", "[]", "{}", R"({"substitutions":3,"classes":{}})",
+                              R"({"substitutions":[{}],"classes":{}})", R"({"substitutions":[],"classes":{"a":1}})"}) {
+    const auto kept = keep_numerics(damaged, "checkpoint", plain);
+    ASSERT_FALSE(kept) << damaged;
+    EXPECT_EQ(kept.error().code, "E0243");
+  }
+}
+
+}  // namespace
+}  // namespace pantoum::pipeline
