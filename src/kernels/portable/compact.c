@@ -269,25 +269,76 @@ void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_rea
   }
 }
 
-INLINE void add_scaled(size_t rows, size_t columns, pt_real a, const pt_real* x, ptrdiff_t x_down, ptrdiff_t x_along,
-                       pt_real* c, ptrdiff_t c_down, ptrdiff_t c_along) {
-  for (; rows > 0; --rows, x += x_down, c += c_down) {
-    const pt_real* from = x;
-    pt_real* to = c;
-    for (size_t four = columns / 4; four > 0; --four, from += 4 * x_along, to += 4 * c_along) {
-      const places read = places_of(from, x_along), sums = places_of(to, c_along);
-      store(to, c_along, add(load(&sums), a, load(&read)));
-    }
-    for (size_t one = columns % 4; one > 0; --one, from += x_along, to += c_along) *to += a * *from;
+/* Three by three: the window stays in registers, and four positions share what they read. */
+INLINE void three_columns(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, ptrdiff_t x_along,
+                          ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
+  const ptrdiff_t down = t->w_down, along = t->w_along, x1 = t->x_down, x2 = 2 * x1;
+  const pt_real a0 = w[0], a1 = w[along], a2 = w[2 * along];
+  const pt_real *w1 = w + down, *w2 = w1 + down;
+  const pt_real b0 = w1[0], b1 = w1[along], b2 = w1[2 * along], d0 = w2[0], d1 = w2[along], d2 = w2[2 * along];
+  for (; count >= 4; count -= 4, x += 4 * x_move, c += 4 * c_move) {
+    places p0 = places_of(x, x_move), p1 = places_of(x + x_along, x_move), p2 = places_of(x + 2 * x_along, x_move);
+    lanes sum = add(add(add(kZero, a0, load(&p0)), a1, load(&p1)), a2, load(&p2));
+    move(&p0, x1), move(&p1, x1), move(&p2, x1);
+    sum = add(add(add(sum, b0, load(&p0)), b1, load(&p1)), b2, load(&p2));
+    move(&p0, x1), move(&p1, x1), move(&p2, x1);
+    sum = add(add(add(sum, d0, load(&p0)), d1, load(&p1)), d2, load(&p2));
+    store(c, c_move, sum);
+  }
+  for (; count > 0; --count, x += x_move, c += c_move) {
+    pt_real sum = 0;
+    sum += a0 * x[0], sum += a1 * x[x_along], sum += a2 * x[2 * x_along];
+    sum += b0 * x[x1], sum += b1 * x[x1 + x_along], sum += b2 * x[x1 + 2 * x_along];
+    sum += d0 * x[x2], sum += d1 * x[x2 + x_along], sum += d2 * x[x2 + 2 * x_along];
+    *c = sum;
   }
 }
 
-void PT_NAME(pt_add_scaled)(size_t rows, size_t columns, pt_real a, const pt_real* x, pt_steps x_steps, pt_real* c,
-                            pt_steps c_steps) {
-  if (x_steps.along == 1 && c_steps.along == 1)
-    add_scaled(rows, columns, a, x, x_steps.down, 1, c, c_steps.down, 1);
+APART void window_forward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+  three_columns(t, count, w, x, 1, 1, c, 1);
+}
+APART void window_backward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+  three_columns(t, count, w, x, -1, 1, c, 1);
+}
+APART void window_apart(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+  three_columns(t, count, w, x, t->x_along, t->x_move, c, t->c_move);
+}
+
+/* Any window, four positions at a time. */
+APART void window_of_any_size(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+  const ptrdiff_t c_move = t->c_move, x_move = t->x_move, x_along = t->x_along, w_along = t->w_along;
+  for (; count >= 4; count -= 4, x += 4 * x_move, c += 4 * c_move) {
+    const places begun = places_of(c, c_move);
+    lanes sum = t->goes_on ? load(&begun) : kZero;
+    const pt_real *xr = x, *wr = w;
+    for (size_t r = t->rows; r > 0; --r, xr += t->x_down, wr += t->w_down) {
+      places four = places_of(xr, x_move);
+      const pt_real* weight = wr;
+      for (size_t q = t->columns; q > 0; --q, weight += w_along, move(&four, x_along))
+        sum = add(sum, *weight, load(&four));
+    }
+    store(c, c_move, sum);
+  }
+  for (; count > 0; --count, x += x_move, c += c_move) {
+    pt_real sum = t->goes_on ? *c : 0;
+    const pt_real *xr = x, *wr = w;
+    for (size_t r = t->rows; r > 0; --r, xr += t->x_down, wr += t->w_down) {
+      const pt_real *weight = wr, *from = xr;
+      for (size_t q = t->columns; q > 0; --q, weight += w_along, from += x_along) sum += *weight * *from;
+    }
+    *c = sum;
+  }
+}
+
+void PT_NAME(pt_window_run)(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+  if (t->columns != PT_TAPS || t->rows != PT_TAPS || t->goes_on || count < 4)
+    window_of_any_size(t, count, w, x, c);
+  else if (t->x_move == 1 && t->c_move == 1 && t->x_along == 1)
+    window_forward(t, count, w, x, c);
+  else if (t->x_move == 1 && t->c_move == 1 && t->x_along == -1)
+    window_backward(t, count, w, x, c);
   else
-    add_scaled(rows, columns, a, x, x_steps.down, x_steps.along, c, c_steps.down, c_steps.along);
+    window_apart(t, count, w, x, c);
 }
 
 void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns) {

@@ -23,6 +23,7 @@ typedef struct conv {
    * `origin` of each plane's first is at `made`; channels are `c_row` apart. */
   size_t plane, planes, row, part, origin, c_row;
   pt_real* made;
+  const struct known_spans* known;
 } conv;
 
 /* One direction: position `at` = first + move * index is made at index * step + phase, tap i of it reads
@@ -70,6 +71,14 @@ static axis columns_axis(const conv* c, size_t phase) {
              ? backward_axis(c->width, c->source_width, s->kernel_w, s->stride_w, s->pad_left, s->dilation_w, phase)
              : forward_axis(c->width, c->source_width, s->kernel_w, s->stride_w, s->pad_left, s->dilation_w);
 }
+
+/* The columns' spans, where one phase has them all and they are few: they are the same for every row. */
+enum { kKnownSpans = 5 };
+typedef struct known_spans {
+  axis h;
+  size_t count; /* 0: they are not known */
+  span all[kKnownSpans];
+} known_spans;
 
 static span taps_at(const axis* x, size_t position) {
   span result = {position, position + 1, 0, 0};
@@ -141,74 +150,100 @@ static void run_spans(const conv* c, const axis* v, const axis* h, const span* d
                   c->made + (plane - c->plane) * c->part * c->c_row + to);
 }
 
-/* Depthwise: too few terms and channels for tiles. Chains grow in what is made, kernel element after kernel element. */
+/* Depthwise: too few terms and channels for tiles. Positions of a window side by side, in columns where rows are short. */
 enum { kFew = 4 };
 
-static void clear(const conv* c, const axis* v, const axis* h, const span* down) {
-  for (size_t plane = 0; plane < (c->planes - c->plane) * c->part; ++plane)
-    for (size_t at = down->begin; at < down->end; ++at) {
-      pt_real* made = c->made + plane * c->c_row + (at * v->step + v->phase) * c->width + h->phase - c->origin;
-      for (size_t left = h->count; left > 0; --left, made += h->step) *made = 0;
-    }
+static void run_window(const conv* c, pt_window* t, const axis* v, const axis* h, size_t height, size_t width,
+                       const pt_real* w, const pt_real* x, pt_real* made) {
+  const ptrdiff_t x_down = v->move * (ptrdiff_t)c->source_width, c_down = (ptrdiff_t)(v->step * c->width);
+  const ptrdiff_t x_along = h->move, c_along = (ptrdiff_t)h->step;
+  const size_t along = height < 4 ? width : width / 4 * 4;
+  t->x_move = x_along, t->c_move = c_along;
+  for (size_t row = 0; along > 0 && row < height; ++row)
+    PT_NAME(pt_window_run)(t, along, w, x + (ptrdiff_t)row * x_down, made + (ptrdiff_t)row * c_down);
+  t->x_move = x_down, t->c_move = c_down;
+  for (size_t column = along; column < width; ++column)
+    PT_NAME(pt_window_run)(t, height, w, x + (ptrdiff_t)column * x_along, made + (ptrdiff_t)column * c_along);
 }
 
-/* Kernel element (r, q) of the spans, weighing channel `from` of the source. */
-static void add_tap(const conv* c, const axis* v, const axis* h, const span* down, size_t from, size_t r, size_t q) {
-  const ptrdiff_t row = v->first + (ptrdiff_t)down->begin * v->move + (ptrdiff_t)r * v->tap_move,
-                  column = h->first + (ptrdiff_t)q * h->tap_move, width = (ptrdiff_t)c->source_width;
-  const conv_range range = conv_inside(h->count, h->extent, column, h->move);
-  const ptrdiff_t weight = (v->tap_first + (ptrdiff_t)r * v->tap_step) * (ptrdiff_t)c->s.kernel_w + h->tap_first +
-                           (ptrdiff_t)q * h->tap_step + (ptrdiff_t)from * c->w_reduced;
-  const pt_steps read = {v->move * width, h->move}, made = {(ptrdiff_t)(v->step * c->width), (ptrdiff_t)h->step};
-  const size_t to = (down->begin * v->step + v->phase) * c->width + range.begin * h->step + h->phase - c->origin;
-  const ptrdiff_t at = row * width + column + (ptrdiff_t)range.begin * h->move;
-  if (range.count == 0) return;
-  for (size_t plane = c->plane; plane < c->planes; ++plane)
-    for (size_t part = 0; part < c->part; ++part) {
-      const size_t channel = plane % c->s.groups * c->rows * c->reduced * c->s.kernel_h * c->s.kernel_w;
-      PT_NAME(pt_add_scaled)
-      (down->end - down->begin, range.count, c->w[(ptrdiff_t)channel + (ptrdiff_t)(c->row + part) * c->w_row + weight],
-       c->source + (plane * c->reduced + from) * c->source_height * c->source_width + at, read,
-       c->made + ((plane - c->plane) * c->part + part) * c->c_row + to, made);
-    }
+/* Every channel that is read after the other. */
+APART void run_windows(const conv* c, const axis* v, const axis* h, const span* down, const span* along) {
+  const ptrdiff_t width = (ptrdiff_t)c->source_width, kernel = (ptrdiff_t)c->s.kernel_w,
+                  taps = (ptrdiff_t)c->s.kernel_h * kernel;
+  const ptrdiff_t weight = (ptrdiff_t)c->row * c->w_row + weight_of(v, down) * kernel + weight_of(h, along),
+                  from = source_of(v, down) * width + source_of(h, along);
+  const size_t to = (down->begin * v->step + v->phase) * c->width + along->begin * h->step + h->phase - c->origin;
+  pt_window window = {
+      down->taps, along->taps, v->tap_step * kernel, h->tap_step, v->tap_move * width, h->tap_move, 0, 0, 0};
+  for (size_t plane = c->plane; plane < c->planes; ++plane) {
+    const pt_real* w = c->w + (ptrdiff_t)(plane % c->s.groups * c->rows * c->reduced) * taps + weight;
+    const pt_real* x = c->source + (ptrdiff_t)(plane * c->reduced * c->source_height) * width + from;
+    for (size_t part = 0; part < c->part; ++part)
+      for (size_t read = 0; read < c->reduced; ++read) {
+        window.goes_on = read > 0;
+        run_window(c, &window, v, h, down->end - down->begin, along->end - along->begin,
+                   w + (ptrdiff_t)part * c->w_row + (ptrdiff_t)read * c->w_reduced,
+                   x + (ptrdiff_t)(read * c->source_height) * width,
+                   c->made + ((plane - c->plane) * c->part + part) * c->c_row + to);
+      }
+  }
 }
 
-APART void run_taps(const conv* c, const axis* v, const axis* h, const span* down) {
-  clear(c, v, h, down);
-  for (size_t from = 0; from < c->reduced; ++from)
-    for (size_t r = down->tap; r < down->tap + down->taps; ++r)
-      for (size_t q = 0; q < h->taps; ++q) add_tap(c, v, h, down, from, r, q);
+static void run_span(const conv* c, const axis* v, const axis* h, const span* down, const span* along) {
+  if (c->rows < kFew && c->reduced < kFew)
+    run_windows(c, v, h, down, along);
+  else
+    run_spans(c, v, h, down, along);
+}
+
+static size_t phases_along(const conv* c) {
+  return c->backward ? (size_t)c->s.stride_w : 1;
+}
+
+static known_spans spans_of(const conv* c) {
+  known_spans known;
+  known.count = 0;
+  if (phases_along(c) > 1) return known;
+  known.h = columns_axis(c, 0);
+  for (size_t at = 0; at < known.h.count; at = known.all[known.count++].end) {
+    if (known.count == kKnownSpans) {
+      known.count = 0;
+      return known;
+    }
+    known.all[known.count] = span_at(&known.h, at);
+  }
+  return known;
 }
 
 static void run_rows(const conv* c, const axis* v, const span* down) {
-  const size_t phases = c->backward ? (size_t)c->s.stride_w : 1;
-  for (size_t phase = 0; phase < phases; ++phase) {
+  const size_t phases = phases_along(c);
+  for (size_t at = 0; at < c->known->count; ++at) run_span(c, v, &c->known->h, down, &c->known->all[at]);
+  for (size_t phase = 0; c->known->count == 0 && phase < phases; ++phase) {
     const axis h = columns_axis(c, phase);
-    if (c->rows < kFew && c->reduced < kFew) {
-      run_taps(c, v, &h, down);
-      continue;
-    }
     for (span along = {0, 0, 0, 0}; along.end < h.count;) {
       along = span_at(&h, along.end);
-      run_spans(c, v, &h, down, &along);
+      run_span(c, v, &h, down, &along);
     }
   }
 }
 
-/* Strips of one row of the image and a few channels go to the scratch, and on from there. */
+/* Strips of one row of the image and a few channels, or of one channel and a few rows where they lie together, go to
+ * the scratch, and on from there. */
 static void finish_rows(conv* c, const axis* v, const span* down, const pt_finish* finish) {
-  const size_t planes = c->s.samples * c->s.groups;
+  const size_t planes = c->s.samples * c->s.groups, most = c->rows == 1 && v->step == 1 ? PT_COMPACT_ROWS : 1;
   span one = *down;
-  c->made = finish->scratch, c->c_row = c->width;
-  for (; one.begin < down->end; ++one.begin) {
-    one.end = one.begin + 1, c->origin = (one.begin * v->step + v->phase) * c->width;
+  c->made = finish->scratch;
+  for (; one.begin < down->end; one.begin = one.end) {
+    const size_t height = down->end - one.begin < most ? down->end - one.begin : most;
+    one.end = one.begin + height, c->origin = (one.begin * v->step + v->phase) * c->width;
+    c->c_row = height * c->width;
     for (c->plane = 0; c->plane < planes; ++c->plane) {
       c->planes = c->plane + 1;
       for (c->row = 0; c->row < c->rows; c->row += c->part) {
         c->part = c->rows - c->row < PT_COMPACT_ROWS ? c->rows - c->row : PT_COMPACT_ROWS;
         run_rows(c, v, &one);
         for (size_t row = 0; row < c->part; ++row)
-          finish->take(finish->context, c->plane, c->row + row, c->origin, c->width, c->made + row * c->width);
+          finish->take(finish->context, c->plane, c->row + row, c->origin, c->c_row, c->made + row * c->c_row);
       }
     }
   }
@@ -216,6 +251,8 @@ static void finish_rows(conv* c, const axis* v, const span* down, const pt_finis
 
 static void run(conv* c, const pt_finish* finish) {
   const size_t phases = c->backward ? (size_t)c->s.stride_h : 1;
+  const known_spans known = spans_of(c);
+  c->known = &known;
   c->plane = 0, c->planes = c->s.samples * c->s.groups;
   c->row = 0, c->part = c->rows, c->origin = 0, c->c_row = c->height * c->width;
   for (size_t phase = 0; phase < phases; ++phase) {

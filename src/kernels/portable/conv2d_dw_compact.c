@@ -34,7 +34,114 @@ static void run_tap(const conv_shape* s, const pt_call* call, const part* p, siz
   PT_NAME(pt_nest_run)(&nest, dy, x, p->made + (ptrdiff_t)(r * s->kernel_w + q));
 }
 
+/* Depthwise: up to three kernel elements of a row share what they load of dY, in the columns that all of them read; the
+ * others are pieces of one element each, before and after. */
+enum { kFew = 4, kTaps = 3 };
+
+typedef struct piece {
+  size_t tap, first, count; /* columns of dY */
+  ptrdiff_t from;           /* in the line of X */
+} piece;
+typedef struct pieces {
+  size_t count;
+  piece all[kTaps];
+} pieces;
+
+static void add_piece(const conv_shape* s, pieces* to, size_t q, size_t tap, size_t first, size_t end) {
+  if (first < end) to->all[to->count++] = (piece){tap, first, end - first, conv_input_column(s, first, q + tap)};
+}
+
+static void add_pieces(const pieces* p, const pt_real* dy, const pt_real* line, ptrdiff_t move, pt_real* sums) {
+  for (const piece *at = p->all, *end = at + p->count; at < end; ++at) {
+    const pt_real *d = dy + at->first, *x = line + at->from;
+    pt_real sum = sums[at->tap];
+    for (size_t left = at->count; left > 0; --left, x += move) sum += *d++ * *x;
+    sums[at->tap] = sum;
+  }
+}
+static void add_three(const pt_real* dy, const pt_real* x, ptrdiff_t move, ptrdiff_t tap, size_t count, pt_real* sums) {
+  pt_real sum0 = sums[0], sum1 = sums[1], sum2 = sums[2];
+  if (move == 1 && tap == 1) {
+    pt_real x0 = x[0], x1 = x[1];
+    for (; count >= 2; count -= 2, x += 2, dy += 2) {
+      const pt_real d0 = dy[0], d1 = dy[1], x2 = x[2], x3 = x[3];
+      sum0 += d0 * x0, sum1 += d0 * x1, sum2 += d0 * x2;
+      sum0 += d1 * x1, sum1 += d1 * x2, sum2 += d1 * x3;
+      x0 = x2, x1 = x3;
+    }
+  }
+  for (; count > 0; --count, x += move, ++dy) {
+    const pt_real d = *dy;
+    sum0 += d * x[0], sum1 += d * x[tap], sum2 += d * x[2 * tap];
+  }
+  sums[0] = sum0, sums[1] = sum1, sums[2] = sum2;
+}
+
+/* What elements q .. q + taps of a kernel's row have in common, and what not. */
+typedef struct columns {
+  size_t q, taps, begin, count;
+  pieces before, after;
+} columns;
+
+static columns columns_of(const conv_shape* s, size_t q, size_t taps) {
+  columns c = {q, taps, 0, 0, {0, {{0, 0, 0, 0}}}, {0, {{0, 0, 0, 0}}}};
+  conv_range each[kTaps];
+  size_t end = taps < kTaps ? 0 : s->out_width;
+  for (size_t tap = 0; tap < taps; ++tap) {
+    each[tap] = conv_inside(s->out_width, s->width, conv_input_column(s, 0, q + tap), s->stride_w);
+    if (each[tap].begin > c.begin) c.begin = each[tap].begin;
+    if (each[tap].begin + each[tap].count < end) end = each[tap].begin + each[tap].count;
+  }
+  if (end < c.begin) end = c.begin;
+  c.count = end - c.begin;
+  for (size_t tap = 0; tap < taps; ++tap) {
+    const size_t first = each[tap].begin, last = first + each[tap].count;
+    add_piece(s, &c.before, q, tap, first, last < c.begin ? last : c.begin);
+    add_piece(s, &c.after, q, tap, first > end ? first : end, last);
+  }
+  return c;
+}
+
+/* Kernel elements (r, q) .. (r, q + taps) of one output and one channel, whose planes of the first sample are given. */
+static void run_columns(const conv_shape* s, const columns* c, const pt_real* x, const pt_real* dy, size_t r,
+                        pt_real* made) {
+  const conv_range rows = conv_inside(s->out_height, s->height, conv_input_row(s, 0, r), s->stride_h);
+  const ptrdiff_t down = s->stride_h * (ptrdiff_t)s->width, at = conv_input_column(s, c->begin, c->q),
+                  first = conv_input_row(s, rows.begin, r) * (ptrdiff_t)s->width;
+  pt_real sums[kTaps] = {0, 0, 0};
+  for (size_t sample = 0; sample < s->samples; ++sample) {
+    const pt_real* d = dy + (sample * s->groups * s->outputs * s->out_height + rows.begin) * s->out_width;
+    const pt_real* line = x + (ptrdiff_t)(sample * s->groups * s->channels * s->height * s->width) + first;
+    for (size_t row = rows.count; row > 0; --row, d += s->out_width, line += down) {
+      add_pieces(&c->before, d, line, s->stride_w, sums);
+      if (c->count > 0) add_three(d + c->begin, line + at, s->stride_w, s->dilation_w, c->count, sums);
+      add_pieces(&c->after, d, line, s->stride_w, sums);
+    }
+  }
+  for (size_t tap = 0; tap < c->taps; ++tap) made[tap] = sums[tap];
+}
+
+static void run_few(const conv_shape* s, const pt_call* call, const part* p) {
+  const pt_real *x = call->inputs[0].data, *dy = call->inputs[1].data;
+  const size_t width = s->kernel_w, taps = s->kernel_h * width;
+  x += (p->group * s->channels + p->channel) * s->height * s->width;
+  dy += (p->group * s->outputs + p->output) * s->out_height * s->out_width;
+  for (size_t q = 0; q < width; q += kTaps) {
+    const columns c = columns_of(s, q, width - q < kTaps ? width - q : kTaps);
+    for (size_t pair = 0; pair < p->outputs * p->channels; ++pair) {
+      const size_t output = pair / p->channels, channel = pair % p->channels;
+      for (size_t r = 0; r < s->kernel_h; ++r)
+        run_columns(s, &c, x + channel * s->height * s->width, dy + output * s->out_height * s->out_width, r,
+                    p->made + pair * taps + r * width + q);
+    }
+  }
+}
+
 static void run_part(const conv_shape* s, const pt_call* call, const part* p) {
+  if (p->outputs < kFew && p->channels < kFew) {
+    run_few(s, call, p);
+    return;
+  }
   for (size_t r = 0; r < s->kernel_h; ++r)
     for (size_t q = 0; q < s->kernel_w; ++q) run_tap(s, call, p, r, q);
 }

@@ -10,5 +10,6 @@ pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call) {
 size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call) {
   const pt_tensor* dz = &call->outputs[0];
   const size_t channels = dz->dims[1] / (size_t)call->ints[PT_CONV_GROUPS];
-  return (channels < PT_COMPACT_ROWS ? channels : PT_COMPACT_ROWS) * dz->dims[3] * sizeof(pt_real);
+  const size_t rows = channels > 1 ? channels : dz->dims[2]; /* of one channel, or one of each */
+  return (rows < PT_COMPACT_ROWS ? rows : PT_COMPACT_ROWS) * dz->dims[3] * sizeof(pt_real);
 }
