@@ -31,6 +31,10 @@ Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& pat
   return std::optional(std::move(point));
 }
 
+bool has_kernels_of(const train::ResumePoint& point, const std::string& asked) {
+  return asked.empty() || (asked == "portable") == (point.progress.kernels == "portable");
+}
+
 Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,
                              pipeline::PlanRequest& request) {
   if (!asked.empty()) return {};

@@ -20,6 +20,9 @@ namespace pantoum::cli {
 [[nodiscard]] Result<std::optional<train::ResumePoint>> resume_point_of(const std::string& path,
                                                                         std::optional<uint64_t> seed, int64_t batch);
 
+// Are the kernels that a user asks for ("": none are named) those of the resume point?
+[[nodiscard]] bool has_kernels_of(const train::ResumePoint& point, const std::string& asked);
+
 // Unless the user has named kernels, a run has those of its resume point, or of the plan that it takes: their bits are
 // its bits. E0243 kernels that nobody knows.
 [[nodiscard]] Result<void> take_kernels_of(const train::ResumePoint& point, const std::string& asked,

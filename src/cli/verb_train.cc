@@ -110,7 +110,7 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
     PANTOUM_TRY(take_kernels_of(*reuse, options.plan_input, options.plan.kernels, request.plan));
   }
   if (resumed) PANTOUM_TRY(take_kernels_of(*resumed, options.plan.kernels, request.plan));
-  if (resumed && !reuse && options.plan.kernels.empty())
+  if (resumed && !reuse && has_kernels_of(*resumed, options.plan.kernels))
     PANTOUM_TRY(pipeline::keep_numerics(resumed->progress.numerics, resumed->path, request.plan));
   ProgressLine line(options.common.json());
   line.phase("preparing " + options.model.model);

@@ -14,7 +14,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 const Compute kProfile{.flops_per_s = 2e10, .bytes_per_s = 1e10, .op_overhead_s = 2e-6};
 
 // A machine that is not the profile's: three times the flops, half the bandwidth, kernels of three qualities.
-struct Machine {
+struct RooflineMachine {
   Compute compute{.flops_per_s = 6e10, .bytes_per_s = 5e9, .op_overhead_s = 5e-6};
   std::map<std::string, double> factors{{"conv2d", 0.5}, {"matmul", 1}, {"relu", 2}};
 
@@ -40,7 +40,7 @@ class Draws {
   std::mt19937 random_;
 };
 
-std::vector<MeasuredRow> measured(const Machine& machine, Draws& draws, size_t count, double noise) {
+std::vector<MeasuredRow> measured(const RooflineMachine& machine, Draws& draws, size_t count, double noise) {
   std::vector<MeasuredRow> rows;
   for (size_t row = 0; row < count; ++row)
     for (const auto& [family, factor] : machine.factors) {
@@ -51,7 +51,7 @@ std::vector<MeasuredRow> measured(const Machine& machine, Draws& draws, size_t c
 }
 
 // The largest |log(predicted / true)| over ops that were not measured.
-double worst_error(const FittedModel& model, const Machine& machine, Draws& draws) {
+double worst_error(const FittedModel& model, const RooflineMachine& machine, Draws& draws) {
   double worst = 0;
   for (int trial = 0; trial < 200; ++trial)
     for (const auto& [family, factor] : machine.factors) {
@@ -66,7 +66,7 @@ TEST(FitModel, RecoversWhatTheMachineIs) {
   constexpr double kDivided = 0.2;
   for (unsigned seed = 1; seed <= 10; ++seed) {
     Draws draws(seed);
-    const Machine machine;
+    const RooflineMachine machine;
     const FittedModel model = fit_model(measured(machine, draws, 60, 0.05), kProfile);
     EXPECT_NEAR(std::log(model.compute.flops_per_s / 6e10), 0, kDivided) << seed;
     EXPECT_NEAR(std::log(model.compute.bytes_per_s / 5e9), 0, kDivided) << seed;
@@ -83,7 +83,7 @@ TEST(FitModel, RecoversItWhereLoadsRunAhead) {
   Compute profile = kProfile;
   profile.roofline = Roofline::kMax;
   profile.caches = {{1 << 20, 1e11}};
-  Machine machine;
+  RooflineMachine machine;
   machine.compute.roofline = Roofline::kMax;
   machine.compute.caches = {{1 << 20, 5e10}};
   for (unsigned seed = 1; seed <= 5; ++seed) {
@@ -95,7 +95,7 @@ TEST(FitModel, RecoversItWhereLoadsRunAhead) {
 TEST(FitModel, OutliersMoveItLittle) {
   for (unsigned seed = 1; seed <= 10; ++seed) {
     Draws draws(seed);
-    const Machine machine;
+    const RooflineMachine machine;
     std::vector<MeasuredRow> rows = measured(machine, draws, 60, 0.05);
     for (MeasuredRow& row : rows)
       if (draws.chance(0.15)) row.seconds *= draws.between(5, 500);
@@ -120,7 +120,7 @@ TEST(FitModel, OneRowScalesEverything) {
 
 TEST(FitModel, FewRowsOfAFamilyThatScattersGoPartOfTheWay) {
   Draws draws(3);
-  Machine machine;
+  RooflineMachine machine;
   machine.factors = {{"matmul", 1}, {"conv2d", 1}};
   std::vector<MeasuredRow> rows = measured(machine, draws, 40, 0.5);
   const Work work = draws.work("relu");
@@ -133,7 +133,7 @@ TEST(FitModel, FewRowsOfAFamilyThatScattersGoPartOfTheWay) {
 TEST(FitModel, WithFewRowsItIsBetterThanTheProfile) {
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Draws draws(seed);
-    const Machine machine;
+    const RooflineMachine machine;
     const FittedModel few = fit_model(measured(machine, draws, 2, 0.05), kProfile), none = fit_model({}, kProfile);
     Draws same(seed + 100), again(seed + 100);
     EXPECT_LT(worst_error(few, machine, same), worst_error(none, machine, again)) << seed;

@@ -26,8 +26,9 @@ struct Sample {
   const ir::Op* op;
   const pt_kernel* kernel;
   Seconds modelled = 0;
-  double weight = 0;  // modelled seconds of all choices that are this one
-  double times = 0;   // of the first program, at first choices
+  double weight = 0;     // modelled seconds of all choices that are this one
+  double times = 0;      // of the first program, at first choices
+  bool allowed = false;  // some op may be computed by it
   std::optional<OpSample> found = {};
   [[nodiscard]] std::optional<Seconds> measured() const { return found ? std::optional(found->seconds) : std::nullopt; }
 };
@@ -106,7 +107,8 @@ class Measuring {
       samples_of_.emplace_back();
       for (size_t op = 0; op < program.built.graph.ops.size(); ++op) add_op(program, op);
     }
-    costs_.kernels = samples_.size();
+    costs_.kernels = static_cast<size_t>(
+        std::count_if(samples_.begin(), samples_.end(), [](const Sample& sample) { return sample.allowed; }));
   }
 
   void add_op(const Measurable& program, size_t op) {
@@ -123,6 +125,7 @@ class Measuring {
       }
       Sample& sample = samples_[entry->second];
       sample.weight += choices[choice].time_s;
+      sample.allowed = sample.allowed || limits_.numerics || choices[choice].numerics == choices.front().numerics;
       if (samples_of_.size() == 1 && choice == 0) ++sample.times;
       samples_of_.back().push_back(entry->second);
     }
@@ -138,6 +141,7 @@ class Measuring {
   void look_up() {
     if (limits_.anew) return;
     for (size_t sample = 0; sample < samples_.size() && store_ != nullptr; ++sample) {
+      if (!samples_[sample].allowed) continue;
       Result<std::optional<OpSample>> found = store_->find_op(keys_[sample]);
       if (!found) return leave_store(found.error());
       if (*found) samples_[sample].found = **found, ++costs_.known;
@@ -150,6 +154,7 @@ class Measuring {
   }
 
   [[nodiscard]] bool is_wanted(const Sample& sample) const {
+    if (!sample.allowed) return false;
     return !sample.found || (limits_.settle && (!is_settled(*sample.found) || !sample.found->warm_s)) ||
            (limits_.energy_of && !sample.found->joules);
   }
@@ -230,6 +235,7 @@ class Measuring {
   void tell_found() {
     for (size_t number = 0; number < samples_.size(); ++number) {
       const Sample& sample = samples_[number];
+      if (!sample.allowed) continue;
       costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
       costs_.found.push_back({keys_[number], sample.times, sample.modelled * scaled_[number], sample.found});
     }

@@ -40,7 +40,8 @@ struct MeasuringLimits {
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
   std::string machine;                                         // processor, kernels and their versions: part of a key
-  bool settle = false;  // each kernel for longer, those too whose known interval is wider than kSettled; caches apart
+  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, scaled
+  bool settle = false;   // each kernel for longer, those too whose known interval is wider than kSettled; caches apart
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
   Watts active_w = 0;       // > 0: joules follow the seconds
   std::stop_token stop = {};

@@ -95,7 +95,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
     PANTOUM_ASSIGN(program, program_of(std::move(program.graph), program.kind));
   }
   compiled.structure_hash = problem::structure_hash(compiled.training().cost.graph);
-  options_.classes = request_.rewrite.classes;
+  options_.classes = compiled.kept_classes = request_.rewrite.classes;
   if (!request_.rewrite.substitutions.empty() || !options_.classes.empty()) {
     PANTOUM_ASSIGN(ir::Graph graph, substituted(first_, request_.rewrite.substitutions));
     PANTOUM_ASSIGN(compiled.training(), program_of(std::move(graph), compiled.training().kind));

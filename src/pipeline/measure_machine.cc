@@ -123,6 +123,7 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
           .anew = measure_ == Measure::kAll,
           .pool = is_host_ ? kernels_.pool() : nullptr,
           .machine = is_host_ ? machine_of(kernels_) : profile_,
+          .numerics = request_.options.question.freedoms.numerics,
           .settle = request_.measure.settle,
           .energy_of = request_.measure.energy_of,
           .active_w = active_w_,

@@ -1,6 +1,7 @@
 #include "pipeline/numerics.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
@@ -19,11 +20,11 @@ bool changes_bits(const std::vector<Substitution>& made_by) {
   });
 }
 
-// By op: the class of every choice that a plan takes and that is not the first one's.
-Json classes_of(const problem::Plan& plan, const problem::CostGraph& graph) {
+// By op: the class of every choice that a plan takes and that is not the first one's, or that was kept.
+std::map<std::string, std::string> classes_of(const problem::Plan& plan, const problem::CostGraph& graph,
+                                              std::map<std::string, std::string> classes) {
   std::unordered_map<int64_t, const problem::Op*> ops;
   for (const problem::Op& op : graph.ops) ops.emplace(op.id, &op);
-  Json classes = Json::object();
   for (const problem::Instruction& step : plan.instructions) {
     if (step.what != problem::Do::kCompute) continue;
     const problem::Op& op = *ops.at(step.subject);
@@ -37,9 +38,9 @@ Json classes_of(const problem::Plan& plan, const problem::CostGraph& graph) {
 
 std::string numerics_of(const Compiled& compiled) {
   const Program& training = compiled.training();
-  const Json classes = classes_of(training.plan, training.cost.graph);
+  const auto classes = classes_of(training.plan, training.cost.graph, compiled.kept_classes);
   if (classes.empty() && !changes_bits(compiled.made_by)) return "";
-  Json json{{"substitutions", Json::array()}, {"classes", classes}};
+  Json json{{"substitutions", Json::array()}, {"classes", Json(classes)}};
   for (const Substitution& made : compiled.made_by)
     json["substitutions"].push_back({{"rule", made.rule}, {"at", made.at}});
   return base::ascii_json(json);

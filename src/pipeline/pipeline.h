@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,9 +31,10 @@ struct Compiled {
   ModelOptions model;                              // as it was asked for
   std::shared_ptr<const host::KernelSet> kernels;  // of the plan's choices; what trains has to use them too
   Programs programs;
-  std::vector<std::string> warnings;      // of the model's file
-  problem::Seconds measuring_s = 0;       // spent on times of this machine
-  cost::MeasuredCosts measured = {};      // what they are
+  std::vector<std::string> warnings;                // of the model's file
+  problem::Seconds measuring_s = 0;                 // spent on times of this machine
+  cost::MeasuredCosts measured = {};                // what they are
+  std::map<std::string, std::string> kept_classes;  // as RewriteOptions has them
   uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
   std::vector<Substitution> made_by;      // what made the first program's graph
   std::vector<Alternative> alternatives;  // until it is planned

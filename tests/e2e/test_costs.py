@@ -1,0 +1,177 @@
+"""What ops take, other objectives, other graphs and other algorithms: through the program."""
+import csv
+import json
+import os
+import unittest
+
+from house import MODEL, House, make_data
+
+STEP = ("--batch", 8, "--threads", 1, "--kernels", "portable")
+FIXED = (*STEP, "--measure", "off", "--effort", 2)
+
+
+class Costs(House):
+    def refused(self, code, *words):
+        done = self.run_cli(*words)
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn(f"error[{code}]", done.stderr)
+
+
+class Profile(Costs):
+    def profile(self, *words):
+        store = () if "--profile-store" in words else ("--profile-store", self.path("times.db"))
+        return json.loads(self.succeed("profile", MODEL, *STEP, *store, *words, "--format", "json").stdout)
+
+    def test_measures_each_kernel_once_and_tells_how_surely(self):
+        own = ("--profile-store", self.path("own.db"))
+        first = self.profile(*own)
+        self.assertEqual(first["measured_now"], first["kernels"])
+        for op in first["ops"]:
+            self.assertLessEqual(op["low_s"], op["seconds"])
+            self.assertLessEqual(op["seconds"], op["high_s"])
+            self.assertGreater(op["runs"], 2)
+            self.assertGreater(op["warm_s"], 0)
+        again = self.profile(*own, "--measure", "known")
+        self.assertEqual(again["measured_now"], 0)
+        self.assertEqual(again["known"], first["kernels"])
+        shares = [op["times"] * op["seconds"] for op in again["ops"]]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertIn("measured", again["time_source"])
+
+    def test_runs_planned_steps(self):
+        found = self.profile("--ram", "1MiB", "--steps", 5, "--time-limit", "2s")["steps"]
+        self.assertEqual(found["count"], 5)
+        self.assertLessEqual(found["arena_bytes"], 1 << 20)
+        self.assertLessEqual(found["least_s"], found["median_s"])
+        self.succeed("plan", MODEL, *FIXED, "--ram", "1MiB", "-o", self.path("p.json"))
+        self.assertEqual(self.profile("--plan", self.path("p.json"), "--steps", 3)["steps"]["count"], 3)
+
+    def test_a_table_goes_out_and_comes_back(self):
+        self.profile()
+        store = ("--profile-store", self.path("times.db"))
+        self.succeed("profile", "--export", self.path("t.csv"), *store)
+        with open(self.path("t.csv")) as file:
+            rows = list(csv.DictReader(file))
+        self.assertGreater(len(rows), 5)
+        for ending in ("csv", "sql", "db"):
+            self.succeed("profile", "--export", self.path(f"t.{ending}"), *store)
+            self.succeed("profile", "--import", self.path(f"t.{ending}"), "--profile-store", self.path(f"from-{ending}.db"))
+            self.succeed("profile", "--export", self.path(f"{ending}.csv"), "--profile-store", self.path(f"from-{ending}.db"))
+            with open(self.path(f"{ending}.csv")) as one, open(self.path("t.csv")) as other:
+                self.assertEqual(one.read(), other.read())
+        self.refused("E0119", "profile", MODEL, "--export", self.path("t.csv"))
+        self.refused("E0119", "profile")
+        self.refused("E0201", "profile", "--import", self.path("none.csv"), *store)
+
+    def test_a_table_of_a_device_serves_its_plans(self):
+        plan = ("plan", MODEL, "--batch", 8, "--device", "m7", "--ram", "1MiB", "--time-limit", "1s", "--profile-store", self.path("m7.db"))
+        self.succeed("plan", MODEL, "--batch", 8, "--device", "m7", "--ram", "1MiB", "--effort", 1, "--costgraph-out", self.path("g.json"))
+        modelled = json.loads(self.succeed(*plan, "--format", "json").stdout)
+        self.assertIn("modelled", modelled["time_source"])
+        profile = self.profile()  # its kernels' names, and shapes
+        with open(self.path("m7.csv"), "w", newline="") as file:
+            table = csv.writer(file)
+            table.writerow(["op", "algorithm", "operands", "attributes", "threads", "seconds"])
+            for op in profile["ops"]:
+                for algorithm in {op["algorithm"], "compact", "reference"}:
+                    table.writerow([op["op"], algorithm, op["operands"], op["attributes"], 1, 7.0])
+        self.succeed("profile", "--import", self.path("m7.csv"), "--machine", "m7", "--profile-store", self.path("m7.db"))
+        measured = json.loads(self.succeed(*plan, "--format", "json").stdout)
+        self.assertIn("measured", measured["time_source"])
+        self.assertGreater(measured["unplanned_time_s"], 7.0)
+        self.refused("E0114", *plan, "--measure", "missing")
+
+
+class Objectives(Costs):
+    def test_formulas_are_planned_and_their_sums_are_proved(self):
+        for formula, name in [("0.6*energy + 0.4*time", "weighted"), ("time*energy", "edp"), ("2*time", "time"), ("energy/3 + 5", "energy")]:
+            done = self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", formula, "-o", self.path("p.json"), "--format", "json")
+            self.assertEqual(json.loads(done.stdout)["objective"], name)
+            judged = json.loads(self.succeed("verify", self.path("p.json"), "--format", "json").stdout)
+            self.assertTrue(judged["valid"])
+        for formula in ("energy*time^2", "power", "energy^0.5*time^0.5"):
+            self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", formula, "-o", self.path("p.json"))
+            self.succeed("verify", self.path("p.json"))
+
+    def test_a_forged_weight_is_refused(self):
+        self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", "0.6*energy + 0.4*time", "-o", self.path("p.json"))
+        with open(self.path("p.json")) as file:
+            plan = json.load(file)
+        plan["question"]["weights"] = {"energy": 0.1, "time": 0.1}
+        with open(self.path("forged.json"), "w") as file:
+            json.dump(plan, file)
+        self.refused("E0803", "verify", self.path("forged.json"))
+        for weights in ({"energy": 0, "time": 0}, {"energy": -1, "time": 1}, {"energy": 1}, 3):
+            plan["question"]["weights"] = weights
+            with open(self.path("forged.json"), "w") as file:
+                json.dump(plan, file)
+            self.assertNotEqual(self.run_cli("verify", self.path("forged.json")).returncode, 0)
+
+    def test_what_is_no_formula_is_refused(self):
+        for words in ("", "joules", "energy +", "3", "-energy", "energy/0", "(energy"):
+            self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", f"--objective={words}")
+        self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "1MiB", "--objective", "energy + time", "--at-most", "energy=1J")
+        self.refused("E0117", "sweep", MODEL, *FIXED, "--ram", "512KiB,1MiB", "--objective", "power", "-o", self.path("s"))
+
+    def test_a_sweep_goes_by_a_weighted_sum(self):
+        self.succeed("sweep", MODEL, *FIXED, "--ram", "512KiB,600KiB,1MiB", "--objective", "energy + 2*time", "-o", self.path("sweep"))
+        with open(self.path(os.path.join("sweep", "sweep.json"))) as file:
+            sweep = json.load(file)
+        self.assertEqual(sweep["weights"], {"energy": 1, "time": 2})
+        values = [row["energy_j"] + 2 * row["time_s"] for row in sweep["rows"] if row["status"] in ("optimal", "feasible")]
+        self.assertEqual(values, sorted(values, reverse=True))
+
+
+class OtherGraphs(Costs):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        make_data(os.path.join(cls.folder, "data"), 64)
+
+    def plan(self, *words):
+        return json.loads(self.succeed("plan", MODEL, *FIXED, "--ram", "2MiB", *words, "--format", "json").stdout)
+
+    def test_inference_is_the_forward_program_alone(self):
+        infer, train = self.plan("--inference", "-o", self.path("i.json")), self.plan()
+        self.assertLess(infer["ops"], train["ops"] / 2)
+        self.assertLess(infer["unplanned_peak_bytes"], train["unplanned_peak_bytes"])
+        self.succeed("verify", self.path("i.json"))
+        self.refused("E0231", "train", MODEL, *FIXED, "--ram", "2MiB", "--data", self.path("data"), "--plan", self.path("i.json"), "-o", self.path("w"))
+
+    def test_rules_and_searches_are_switched_off_by_name(self):
+        self.assertNotIn("substitutions", self.plan("--disable", "rewriting", "--allow-numerics-change"))
+        self.plan("--disable", "merge-products", "--disable", "algorithms")
+        self.refused("E0115", "plan", MODEL, *FIXED, "--ram", "1MiB", "--disable", "merge-everything")
+
+    def train(self, *words):
+        ram = () if "--ram" in words else ("--ram", "2MiB")
+        return self.succeed("train", MODEL, *FIXED, *ram, "--data", self.path("data"), "--shuffle", "off", "-o", self.path("w.safetensors"), *words)
+
+    def weights(self):
+        with open(self.path("w.safetensors"), "rb") as file:
+            return file.read()
+
+    def test_other_bits_are_kept_through_checkpoints(self):
+        every = ("--checkpoint-every", 8)
+        self.train("--epochs", 2)
+        usual = self.weights()
+        any_bits = ("--allow-numerics-change", "--objective", "time")
+        self.train(*any_bits, "--epochs", 2)
+        whole = self.weights()
+        self.assertNotEqual(whole, usual, "a test that cannot fail: no other algorithm was chosen")
+        self.train(*any_bits, "--epochs", 1, "--checkpoint", self.path("half"), *every)
+        with open(self.path("half"), "rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        kept = json.loads(header["__metadata__"]["numerics"])
+        self.assertTrue(kept["classes"] or kept["substitutions"])
+        # Less RAM, and nobody says that bits may change: what the run began with goes on.
+        self.train("--ram", "700KiB", "--epochs", 2, "--resume", self.path("half"))
+        self.assertEqual(self.weights(), whole)
+        # A plan of the usual bits is another run's.
+        self.succeed("plan", MODEL, *FIXED, "--ram", "2MiB", "-o", self.path("usual.json"))
+        self.refused("E0243", "train", MODEL, *FIXED, "--ram", "2MiB", "--data", self.path("data"), "--shuffle", "off", "-o", self.path("w.safetensors"),
+                     "--epochs", 2, "--plan", self.path("usual.json"), "--resume", self.path("half"))
+
+
+if __name__ == "__main__":
+    unittest.main()
