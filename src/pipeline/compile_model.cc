@@ -19,6 +19,7 @@
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
+#include "rewrite/remake_activations.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -138,6 +139,9 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
 // Equivalent graphs that the device runs in less time or RAM.
 ir::Graph rewritten(const Program& program, const PlanRequest& request, const host::KernelSet& kernels, bool on_host) {
   ir::Graph graph = program.graph;
+  // A norm and its activation in one pass; what is made of its result, made again where that takes less RAM.
+  if (request.fuse) graph = rewrite::fuse_norm_activation(std::move(graph));
+  if (request.fuse && program.kind.backward) graph = rewrite::remake_activations(graph);
   // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
   if (request.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
   // Signs and window taps in place of activations: more choices for the planner, the same values.
