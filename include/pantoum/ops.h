@@ -95,8 +95,13 @@
   PT_OPERATOR(batch_norm_grad, 61)  /* dY X scale mean var -> dX dscale dbias; {eps} */                                  \
   PT_OPERATOR(batch_norm_stats, 62) /* rmean rvar mean var -> rmean' rvar'; [n per channel]; {weight of the OLD} */      \
   PT_OPERATOR(batch_norm_eval, 63)  /* X scale bias rmean rvar -> Y; {eps} */                                            \
-  PT_OPERATOR(layer_norm, 64)       /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */                \
-  PT_OPERATOR(layer_norm_grad, 65)  /* dY X scale mean invstd -> dX dscale dbias; [axis] */                              \
+  /* and the activation behind it, one of PT_NORM_ACTIVATIONS; [its op]; {eps, two reals: the */                         \
+  /* activation's, then zeros} */                                                                                        \
+  PT_OPERATOR(batch_norm_act, 66)      /* X scale bias -> Y = activation(batch_norm(X)) mean var */                      \
+  PT_OPERATOR(batch_norm_act_grad, 67) /* dY X scale bias mean var -> dX dscale dbias; its slope is told from X */       \
+  PT_OPERATOR(batch_norm_act_eval, 68) /* X scale bias mean var -> Y, the bits of batch_norm_act */                      \
+  PT_OPERATOR(layer_norm, 64)          /* X scale bias -> Y mean invstd (one per row); [axis >= 0]; {eps} */             \
+  PT_OPERATOR(layer_norm_grad, 65)     /* dY X scale mean invstd -> dX dscale dbias; [axis] */                           \
   /* pooling */                                                                                                          \
   PT_OPERATOR(max_pool, 70)      /* X[N,C,H,W] -> Y; [PT_POOL_*] */                                                      \
   PT_OPERATOR(max_pool_grad, 71) /* dY X -> dX: to the first maximum of each window; [PT_POOL_*] */                      \
@@ -198,6 +203,9 @@
   PT_OPERATOR(max_pool_grad_nchwc, 188)   /* dY X -> dX; [PT_POOL_*] */                                                  \
   PT_OPERATOR(avg_pool_nchwc, 189)        /* X -> Y; [PT_POOL_*] */                                                      \
   PT_OPERATOR(avg_pool_grad_nchwc, 190)   /* dY -> dX; [PT_POOL_*] */                                                    \
+  PT_OPERATOR(batch_norm_act_nchwc, 191)                                                                                 \
+  PT_OPERATOR(batch_norm_act_grad_nchwc, 192)                                                                            \
+  PT_OPERATOR(batch_norm_act_eval_nchwc, 193)                                                                            \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel; [1: no gradient */       \
   /* flows]? */                                                                                                          \
   PT_OPERATOR(alias, 200)                                                                                                \
@@ -225,6 +233,12 @@ typedef enum pt_op {
   PT_GRADIENT(clip_grad)               \
   PT_GRADIENT(hard_sigmoid_grad)       \
   PT_GRADIENT(hard_swish_grad)
+
+/* What batch_norm_act finishes its result with: cheap, and told again from what was normalized. */
+#define PT_NORM_ACTIVATIONS(PT_ACTIVATION) \
+  PT_ACTIVATION(relu)                      \
+  PT_ACTIVATION(leaky_relu)                \
+  PT_ACTIVATION(clip)
 
 /* w g states.. -> w' states'..: the updates that matmul_update and conv2d_dw_update follow a product by. */
 #define PT_PRODUCT_UPDATES(PT_UPDATE) \
@@ -260,6 +274,9 @@ enum { /* conv3d, conv3d_dx, conv3d_dw */
   PT_CONV3D_GROUPS,
   PT_CONV3D_ATTRS
 };
+
+enum { PT_NORM_ACTIVATION, PT_NORM_ACT_ATTRS }; /* batch_norm_act and its kind */
+enum { PT_NORM_ACT_REALS = 3 };                 /* eps, and the activation's two */
 
 enum { PT_UPDATE_OP, PT_UPDATE_FLAG, PT_UPDATE_ATTRS, PT_UPDATE_REALS = 4 }; /* behind the product's own integers */
 

@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::array<const char*, 5> kPasses{"import", "autodiff", "rewrite", "cost", "plan"};
 // Of --disable, beside the names of substitutions (rewrite/rule.h); the last two are old spellings.
-constexpr std::array<const char*, 10> kOptionalPasses{
-    "paging",  "rematerialization", "in-place",   "layouts", "fusions",
+constexpr std::array<const char*, 11> kOptionalPasses{
+    "paging",  "rematerialization", "in-place",   "layouts", "fusions", "remaking",
     "updates", "rewriting",         "algorithms", "remat",   "inplace"};
-constexpr size_t kShownPasses = 8;
+constexpr size_t kShownPasses = 9;
 
 bool contains(std::span<const char* const> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -116,6 +116,7 @@ void set_freedoms(const PlanWords& words, pipeline::PlanRequest& request) {
   request.fuse_updates = request.fuse && !disabled("updates");
   request.compact_activations = words.compact_activations;
   request.rewrite.search = !disabled("rewriting");
+  request.rewrite.remake = !disabled("remaking");
   request.rewrite.algorithms = !disabled("algorithms");
   for (const std::string& name : words.disable)
     if (rewrite::find_rule(name.c_str()) != nullptr) request.rewrite.without.push_back(name);
@@ -204,8 +205,8 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--dump-after", words.dump_after, "print what a pass made: import, autodiff, rewrite, cost, plan")
       .known(texts(kPasses));
   verb.add_option("--disable", words.disable,
-                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, updates, "
-                  "rewriting, algorithms, or one of the substitutions by its name (docs/substitutions.md)")
+                  "switch an optional pass off: paging, rematerialization, in-place, layouts, fusions, remaking, "
+                  "updates, rewriting, algorithms, or one of the substitutions by its name (docs/substitutions.md)")
       .known(names_to_disable());
   verb.add_option("--without", words.without, without_help()).separated_by(',').known(rule_names());
 }

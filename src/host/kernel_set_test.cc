@@ -228,18 +228,6 @@ TEST_F(OneDnn, TheConvolutionsOfAResidualNetworkHaveKernels) {
     EXPECT_NE(set_->back_end()->weight_layout(static_cast<uint16_t>(op), &shape, &shape, w.data(), ints), 0) << op;
 }
 
-TEST_F(OneDnn, NormalizationInBlocksOfChannels) {
-  for (const uint32_t channels : {block_ * 2, block_ + 3}) {
-    const Operand x = arranged(noise({3, channels, 5, 4}), PT_LAYOUT_NCHWC);
-    const Operand dy = arranged(noise({3, channels, 5, 4}), PT_LAYOUT_NCHWC);
-    const Operand scale = noise({channels}), bias = noise({channels}), mean = noise({channels}),
-                  var = noise({channels}, 0.5, 2), vector = zeros({channels}), image = zeros(x.dims);
-    expect_equal({PT_OP_batch_norm_nchwc, {x, scale, bias}, {image, vector, vector}, {}, {1e-5}});
-    expect_equal({PT_OP_batch_norm_grad_nchwc, {dy, x, scale, mean, var}, {image, vector, vector}, {}, {1e-5}}, 1e-3F);
-    expect_equal({PT_OP_batch_norm_eval_nchwc, {x, scale, bias, mean, var}, {image}, {}, {1e-5}});
-  }
-}
-
 TEST_F(OneDnn, PoolingInBlocksOfChannels) {
   const Operand x = arranged(noise({2, 2 * block_, 7, 6}), PT_LAYOUT_NCHWC);
   const Operand y = arranged(noise({2, 2 * block_, 4, 3}), PT_LAYOUT_NCHWC);

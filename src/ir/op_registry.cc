@@ -106,6 +106,17 @@ std::span<const OpDef> all_op_defs() {
   return definitions();
 }
 
+bool is_norm_activation(Kind kind) {
+  switch (kind) {
+#define PT_ACTIVATION(name) case Kind::k_##name:
+    PT_NORM_ACTIVATIONS(PT_ACTIVATION)
+#undef PT_ACTIVATION
+    return true;
+    default:
+      return false;
+  }
+}
+
 const char* name_of(Kind kind) {
   switch (kind) {
 #define PT_OPERATOR(name, id) \

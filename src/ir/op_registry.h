@@ -137,6 +137,9 @@ inline constexpr void (*kNoGradient)(Backward&) = nullptr;
   return kind == Kind::k_custom || kind == Kind::k_custom_update;
 }
 
+// One of PT_NORM_ACTIVATIONS: a batch normalization may finish its result with it (batch_norm_act).
+[[nodiscard]] bool is_norm_activation(Kind kind);
+
 // The definition; every Kind has one.
 [[nodiscard]] const OpDef& op_def(Kind kind);
 [[nodiscard]] std::span<const OpDef> all_op_defs();

@@ -45,12 +45,41 @@ Types batch_norm_eval_rule(const OpTypes& types) {
   return std::vector<TensorType>{types.inputs[0]};
 }
 
+Result<void> want_activation(const OpTypes& types) {
+  if (!is_norm_activation(static_cast<Kind>(types.attrs.ints[PT_NORM_ACTIVATION])))
+    return refuse("the activation behind it is none that it knows");
+  return {};
+}
+
+Types batch_norm_act_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_activation(types));
+  return batch_norm_rule(types);
+}
+Types batch_norm_act_grad_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_activation(types));
+  return batch_norm_grad_rule(types);
+}
+Types batch_norm_act_eval_rule(const OpTypes& types) {
+  PANTOUM_TRY(want_activation(types));
+  return batch_norm_eval_rule(types);
+}
+
 void batch_norm_gradient(Backward& back) {
   const std::vector<ValueId>& in = back.op.inputs;
   const std::vector<ValueId>& out = back.op.outputs;
   if (back.d_outputs[0] == kNone) return;
   const std::vector<ValueId> made = back.builder.add(Kind::k_batch_norm_grad, back.op.name + ".grad",
                                                      {back.d_outputs[0], in[0], in[1], out[1], out[2]}, back.op.attrs);
+  for (size_t input = 0; input < 3; ++input) back.d_inputs[input] = made[input];
+}
+
+void batch_norm_act_gradient(Backward& back) {
+  const std::vector<ValueId>& in = back.op.inputs;
+  const std::vector<ValueId>& out = back.op.outputs;
+  if (back.d_outputs[0] == kNone) return;
+  const std::vector<ValueId> made =
+      back.builder.add(Kind::k_batch_norm_act_grad, back.op.name + ".grad",
+                       {back.d_outputs[0], in[0], in[1], in[2], out[1], out[2]}, back.op.attrs);
   for (size_t input = 0; input < 3; ++input) back.d_inputs[input] = made[input];
 }
 
@@ -156,6 +185,37 @@ std::vector<OpDef> norm_ops() {
            .cost = flops_per_output<2>,
            .in_place = over_first,
            .traits = rows_by(RowWise::kFirstInput)},
+          {.kind = Kind::k_batch_norm_act,
+           .signature = {.min_inputs = 3,
+                         .max_inputs = 3,
+                         .min_outputs = 3,
+                         .max_outputs = 3,
+                         .ints = PT_NORM_ACT_ATTRS,
+                         .reals = PT_NORM_ACT_REALS},
+           .infer = batch_norm_act_rule,
+           .gradient = batch_norm_act_gradient,
+           .cost = flops_per_output<8>,
+           .in_place = over_first,
+           .traits = kNoTraits},
+          {.kind = Kind::k_batch_norm_act_grad,
+           .signature = {.min_inputs = 6,
+                         .max_inputs = 6,
+                         .min_outputs = 3,
+                         .max_outputs = 3,
+                         .ints = PT_NORM_ACT_ATTRS,
+                         .reals = PT_NORM_ACT_REALS},
+           .infer = batch_norm_act_grad_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<17>,
+           .in_place = over_first_two,
+           .traits = kNoTraits},
+          {.kind = Kind::k_batch_norm_act_eval,
+           .signature = {.min_inputs = 5, .max_inputs = 5, .ints = PT_NORM_ACT_ATTRS, .reals = PT_NORM_ACT_REALS},
+           .infer = batch_norm_act_eval_rule,
+           .gradient = kNoGradient,
+           .cost = flops_per_output<3>,
+           .in_place = over_first,
+           .traits = kNoTraits},
           {.kind = Kind::k_layer_norm,
            .signature = layer,
            .infer = layer_norm_rule,

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "cost/read_in_place.h"
-#include "pipeline/algorithm_search.h"
-#include "pipeline/graph_search.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
+#include "rewrite/remake_activations.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -60,6 +59,9 @@ Result<Costing> Costing::begin(const Compiled& compiled, const PlanRequest& requ
 // Equivalent graphs that the device runs in less time or RAM.
 ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
   const host::KernelSet& kernels = *compiled_.kernels;
+  // A norm and its activation in one pass; what is made of its result, made again where that takes less RAM.
+  if (request_.fuse) graph = rewrite::fuse_norm_activation(std::move(graph));
+  if (remakes_ && kind.backward) graph = rewrite::remake_activations(graph);
   // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
   if (request_.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
   // Signs and window taps in place of activations: more choices for the planner, the same values.
@@ -91,6 +93,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
               .threads = request_.kernel_threads,
               .first_choices = !request_.rewrite.algorithms};
   first_ = compiled.training().graph;
+  remakes_ = compiled.remakes = request_.fuse && request_.rewrite.remake;
   for (Program& program : compiled.programs) {
     PANTOUM_ASSIGN(program, program_of(std::move(program.graph), program.kind));
   }
@@ -109,6 +112,23 @@ bool Costing::searches() const {
   const ProgramKind& kind = compiled_.training().kind;
   return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == "pantoum" &&
          (kind == kTrain || kind == kInfer);
+}
+
+// As an alternative to the first graph, where it costs less by what its ops take now.
+Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim) {
+  if (found.made_by.empty() && remakes == remakes_) return {};
+  const bool usual = std::exchange(remakes_, remakes);
+  Programs one;
+  Result<Program> program = program_of(std::move(found.graph), compiled.training().kind);
+  remakes_ = usual;
+  if (!program) return Failure(program.error());
+  one.push_back(*std::move(program));
+  (void)machine_.measure_ops(one);
+  const double now = assign_algorithms(one.front().cost.graph, aim).value;
+  const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
+  if (now < kWorthPlanning * first)
+    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now / first});
+  return {};
 }
 
 Result<void> Costing::search(Compiled& compiled) {
@@ -133,7 +153,6 @@ Result<void> Costing::search(Compiled& compiled) {
         return request_.options.stop.stop_requested() ||
                (effort == 0 && taken.count() > kShareOfTimeLimit * request_.options.time_limit);
       }};
-  if (asked.rules.empty()) return {};
   const CostOfGraph cost = [&](const ir::Graph& graph) -> std::optional<double> {
     Programs one;
     Result<Program> program = program_of(graph, kind);
@@ -142,17 +161,9 @@ Result<void> Costing::search(Compiled& compiled) {
     machine_.know_ops(one);
     return assign_algorithms(one.front().cost.graph, aim).value;
   };
-  for (FoundGraph& found : search_graphs(first_, cost, asked)) {
-    if (found.made_by.empty()) continue;
-    Programs one;
-    PANTOUM_ASSIGN(Program program, program_of(std::move(found.graph), kind));
-    one.push_back(std::move(program));
-    (void)machine_.measure_ops(one);
-    const double now = assign_algorithms(one.front().cost.graph, aim).value;
-    const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
-    if (!(now < kWorthPlanning * first)) continue;
-    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), now / first});
-  }
+  PANTOUM_TRY(offer(compiled, {.graph = first_}, false, aim));  // RAM for time
+  for (FoundGraph& found : search_graphs(first_, cost, asked))
+    if (!found.made_by.empty()) PANTOUM_TRY(offer(compiled, std::move(found), remakes_, aim));
   std::stable_sort(compiled.alternatives.begin(), compiled.alternatives.end(),
                    [](const Alternative& a, const Alternative& b) { return a.cost < b.cost; });
   return {};

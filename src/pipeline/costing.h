@@ -2,6 +2,8 @@
 #pragma once
 
 #include "cost/device.h"
+#include "pipeline/algorithm_search.h"
+#include "pipeline/graph_search.h"
 #include "pipeline/measure_machine.h"
 #include "pipeline/pipeline.h"
 
@@ -31,13 +33,15 @@ class Costing {
   // With the model's costs.
   [[nodiscard]] Result<Program> program_of(ir::Graph graph, const ProgramKind& kind) const;
   [[nodiscard]] bool searches() const;
+  [[nodiscard]] Result<void> offer(Compiled& compiled, FoundGraph found, bool remakes, const Aim& aim);
 
   const Compiled& compiled_;
   const PlanRequest& request_;
   cost::DeviceProfile device_;
   MachineMeasurement machine_;
   cost::CostGraphOptions options_;
-  ir::Graph first_;  // as autodiff made it
+  bool remakes_ = true;  // activations behind norms
+  ir::Graph first_;      // as autodiff made it
 };
 
 }  // namespace pantoum::pipeline

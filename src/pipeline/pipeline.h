@@ -24,7 +24,8 @@ using Dump = std::function<void(const std::string& pass, const std::string& text
 struct Alternative {
   Program program;
   std::vector<Substitution> made_by;
-  double cost = 1;  // in unlimited RAM, over the first graph's
+  bool remakes = true;  // activations behind norms, in backward
+  double cost = 1;      // in unlimited RAM, over the first graph's
 };
 
 struct Compiled {
@@ -36,6 +37,7 @@ struct Compiled {
   cost::MeasuredCosts measured = {};                // what they are
   std::map<std::string, std::string> kept_classes;  // as RewriteOptions has them
   uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
+  bool remakes = true;                    // activations behind norms, in backward
   std::vector<Substitution> made_by;      // what made the first program's graph
   std::vector<Alternative> alternatives;  // until it is planned
   problem::Predicted unplanned;  // once planned: the step without budget, paging and recomputing; in place used

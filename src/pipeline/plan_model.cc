@@ -265,6 +265,7 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
     Compiled other = compiled;
     other.training() = std::move(alternatives[at].program);
     other.made_by = std::move(alternatives[at].made_by);
+    other.remakes = alternatives[at].remakes;
     if (!find_plans({other, request, part}, nullptr, nullptr)) continue;
     const double value = value_of_plan(other.training().plan, request);
     if (best && !(value < *best)) continue;
@@ -349,6 +350,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   training.plan.model = model_json(compiled.model);
   PlanRequest told = with_named_kernels(request, *compiled.kernels);
   told.rewrite.substitutions = compiled.made_by;
+  told.rewrite.remake = compiled.remakes;
   training.plan.request = request_json(told);
   for (Program& program : compiled.programs) {
     const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own

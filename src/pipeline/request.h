@@ -80,9 +80,10 @@ struct Substitution {
 // The search over equivalent graphs (graph_search.h).
 struct RewriteOptions {
   bool search = true;
-  std::vector<std::string> without = {};            // rules that are switched off
-  std::vector<Substitution> substitutions = {};     // these, in this order, and no search: of a plan, or a checkpoint
-  bool algorithms = true;                           // false: each op's first choice alone
+  std::vector<std::string> without = {};         // rules that are switched off
+  std::vector<Substitution> substitutions = {};  // these, in this order, and no search: of a plan, or a checkpoint
+  bool remake = true;      // activations behind norms are made again in backward, where that takes less RAM
+  bool algorithms = true;  // false: each op's first choice alone
   std::map<std::string, std::string> classes = {};  // by op: the class of numerics that a checkpoint keeps to
 };
 

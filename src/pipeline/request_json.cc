@@ -355,6 +355,7 @@ void describe(Visitor& visitor, PlanRequest& request) {
   visitor.field("without_rules", request.rewrite.without);
   visitor.parts("substitutions", request.rewrite.substitutions);
   visitor.field("algorithms", request.rewrite.algorithms);
+  visitor.field("remaking", request.rewrite.remake);
   visitor.field("compact_activations", request.compact_activations);
   visitor.field("planner", request.planner);
   describe_rules(visitor, options.without);
@@ -409,6 +410,7 @@ Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite) {
   PANTOUM_ASSIGN(const PlanRequest made, parse_request_json(plan.request, "x-request"));
   rewrite.substitutions = made.rewrite.substitutions;
   rewrite.algorithms = made.rewrite.algorithms;
+  rewrite.remake = made.rewrite.remake;
   return {};
 }
 

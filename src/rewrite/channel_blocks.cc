@@ -160,6 +160,12 @@ class Blocking {
         return images(op, Kind::k_batch_norm_grad_nchwc, 2);
       case Kind::k_batch_norm_eval:
         return images(op, Kind::k_batch_norm_eval_nchwc, 1);
+      case Kind::k_batch_norm_act:
+        return images(op, Kind::k_batch_norm_act_nchwc, 1);
+      case Kind::k_batch_norm_act_grad:
+        return images(op, Kind::k_batch_norm_act_grad_nchwc, 2);
+      case Kind::k_batch_norm_act_eval:
+        return images(op, Kind::k_batch_norm_act_eval_nchwc, 1);
       case Kind::k_max_pool:
         return images(op, Kind::k_max_pool_nchwc, 1);
       case Kind::k_max_pool_grad:

@@ -17,6 +17,11 @@ namespace pantoum::rewrite {
 
 // Of a training step.
 
+// Batch norm + a cheap activation (PT_NORM_ACTIVATIONS) that alone reads it -> batch_norm_act, a pass over memory less;
+// the gradient of that activation + batch_norm_grad -> batch_norm_act_grad, which tells the slope from what the norm
+// read: neither the activated image nor its signs are kept for it. The same bits. Also of evaluation.
+[[nodiscard]] ir::Graph fuse_norm_activation(ir::Graph graph);
+
 // conv2d_dx + the gradient of the activation before that convolution -> conv2d_dz, which may be written over what the
 // activation's gradient reads: dX never stands beside it. The same bits. Gradients with alternatives (compact_activations)
 // stay.

@@ -1,4 +1,5 @@
 /* Normalizations and softmax. */
+#include "kernels/portable/norm_activation.h"
 #include "runtime/op_rules.h"
 
 static uint64_t product(const pt_tensor* t, unsigned begin, unsigned end) {
@@ -37,6 +38,24 @@ static int batch_norm_eval(const pt_op_view* view) {
   return x->rank >= 2 && pt_same_dims(x, out(view, 0)) && all_vectors(view, 1, 5, x->dims[1]);
 }
 
+static int has_activation(const pt_op_view* view) {
+  return pt_is_norm_activation(view->ints[PT_NORM_ACTIVATION]);
+}
+
+static int batch_norm_act(const pt_op_view* view) {
+  return has_activation(view) && batch_norm(view);
+}
+
+static int batch_norm_act_grad(const pt_op_view* view) {
+  const pt_tensor* x = in(view, 1);
+  return has_activation(view) && x->rank >= 2 && pt_same_dims(x, in(view, 0)) && pt_same_dims(x, out(view, 0)) &&
+         all_vectors(view, 2, 6, x->dims[1]) && all_vectors(view, 7, 9, x->dims[1]);
+}
+
+static int batch_norm_act_eval(const pt_op_view* view) {
+  return has_activation(view) && batch_norm_eval(view);
+}
+
 /* Operands [begin, end) have `count` elements. */
 static int all_count(const pt_op_view* view, unsigned begin, unsigned end, uint64_t count) {
   unsigned operand;
@@ -71,6 +90,9 @@ static const pt_op_rule rules[] = {
     {PT_OP_batch_norm_grad, 5, 5, 3, 3, 0, 1, REAL, batch_norm_grad},
     {PT_OP_batch_norm_stats, 4, 4, 2, 2, 1, 1, REAL, batch_norm_stats},
     {PT_OP_batch_norm_eval, 5, 5, 1, 1, 0, 1, REAL, batch_norm_eval},
+    {PT_OP_batch_norm_act, 3, 3, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act},
+    {PT_OP_batch_norm_act_grad, 6, 6, 3, 3, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_grad},
+    {PT_OP_batch_norm_act_eval, 5, 5, 1, 1, PT_NORM_ACT_ATTRS, PT_NORM_ACT_REALS, REAL, batch_norm_act_eval},
     {PT_OP_layer_norm, 3, 3, 3, 3, 1, 1, REAL, layer_norm},
     {PT_OP_layer_norm_grad, 5, 5, 3, 3, 1, 0, REAL, layer_norm_grad},
 };

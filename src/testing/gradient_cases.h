@@ -220,6 +220,14 @@ inline void append_normalization_cases(std::vector<GradientCase>& cases) {
                                     {{}, {1e-2}})[0];
                      }});
   }
+  for (const ir::Attrs& attrs : {ir::Attrs{{PT_OP_relu}, {1e-2, 0, 0}}, ir::Attrs{{PT_OP_leaky_relu}, {1e-2, 0.2, 0}},
+                                 ir::Attrs{{PT_OP_clip}, {1e-2, -0.2, 0.4}}}) {
+    cases.push_back(
+        {std::string("batch_norm_act with ") + ir::name_of(static_cast<Kind>(attrs.ints[0])), [=](CaseBuilder& c) {
+           return c.ops(Kind::k_batch_norm_act, {c.parameter({3, 2, 4, 3}), c.parameter({2}), c.parameter({2})},
+                        attrs)[0];
+         }});
+  }
   for (const ir::Shape& shape : {ir::Shape{5, 3}, ir::Shape{3, 2, 4, 3}}) {
     cases.push_back(
         {"batch_norm_eval of " + ir::to_text(shape), [=](CaseBuilder& c) {

@@ -64,6 +64,9 @@ inline std::vector<OpCase> op_cases() {
       {k_batch_norm, {image, c, c}, {image, c, c}, {{}, {1e-5}}},
       {k_batch_norm_grad, {image, image, c, c, c}, {image, c, c}, {{}, {1e-5}}},
       {k_batch_norm_stats, {c, c, c, c}, {c, c}, {{60}, {0.9}}},
+      {k_batch_norm_act, {image, c, c}, {image, c, c}, {{PT_OP_relu}, {1e-5, 0, 0}}},
+      {k_batch_norm_act_grad, {image, image, c, c, c, c}, {image, c, c}, {{PT_OP_clip}, {1e-5, 0, 6}}},
+      {k_batch_norm_act_eval, {image, c, c, c, c}, {image}, {{PT_OP_leaky_relu}, {1e-5, 0.1, 0}}},
       {k_batch_norm_eval, {image, c, c, c, c}, {image}, {{}, {1e-5}}},
       {k_layer_norm, {f({2, 3, 4}), f({4}), f({4})}, {f({2, 3, 4}), f({2, 3}), f({2, 3})}, {{2}, {1e-5}}},
       {k_layer_norm_grad,
@@ -177,6 +180,13 @@ inline std::vector<OpCase> op_cases() {
   cases.push_back({k_conv2d_dw_nchwc, {f({2, 6, 5, 6}), y_blocks}, {f({2, 3, 3, 6, 4})}, {conv_blocks, {}}});
   cases.push_back({k_batch_norm_nchwc, {x_blocks, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
   cases.push_back({k_batch_norm_grad_nchwc, {x_blocks, x_blocks, six, six, six}, {x_blocks, six, six}, {{}, {1e-5}}});
+  cases.push_back({k_batch_norm_act_nchwc, {x_blocks, six, six}, {x_blocks, six, six}, {{PT_OP_relu}, {1e-5, 0, 0}}});
+  cases.push_back({k_batch_norm_act_grad_nchwc,
+                   {x_blocks, x_blocks, six, six, six, six},
+                   {x_blocks, six, six},
+                   {{PT_OP_clip}, {1e-5, 0, 6}}});
+  cases.push_back(
+      {k_batch_norm_act_eval_nchwc, {x_blocks, six, six, six, six}, {x_blocks}, {{PT_OP_leaky_relu}, {1e-5, 0.1, 0}}});
   cases.push_back({k_batch_norm_eval_nchwc, {x_blocks, six, six, six, six}, {x_blocks}, {{}, {1e-5}}});
   const auto pooled_blocks = f({2, 2, 2, 5, 4});
   cases.push_back({k_max_pool_nchwc, {x_blocks}, {pooled_blocks}, {pool, {}}});

@@ -23,7 +23,51 @@ def perceptron(path):
     return path
 
 
+def normalized(path):
+    """Convolutions, each with a norm and an activation behind it; a skip connection."""
+    draw = random.Random(6)
+    made, nodes, at = [], [], "x"
+
+    def weight(name, *dims, middle=0.0):
+        made.append(onnx_tensor(name, dims, [draw.gauss(middle, 0.2) for _ in range(math.prod(dims))]))
+        return name
+
+    def norm(name, channels):
+        names = [weight(f"{name}.{part}", channels, middle=0.0 if part in ("b", "m") else 2.0) for part in "sbmv"]
+        nodes.append(onnx_node("BatchNormalization", [f"{name}.c", *names], [f"{name}.n"]))
+        return f"{name}.n"
+
+    for layer, (inputs, outputs) in enumerate([(1, 6), (6, 6), (6, 6), (6, 6)]):
+        name = f"layer{layer}"
+        nodes.append(onnx_node("Conv", [at, weight(f"{name}.w", outputs, inputs, 3, 3)], [f"{name}.c"], pads=[1] * 4, strides=[2 if layer == 0 else 1] * 2))
+        summed = norm(name, outputs)
+        if layer == 2:
+            nodes.append(onnx_node("Add", [summed, "layer0.r"], ["sum"]))
+            summed = "sum"
+        nodes.append(onnx_node("Relu", [summed], [f"{name}.r"]))
+        at = f"{name}.r"
+    nodes += [onnx_node("GlobalAveragePool", [at], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]), onnx_node("MatMul", ["flat", weight("out", 6, 10)], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 class Firmware(Projects):
+    def test_norms_with_their_activations_give_the_bits_of_the_ops_apart_in_less_ram(self):
+        normalized(self.path("normalized.onnx"))
+        peaks, states = [], set()
+        for name, more in ("fused", ()), ("apart", ("--disable", "fusions")):
+            plan = self.path(f"norms-{name}.json")
+            told = self.succeed("plan", self.path("normalized.onnx"), "--batch", 2, "--device", "m4", "--ram", "1MiB", *more, "--format", "json", "-o", plan)
+            peaks.append(json.loads(told.stdout.splitlines()[-1])["unplanned_peak_bytes"])
+            with open(plan) as file:
+                self.assertEqual(".again" in file.read(), name == "fused")
+            for target in ("posix",), ("cortex-m4f",):
+                folder, _ = self.emit(plan, f"norms-{name}-{target[0]}", target, "--ram", "2MiB", steps=4)
+                states.add(self.run_equal(folder)["state"])
+        self.assertEqual(len(states), 1)
+        self.assertLess(peaks[0], 0.8 * peaks[1])
+
     def test_every_processor_gives_the_bits_of_the_host(self):
         plan = self.plan("kept", "--batch", 2, "--ram", "48KiB", "--reserve", "8KiB", "--momentum", "0.9")
         states = set()

@@ -114,20 +114,6 @@ typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, 
                   later);
 }
 
-dnnl::normalization_flags norm_flags() {
-  return dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-}
-
-dnnl::batch_normalization_forward::primitive_desc norm_forward(const Desc& x, float epsilon, bool statistics_given) {
-  const auto flags = statistics_given ? norm_flags() | dnnl::normalization_flags::use_global_stats : norm_flags();
-  const auto kind = statistics_given ? prop_kind::forward_inference : prop_kind::forward_training;
-#if DNNL_VERSION_MAJOR >= 3
-  return descriptor<dnnl::batch_normalization_forward>(kind, x, x, epsilon, flags);
-#else
-  return descriptor<dnnl::batch_normalization_forward>(kind, x, epsilon, flags);
-#endif
-}
-
 PoolingForward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
   return descriptor<PoolingForward>(with_workspace ? prop_kind::forward_training : prop_kind::forward_inference,
                                     shape.algorithm, shape.x, shape.y, shape.strides, shape.kernel, shape.dilations,
@@ -187,10 +173,6 @@ Dims extents(const Desc& desc) {
 #endif
 }
 
-bool batch_norm_grad_takes_shift() {
-  return DNNL_VERSION_MAJOR < 3;
-}
-
 void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream& stream) {
 #if DNNL_VERSION_MAJOR >= 3
   memory.set_data_handle(data);
@@ -225,20 +207,6 @@ PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algori
   PrimitiveHandle result = handle_of<dnnl::convolution_backward_weights>(chosen);
   result.weights = chosen.diff_weights_desc();
   return result;
-}
-
-PrimitiveHandle batch_norm(const Desc& x, float epsilon, bool statistics_given) {
-  return handle_of<dnnl::batch_normalization_forward>(norm_forward(x, epsilon, statistics_given));
-}
-
-PrimitiveHandle batch_norm_grad(const Desc& x, float epsilon) {
-#if DNNL_VERSION_MAJOR >= 3
-  return handle_of<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
-      norm_forward(x, epsilon, false), prop_kind::backward, x, x, x, epsilon, norm_flags()));
-#else
-  return handle_of<dnnl::batch_normalization_backward>(descriptor_after<dnnl::batch_normalization_backward>(
-      norm_forward(x, epsilon, false), prop_kind::backward, x, x, epsilon, norm_flags()));
-#endif
 }
 
 PrimitiveHandle pool(const PoolShape& shape, bool with_workspace) {

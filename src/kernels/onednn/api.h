@@ -25,8 +25,6 @@ using Dims = dnnl::memory::dims;
 [[nodiscard]] Desc strided(const Dims& dims, const Dims& strides);
 [[nodiscard]] Desc none();
 [[nodiscard]] Dims extents(const Desc& desc);
-// Whether the gradient of a batch normalization asks for the shift, which it does not read.
-[[nodiscard]] bool batch_norm_grad_takes_shift();
 // The memory's bytes from now on.
 void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 
@@ -49,9 +47,6 @@ enum class ConvAlgorithm { kDirect, kWinograd };
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
 [[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 [[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
-
-[[nodiscard]] PrimitiveHandle batch_norm(const Desc& x, float epsilon, bool statistics_given);
-[[nodiscard]] PrimitiveHandle batch_norm_grad(const Desc& x, float epsilon);
 
 struct PoolShape {
   Desc x, y;

@@ -1,4 +1,4 @@
-// Batch normalization, pooling and reorders on images in blocks of channels.
+// Pooling and reorders on images in blocks of channels.
 #include <optional>
 
 #include "kernels/onednn/kernels.h"
@@ -16,10 +16,6 @@ bool arrange(uint16_t op, const pt_call& call, pt_arranged* arranged) {
 
 Desc desc_of(const pt_arranged& of) {
   return image(of.plain, of.layout, of.block);
-}
-
-Desc vector_of(const pt_arranged& of) {
-  return row_major({of.plain.dims[0]});
 }
 
 PoolShape pool_shape(const Desc& x, const Desc& y, const int64_t* ints, dnnl::algorithm algorithm) {
@@ -52,21 +48,6 @@ dnnl::algorithm average(const pt_call& call) {
                                                    : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
-// Y of X, scale and bias, by the statistics that outputs take or, where they are `given`, that inputs hold.
-bool add_batch_norm(uint16_t op, const pt_call& call, bool given, Prepared& prepared) {
-  pt_arranged arranged[PT_MAX_OPERANDS];
-  if (!arrange(op, call, arranged)) return false;
-  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[1]);
-  const int y_at = given ? 5 : 3, mean_at = given ? 3 : 4;
-  prepared.add(batch_norm(x, static_cast<float>(call.reals[0]), given), {{DNNL_ARG_SRC, x, {0}},
-                                                                         {DNNL_ARG_SCALE, channels, {1}},
-                                                                         {DNNL_ARG_SHIFT, channels, {2}},
-                                                                         {DNNL_ARG_DST, x, {y_at}},
-                                                                         {DNNL_ARG_MEAN, channels, {mean_at}},
-                                                                         {DNNL_ARG_VARIANCE, channels, {mean_at + 1}}});
-  return true;
-}
-
 }  // namespace
 
 bool make_reorder(const pt_call& call, Prepared& prepared) {
@@ -79,27 +60,6 @@ bool make_reorder(const pt_call& call, Prepared& prepared) {
   const Desc from = desc(arranged[0], is_image), to = desc(arranged[1], is_image);
   prepared.add(reorder(from, to), {{DNNL_ARG_FROM, from, {0}}, {DNNL_ARG_TO, to, {1}}});
   return true;
-}
-
-bool make_batch_norm(const pt_call& call, Prepared& prepared) {
-  return add_batch_norm(PT_OP_batch_norm_nchwc, call, false, prepared);
-}
-
-bool make_batch_norm_grad(const pt_call& call, Prepared& prepared) {
-  pt_arranged arranged[PT_MAX_OPERANDS];
-  if (!arrange(PT_OP_batch_norm_grad_nchwc, call, arranged)) return false;
-  const Desc x = desc_of(arranged[0]), channels = vector_of(arranged[2]);
-  std::vector<Argument> arguments = {{DNNL_ARG_DIFF_DST, x, {0}},          {DNNL_ARG_SRC, x, {1}},
-                                     {DNNL_ARG_SCALE, channels, {2}},      {DNNL_ARG_MEAN, channels, {3}},
-                                     {DNNL_ARG_VARIANCE, channels, {4}},   {DNNL_ARG_DIFF_SRC, x, {5}},
-                                     {DNNL_ARG_DIFF_SCALE, channels, {6}}, {DNNL_ARG_DIFF_SHIFT, channels, {7}}};
-  if (batch_norm_grad_takes_shift()) arguments.push_back({DNNL_ARG_SHIFT, channels, {2}});
-  prepared.add(batch_norm_grad(x, static_cast<float>(call.reals[0])), std::move(arguments));
-  return true;
-}
-
-bool make_batch_norm_eval(const pt_call& call, Prepared& prepared) {
-  return add_batch_norm(PT_OP_batch_norm_eval_nchwc, call, true, prepared);
 }
 
 bool make_max_pool(const pt_call& call, Prepared& prepared) {

@@ -2,6 +2,7 @@
 
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/lanes.h"
+#include "kernels/portable/norm_activation.h"
 #include "kernels/portable/parallel.h"
 
 /* Per channel over samples and positions. The mean first, then the biased variance about it; sums in lanes over
@@ -11,6 +12,7 @@ typedef struct norm {
   const pt_real *x, *scale, *bias, *mean, *var, *dy;
   pt_real *y, *mean_out, *var_out, *dx, *dscale, *dbias;
   pt_real eps;
+  pt_activation activation; /* behind it; none: of the plain operators */
 } norm;
 
 static norm describe(const pt_call* call, const pt_tensor* x) {
@@ -19,7 +21,7 @@ static norm describe(const pt_call* call, const pt_tensor* x) {
             NULL,       NULL,       NULL,
             NULL,       NULL,       NULL,
             NULL,       NULL,       NULL,
-            0};
+            0,          {0, 0, 0}};
   n.x = x->data;
   n.eps = (pt_real)call->reals[0];
   return n;
@@ -27,6 +29,24 @@ static norm describe(const pt_call* call, const pt_tensor* x) {
 
 static size_t plane_of(const norm* n, size_t sample, size_t channel) {
   return (sample * n->channels + channel) * n->positions;
+}
+
+/* What normalizes a channel: Y = activation((X - mean) a + b). */
+typedef struct line {
+  pt_real mean, a, b;
+} line;
+
+static line line_of(const norm* n, size_t channel, pt_real mean, pt_real var) {
+  const line of = {mean, n->scale[channel] / (pt_real)sqrt((double)(var + n->eps)), n->bias[channel]};
+  return of;
+}
+
+static void normalize(const norm* n, line l, const pt_real* x, pt_real* y) {
+  const pt_activation act = n->activation;
+#define PT_LOOP(op) \
+  for (size_t at = 0; at < n->positions; ++at) y[at] = pt_activate(op, act.p, act.q, (x[at] - l.mean) * l.a + l.b)
+  PT_BY_ACTIVATION(act, PT_LOOP);
+#undef PT_LOOP
 }
 
 static void forward_channels(void* arg, size_t begin, size_t end) {
@@ -44,19 +64,17 @@ static void forward_channels(void* arg, size_t begin, size_t end) {
       PT_LANES_ADD(squares, n->positions, (x[at] - mean) * (x[at] - mean));
     }
     const pt_real var = pt_lanes_total(&squares) / count;
-    const pt_real a = n->scale[channel] / (pt_real)sqrt((double)(var + n->eps)), b = n->bias[channel];
-    for (size_t sample = 0; sample < n->samples; ++sample) {
-      const pt_real* x = n->x + plane_of(n, sample, channel);
-      pt_real* y = n->y + plane_of(n, sample, channel);
-      for (size_t at = 0; at < n->positions; ++at) y[at] = (x[at] - mean) * a + b;
-    }
+    const line l = line_of(n, channel, mean, var);
+    for (size_t sample = 0; sample < n->samples; ++sample)
+      normalize(n, l, n->x + plane_of(n, sample, channel), n->y + plane_of(n, sample, channel));
     n->mean_out[channel] = mean;
     n->var_out[channel] = var;
   }
 }
 
-pt_status PT_NAME(pt_batch_norm)(const pt_call* call) {
+static pt_status forward(const pt_call* call, pt_activation activation) {
   norm n = describe(call, &call->inputs[0]);
+  n.activation = activation;
   n.scale = call->inputs[1].data;
   n.bias = call->inputs[2].data;
   n.y = call->outputs[0].data;
@@ -67,42 +85,75 @@ pt_status PT_NAME(pt_batch_norm)(const pt_call* call) {
   return PT_OK;
 }
 
-/* dbias = sum dY, dscale = sum dY xhat, dX = scale / sigma (dY - dbias / n - xhat dscale / n). */
+static const pt_activation kNoActivation = {0, 0, 0};
+
+pt_status PT_NAME(pt_batch_norm)(const pt_call* call) {
+  return forward(call, kNoActivation);
+}
+
+pt_status PT_NAME(pt_batch_norm_act)(const pt_call* call) {
+  return forward(call, pt_activation_of(call));
+}
+
+/* dbias = sum dN, dscale = sum dN xhat, dX = scale / sigma (dN - dbias / n - xhat dscale / n), where dN is dY, or what
+ * flows back through the activation. */
 static void backward_channels(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
   const pt_real count = (pt_real)(n->samples * n->positions);
+  const pt_activation act = n->activation;
   for (size_t channel = begin; channel < end; ++channel) {
     const pt_real mean = n->mean[channel], inverse = 1 / (pt_real)sqrt((double)(n->var[channel] + n->eps));
+    const line l = act.op != 0 ? line_of(n, channel, mean, n->var[channel]) : (line){mean, 0, 0};
     pt_lanes sums = {{0}, 0}, products = {{0}, 0};
     for (size_t sample = 0; sample < n->samples; ++sample) {
       const pt_real *x = n->x + plane_of(n, sample, channel), *dy = n->dy + plane_of(n, sample, channel);
-      PT_LANES_ADD(sums, n->positions, dy[at]);
-      PT_LANES_ADD(products, n->positions, dy[at] * (x[at] - mean));
+#define PT_DN(op) pt_activation_grad(op, act.p, act.q, dy[at], (x[at] - mean) * l.a + l.b)
+#define PT_LOOP(op)                            \
+  PT_LANES_ADD(sums, n->positions, PT_DN(op)); \
+  PT_LANES_ADD(products, n->positions, PT_DN(op) * (x[at] - mean))
+      PT_BY_ACTIVATION(act, PT_LOOP);
+#undef PT_LOOP
     }
     const pt_real dbias = pt_lanes_total(&sums), dscale = pt_lanes_total(&products) * inverse;
     const pt_real a = n->scale[channel] * inverse, b = dbias / count, c = dscale * inverse / count;
     for (size_t sample = 0; sample < n->samples; ++sample) {
       const pt_real *x = n->x + plane_of(n, sample, channel), *dy = n->dy + plane_of(n, sample, channel);
       pt_real* dx = n->dx + plane_of(n, sample, channel);
-      for (size_t at = 0; at < n->positions; ++at) dx[at] = a * (dy[at] - b - (x[at] - mean) * c);
+#define PT_LOOP(op) \
+  for (size_t at = 0; at < n->positions; ++at) dx[at] = a * (PT_DN(op) - b - (x[at] - mean) * c)
+      PT_BY_ACTIVATION(act, PT_LOOP);
+#undef PT_LOOP
+#undef PT_DN
     }
     n->dscale[channel] = dscale;
     n->dbias[channel] = dbias;
   }
 }
 
-pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call) {
+/* Behind dY X scale, where there is an activation, the bias; then mean and variance. */
+static pt_status backward(const pt_call* call, pt_activation activation) {
+  const pt_tensor* statistics = call->inputs + (activation.op != 0 ? 4 : 3);
   norm n = describe(call, &call->inputs[1]);
+  n.activation = activation;
   n.dy = call->inputs[0].data;
   n.scale = call->inputs[2].data;
-  n.mean = call->inputs[3].data;
-  n.var = call->inputs[4].data;
+  n.bias = call->inputs[3].data;
+  n.mean = statistics[0].data;
+  n.var = statistics[1].data;
   n.dx = call->outputs[0].data;
   n.dscale = call->outputs[1].data;
   n.dbias = call->outputs[2].data;
   if (n.samples * n.positions == 0) return PT_OK;
   PT_NAME(pt_parallel)(call, n.channels, n.samples * n.channels * n.positions, backward_channels, &n);
   return PT_OK;
+}
+
+pt_status PT_NAME(pt_batch_norm_grad)(const pt_call* call) {
+  return backward(call, kNoActivation);
+}
+
+pt_status PT_NAME(pt_batch_norm_act_grad)(const pt_call* call) {
+  return backward(call, pt_activation_of(call));
 }
 
 /* new = momentum old + (1 - momentum) batch, the variance unbiased: n / (n - 1). */
@@ -125,16 +176,14 @@ static void eval_planes(void* arg, size_t begin, size_t end) {
   const norm* n = arg;
   for (size_t plane = begin; plane < end; ++plane) {
     const size_t channel = plane % n->channels;
-    const pt_real a = n->scale[channel] / (pt_real)sqrt((double)(n->var[channel] + n->eps)), mean = n->mean[channel],
-                  b = n->bias[channel];
-    const pt_real* x = n->x + plane * n->positions;
-    pt_real* y = n->y + plane * n->positions;
-    for (size_t at = 0; at < n->positions; ++at) y[at] = (x[at] - mean) * a + b;
+    const line l = line_of(n, channel, n->mean[channel], n->var[channel]);
+    normalize(n, l, n->x + plane * n->positions, n->y + plane * n->positions);
   }
 }
 
-pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call) {
+static pt_status evaluate(const pt_call* call, pt_activation activation) {
   norm n = describe(call, &call->inputs[0]);
+  n.activation = activation;
   n.scale = call->inputs[1].data;
   n.bias = call->inputs[2].data;
   n.mean = call->inputs[3].data;
@@ -142,4 +191,12 @@ pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call) {
   n.y = call->outputs[0].data;
   PT_NAME(pt_parallel)(call, n.samples * n.channels, n.samples * n.channels * n.positions, eval_planes, &n);
   return PT_OK;
+}
+
+pt_status PT_NAME(pt_batch_norm_eval)(const pt_call* call) {
+  return evaluate(call, kNoActivation);
+}
+
+pt_status PT_NAME(pt_batch_norm_act_eval)(const pt_call* call) {
+  return evaluate(call, pt_activation_of(call));
 }

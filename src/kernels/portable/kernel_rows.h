@@ -50,6 +50,11 @@ enum {
   ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace) \
   ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
+/* By the plain kernels, or in blocks. */
+#define PT_BLOCKS_ROWS(ROW, op)                                                          \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op, pt_##op##_workspace) \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_norm_blocks_workspace)
+
 #define PT_KERNEL_ROWS(ROW)                                                                                         \
   PT_PRODUCT_ROWS(ROW, matmul, pt_no_workspace, pt_no_workspace)                                                    \
   PT_PRODUCT_ROWS(ROW, conv2d, pt_no_workspace, pt_no_workspace)                                                    \
@@ -96,6 +101,9 @@ enum {
   PT_REAL_ROW(ROW, batch_norm)                                                                                      \
   PT_REAL_ROW(ROW, batch_norm_grad)                                                                                 \
   PT_REAL_ROW(ROW, batch_norm_stats)                                                                                \
+  PT_REAL_ROW(ROW, batch_norm_act)                                                                                 \
+  PT_REAL_ROW(ROW, batch_norm_act_grad)                                                                            \
+  PT_REAL_ROW(ROW, batch_norm_act_eval)                                                                            \
   PT_REAL_ROW(ROW, batch_norm_eval)                                                                                 \
   PT_REAL_ROW(ROW, layer_norm)                                                                                      \
   PT_REAL_ROW(ROW, layer_norm_grad)                                                                                 \
@@ -220,11 +228,12 @@ enum {
   ROW(conv2d_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_nchwc, pt_conv2d_nchwc_workspace)             \
   ROW(conv2d_dx_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dx_nchwc, pt_conv2d_dx_nchwc_workspace)    \
   ROW(conv2d_dw_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dw_nchwc, pt_conv2d_dw_nchwc_workspace)    \
-  ROW(batch_norm_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_nchwc, pt_batch_norm_nchwc_workspace) \
-  ROW(batch_norm_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_grad_nchwc,                      \
-      pt_batch_norm_grad_nchwc_workspace)                                                                           \
-  ROW(batch_norm_eval_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_batch_norm_eval_nchwc,                      \
-      pt_batch_norm_eval_nchwc_workspace)                                                                           \
+  PT_BLOCKS_ROWS(ROW, batch_norm_nchwc)                                                                            \
+  PT_BLOCKS_ROWS(ROW, batch_norm_grad_nchwc)                                                                       \
+  PT_BLOCKS_ROWS(ROW, batch_norm_eval_nchwc)                                                                       \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_nchwc)                                                                        \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_grad_nchwc)                                                                   \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_eval_nchwc)                                                                   \
   ROW(max_pool_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_nchwc, pt_max_pool_nchwc_workspace)       \
   ROW(max_pool_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_grad_nchwc,                          \
       pt_max_pool_grad_nchwc_workspace)                                                                             \

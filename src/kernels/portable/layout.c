@@ -154,8 +154,11 @@ int pt_arrange(uint16_t op, const pt_tensor* operands, unsigned inputs, unsigned
       return arrange_conv(op, operands, inputs, ints, arranged);
     case PT_OP_batch_norm_nchwc:
     case PT_OP_batch_norm_eval_nchwc:
+    case PT_OP_batch_norm_act_nchwc:
+    case PT_OP_batch_norm_act_eval_nchwc:
       return arrange_norm(operands, 1, inputs, outputs, arranged);
     case PT_OP_batch_norm_grad_nchwc:
+    case PT_OP_batch_norm_act_grad_nchwc:
       return arrange_norm(operands, 2, inputs, outputs, arranged);
     case PT_OP_max_pool_nchwc:
     case PT_OP_max_pool_grad_nchwc:
@@ -181,6 +184,12 @@ uint16_t pt_plain_op(uint16_t op) {
       return PT_OP_batch_norm_grad;
     case PT_OP_batch_norm_eval_nchwc:
       return PT_OP_batch_norm_eval;
+    case PT_OP_batch_norm_act_nchwc:
+      return PT_OP_batch_norm_act;
+    case PT_OP_batch_norm_act_grad_nchwc:
+      return PT_OP_batch_norm_act_grad;
+    case PT_OP_batch_norm_act_eval_nchwc:
+      return PT_OP_batch_norm_act_eval;
     case PT_OP_max_pool_nchwc:
       return PT_OP_max_pool;
     case PT_OP_max_pool_grad_nchwc:

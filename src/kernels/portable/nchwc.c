@@ -75,7 +75,7 @@ pt_status PT_NAME(pt_reorder)(const pt_call* call) {
   return PT_OK;
 }
 
-enum { kMostOperands = 8 };
+enum { kMostOperands = 9 };
 
 static int arrange_call(const pt_call* call, uint16_t op, pt_arranged* arranged) {
   pt_tensor operands[kMostOperands];
@@ -139,6 +139,9 @@ PT_BY_PLAIN(conv2d_dw_nchwc, pt_conv2d_dw_reference)
 PT_BY_PLAIN(batch_norm_nchwc, pt_batch_norm)
 PT_BY_PLAIN(batch_norm_grad_nchwc, pt_batch_norm_grad)
 PT_BY_PLAIN(batch_norm_eval_nchwc, pt_batch_norm_eval)
+PT_BY_PLAIN(batch_norm_act_nchwc, pt_batch_norm_act)
+PT_BY_PLAIN(batch_norm_act_grad_nchwc, pt_batch_norm_act_grad)
+PT_BY_PLAIN(batch_norm_act_eval_nchwc, pt_batch_norm_act_eval)
 PT_BY_PLAIN(max_pool_nchwc, pt_max_pool)
 PT_BY_PLAIN(max_pool_grad_nchwc, pt_max_pool_grad)
 PT_BY_PLAIN(avg_pool_nchwc, pt_avg_pool)

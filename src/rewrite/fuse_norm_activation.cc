@@ -1,0 +1,163 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "rewrite/fusions.h"
+
+namespace pantoum::rewrite {
+namespace {
+
+using ir::Graph;
+using ir::Kind;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::ValueId;
+
+struct NormKinds {
+  Kind plain, with_activation;
+};
+constexpr NormKinds kNorms[] = {{Kind::k_batch_norm, Kind::k_batch_norm_act},
+                                {Kind::k_batch_norm_eval, Kind::k_batch_norm_act_eval}};
+
+std::optional<Kind> norm_with_activation(Kind kind) {
+  for (const NormKinds& norm : kNorms)
+    if (norm.plain == kind) return norm.with_activation;
+  return std::nullopt;
+}
+
+std::optional<Kind> norm_activation_grad(Kind activation) {
+  switch (activation) {
+    case Kind::k_relu:
+      return Kind::k_relu_grad;
+    case Kind::k_leaky_relu:
+      return Kind::k_leaky_relu_grad;
+    case Kind::k_clip:
+      return Kind::k_clip_grad;
+    default:
+      return std::nullopt;
+  }
+}
+
+ir::Attrs norm_activation_attrs(const Op& norm, const Op& activation) {
+  ir::Attrs attrs{{static_cast<int64_t>(activation.kind)}, norm.attrs.reals};
+  attrs.reals.insert(attrs.reals.end(), activation.attrs.reals.begin(), activation.attrs.reals.end());
+  attrs.reals.resize(PT_NORM_ACT_REALS);
+  return attrs;
+}
+
+class NormFusion {
+ public:
+  explicit NormFusion(Graph graph) : graph_(std::move(graph)), users_(ir::users_of(graph_)), outlives_(outliving()) {}
+
+  Graph run() {
+    for (OpId op = 0; op < static_cast<OpId>(graph_.ops.size()); ++op)
+      if (ir::is_norm_activation(graph_.op(op).kind)) follow(op);
+    ir::drop_dead_ops(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  struct Found {
+    OpId norm = kNone, activation = kNone;
+    std::vector<std::pair<OpId, OpId>> gradients;  // of the activation, and of the norm behind it
+  };
+
+  [[nodiscard]] std::vector<char> outliving() const {
+    std::vector<char> outlives(graph_.values.size(), 0);
+    for (const auto* list : {&graph_.outputs, &graph_.results})
+      for (const ValueId id : *list) outlives[static_cast<size_t>(id)] = 1;
+    for (const ir::Value& value : graph_.values)
+      if (value.next != kNone) outlives[static_cast<size_t>(value.next)] = 1;
+    return outlives;
+  }
+
+  [[nodiscard]] bool is_gradient_of(const Op& op, const Op& activation) const {
+    return norm_activation_grad(activation.kind) == op.kind && op.attrs == activation.attrs &&
+           op.alternatives.empty() && (op.inputs[1] == activation.inputs[0] || op.inputs[1] == activation.outputs[0]);
+  }
+
+  // The gradient of the norm that alone reads the activation's; kNone where there is none.
+  [[nodiscard]] OpId norm_gradient_behind(OpId gradient, const Op& norm) const {
+    const ValueId dn = graph_.op(gradient).outputs[0];
+    const std::vector<OpId>& readers = users_[static_cast<size_t>(dn)];
+    if (outlives_[static_cast<size_t>(dn)] || readers.size() != 1) return kNone;
+    const Op& reader = graph_.op(readers[0]);
+    if (reader.kind != Kind::k_batch_norm_grad || norm.kind != Kind::k_batch_norm || !reader.alternatives.empty())
+      return kNone;
+    const std::vector<ValueId> expected = {dn, norm.inputs[0], norm.inputs[1], norm.outputs[1], norm.outputs[2]};
+    return reader.inputs == expected && reader.attrs == norm.attrs ? readers[0] : kNone;
+  }
+
+  [[nodiscard]] std::vector<OpId> readers_of(const Op& norm, const Op& activation) const {
+    std::vector<OpId> readers = users_[static_cast<size_t>(norm.outputs[0])];
+    const std::vector<OpId>& behind = users_[static_cast<size_t>(activation.outputs[0])];
+    readers.insert(readers.end(), behind.begin(), behind.end());
+    return readers;
+  }
+
+  void follow(OpId activation) {
+    const Op& act = graph_.op(activation);
+    Found found{.norm = graph_.value(act.inputs[0]).producer, .activation = activation};
+    if (found.norm == kNone || !act.alternatives.empty()) return;
+    const Op& norm = graph_.op(found.norm);
+    if (!norm_with_activation(norm.kind) || norm.outputs[0] != act.inputs[0] || !norm.alternatives.empty()) return;
+    for (const OpId reader : readers_of(norm, act)) {
+      if (!is_gradient_of(graph_.op(reader), act)) continue;
+      const OpId behind = norm_gradient_behind(reader, norm);
+      if (behind != kNone) found.gradients.emplace_back(reader, behind);
+    }
+    const bool alone = only_fused(found);
+    for (const auto& [gradient, behind] : found.gradients) fuse_gradient(gradient, behind, norm, act);
+    if (alone) fuse_forward(found);
+  }
+
+  // Nobody else needs what was normalized.
+  [[nodiscard]] bool only_fused(const Found& found) const {
+    const ValueId normalized = graph_.op(found.activation).inputs[0];
+    if (outlives_[static_cast<size_t>(normalized)]) return false;
+    const std::vector<OpId>& readers = users_[static_cast<size_t>(normalized)];
+    return std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+      return reader == found.activation || std::any_of(found.gradients.begin(), found.gradients.end(),
+                                                       [&](const auto& fused) { return fused.first == reader; });
+    });
+  }
+
+  // The activation's gradient stays behind, unread, and is dropped with what is dead.
+  void fuse_gradient(OpId gradient, OpId behind, const Op& norm, const Op& activation) {
+    Op& op = graph_.ops[static_cast<size_t>(behind)];
+    op.kind = Kind::k_batch_norm_act_grad;
+    op.attrs = norm_activation_attrs(norm, activation);
+    op.inputs = {graph_.op(gradient).inputs[0],
+                 norm.inputs[0],
+                 norm.inputs[1],
+                 norm.inputs[2],
+                 norm.outputs[1],
+                 norm.outputs[2]};
+  }
+
+  // At the norm's place; the activation's gets an op that nobody reads.
+  void fuse_forward(const Found& found) {
+    Op &norm = graph_.ops[static_cast<size_t>(found.norm)], &act = graph_.ops[static_cast<size_t>(found.activation)];
+    norm.attrs = norm_activation_attrs(norm, act);
+    norm.kind = *norm_with_activation(norm.kind);
+    std::swap(norm.outputs[0], act.outputs[0]);
+    act.inputs[0] = norm.outputs[0];
+    graph_.value(norm.outputs[0]).producer = found.norm;
+    graph_.value(act.outputs[0]).producer = found.activation;
+  }
+
+  Graph graph_;
+  std::vector<std::vector<OpId>> users_;
+  std::vector<char> outlives_;  // by value
+};
+
+}  // namespace
+
+Graph fuse_norm_activation(Graph graph) {
+  return NormFusion(std::move(graph)).run();
+}
+
+}  // namespace pantoum::rewrite
