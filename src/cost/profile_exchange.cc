@@ -283,9 +283,9 @@ Result<int64_t> import_sql(ProfileStore& store, const std::string& path, const s
     return wrong(sqlite3_errmsg(raw));
   const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement(query, &sqlite3_finalize);
   RowReader rows(machine);
-  std::vector<std::string> fields;
-  for (int column = 0; column < sqlite3_column_count(query); ++column)
-    fields.emplace_back(sqlite3_column_name(query, column));
+  std::vector<std::string> fields(static_cast<size_t>(sqlite3_column_count(query)));
+  for (size_t column = 0; column < fields.size(); ++column)
+    fields[column] = sqlite3_column_name(query, static_cast<int>(column));
   if (const std::string why = rows.set_columns(fields); !why.empty()) return wrong(why);
   const auto field = [&](int column) -> std::string {
     if (sqlite3_column_type(query, column) == SQLITE_FLOAT)  // as a text it would lose its last bits

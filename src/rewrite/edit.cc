@@ -81,7 +81,7 @@ bool is_kept(const Graph& graph, ValueId value) {
 bool is_read_by_one(const Graph& graph, ValueId value) {
   size_t positions = 0;
   const OpId first = graph.value(value).producer;
-  for (size_t op = static_cast<size_t>(first + 1); op < graph.ops.size() && positions < 2; ++op) {
+  for (size_t op = static_cast<size_t>(first) + 1; op < graph.ops.size() && positions < 2; ++op) {
     const Op& reader = graph.ops[op];
     positions += static_cast<size_t>(std::count(reader.inputs.begin(), reader.inputs.end(), value));
     if (!reader.alternatives.empty() && reads(reader, value)) return false;

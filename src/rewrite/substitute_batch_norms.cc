@@ -6,6 +6,8 @@
 //              from anywhere (they are joined, or taken whole where they are pieces of a split alike)
 //   not        pieces with other readers alone, or none; splits along another dimension; the running statistics, which stay
 //              one op for each norm
+#include <algorithm>
+
 #include "rewrite/edit.h"
 #include "rewrite/substitutions.h"
 
@@ -42,8 +44,8 @@ std::optional<std::vector<const ir::Op*>> norms_of_pieces(const ir::Graph& graph
 // What the norms read at `input`, as one value: the image before it was split, or all side by side.
 ir::ValueId together(Edit& edit, const ir::Graph& graph, const std::vector<const ir::Op*>& norms, size_t input,
                      size_t axis) {
-  std::vector<ir::ValueId> parts;
-  for (const ir::Op* norm : norms) parts.push_back(norm->inputs[input]);
+  std::vector<ir::ValueId> parts(norms.size());
+  std::transform(norms.begin(), norms.end(), parts.begin(), [&](const ir::Op* norm) { return norm->inputs[input]; });
   const ir::Op* split = maker_of(graph, parts[0], Kind::k_split);
   if (split != nullptr && split->outputs == parts && split->attrs.ints[0] == static_cast<int64_t>(axis))
     return split->inputs[0];

@@ -344,38 +344,34 @@ class PlanTrainer final : public Trainer {
 };
 
 Result<void> PlanTrainer::check_same_run(const Progress& point, const std::string& path) const {
+  const auto refuse = [&](const std::string& why, const std::string& help, std::vector<std::string> notes = {}) {
+    return fail("E0243", "the resume point " + why, path, help, std::move(notes));
+  };
   // why: the hash is of the step with its kernels; where others go on, the tensors' names, types and shapes must do.
   const bool others_go_on = other_kernels_ && point.kernels != progress_.kernels;
   if (!others_go_on && point.plan_hash != progress_.plan_hash)
-    return fail("E0243", "the resume point is of another model", path,
-                "resume with the model and options it was made with",
-                {"it has " + point.plan_hash + ", this run " + progress_.plan_hash});
+    return refuse("is of another model", "resume with the model and options it was made with",
+                  {"it has " + point.plan_hash + ", this run " + progress_.plan_hash});
   if (point.batch != table_.batch)
-    return fail("E0243",
-                fmt::format("the resume point was made with batches of {}, this run has {}", point.batch, table_.batch),
-                path, fmt::format("resume with --batch {}", point.batch));
+    return refuse(fmt::format("was made with batches of {}, this run has {}", point.batch, table_.batch),
+                  fmt::format("resume with --batch {}", point.batch));
   if (point.micro_batches != progress_.micro_batches)
-    return fail("E0243",
-                fmt::format("the resume point was made with {} micro-batches a step, this run has {}",
-                            point.micro_batches, progress_.micro_batches),
-                path, fmt::format("resume with --accumulate {}", point.micro_batches));
+    return refuse(fmt::format("was made with {} micro-batches a step, this run has {}", point.micro_batches,
+                              progress_.micro_batches),
+                  fmt::format("resume with --accumulate {}", point.micro_batches));
   if (progress_.samples > 0 && point.samples > 0 && point.samples != progress_.samples)
-    return fail(
-        "E0243",
-        fmt::format("the resume point was made with {} samples, this run has {}", point.samples, progress_.samples),
-        path, "resume with the data set it was made with");
+    return refuse(fmt::format("was made with {} samples, this run has {}", point.samples, progress_.samples),
+                  "resume with the data set it was made with");
   if (!progress_.data.empty() && point.data != progress_.data)
-    return fail("E0243", "the resume point was made with another data set", path,
-                "resume with the data set it was made with, or begin with its weights: --weights",
-                {fmt::format("the fingerprint is '{}' in it, and {} here", point.data, progress_.data)});
+    return refuse("was made with another data set",
+                  "resume with the data set it was made with, or begin with its weights: --weights",
+                  {fmt::format("the fingerprint is '{}' in it, and {} here", point.data, progress_.data)});
   if (!others_go_on && !progress_.kernels.empty() && point.kernels != progress_.kernels)
-    return fail("E0243",
-                fmt::format("the resume point was computed by the kernels '{}', this run has '{}'", point.kernels,
-                            progress_.kernels),
-                path, "their bits differ; where that is wanted, name the kernels with --kernels");
+    return refuse(fmt::format("was computed by the kernels '{}', this run has '{}'", point.kernels, progress_.kernels),
+                  "their bits differ; where that is wanted, name the kernels with --kernels");
   if (!others_go_on && point.numerics != progress_.numerics)
-    return fail("E0243", "the resume point was computed by other algorithms, or from another graph, than this plan's",
-                path, "resume without --plan: the resume point says what goes on");
+    return refuse("was computed by other algorithms, or from another graph, than this plan's",
+                  "resume without --plan: the resume point says what goes on");
   return {};
 }
 

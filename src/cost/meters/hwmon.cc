@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "base/foreign_text.h"
@@ -140,7 +141,8 @@ Result<std::vector<Rail>> chosen(std::vector<Rail> rails, std::string labels) {
     const auto at = std::find_if(rails.begin(), rails.end(), [&](const Rail& rail) { return rail.name == label; });
     if (at == rails.end()) {
       std::vector<std::string> names;
-      for (const Rail& rail : rails) names.push_back(base::one_line(rail.name));
+      std::transform(rails.begin(), rails.end(), std::back_inserter(names),
+                     [](const Rail& rail) { return base::one_line(rail.name); });
       return fail("E0272", fmt::format("no rail '{}'", base::one_line(label)), {},
                   fmt::format("the chip has {}", fmt::join(names, ", ")));
     }
