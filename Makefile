@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -157,6 +157,11 @@ peers:
 BENCH :=
 bench-runtime: build peers
 	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/runtime/run.py --pantoum $(PANTOUM) $(BENCH)
+
+# What ops take beside what plans say, other graphs and algorithms: out/bench/costs.json, in at most 45 minutes on a quiet machine. BENCH as above.
+bench-costs: build peers
+	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target rewrite_test
+	@$$([ -x "$$(command -v $(PEER_PYTHON))" ] && echo $(PEER_PYTHON) || echo python3) bench/costs/run.py --pantoum $(PANTOUM) --rewrite-test $(RELEASE)/bin/rewrite_test $(BENCH)
 
 # What the emitted firmware trains and takes in QEMU, in six cases: out/bench/firmware.json. BENCH as above.
 firmware-bench: build peers

@@ -1,0 +1,80 @@
+"""The program, asked in JSON; models and their folders."""
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PLENTY = "64GiB"
+
+
+class Refused(RuntimeError):
+    """There is no plan, or the program failed, with its first line."""
+
+
+class Program:
+    def __init__(self, pantoum, folder, plan_seconds):
+        self.pantoum, self.folder, self.plan_seconds = pantoum, folder, plan_seconds
+        self.store = os.path.join(folder, "times.db")
+        os.makedirs(folder, exist_ok=True)
+
+    def ask(self, *words):
+        """The last line of JSON on stdout; the exit code tells of refusals."""
+        done = subprocess.run([self.pantoum, *map(str, words), "--format", "json"], capture_output=True, text=True)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if done.returncode or not lines:
+            raise Refused((done.stderr.strip() or f"exit {done.returncode}").splitlines()[0][:160])
+        return json.loads(lines[-1])
+
+    def model(self, name):
+        """net.onnx, exported once in a process of its own: PyTorch stays out of this one."""
+        folder = os.path.join(self.folder, name)
+        path = os.path.join(folder, "net.onnx")
+        if not os.path.exists(path):
+            os.makedirs(folder, exist_ok=True)
+            subprocess.run([sys.executable, os.path.join(HERE, "export.py"), name, path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return path
+
+    def times(self):
+        return ("--profile-store", self.store)
+
+    def plan(self, name, batch, ram, out, *words):
+        return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, "--time-limit", f"{self.plan_seconds}s", "--objective", "time",
+                        "--measure", "missing", *self.times(), "-o", out, *words)
+
+    def peak(self, name, batch, *words):
+        """Of the step with everything kept, in bytes."""
+        return self.ask("plan", self.model(name), "--batch", batch, "--ram", PLENTY, "--effort", 1, "--disable", "rewriting", *words)["unplanned_peak_bytes"]
+
+    def steps(self, name, batch, plan, count, *words):
+        found = self.ask("profile", self.model(name), "--batch", batch, "--plan", plan, "--steps", count, "--measure", "known", "--ram", PLENTY,
+                         *self.times(), *words)["steps"]
+        return found["predicted_s"], found["median_s"], found["least_s"]
+
+    def in_turns(self, calls, rounds):
+        """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step."""
+        taken = [[] for _ in calls]
+        for _ in range(rounds):
+            for at, call in enumerate(calls):
+                taken[at].append(call())
+        return [min(times) for times in taken]
+
+
+def kendall(pairs):
+    """Tau-b's numerator over all pairs that differ in both: 1 where the orders agree."""
+    agree = differ = 0
+    for at, (a, b) in enumerate(pairs):
+        for c, d in pairs[at + 1:]:
+            sign = (a - c) * (b - d)
+            agree, differ = agree + (sign > 0), differ + (sign < 0)
+    return (agree - differ) / max(1, agree + differ)
+
+
+def steps_for(seconds, budget):
+    return int(max(4, min(300, budget / max(seconds, 1e-6))))
+
+
+def median(values):
+    return statistics.median(values)

@@ -1,0 +1,118 @@
+"""Tables 1 to 5 of "Energy-aware DNN graph optimization", here: measured time on this machine, and a device with clock levels by its model.
+
+On this machine energy is modelled as watts times time where no meter is, so that goals of energy and of time are one; a device whose clock has
+levels (jetson-orin) has both, modelled.
+"""
+import os
+
+from ask import PLENTY, Refused, kendall, steps_for
+
+NETWORKS = {"squeezenet": 1, "inception_v3": 1, "resnet50": 1}
+DEVICE = ("--device", "jetson-orin", "--effort", 4)
+ANY = ("--allow-numerics-change",)
+# Table 3, time in ms, power in W, energy in J for 1000 inferences, of a V100.
+PAPER = {"squeezenet": {"origin": (.916, 101.2, 92.72), "best time": (.683, 107.2, 73.26), "best energy": (.736, 86.5, 63.67), "best power": (2.183, 59.2, 129.2)},
+         "inception_v3": {"origin": (6.796, 71.16, 483.6), "best time": (5.469, 82.0, 448.4), "best energy": (5.788, 72.13, 417.5), "best power": (12.59, 53.25, 670.6)},
+         "resnet50": {"origin": (2.079, 79.55, 165.4), "best time": (1.926, 78.0, 150.2), "best energy": (1.982, 75.0, 148.6), "best power": (6.54, 52.27, 341.9)}}
+CONTRIBUTION = {"neither": ("--disable", "rewriting", "--disable", "algorithms"), "outer": ("--disable", "algorithms", *ANY), "inner": ("--disable", "rewriting", *ANY),
+                "both": ANY}
+
+
+def table_1(bench, program, name, infer):
+    """Convolutions by several algorithms."""
+    ops = program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *ANY, *infer)["ops"]
+    by_shape = {}
+    for op in ops:
+        if op["op"].startswith("conv2d") and "seconds" in op:
+            by_shape.setdefault((op["op"], op["operands"], op["attributes"]), {})[op["algorithm"]] = op["seconds"]
+    several = {shape: times for shape, times in by_shape.items() if len(times) > 1}
+    others = sum(min(times, key=times.get) != "onednn" for times in several.values())
+    ratio = min((min(times.values()) / times.get("onednn", max(times.values())) for times in several.values()), default=1)
+    bench.table.add(f"energy table 1 {name}", others, "shapes", "reported", True,
+                    f"of {len(several)} convolutions with several algorithms are quicker by another than the first, at best {ratio:.2f} of its time")
+
+
+def table_2(bench, program, name, infer):
+    """Graphs and algorithms: estimated and actual."""
+    pairs = []
+    for at, words in enumerate([*CONTRIBUTION.values(), ("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "fold-batch-norm", *ANY), ("--threads", "1")]):
+        plan = os.path.join(program.folder, name, f"table2-{at}.json")
+        threads = words if words[:1] == ("--threads",) else ()
+        try:
+            program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *words, *infer)
+            made = program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
+            pairs.append(program.steps(name, NETWORKS[name], plan, steps_for(made["time_s"], bench.seconds / 2), *infer, *threads)[:2])
+        except Refused as none:
+            bench.raw.setdefault("refused", []).append(f"{name} {words}: {none}")
+    good, tau = sum(abs(p / m - 1) <= .1 for p, m in pairs), kendall(pairs)
+    bench.raw[f"energy table 2 {name}{' training' if not infer else ''}"] = pairs
+    return good, len(pairs), tau
+
+
+def goals(program, name, infer):
+    """Tables 3 and 4, modelled on a device with clock levels."""
+    def plan(objective):
+        made = program.ask("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *ANY, *infer, "--objective", objective)
+        return made["time_s"], made["energy_j"] / made["time_s"], made["energy_j"]
+    found = {"origin": plan("time"), "best time": plan("time"), "best energy": plan("energy"), "best power": plan("power")}
+    scale = found["best energy"][2] / found["best time"][0]
+    for weight in (.2, .4, .6, .8):
+        found[f"{weight} energy"] = plan(f"{weight}*energy + {(1 - weight) * scale}*time")
+    return found
+
+
+def run(bench, program, name):
+    for infer in (("--inference",), ()):
+        kind = "" if infer else " training"
+        if infer:
+            table_1(bench, program, name, infer)
+        good, count, tau = table_2(bench, program, name, infer)
+        bench.table.add(f"energy table 2 {name}{kind}", good / max(1, count), "of graphs", ">= 0.9 within 10%", count > 0 and good >= .9 * count, f"tau {tau:.2f}")
+        found = goals(program, name, infer)
+        bench.raw[f"energy table 3 {name}{kind}"] = found
+        (fast_s, _, fast_j), (_, _, least_j) = found["best time"], found["best energy"]
+        least_w = found["best power"][1]
+        ordered = fast_s <= min(of[0] for of in found.values()) * 1.001 and least_j <= min(of[2] for of in found.values()) * 1.001
+        paper = PAPER[name]
+        bench.table.add(f"energy table 3 {name}{kind}", least_j / fast_j, "x energy", "<= 1", ordered and least_w <= min(of[1] for of in found.values()) * 1.001,
+                        f"best energy over best time, jetson-orin, modelled: {found['best energy'][0] / fast_s:.2f} of the time; the paper (V100): "
+                        f"{paper['best energy'][2] / paper['best time'][2]:.2f} of the energy, {paper['best energy'][0] / paper['best time'][0]:.2f} of the time")
+        between = [found[f"{weight} energy"] for weight in (.2, .4, .6, .8)]
+        falls = all(a[2] >= b[2] * .999 for a, b in zip(between, between[1:]))
+        bench.table.add(f"energy table 4 {name}{kind}", between[0][2] / between[-1][2], "x energy", "falls with its weight", falls, "weights .2 to .8 of energy, modelled")
+        contribution(bench, program, name, infer, kind)
+
+
+def contribution(bench, program, name, infer, kind):
+    """Table 5, measured: neither, either, both searches."""
+    calls, ways = [], []
+    for way, words in CONTRIBUTION.items():
+        plan = os.path.join(program.folder, name, f"table5-{way}.json")
+        made = program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
+        count = steps_for(made["time_s"], bench.seconds / 2)
+        ways.append(way)
+        calls.append(lambda plan=plan, count=count: program.steps(name, NETWORKS[name], plan, count, *infer)[1])
+    times = dict(zip(ways, program.in_turns(calls, bench.rounds)))
+    bench.raw[f"energy table 5 {name}{kind}"] = times
+    alone = min(times["outer"], times["inner"])
+    bench.table.add(f"energy table 5 {name}{kind}", times["both"] / times["neither"], "x time", "both <= either", times["both"] <= alone * 1.03,
+                    f"outer {times['outer'] / times['neither']:.2f}, inner {times['inner'] / times['neither']:.2f}; the paper's energy of SqueezeNet: .90, .83, .69")
+
+
+def deadline(bench, program, name):
+    """Least energy with time at most T: by the paper's binary search on the weight, and asked directly."""
+    infer = ("--inference",)
+    base = ("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *ANY, *infer)
+    fast, slow = (program.ask(*base, "--objective", objective) for objective in ("time", "energy"))
+    limit = (fast["time_s"] + slow["time_s"]) / 2
+    low, high, best = 0.0, 1.0, fast["energy_j"]
+    scale = slow["energy_j"] / fast["time_s"]
+    for _ in range(8):
+        weight = (low + high) / 2
+        made = program.ask(*base, "--objective", f"{weight}*energy + {(1 - weight) * scale}*time")
+        if made["time_s"] <= limit:
+            low, best = weight, min(best, made["energy_j"])
+        else:
+            high = weight
+    direct = program.ask(*base, "--objective", "energy", "--deadline", f"{limit}s")["energy_j"]
+    bench.table.add(f"energy deadline {name}", direct / best, "x", "<= 1", direct <= best * 1.0001, "least energy within a deadline: asked directly over the search on the weight, modelled")

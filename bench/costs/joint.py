@@ -1,0 +1,70 @@
+"""The search over graphs, algorithms and plans against default algorithms with the best plan, in one budget, in turns."""
+import os
+
+from ask import Refused, steps_for
+
+NETWORKS = {"lenet5": 32, "vgg16": 8, "vgg16_bn": 8, "resnet18": 8, "resnet50": 1, "mobilenet_v2": 2, "squeezenet": 2, "unet": 2, "bert_mini": 2, "lstm": 32}
+SHARES = (1, .5, .3)
+DEFAULT = ("--disable", "rewriting", "--disable", "algorithms")
+WAYS = {"same-bits": (), "any-bits": ("--allow-numerics-change",)}
+NOISE, BETTER = 1.03, .85
+M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
+
+
+def measured(bench, program, name, share, threads, peak, best):
+    batch, count = NETWORKS[name], ("--threads", threads)
+    ram = f"{int(peak * share)}B"
+    folder = os.path.join(program.folder, name)
+    paths = {way: os.path.join(folder, f"joint-{way}.json") for way in ("default", *WAYS)}
+    rows = {way: f"joint {name} {share} {'one' if threads == 1 else 'all'} {way}" for way in WAYS}
+    made = {}
+    for way, words in {"default": DEFAULT, **WAYS}.items():
+        try:
+            made[way] = program.plan(name, batch, ram, paths[way], *count, *words)
+        except Refused as none:
+            made[way] = str(none)
+    if isinstance(made["default"], str):
+        for way, row in rows.items():
+            plans = not isinstance(made[way], str)
+            bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms; joint: {'one' if plans else 'none'}")
+        return
+    steps = steps_for(made["default"]["time_s"], bench.seconds / 2)
+    ways = [way for way in ("default", *WAYS) if not isinstance(made[way], str)]
+    calls = [lambda way=way: program.steps(name, batch, paths[way], steps, *count)[1] for way in ways]
+    times = dict(zip(ways, program.in_turns(calls, bench.rounds)))
+    for way, row in rows.items():
+        if way not in times:
+            bench.table.add(row, 9.0, "x", "<= 1", False, f"no plan: {made[way]}")
+            continue
+        ratio = times[way] / times["default"]
+        best[name] = min(best.get(name, 1), ratio if way == "any-bits" else 1)
+        rules = sorted({of["rule"] for of in made[way].get("substitutions", [])})
+        bench.raw[row] = {"seconds": times[way], "default_s": times["default"], "rules": rules}
+        bench.table.add(row, ratio, "x", "<= 1", ratio <= NOISE, f"{times[way] * 1e3:.4g} of {times['default'] * 1e3:.4g} ms{'; ' + ', '.join(rules) if rules else ''}")
+
+
+def modelled(bench, program, name, best):
+    """On a microcontroller's costs, with as much RAM as the step wants: energy, modelled."""
+    def energy(*words):
+        return program.ask("plan", program.model(name), "--batch", 1, "--ram", "4GiB", "--rom", "0B", *M4, *words)["energy_j"]
+    try:
+        ratio = energy("--allow-numerics-change") / energy(*DEFAULT)
+    except Refused as none:
+        return bench.table.add(f"joint {name} m4 any-bits", 9.0, "x", "reported", False, str(none))
+    best[name] = min(best.get(name, 1), ratio)
+    bench.table.add(f"joint {name} m4 any-bits", ratio, "x", "reported", True, "modelled energy, batch 1, RAM for everything")
+
+
+def run(bench, program, cores):
+    best = {}
+    for name in NETWORKS:
+        if not bench.table.wants(f"joint {name}"):
+            continue
+        peak = program.peak(name, NETWORKS[name])
+        for share in SHARES[:1] if bench.quick else SHARES:
+            for threads in sorted({1, cores}):
+                measured(bench, program, name, share, threads, peak, best)
+        modelled(bench, program, name, best)
+    better = sorted(name for name, ratio in best.items() if ratio <= BETTER)
+    if best:
+        bench.table.add("joint better", len(better), "models", ">= 5", len(better) >= 5, "15% better with any bits, measured or on m4: " + ", ".join(better))

@@ -1,0 +1,70 @@
+"""Benchmark of costs, graphs and algorithms: a table, and out/bench/costs.json with the raw figures.
+
+usage: run.py --pantoum BINARY --rewrite-test BINARY [--out FOLDER] [--only TEXT] [--quick]
+--only: rows whose name has this text. --quick: few plans, one round. Nothing else may run on the machine meanwhile.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
+import costmodel  # noqa: E402
+import energy  # noqa: E402
+import joint  # noqa: E402
+import layers  # noqa: E402
+import substitutions  # noqa: E402
+from ask import ROOT, Program, Refused  # noqa: E402
+from table import Table  # noqa: E402
+
+
+class Bench:
+    def __init__(self, args):
+        self.table, self.raw, self.quick = Table(args.only), {}, args.quick
+        self.seconds, self.rounds = (.5, 1) if args.quick else (1.5, 3)
+        self.folder = os.path.join(args.out, "costs")
+        os.makedirs(self.folder, exist_ok=True)
+
+    def section(self, name, act):
+        """One that fails says so, and the others go on. --only keeps those whose rows may have its text."""
+        if self.table.only and not (name.startswith(self.table.only) or self.table.only.startswith(name.split()[0])):
+            return
+        begin = time.monotonic()
+        try:
+            act()
+        except (Refused, OSError, ValueError, KeyError, subprocess.CalledProcessError) as error:
+            self.table.add(name, float("nan"), "", "", False, f"failed: {error}")
+        self.raw.setdefault("seconds", {})[name] = time.monotonic() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pantoum", required=True)
+    parser.add_argument("--rewrite-test", required=True)
+    parser.add_argument("--out", default=os.path.join(ROOT, "out", "bench"))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--quick", action="store_true")
+    args = parser.parse_args()
+    bench = Bench(args)
+    program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
+    bench.section("peak", lambda: layers.peaks(bench, program))
+    bench.section("substitution", lambda: substitutions.run(bench, os.path.abspath(args.rewrite_test)))
+    for name in costmodel.NETWORKS:
+        bench.section(f"costmodel first train {name}", lambda name=name: costmodel.first_measuring(bench, program, name))
+        bench.section(f"costmodel {name}", lambda name=name: costmodel.run(bench, program, name))
+    for name in energy.NETWORKS:
+        bench.section(f"energy table {name}", lambda name=name: energy.run(bench, program, name))
+        bench.section(f"energy deadline {name}", lambda name=name: energy.deadline(bench, program, name))
+    bench.section("port layers", lambda: layers.port(bench, program))
+    bench.section("joint", lambda: joint.run(bench, program, len(os.sched_getaffinity(0))))
+    with open(os.path.join(args.out, "costs.json"), "w") as file:
+        json.dump({"rows": bench.table.rows, "raw": bench.raw}, file, indent=1)
+    missed = sum(not row["ok"] for row in bench.table.rows)
+    print(f"{len(bench.table.rows)} rows, {missed} missed; {os.path.join(args.out, 'costs.json')}")
+
+
+if __name__ == "__main__":
+    main()
