@@ -175,7 +175,8 @@ void add_plan_options(Verb& verb, PlanWords& words) {
   verb.add_option("--reserve", words.reserve, "part of --ram kept for stack and application");
   verb.add_option("--objective", words.objective,
                   "energy, time, edp (energy times time), power, or a formula of energy in joules, time in seconds and "
-                  "power in watts: '0.6*energy + 0.4*time'");
+                  "power in watts: '0.6*energy + 0.4*time'")
+      .known({"energy", "time", "edp", "power"});
   verb.add_option("--gap", words.gap, "stop when the plan is proved to be this near to the best");
   verb.add_option("--time-limit", words.time_limit, "for planning");
   verb.add_option("--effort", words.effort, "a fixed amount of search in place of a clock: the same plan everywhere")

@@ -166,7 +166,8 @@ cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
     warnings_.push_back(
         fmt::format("{} kernels were not measured: their operands take more than {}, half of what is free",
                     measured.too_large, base::show_bytes(limits.memory_bytes)));
-  seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  if (measure_ != Measure::kKnown)
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   return measured;
 }
 

@@ -167,7 +167,7 @@ class Help(House):
             offered = set(self.completed(*verb.split(), "--"))
             self.assertLessEqual(set(self.options_of(verb)), offered, verb)
         self.assertEqual(self.completed("plan", "net.onnx", "--object"), ["--objective"])
-        self.assertEqual(self.completed("plan", "--objective", ""), ["energy", "time", "edp"])
+        self.assertEqual(self.completed("plan", "--objective", ""), ["energy", "time", "edp", "power"])
         self.assertEqual(self.completed("plan", "--optimizer", "=", "ada"), ["adam", "adamw", "adagrad"])
         self.assertEqual(self.completed("train", "net.onnx", "--device", "m"), ["m0", "m4", "m7"])
         self.assertEqual(self.completed("emit", "p.json", "--board", "mps3"), ["mps3-an547"])

@@ -98,7 +98,7 @@ class Measuring(House):
         self.plan(*QUICK, "--profile-store", self.store)
         store = sqlite3.connect(self.store)
         for value in (-1.0, 0, 1e300, "soon", b"\0"):
-            store.execute("UPDATE op_samples SET seconds = ?", (value,))
+            store.execute("UPDATE op_costs SET seconds = ?", (value,))
             store.commit()
             found, _ = self.plan(*QUICK, "--profile-store", self.store)
             self.assertLess(found["time_s"], 100, value)
@@ -123,7 +123,7 @@ class Measuring(House):
         self.same_bits(self.train("measured", *QUICK[len(STEP):], "--objective", "time", "--profile-store", self.store), expected)
         # The times of the plan, whatever the store says since.
         store = sqlite3.connect(self.store)
-        store.execute("UPDATE op_samples SET seconds = seconds * 1000")
+        store.execute("UPDATE op_costs SET seconds = seconds * 1000, low_s = low_s * 1000, high_s = high_s * 1000")
         store.execute("UPDATE link_samples SET bytes_per_s = bytes_per_s / 1000 + 1, latency_s = latency_s + 1")
         store.commit()
         store.close()
