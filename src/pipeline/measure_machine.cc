@@ -70,7 +70,9 @@ Result<void> MachineMeasurement::open_store() {
     std::error_code none;  // the store says so
     std::filesystem::create_directories(std::filesystem::path(options.cache_store).parent_path(), none);
   }
-  const std::string& path = named ? options.profile_store : options.cache_store;
+  std::error_code none;
+  const bool nothing_known = measure_ == Measure::kKnown && !std::filesystem::exists(options.profile_store, none);
+  const std::string path = nothing_known ? "" : named ? options.profile_store : options.cache_store;
   Result<std::unique_ptr<cost::ProfileStore>> opened = cost::ProfileStore::open(path.empty() ? kInMemory : path);
   if (!opened && named) return Failure(opened.error());
   if (!opened) return do_without_store(opened.error());
