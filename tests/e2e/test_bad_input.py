@@ -61,7 +61,7 @@ class BadInput(House):
         self.assertIn("did you mean 256KiB, 256MiB or 256B?", done.stderr)
         self.refuse(2, "E0300", "plan", MODEL, "--batch", 1, "--ram", "0B")
         self.refuse(2, "E0112", "plan", MODEL, "--batch", 1, "--ram", "1MiB", "--gap", "0.1")
-        self.refuse(2, "E0100", "plan", MODEL, "--objective", "beauty")
+        self.refuse(2, "E0117", "plan", MODEL, "--objective", "beauty")
         self.refuse(2, "E0100", "dance")
 
     def test_devices(self):

@@ -87,7 +87,7 @@ class Contract(House):
         def train(budget, limit):
             return self.run_cli("train", MODEL, "--data", data, "--batch", batch, "--ram", f"{budget}B", "--effort", 1, "--threads", 2, "--kernels", "portable",
                                 "-o", self.path("large.safetensors"), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (limit, limit)))
-        planned = peak * 45 // 100
+        planned = peak * 6 // 10
         limits = (planned + (slack << 20) for slack in range(20, 400, 10))  # what the process takes beside the arena, found in steps
         limit = next((limit for limit in limits if train(planned, limit).returncode == 0), None)
         self.assertIsNotNone(limit, "the planned step never passed")
@@ -99,7 +99,7 @@ class Contract(House):
     def test_more_ram_is_never_worse(self):
         last, warm = None, ()
         for step in range(20):
-            budget = self.peak * (45 + 3 * step) // 100
+            budget = self.peak * (60 + 2 * step) // 100
             out = self.path(f"plan{step}.json")
             found = self.plan_json(MODEL, "--batch", BATCH, "--ram", f"{budget}B", "--effort", 3, "-o", out, *warm)
             if last is not None:

@@ -22,7 +22,7 @@ class Planners(House):
         planned = []
         for name in self.names():
             plan = self.path(f"{name}.json")
-            done = subprocess.run(self.words("--ram", f"{peak * 7 // 10}B", "--planner", name, "--time-limit", "8s", "-o", plan), capture_output=True, text=True)
+            done = subprocess.run(self.words("--ram", f"{peak * 85 // 100}B", "--planner", name, "--time-limit", "8s", "-o", plan), capture_output=True, text=True)
             if done.returncode:
                 self.assertIn(json.loads(done.stderr)["error"], ("E0302", "E0304"), name)
                 self.assertEqual(done.returncode, 6, name)

@@ -127,7 +127,7 @@ class Refusals(House):
 
     def test_every_claim_of_a_plan_is_checked(self):
         path = self.path("plan.json")
-        ram = self.peak * 6 // 10
+        ram = self.peak * 85 // 100
         self.succeed("plan", "--costgraph", self.graph, "--ram", f"{ram}B", "--no-paging", "--effort", 4, "-o", path)
         good = json.loads(pathlib.Path(path).read_text())
         told = json.loads(self.succeed("verify", path, "--format", "json").stdout)

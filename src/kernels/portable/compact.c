@@ -4,10 +4,8 @@
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
-#define APART static __attribute__((noinline))
 #else
 #define INLINE static inline
-#define APART static
 #endif
 
 /* Four elements of C side by side; where four operands lie, and how they move on. */
@@ -162,22 +160,22 @@ INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const 
 }
 
 /* Each with its strides of 1 known, and with registers of its own. */
-APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   four_columns(n, 1, a, b, c);
 }
-APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   four_columns(n, n->b_column, a, b, c);
 }
-APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   one_column(n, 1, n->a_step[2], a, b, c);
 }
-APART void steps_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void steps_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   one_column(n, n->a_row, 1, a, b, c);
 }
-APART void rows_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void rows_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   one_column(n, n->a_row, n->a_step[2], a, b, c);
 }
-APART void one_by_one(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void one_by_one(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; ++row, a += n->a_row, c += n->c_row) single(n, a, b, c);
 }
 
@@ -226,10 +224,10 @@ static void run(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c
   for (; column < n->columns; ++column, b += n->b_column, c += n->c_column) one(n, a, b, c);
 }
 
-APART void one_term(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void one_term(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   add_terms(n, 1, 1, a, b, c);
 }
-APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_real* b, pt_real* c) {
+PT_APART void two_terms(const pt_nest* n, int first, const pt_real* a, const pt_real* b, pt_real* c) {
   add_terms(n, 2, first, a, b, c);
 }
 
@@ -294,18 +292,18 @@ INLINE void three_columns(const pt_window* t, size_t count, const pt_real* w, co
   }
 }
 
-APART void window_forward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+PT_APART void window_forward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
   three_columns(t, count, w, x, 1, 1, c, 1);
 }
-APART void window_backward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+PT_APART void window_backward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
   three_columns(t, count, w, x, -1, 1, c, 1);
 }
-APART void window_apart(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+PT_APART void window_apart(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
   three_columns(t, count, w, x, t->x_along, t->x_move, c, t->c_move);
 }
 
 /* Any window, four positions at a time. */
-APART void window_of_any_size(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+PT_APART void window_of_any_size(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
   const ptrdiff_t c_move = t->c_move, x_move = t->x_move, x_along = t->x_along, w_along = t->w_along;
   for (; count >= 4; count -= 4, x += 4 * x_move, c += 4 * c_move) {
     const places begun = places_of(c, c_move);

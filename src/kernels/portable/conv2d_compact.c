@@ -2,12 +2,6 @@
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/products.h"
 
-#if defined(__GNUC__)
-#define APART static __attribute__((noinline)) /* a frame of its own: the other way need not pay for it */
-#else
-#define APART static
-#endif
-
 /* conv2d and conv2d_dx: rows of the product are channels of what is made, columns its positions. Where all positions of
  * a rectangle have the same kernel elements inside of the source, the product needs no test: the image falls into such
  * rectangles, in conv2d_dx with a stride for every remainder of a position's division by it. */
@@ -73,7 +67,7 @@ static axis columns_axis(const conv* c, size_t phase) {
 }
 
 /* The columns' spans, where one phase has them all and they are few: they are the same for every row. */
-enum { kKnownSpans = 5 };
+enum { kKnownSpans = 3 };
 typedef struct known_spans {
   axis h;
   size_t count; /* 0: they are not known */
@@ -167,7 +161,7 @@ static void run_window(const conv* c, pt_window* t, const axis* v, const axis* h
 }
 
 /* Every channel that is read after the other. */
-APART void run_windows(const conv* c, const axis* v, const axis* h, const span* down, const span* along) {
+PT_APART void run_windows(const conv* c, const axis* v, const axis* h, const span* down, const span* along) {
   const ptrdiff_t width = (ptrdiff_t)c->source_width, kernel = (ptrdiff_t)c->s.kernel_w,
                   taps = (ptrdiff_t)c->s.kernel_h * kernel;
   const ptrdiff_t weight = (ptrdiff_t)c->row * c->w_row + weight_of(v, down) * kernel + weight_of(h, along),
@@ -200,22 +194,20 @@ static size_t phases_along(const conv* c) {
   return c->backward ? (size_t)c->s.stride_w : 1;
 }
 
-static known_spans spans_of(const conv* c) {
-  known_spans known;
-  known.count = 0;
-  if (phases_along(c) > 1) return known;
-  known.h = columns_axis(c, 0);
-  for (size_t at = 0; at < known.h.count; at = known.all[known.count++].end) {
-    if (known.count == kKnownSpans) {
-      known.count = 0;
-      return known;
+PT_APART void find_spans(const conv* c, known_spans* known) {
+  known->count = 0;
+  if (phases_along(c) > 1) return;
+  known->h = columns_axis(c, 0);
+  for (size_t at = 0; at < known->h.count; at = known->all[known->count++].end) {
+    if (known->count == kKnownSpans) {
+      known->count = 0;
+      return;
     }
-    known.all[known.count] = span_at(&known.h, at);
+    known->all[known->count] = span_at(&known->h, at);
   }
-  return known;
 }
 
-static void run_rows(const conv* c, const axis* v, const span* down) {
+PT_APART void run_rows(const conv* c, const axis* v, const span* down) {
   const size_t phases = phases_along(c);
   for (size_t at = 0; at < c->known->count; ++at) run_span(c, v, &c->known->h, down, &c->known->all[at]);
   for (size_t phase = 0; c->known->count == 0 && phase < phases; ++phase) {
@@ -229,7 +221,7 @@ static void run_rows(const conv* c, const axis* v, const span* down) {
 
 /* Strips of one row of the image and a few channels, or of one channel and a few rows where they lie together, go to
  * the scratch, and on from there. */
-static void finish_rows(conv* c, const axis* v, const span* down, const pt_finish* finish) {
+PT_APART void finish_rows(conv* c, const axis* v, const span* down, const pt_finish* finish) {
   const size_t planes = c->s.samples * c->s.groups, most = c->rows == 1 && v->step == 1 ? PT_COMPACT_ROWS : 1;
   span one = *down;
   c->made = finish->scratch;
@@ -251,7 +243,8 @@ static void finish_rows(conv* c, const axis* v, const span* down, const pt_finis
 
 static void run(conv* c, const pt_finish* finish) {
   const size_t phases = c->backward ? (size_t)c->s.stride_h : 1;
-  const known_spans known = spans_of(c);
+  known_spans known;
+  find_spans(c, &known);
   c->known = &known;
   c->plane = 0, c->planes = c->s.samples * c->s.groups;
   c->row = 0, c->part = c->rows, c->origin = 0, c->c_row = c->height * c->width;

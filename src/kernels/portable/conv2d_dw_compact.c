@@ -11,7 +11,7 @@ typedef struct part {
   pt_real* made;
 } part;
 
-static void run_tap(const conv_shape* s, const pt_call* call, const part* p, size_t r, size_t q) {
+PT_APART void run_tap(const conv_shape* s, const pt_call* call, const part* p, size_t r, size_t q) {
   const ptrdiff_t plane = (ptrdiff_t)(s->height * s->width), made = (ptrdiff_t)(s->out_height * s->out_width),
                   taps = (ptrdiff_t)(s->kernel_h * s->kernel_w), width = (ptrdiff_t)s->width,
                   out_width = (ptrdiff_t)s->out_width;
@@ -83,28 +83,27 @@ typedef struct columns {
   pieces before, after;
 } columns;
 
-static columns columns_of(const conv_shape* s, size_t q, size_t taps) {
-  columns c = {q, taps, 0, 0, {0, {{0, 0, 0, 0}}}, {0, {{0, 0, 0, 0}}}};
+PT_APART void find_columns(const conv_shape* s, size_t q, size_t taps, columns* c) {
+  c->q = q, c->taps = taps, c->begin = 0, c->before.count = 0, c->after.count = 0;
   conv_range each[kTaps];
   size_t end = taps < kTaps ? 0 : s->out_width;
   for (size_t tap = 0; tap < taps; ++tap) {
     each[tap] = conv_inside(s->out_width, s->width, conv_input_column(s, 0, q + tap), s->stride_w);
-    if (each[tap].begin > c.begin) c.begin = each[tap].begin;
+    if (each[tap].begin > c->begin) c->begin = each[tap].begin;
     if (each[tap].begin + each[tap].count < end) end = each[tap].begin + each[tap].count;
   }
-  if (end < c.begin) end = c.begin;
-  c.count = end - c.begin;
+  if (end < c->begin) end = c->begin;
+  c->count = end - c->begin;
   for (size_t tap = 0; tap < taps; ++tap) {
     const size_t first = each[tap].begin, last = first + each[tap].count;
-    add_piece(s, &c.before, q, tap, first, last < c.begin ? last : c.begin);
-    add_piece(s, &c.after, q, tap, first > end ? first : end, last);
+    add_piece(s, &c->before, q, tap, first, last < c->begin ? last : c->begin);
+    add_piece(s, &c->after, q, tap, first > end ? first : end, last);
   }
-  return c;
 }
 
 /* Kernel elements (r, q) .. (r, q + taps) of one output and one channel, whose planes of the first sample are given. */
-static void run_columns(const conv_shape* s, const columns* c, const pt_real* x, const pt_real* dy, size_t r,
-                        pt_real* made) {
+PT_APART void run_columns(const conv_shape* s, const columns* c, const pt_real* x, const pt_real* dy, size_t r,
+                          pt_real* made) {
   const conv_range rows = conv_inside(s->out_height, s->height, conv_input_row(s, 0, r), s->stride_h);
   const ptrdiff_t down = s->stride_h * (ptrdiff_t)s->width, at = conv_input_column(s, c->begin, c->q),
                   first = conv_input_row(s, rows.begin, r) * (ptrdiff_t)s->width;
@@ -121,13 +120,14 @@ static void run_columns(const conv_shape* s, const columns* c, const pt_real* x,
   for (size_t tap = 0; tap < c->taps; ++tap) made[tap] = sums[tap];
 }
 
-static void run_few(const conv_shape* s, const pt_call* call, const part* p) {
+PT_APART void run_few(const conv_shape* s, const pt_call* call, const part* p) {
   const pt_real *x = call->inputs[0].data, *dy = call->inputs[1].data;
   const size_t width = s->kernel_w, taps = s->kernel_h * width;
   x += (p->group * s->channels + p->channel) * s->height * s->width;
   dy += (p->group * s->outputs + p->output) * s->out_height * s->out_width;
   for (size_t q = 0; q < width; q += kTaps) {
-    const columns c = columns_of(s, q, width - q < kTaps ? width - q : kTaps);
+    columns c;
+    find_columns(s, q, width - q < kTaps ? width - q : kTaps, &c);
     for (size_t pair = 0; pair < p->outputs * p->channels; ++pair) {
       const size_t output = pair / p->channels, channel = pair % p->channels;
       for (size_t r = 0; r < s->kernel_h; ++r)

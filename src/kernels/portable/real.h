@@ -16,4 +16,11 @@ typedef float pt_real;
 #define PT_NAME(name) name##_f32
 #endif
 
+/* A function with a frame and registers of its own: whoever takes another way need not pay for them. */
+#if defined(__GNUC__)
+#define PT_APART static __attribute__((noinline))
+#else
+#define PT_APART static
+#endif
+
 #endif

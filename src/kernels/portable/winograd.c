@@ -77,14 +77,8 @@ void PT_NAME(pt_winograd_source_tiles)(const pt_winograd* of, const pt_winograd_
     of->source(run->length, turned + i * width, (pt_lines){m, 1}, out + i * n * to.step, to);
 }
 
-#if defined(__GNUC__)
-#define APART static __attribute__((noinline)) /* registers of its own */
-#else
-#define APART static
-#endif
-
 /* 4 rows and 4 columns, in registers. */
-APART void add_4x4(const pt_real* a, const pt_real* b, size_t b_step, size_t count, pt_real* acc, size_t row) {
+PT_APART void add_4x4(const pt_real* a, const pt_real* b, size_t b_step, size_t count, pt_real* acc, size_t row) {
   pt_real *c0 = acc, *c1 = c0 + row, *c2 = c1 + row, *c3 = c2 + row;
   pt_real s00 = c0[0], s01 = c0[1], s02 = c0[2], s03 = c0[3], s10 = c1[0], s11 = c1[1], s12 = c1[2], s13 = c1[3],
           s20 = c2[0], s21 = c2[1], s22 = c2[2], s23 = c2[3], s30 = c3[0], s31 = c3[1], s32 = c3[2], s33 = c3[3];
