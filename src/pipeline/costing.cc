@@ -110,9 +110,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
 
 bool Costing::searches() const {
   const ProgramKind& kind = compiled_.training().kind;
-  // why: a sweep plans one graph, and its plans are to be those of `plan`; where bits may change they differ anyway.
-  const bool asked = request_.options.question.freedoms.numerics || kind == kInfer;
-  return asked && request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == "pantoum" &&
+  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == "pantoum" &&
          (kind == kTrain || kind == kInfer);
 }
 

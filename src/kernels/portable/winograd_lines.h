@@ -6,9 +6,16 @@
 
 #if defined(__GNUC__)
 #define PT_LINE static inline __attribute__((always_inline))
-#define PT_NO_OVERLAP _Pragma("GCC ivdep") /* what is made is never what is read */
 #else
 #define PT_LINE static inline
+#endif
+
+/* For a loop: what is made is never what is read. */
+#if defined(__clang__)
+#define PT_NO_OVERLAP _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define PT_NO_OVERLAP _Pragma("GCC ivdep")
+#else
 #define PT_NO_OVERLAP
 #endif
 
