@@ -89,7 +89,7 @@ namespace api {
 [[nodiscard]] Result<pipeline::PlanRequest> plan_request(const Device& device, const PlanOptions& options);
 [[nodiscard]] double learning_rate(const Optimizer& optimizer);
 // By Pantoum's own planner; budgets upward, each once.
-[[nodiscard]] Result<std::vector<SweepRow>> swept_rows(const problem::CostGraph& graph,
+[[nodiscard]] Result<std::vector<SweepRow>> swept_rows(const pipeline::SweptGraphs& graphs,
                                                        const pipeline::PlanRequest& request,
                                                        std::vector<int64_t> budgets);
 

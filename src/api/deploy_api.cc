@@ -107,13 +107,13 @@ Result<pipeline::SweepRequest> sweep_request(const Device& device, const SweepOp
   return request;
 }
 
-Result<std::vector<SweepRow>> rows_of(const problem::CostGraph& graph, pipeline::SweepRequest request) {
+Result<std::vector<SweepRow>> rows_of(const pipeline::SweptGraphs& graphs, pipeline::SweepRequest request) {
   std::shared_ptr<const api::PrivateFile> nowhere;
   if (request.folder.empty()) {
     PANTOUM_ASSIGN(nowhere, api::PrivateFile::create("sweep"));
     request.folder = nowhere->path();
   }
-  PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graph, request));
+  PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graphs, request));
   std::vector<SweepRow> rows;
   rows.reserve(found.rows.size());
   for (const report::SweepRow& row : found.rows) rows.push_back(public_row(row));
@@ -122,18 +122,18 @@ Result<std::vector<SweepRow>> rows_of(const problem::CostGraph& graph, pipeline:
 
 }  // namespace
 
-Result<std::vector<SweepRow>> api::swept_rows(const problem::CostGraph& graph, const pipeline::PlanRequest& request,
+Result<std::vector<SweepRow>> api::swept_rows(const pipeline::SweptGraphs& graphs, const pipeline::PlanRequest& request,
                                               std::vector<int64_t> budgets) {
   pipeline::SweepRequest asked{.version = version(), .plan = request, .budgets = std::move(budgets), .folder = ""};
   PANTOUM_ASSIGN(asked.planners, pipeline::planners_named({"pantoum"}));
-  return rows_of(graph, std::move(asked));
+  return rows_of(graphs, std::move(asked));
 }
 
 Result<std::vector<SweepRow>> sweep_budgets(const Model& model, const Device& device, const SweepOptions& options) {
   PANTOUM_ASSIGN(const pipeline::ModelOptions asked, api::model_options(Access::impl(model)));
   PANTOUM_ASSIGN(pipeline::SweepRequest request, sweep_request(device, options));
-  PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
-  return rows_of(compiled.training().cost.graph, std::move(request));
+  PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(asked, request.plan));
+  return rows_of(pipeline::swept_graphs(std::move(compiled)), std::move(request));
 }
 
 std::string version() {

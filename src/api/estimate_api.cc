@@ -70,6 +70,7 @@ Result<Estimate> estimate(const Model& model, const Device& device, const PlanOp
   PANTOUM_ASSIGN(pipeline::PlanRequest request, api::plan_request(device, options));
   request.options.time_limit /= budgets + 1;  // of each question
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(asked, request));
+  const pipeline::SweptGraphs graphs = pipeline::swept_graphs(compiled);
   const problem::CostGraph& graph = compiled.training().cost.graph;
   PANTOUM_ASSIGN(const problem::Predicted unplanned, pipeline::unplanned_step(graph, request));
   Estimate estimate{.device = graph.device.name,
@@ -77,7 +78,7 @@ Result<Estimate> estimate(const Model& model, const Device& device, const PlanOp
                     .unplanned_peak_bytes = unplanned.peak_bytes + request.reserve,
                     .unplanned_time_s = unplanned.time_s};
   PANTOUM_TRY(set_least(compiled, request, estimate));
-  PANTOUM_ASSIGN(estimate.rows, api::swept_rows(graph, request, budgets_of(estimate, budgets)));
+  PANTOUM_ASSIGN(estimate.rows, api::swept_rows(graphs, request, budgets_of(estimate, budgets)));
   return estimate;
 }
 

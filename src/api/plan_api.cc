@@ -107,6 +107,7 @@ Result<std::shared_ptr<Access::PlanImpl>> impl_of_plan(const problem::Plan& give
                                                        const std::string& where) {
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::parse_request_json(given.request, where));
   request.measure = {};
+  request.rewrite.search = false;
   std::shared_ptr<Access::PlanImpl> impl;
   {
     PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));

@@ -122,6 +122,7 @@ Result<problem::Bytes> unplanned_peak(const InspectOptions& options, const impor
   if (model.batch == 0 && !info.batch_name.empty()) model.batch = 1;  // else the model's own
   PANTOUM_ASSIGN(pipeline::PlanRequest request, plan_request(options.plan));
   request.measure.measure = pipeline::Measure::kOff;  // what is told has no times
+  request.rewrite.search = false;                     // nothing is planned
   PANTOUM_ASSIGN(const pipeline::Compiled compiled, pipeline::compile_model(model, request));
   PANTOUM_ASSIGN(const problem::Predicted step, pipeline::unplanned_step(compiled.training().cost.graph, request));
   return step.peak_bytes;

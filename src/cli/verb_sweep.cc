@@ -37,10 +37,11 @@ bool keeps_costs(const SweepOptions& options) {
   return options.costgraph.empty() && may_measure;
 }
 
-Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanRequest& request) {
+Result<pipeline::SweptGraphs> graphs_of(const SweepOptions& options, pipeline::PlanRequest& request) {
   if (!options.costgraph.empty()) {
     request.length.batch = options.model.batch;
-    return problem::read_cost_graph(options.costgraph);
+    PANTOUM_ASSIGN(problem::CostGraph graph, problem::read_cost_graph(options.costgraph));
+    return pipeline::SweptGraphs{std::move(graph)};
   }
   if (options.model.params_in == "auto")
     return fail("E0113", "with --params-in auto every budget would ask another question", "--params-in",
@@ -49,8 +50,8 @@ Result<problem::CostGraph> graph_of(const SweepOptions& options, pipeline::PlanR
   PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
   std::for_each(compiled.warnings.begin(), compiled.warnings.end(), print_warning);
   request.length.batch = pipeline::batch_of(compiled);
-  problem::CostGraph graph = std::move(compiled.training().cost.graph);
-  return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graph), options.output) : std::move(graph);
+  pipeline::SweptGraphs graphs = pipeline::swept_graphs(std::move(compiled));
+  return keeps_costs(options) ? pipeline::with_kept_costs(std::move(graphs), options.output) : std::move(graphs);
 }
 
 std::vector<std::string> known_planners() {
@@ -102,11 +103,11 @@ Result<int> sweep(const SweepOptions& options) {
   std::string label;
   attach(request.plan.options, line, &label);
   attach_measuring(request.plan.measure, line);
-  PANTOUM_ASSIGN(const problem::CostGraph graph, graph_of(options, request.plan));
+  PANTOUM_ASSIGN(const pipeline::SweptGraphs graphs, graphs_of(options, request.plan));
   request.started = [&](const std::string& planner, size_t budget) {
     label = fmt::format("{} {}/{}  ", planner, budget + 1, request.budgets.size());
   };
-  PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graph, request));
+  PANTOUM_ASSIGN(const report::Sweep found, pipeline::run_sweep(graphs, request));
   options.common.json() ? print_json(report::to_json(found)) : print_result(report::to_text(found));
   if (was_interrupted())
     return fail("E0999", "interrupted; the budgets that were finished are kept", options.output,

@@ -52,13 +52,10 @@ std::string quoted_sql(const std::string& text) {
   return made + "'";
 }
 
-template <class T>
-std::string or_empty(const std::optional<T>& value, const char* none) {
-  return value ? fmt::format("{}", *value) : none;
-}
-
 std::vector<std::string> fields_of(const OpKey& key, const OpSample& of, std::string (*text)(const std::string&),
                                    const char* none) {
+  // In SQL as a text: SQLite may read a number's last bit otherwise.
+  const auto number = [&](double value) { return text(fmt::format("{}", value)); };
   return {text(key.machine),
           text(key.engine),
           text(key.op),
@@ -66,13 +63,13 @@ std::vector<std::string> fields_of(const OpKey& key, const OpSample& of, std::st
           text(key.operands),
           text(key.attributes),
           fmt::format("{}", key.threads),
-          fmt::format("{}", of.seconds),
-          fmt::format("{}", of.low_s),
-          fmt::format("{}", of.high_s),
-          or_empty(of.warm_s, none),
+          number(of.seconds),
+          number(of.low_s),
+          number(of.high_s),
+          of.warm_s ? number(*of.warm_s) : none,
           fmt::format("{}", of.runs),
           fmt::format("{}", of.workspace_bytes),
-          or_empty(of.joules, none),
+          of.joules ? number(*of.joules) : none,
           text(of.meter)};
 }
 

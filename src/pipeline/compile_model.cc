@@ -153,4 +153,11 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
   return compiled;
 }
 
+SweptGraphs swept_graphs(Compiled compiled) {
+  SweptGraphs graphs;
+  graphs.push_back(std::move(compiled.training().cost.graph));
+  for (Alternative& each : compiled.alternatives) graphs.push_back(std::move(each.program.cost.graph));
+  return graphs;
+}
+
 }  // namespace pantoum::pipeline

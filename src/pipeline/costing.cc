@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cost/read_in_place.h"
+#include "pipeline/planners.h"
 #include "rewrite/channel_blocks.h"
 #include "rewrite/compact_activations.h"
 #include "rewrite/fusions.h"
@@ -18,7 +19,8 @@ namespace {
 constexpr double kShareOfTimeLimit = 0.05;  // for the search over graphs
 constexpr size_t kGraphsOfEffort = 40;      // that are looked at for one unit of effort
 constexpr size_t kMostOpsLookedAt = 400'000;
-constexpr double kWorthPlanning = 0.995;  // of the first graph's cost
+constexpr size_t kMostOpsOfSameBits = 100'000;  // fewer rules, which gain less
+constexpr double kWorthPlanning = 0.995;        // of the first graph's cost
 
 rewrite::BlockKernels block_kernels(const host::KernelSet& kernels) {
   const pt_back_end* back_end = kernels.back_end();
@@ -110,7 +112,7 @@ Result<void> Costing::add_costs(Compiled& compiled) {
 
 bool Costing::searches() const {
   const ProgramKind& kind = compiled_.training().kind;
-  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == "pantoum" &&
+  return request_.rewrite.search && request_.rewrite.substitutions.empty() && request_.planner == kOwnPlanner &&
          (kind == kTrain || kind == kInfer);
 }
 
@@ -127,7 +129,7 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
   const double now = assign_algorithms(one.front().cost.graph, aim).value;
   const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
   if (now < kWorthPlanning * first)
-    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now / first});
+    compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now});
   return {};
 }
 
@@ -143,11 +145,13 @@ Result<void> Costing::search(Compiled& compiled) {
   const ProgramKind kind = compiled.training().kind;
   const int64_t effort = request_.options.effort;
   const size_t most = effort > 0 ? kGraphsOfEffort * static_cast<size_t>(effort) : SIZE_MAX;
+  const bool same_bits = !request_.options.question.freedoms.numerics && kind == kTrain;
+  const size_t most_ops = same_bits ? kMostOpsOfSameBits : kMostOpsLookedAt;
   const std::vector<const rewrite::Rule*> rules = rules_for(request_, kind == kInfer);
   const GraphSearchRequest asked{
       .rules = rules,
       .cleaning = kind == kInfer ? cleaning_rules(rules) : std::vector<const rewrite::Rule*>(),
-      .most_graphs = std::min(most, kMostOpsLookedAt / std::max<size_t>(1, first_.ops.size())),
+      .most_graphs = std::min(most, most_ops / std::max<size_t>(1, first_.ops.size())),
       .is_over = [&] {
         const std::chrono::duration<double> taken = Clock::now() - begin;
         return request_.options.stop.stop_requested() ||
@@ -165,7 +169,7 @@ Result<void> Costing::search(Compiled& compiled) {
   for (FoundGraph& found : search_graphs(first_, cost, asked))
     if (!found.made_by.empty()) PANTOUM_TRY(offer(compiled, std::move(found), remakes_, aim));
   std::stable_sort(compiled.alternatives.begin(), compiled.alternatives.end(),
-                   [](const Alternative& a, const Alternative& b) { return a.cost < b.cost; });
+                   [](const Alternative& a, const Alternative& b) { return a.least < b.least; });
   return {};
 }
 

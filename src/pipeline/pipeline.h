@@ -25,7 +25,7 @@ struct Alternative {
   Program program;
   std::vector<Substitution> made_by;
   bool remakes = true;  // activations behind norms, in backward
-  double cost = 1;      // in unlimited RAM, over the first graph's
+  double least = 0;     // its ops once, each by its best algorithm: no plan of it costs less
 };
 
 struct Compiled {
@@ -50,6 +50,10 @@ struct Compiled {
   }
   [[nodiscard]] bool has_features() const { return find_program(programs, kMakeFeatures) != nullptr; }
 };
+
+// A step's cost graph, and those of the graphs that could stand in its place (Compiled::alternatives).
+using SweptGraphs = std::vector<problem::CostGraph>;
+[[nodiscard]] SweptGraphs swept_graphs(Compiled compiled);
 
 // Import, autodiff, rewrite, cost. E04xx, E02xx, E01xx as those rooms have them.
 [[nodiscard]] Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request,

@@ -211,7 +211,7 @@ Result<void> find_plans(const Question& asked, const problem::Plan* reuse, plan:
     packed.fixed_initial = pack_start(asked.compiled.training().cost.graph);
     plan::Infeasible packed_answer;
     Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
-    if (again || asked.request.planner != "pantoum") return again;
+    if (again || asked.request.planner != kOwnPlanner) return again;
     if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
     if (plan_from_least_budget(asked)) return {};
   }
@@ -254,25 +254,30 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
   plan::PlanOptions part = options;
   part.time_limit *= kShareOfFirst;
   Patience patience(options.time_limit);
-  const Result<void> first = find_plans({compiled, request, part}, nullptr, infeasible);
+  Result<void> answer = find_plans({compiled, request, part}, nullptr, infeasible);
   std::optional<double> best;
-  if (first) best = value_of_plan(compiled.training().plan, request);
+  if (answer) best = value_of_plan(compiled.training().plan, request);
   std::vector<Alternative> alternatives = std::move(compiled.alternatives);
   compiled.alternatives.clear();
   for (size_t at = 0; at < alternatives.size() && !options.stop.stop_requested(); ++at) {
+    if (best && alternatives[at].least >= *best) continue;
     part.time_limit = patience.next() / static_cast<double>(alternatives.size() - at);
-    part.warm_start = nullptr;  // of another graph
     Compiled other = compiled;
     other.training() = std::move(alternatives[at].program);
     other.made_by = std::move(alternatives[at].made_by);
     other.remakes = alternatives[at].remakes;
-    if (!find_plans({other, request, part}, nullptr, nullptr)) continue;
-    const double value = value_of_plan(other.training().plan, request);
-    if (best && !(value < *best)) continue;
-    best = value;
-    compiled = std::move(other);
+    plan::Infeasible none;
+    Result<void> found = find_plans({other, request, part}, nullptr, &none);
+    if (found) {
+      const double value = value_of_plan(other.training().plan, request);
+      if (best && !(value < *best)) continue;
+      best = value;
+      compiled = std::move(other);
+    } else if (!best && says_less(found.error(), none, answer.error(), *infeasible)) {
+      answer = std::move(found), *infeasible = std::move(none);
+    }
   }
-  return best ? Result<void>() : first;
+  return best ? Result<void>() : answer;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ Result<problem::Plan> remat_only(const CostGraph& graph, const PlanOptions& opti
 }  // namespace
 
 std::vector<NamedPlanner> planners() {
-  std::vector<NamedPlanner> all{{"pantoum", "recomputes and pages", plan::make_plan},
+  std::vector<NamedPlanner> all{{kOwnPlanner, "recomputes and pages", plan::make_plan},
                                 {"pantoum-paging-only", "the same without recomputing", paging_only},
                                 {"pantoum-remat-only", "the same without paging", remat_only}};
   for (const plan::Baseline& baseline : plan::baselines())
@@ -56,6 +56,11 @@ Result<std::vector<NamedPlanner>> planners_named(const std::vector<std::string>&
     return std::find(names.begin(), names.end(), planner.name) == names.end();
   });
   return all;
+}
+
+bool says_less(const Error& error, const plan::Infeasible& none, const Error& than, const plan::Infeasible& than_none) {
+  if ((error.code == "E0301") != (than.code == "E0301")) return error.code != "E0301";
+  return none.min_ram_bound_bytes < than_none.min_ram_bound_bytes;
 }
 
 }  // namespace pantoum::pipeline

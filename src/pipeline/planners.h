@@ -26,4 +26,12 @@ struct NamedPlanner {
 // Those named, in the order of planners(). E0115 an unknown name.
 [[nodiscard]] Result<std::vector<NamedPlanner>> planners_named(const std::vector<std::string>& names);
 
+// This house's own, which alone takes of several graphs the best one.
+inline constexpr const char* kOwnPlanner = "pantoum";
+
+// What is said of a budget in which no graph has a plan is to be true of all of them: what is not proved comes first,
+// then the lowest bound. Is this answer to be told in place of the other?
+[[nodiscard]] bool says_less(const Error& error, const plan::Infeasible& none, const Error& than,
+                             const plan::Infeasible& than_none);
+
 }  // namespace pantoum::pipeline

@@ -48,6 +48,7 @@ Result<Compiled> compile_as_planned(const Asked& asked, const std::string& path)
   using Kernels = host::KernelSet::Choice;
   PlanRequest request = asked.request;
   request.measure = {};  // the plan has the times that it was made with
+  request.rewrite.search = false;
   const bool other_kernels = request.device == "host" && request.kernels != Kernels::kPortable;
   if (other_kernels) request.kernels = Kernels::kPortable;
   PANTOUM_ASSIGN(Compiled compiled, compile_model(asked.model, request));

@@ -11,6 +11,7 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
   Profiled profiled;
   PlanRequest planning = request.plan;
   if (request.reuse != nullptr) PANTOUM_TRY(take_graph_of(*request.reuse, planning.rewrite));
+  if (request.steps == 0) planning.rewrite.search = false;  // nothing is planned
   PANTOUM_ASSIGN(Compiled compiled, compile_model(model, planning));
   profiled.warnings = std::move(compiled.warnings);
   profiled.time_source = problem::time_source(compiled.training().cost.graph.device);

@@ -56,8 +56,8 @@ bool set_gap(problem::Plan& plan, double gap) {
 // The curve of one planner, from the smallest budget up.
 class Curve {
  public:
-  Curve(const CostGraph& graph, const report::SweepHead& head, const NamedPlanner& planner, SweepFolder& folder)
-      : graph_(graph), head_(head), planner_(planner), folder_(folder) {}
+  Curve(const SweptGraphs& graphs, const report::SweepHead& head, const NamedPlanner& planner, SweepFolder& folder)
+      : graphs_(graphs), head_(head), planner_(planner), folder_(folder) {}
 
   // False: stopped.
   Result<bool> budget(Bytes ram) {
@@ -113,16 +113,40 @@ class Curve {
     options.question.budget = row.ram_bytes - head_.reserve;
     options.warm_start = last_ ? &*last_ : nullptr;
     plan::Infeasible none;
-    Result<problem::Plan> plan = planner_.plan(graph_, options, &none);
+    Result<problem::Plan> plan = best_plan(options, none);
     if (!plan && !last_) return set_infeasible(plan.error(), none, row);
     row.carried = last_ && (!plan || value_of(*last_) <= value_of(*plan));
     if (row.carried)
       carry(plan ? &*plan : nullptr, options);
     else
       last_ = std::move(*plan);
-    PANTOUM_ASSIGN(row.found, checked(graph_, *last_, planner_.name));
+    PANTOUM_ASSIGN(row.found, checked(last_->graph, *last_, planner_.name));
     describe(row, *last_);
     return {};
+  }
+
+  // Of the graph whose plan costs least; the last plan's graph where others cost the same.
+  Result<problem::Plan> best_plan(const plan::PlanOptions& options, plan::Infeasible& none) const {
+    Result<problem::Plan> best = planned(graphs_.front(), options, none);
+    const size_t count = planner_.name == kOwnPlanner ? graphs_.size() : 1;
+    for (size_t at = 1; at < count && !options.stop.stop_requested(); ++at) {
+      plan::Infeasible other_none;
+      Result<problem::Plan> other = planned(graphs_[at], options, other_none);
+      if (best ? other && is_better(*other, *best) : other || says_less(other.error(), other_none, best.error(), none))
+        best = std::move(other), none = std::move(other_none);
+    }
+    return best;
+  }
+
+  Result<problem::Plan> planned(const CostGraph& graph, plan::PlanOptions options, plan::Infeasible& none) const {
+    const bool of_another = last_ && problem::structure_hash(last_->graph) != problem::structure_hash(graph);
+    if (of_another) options.warm_start = nullptr;
+    return planner_.plan(graph, options, &none);
+  }
+
+  bool is_better(const problem::Plan& plan, const problem::Plan& than) const {
+    if (value_of(plan) != value_of(than)) return value_of(plan) < value_of(than);
+    return last_ && problem::structure_hash(last_->graph) == problem::structure_hash(plan.graph);
   }
 
   // The last plan answers this budget too; a bound is that of this budget's own question.
@@ -161,7 +185,7 @@ class Curve {
     return {};
   }
 
-  const CostGraph& graph_;
+  const SweptGraphs& graphs_;
   const report::SweepHead& head_;
   const NamedPlanner& planner_;
   SweepFolder& folder_;
@@ -181,10 +205,10 @@ std::vector<SweepRow> sorted(std::vector<SweepRow> rows) {
   return rows;
 }
 
-Result<void> draw_curves(const CostGraph& graph, const SweepRequest& request, const report::SweepHead& head,
+Result<void> draw_curves(const SweptGraphs& graphs, const SweepRequest& request, const report::SweepHead& head,
                          SweepFolder& folder) {
   for (const NamedPlanner& planner : request.planners) {
-    Curve curve(graph, head, planner, folder);
+    Curve curve(graphs, head, planner, folder);
     for (size_t at = 0; at < request.budgets.size(); ++at) {
       if (request.started) request.started(planner.name, at);
       PANTOUM_ASSIGN(const bool done, curve.budget(request.budgets[at]));
@@ -202,26 +226,32 @@ std::string question_of(const CostGraph& graph) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-std::string kept_costs(const std::string& folder) {
-  return (std::filesystem::path(folder) / "measured.costgraph.json").string();
+std::string kept_costs(const std::string& folder, size_t graph) {
+  const std::string name = graph == 0 ? "measured" : fmt::format("measured-{}", graph);
+  return (std::filesystem::path(folder) / (name + ".costgraph.json")).string();
 }
 
-Result<CostGraph> with_kept_costs(CostGraph graph, const std::string& folder) {
-  const std::string path = kept_costs(folder);
+Result<SweptGraphs> with_kept_costs(SweptGraphs graphs, const std::string& folder) {
+  SweptGraphs kept;
   std::error_code none;
-  if (!std::filesystem::exists(path, none)) return graph;
-  PANTOUM_ASSIGN(CostGraph kept, problem::read_cost_graph(path));
-  const bool same = problem::structure_hash(kept) == problem::structure_hash(graph) && kept.name == graph.name &&
-                    kept.device.name == graph.device.name;
-  return same ? std::move(kept) : std::move(graph);
+  for (std::string path; path = kept_costs(folder, kept.size()), std::filesystem::exists(path, none);) {
+    PANTOUM_ASSIGN(CostGraph graph, problem::read_cost_graph(path));
+    kept.push_back(std::move(graph));
+  }
+  if (kept.empty()) return graphs;
+  const CostGraph &first = kept.front(), &now = graphs.front();
+  const bool same = problem::structure_hash(first) == problem::structure_hash(now) && first.name == now.name &&
+                    first.device.name == now.device.name;
+  return same ? std::move(kept) : std::move(graphs);
 }
 
-Result<report::Sweep> run_sweep(const CostGraph& graph, const SweepRequest& request) {
-  PANTOUM_ASSIGN(report::SweepHead head, head_of(graph, request));
+Result<report::Sweep> run_sweep(const SweptGraphs& graphs, const SweepRequest& request) {
+  PANTOUM_ASSIGN(report::SweepHead head, head_of(graphs.front(), request));
   PANTOUM_ASSIGN(SweepFolder folder, SweepFolder::open(request.folder, head));
   // Times that were measured since make another question: a sweep goes on with those that it began with.
-  if (request.keeps_costs) PANTOUM_TRY(problem::write_cost_graph(graph, kept_costs(request.folder)));
-  PANTOUM_TRY(draw_curves(graph, request, head, folder));
+  for (size_t at = 0; request.keeps_costs && at < graphs.size(); ++at)
+    PANTOUM_TRY(problem::write_cost_graph(graphs[at], kept_costs(request.folder, at)));
+  PANTOUM_TRY(draw_curves(graphs, request, head, folder));
   report::Sweep sweep{.head = std::move(head), .rows = sorted(folder.rows())};
   PANTOUM_TRY(folder.write_results(sweep));
   return sweep;

@@ -24,18 +24,19 @@ struct SweepRequest {
 // What ties a sweep to its cost graph: SweepHead::question.
 [[nodiscard]] std::string question_of(const problem::CostGraph& graph);
 
-// Where a sweep's folder keeps its cost graph.
-[[nodiscard]] std::string kept_costs(const std::string& folder);
-// The cost graph that the sweep in `folder` began with, where it is one of the same step; else
-// `graph`. E0220, E0201 a file there that is none.
-[[nodiscard]] Result<problem::CostGraph> with_kept_costs(problem::CostGraph graph, const std::string& folder);
+// Where a sweep's folder keeps its cost graphs.
+[[nodiscard]] std::string kept_costs(const std::string& folder, size_t graph = 0);
+// The cost graphs that the sweep in `folder` began with, where they are of the same step; else `graphs`. E0220, E0201 a
+// file there that is none.
+[[nodiscard]] Result<SweptGraphs> with_kept_costs(SweptGraphs graphs, const std::string& folder);
 
 // Plans every budget with every planner, budgets upward, each from the plan of the one before, so that no value is
 // worse than that of a smaller budget; then, downward, each takes up the bound of the next larger one where that is
 // higher. Every plan has passed the checker. What `folder` holds of the same question is
 // taken as it is; a row whose planning was stopped is not kept. Rows of planners that were asked for earlier are among
-// the answer's. Writes the folder's CSV, JSON and SVG, when stopped too.
+// the answer's. This house's own planner takes of the graphs the one whose plan in the budget is best, the others plan
+// the first. Writes the folder's CSV, JSON and SVG, when stopped too.
 //   errors  E0280, E0281, E0901 of the folder; E0300 nothing is left of a budget; E0001 a plan that the checker rejects
-[[nodiscard]] Result<report::Sweep> run_sweep(const problem::CostGraph& graph, const SweepRequest& request);
+[[nodiscard]] Result<report::Sweep> run_sweep(const SweptGraphs& graphs, const SweepRequest& request);
 
 }  // namespace pantoum::pipeline

@@ -151,6 +151,34 @@ class OtherGraphs(Costs):
         with open(self.path("w.safetensors"), "rb") as file:
             return file.read()
 
+    def test_the_graph_is_the_one_whose_plan_in_the_budget_is_best(self):
+        words = (MODEL, "--batch", 8, "--device", "m4", "--effort", 2)
+
+        def energy(budget, *more):
+            return self.plan_json(*words, "--ram", f"{budget}B", *more)["energy_j"]
+        peak = self.plan_json(*words, "--ram", "1GiB")["unplanned_peak_bytes"]
+        roomy, tight = 4 * peak, peak * 6 // 10
+        self.assertEqual(energy(roomy), energy(roomy, "--disable", "remaking"))
+        self.assertLess(energy(roomy), energy(roomy, "--disable", "rewriting"))
+        self.assertLessEqual(energy(tight), energy(tight, "--disable", "rewriting"))
+        self.succeed("sweep", *words, "--ram", f"{tight}B,{peak}B,{roomy}B", "--planners", "pantoum,pantoum-paging-only", "-o", self.path("curve"))
+        with open(self.path("curve", "sweep.json")) as file:
+            rows = json.load(file)["rows"]
+        for row in rows:
+            plan = self.path("curve", "plans", f"{row['planner']}-{row['ram_bytes']}.plan.json")
+            self.assertEqual(json.loads(self.succeed("verify", plan, "--format", "json").stdout)["energy_j"], row["energy_j"])
+            if row["planner"] == "pantoum":
+                self.assertLessEqual(row["energy_j"], energy(row["ram_bytes"]))
+
+    def test_no_budget_is_called_impossible_that_another_graph_fits(self):
+        words = (MODEL, "--batch", 8, "--device", "m4", "--effort", 2, "--no-paging")
+        least = []
+        for more in ((), ("--disable", "rewriting"), ("--disable", "remaking", "--disable", "rewriting")):
+            done = self.run_cli("plan", *words, "--ram", "16KiB", "--format", "json", *more)
+            self.assertEqual(done.returncode, 5, done.stderr)
+            least.append(json.loads(done.stdout)["min_ram_bound_bytes"])
+        self.assertLessEqual(least[0], min(least[1:]))
+
     def test_other_bits_are_kept_through_checkpoints(self):
         every = ("--checkpoint-every", 8)
         self.train("--epochs", 2)

@@ -10,7 +10,7 @@ from house import CHECKER, MODEL, PANTOUM, House
 
 class Planners(House):
     def words(self, *more):
-        return [PANTOUM, "plan", MODEL, "--batch", "16", "--device", "a72", "--format", "json", *more]
+        return [PANTOUM, "plan", MODEL, "--batch", "16", "--device", "a72", "--disable", "rewriting", "--format", "json", *more]
 
     def names(self):
         refused = subprocess.run([PANTOUM, "plan", MODEL, "--planner", "?"], capture_output=True, text=True).stderr
