@@ -107,10 +107,11 @@ Result<std::shared_ptr<Access::PlanImpl>> impl_of_plan(const problem::Plan& give
                                                        const std::string& where) {
   PANTOUM_ASSIGN(pipeline::PlanRequest request, pipeline::parse_request_json(given.request, where));
   request.measure = {};
-  request.rewrite.search = false;
+  pipeline::PlanRequest of_its_graph = request;
+  of_its_graph.rewrite.search = false;
   std::shared_ptr<Access::PlanImpl> impl;
   {
-    PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, request));
+    PANTOUM_ASSIGN(pipeline::Compiled compiled, pipeline::compile_model(model, of_its_graph));
     PANTOUM_TRY(pipeline::plan_model(compiled, request, &given));
     PANTOUM_ASSIGN(impl, PlanMaker::impl_of(compiled));
   }
