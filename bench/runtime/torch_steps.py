@@ -1,4 +1,7 @@
-"""Training steps in PyTorch, timed: torch_steps.py NAME THREADS STEPS [checkpoint N]; prints a line of JSON."""
+"""Training steps in PyTorch, timed: torch_steps.py NAME THREADS STEPS [checkpoint N | compile]; prints a line of JSON.
+
+torch_steps.py NAME THREADS peak: the operations of a step's products and convolutions ("flops"), and the best rate of large products ("flops_per_s").
+"""
 import json
 import resource
 import sys
@@ -7,15 +10,17 @@ import time
 import torch
 import torch.nn.functional as F
 from torch.utils.checkpoint import checkpoint_sequential
+from torch.utils.flop_counter import FlopCounterMode
 
 import networks
 
 
-def main(name, threads, steps, segments=0):
+def main(name, threads, steps, segments=0, compiled=False):
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     make, batch, inputs, classes = networks.NETWORKS[name]
     model = make()
+    step = torch.compile(model) if compiled else model
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     x, y = inputs(batch), torch.randint(0, classes, (batch,))
     if segments:
@@ -24,12 +29,28 @@ def main(name, threads, steps, segments=0):
     for _ in range(steps):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        scores = checkpoint_sequential(model, segments, x, use_reentrant=False) if segments else model(x)
+        scores = checkpoint_sequential(model, segments, x, use_reentrant=False) if segments else step(x)
         F.cross_entropy(scores, y).backward()
         optimizer.step()
         seconds.append(time.perf_counter() - begin)
     print(json.dumps({"seconds": seconds, "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
+def peak(name, threads, size=2048, rounds=12):
+    torch.set_num_threads(threads)
+    make, batch, inputs, classes = networks.NETWORKS[name]
+    with FlopCounterMode(display=False) as counter:
+        F.cross_entropy(make()(inputs(batch)), torch.randint(0, classes, (batch,))).backward()
+    a, b, made, least = torch.rand(size, size), torch.rand(size, size), torch.empty(size, size), float("inf")
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        torch.mm(a, b, out=made)
+        least = min(least, time.perf_counter() - begin)
+    print(json.dumps({"flops": counter.get_total_flops(), "flops_per_s": 2 * size ** 3 / least}))
+
+
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[5]) if len(sys.argv) > 5 else 0)
+    if sys.argv[3] == "peak":
+        peak(sys.argv[1], int(sys.argv[2]))
+    else:
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[5]) if len(sys.argv) > 5 else 0, sys.argv[4:5] == ["compile"])
