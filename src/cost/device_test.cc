@@ -158,8 +158,9 @@ TEST(Device, HasTheProfilesOfTheHouse) {
     EXPECT_EQ(profile->device.name, name);
     EXPECT_FALSE(profile->source.empty()) << name;
     for (const auto& [constant, source] : profile->sources)  // that each has one: tests/house/test_devices.py
-      EXPECT_TRUE(std::any_of(std::begin(kSourceKinds), std::end(kSourceKinds),
-                              [&](const std::string& kind) { return source.starts_with(kind + ": "); }))
+      EXPECT_TRUE(
+          std::any_of(std::begin(kSourceKinds), std::end(kSourceKinds),
+                      [&kind_of = source](const std::string& kind) { return kind_of.starts_with(kind + ": "); }))
           << name << " " << constant;
   }
   const auto unknown = load_device("toaster");

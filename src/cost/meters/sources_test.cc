@@ -36,8 +36,8 @@ class Powercap : public ::testing::Test {
     put_zone(tree, "intel-rapl-mmio:0", "package-0", 1'000'000);
     tree.put("/sys/class/powercap/intel-rapl/enabled", "1\n");
   }
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
 };
 
 TEST_F(Powercap, CountsPackagesAndMemoryOnce) {
@@ -156,8 +156,8 @@ class Perf : public ::testing::Test {
     tree.put(path + ".scale", scale + "\n");
     tree.put(path + ".unit", "Joules\n");
   }
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
   MeterPlace place;
   std::map<int, uint64_t> counts;
   int closed = 0;
@@ -215,8 +215,8 @@ class Nvml : public ::testing::Test {
     ::setenv("FAKE_NVML", (tree.root() + "/state").c_str(), 1);
   }
   void TearDown() override { ::unsetenv("FAKE_NVML"); }
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
   MeterPlace place;
 };
 
@@ -286,8 +286,8 @@ class Hwmon : public ::testing::Test {
     tree.put(folder + "in7_input", 12);
     tree.put(folder + "curr4_input", 7);  // the sum of currents: no voltage of its own
   }
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
 };
 
 TEST_F(Hwmon, CountsTheInputOfAJetsonAlone) {
@@ -411,8 +411,8 @@ class Battery : public ::testing::Test {
   void put(const std::string& file, const std::string& text) const {
     tree.put("/sys/class/power_supply/BAT0/" + file, text);
   }
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
 };
 
 TEST_F(Battery, SamplesPowerWhateverItsSign) {
@@ -478,8 +478,8 @@ TEST_F(Battery, SaysWhatItLacks) {
 }
 
 TEST(OpenMeter, TellsOfEveryKindWhyThereIsNone) {
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
   const auto meter = open_meter("auto", place_of(tree, clock));
   ASSERT_FALSE(meter);
   EXPECT_EQ(meter.error().code, "E0272");
@@ -493,8 +493,8 @@ TEST(OpenMeter, TellsOfEveryKindWhyThereIsNone) {
 }
 
 TEST(OpenMeter, RefusesWordsThatAreNone) {
-  const MeterTree tree;
-  const HandClock clock;
+  const MeterTree tree{};
+  const HandClock clock{};
   for (const char* word : {"", "rapll", "csv:a.csv", "Powercap", ":", "auto:x"})
     EXPECT_EQ(open_meter(word, place_of(tree, clock)).error().code, "E0124") << word;
 }

@@ -20,11 +20,11 @@ template <class Real>
 constexpr uint8_t kDtype = sizeof(Real) == 8 ? PT_F64 : PT_F32;
 
 template <class Real>
-struct Operand {
+struct NormOperand {
   std::vector<uint32_t> dims;
   std::vector<Real> data;
 
-  explicit Operand(std::vector<uint32_t> extents) : dims(std::move(extents)) {
+  explicit NormOperand(std::vector<uint32_t> extents) : dims(std::move(extents)) {
     size_t count = 1;
     for (const uint32_t extent : dims) count *= extent;
     data.assign(count, std::numeric_limits<Real>::quiet_NaN());  // nothing may be left as it was
@@ -47,11 +47,11 @@ void run_pieces(void*, size_t count, void (*body)(void*, size_t, size_t), void* 
 }
 
 template <class Real>
-void submit(uint16_t op, uint16_t algorithm, std::vector<Operand<Real>*> inputs, std::vector<Operand<Real>*> outputs,
-            std::vector<int64_t> ints, std::vector<double> reals) {
+void submit(uint16_t op, uint16_t algorithm, std::vector<NormOperand<Real>*> inputs,
+            std::vector<NormOperand<Real>*> outputs, std::vector<int64_t> ints, std::vector<double> reals) {
   std::vector<pt_tensor> in, out;
-  for (Operand<Real>* input : inputs) in.push_back(input->tensor());
-  for (Operand<Real>* output : outputs) out.push_back(output->tensor());
+  for (NormOperand<Real>* input : inputs) in.push_back(input->tensor());
+  for (NormOperand<Real>* output : outputs) out.push_back(output->tensor());
   const pt_pool pool{.context = nullptr, .threads = 2, .run = run_pieces};
   pt_call call{};
   call.inputs = in.data(), call.input_count = static_cast<uint16_t>(in.size());
@@ -90,7 +90,7 @@ const std::vector<Activation> kActivations = {{PT_OP_relu, PT_OP_relu_grad, {0, 
 // An image with its parameters, statistics and gradients, of random contents.
 template <class Real>
 struct Norm {
-  Operand<Real> x, dy, y, dx, scale, bias, mean, var, dscale, dbias;
+  NormOperand<Real> x, dy, y, dx, scale, bias, mean, var, dscale, dbias;
 
   Norm(std::vector<uint32_t> image, uint32_t channels, uint32_t seed, bool wild = false)
       : x(image),
@@ -105,7 +105,7 @@ struct Norm {
         dbias({channels}) {
     std::mt19937 random(seed);
     std::normal_distribution<double> normal(0.3, 1.5);
-    for (Operand<Real>* filled : {&x, &dy, &scale, &bias})
+    for (NormOperand<Real>* filled : {&x, &dy, &scale, &bias})
       for (Real& value : filled->data) value = static_cast<Real>(normal(random));
     if (image.size() == 5) clear_padding(channels);
     if (!wild) return;
@@ -132,7 +132,7 @@ struct Norm {
   }
   std::vector<std::vector<Real>> gradient(uint16_t op, uint16_t algorithm, std::vector<int64_t> ints,
                                           std::vector<double> reals) {
-    std::vector<Operand<Real>*> inputs = {&dy, &x, &scale, &mean, &var};
+    std::vector<NormOperand<Real>*> inputs = {&dy, &x, &scale, &mean, &var};
     if (!ints.empty()) inputs.insert(inputs.begin() + 3, &bias);
     submit<Real>(op, algorithm, inputs, {&dx, &dscale, &dbias}, std::move(ints), std::move(reals));
     return {dx.data, dscale.data, dbias.data};
@@ -160,12 +160,12 @@ void expect_fused(const std::vector<uint32_t>& image, const Activation& activati
   const std::vector<double> reals = with_eps<Real>(activation);
   const std::vector<int64_t> ints = {activation.op};
   auto expected = apart.forward(PT_OP_batch_norm, kReference, {}, {1e-3});
-  Operand<Real> normalized = apart.y, dn(image);
+  NormOperand<Real> normalized = apart.y, dn(image);
   submit<Real>(static_cast<uint16_t>(activation.op), kReference, {&normalized}, {&apart.y}, {}, activation.reals);
   expected[0] = apart.y.data;
   expect_same(fused.forward(PT_OP_batch_norm_act, kReference, ints, reals), expected, "forward");
   EXPECT_TRUE(same_bits(fused.evaluated(PT_OP_batch_norm_act_eval, kReference, ints, reals), expected[0]));
-  for (Operand<Real>* read : {&normalized, &apart.y}) {
+  for (NormOperand<Real>* read : {&normalized, &apart.y}) {
     if (read == &apart.y && activation.op == PT_OP_leaky_relu) continue;  // its gradient reads X alone
     submit<Real>(static_cast<uint16_t>(activation.gradient), kReference, {&apart.dy, read}, {&dn}, {},
                  activation.reals);
@@ -239,9 +239,9 @@ TEST(BatchNormBlocks, MayBeWrittenOverWhatTheyRead) {
     const auto expected = apart.forward(PT_OP_batch_norm_act_nchwc, kBlocked, ints, reals);
     const auto gradient = apart.gradient(PT_OP_batch_norm_act_grad_nchwc, kBlocked, ints, reals);
     over.mean = apart.mean, over.var = apart.var;
-    for (Operand<float>* written : {&over.dy, &over.x}) {
+    for (NormOperand<float>* written : {&over.dy, &over.x}) {
       Norm<float> copy = over;
-      Operand<float>& to = written == &over.dy ? copy.dy : copy.x;
+      NormOperand<float>& to = written == &over.dy ? copy.dy : copy.x;
       submit<float>(PT_OP_batch_norm_act_grad_nchwc, kBlocked,
                     {&copy.dy, &copy.x, &copy.scale, &copy.bias, &copy.mean, &copy.var},
                     {&to, &copy.dscale, &copy.dbias}, ints, reals);
@@ -254,7 +254,7 @@ TEST(BatchNormBlocks, MayBeWrittenOverWhatTheyRead) {
 }
 
 TEST(BatchNormBlocks, AreNotOfferedForBlocksThatNoVectorFits) {
-  Operand<float> image({2, 2, 3, 3, 6});
+  NormOperand<float> image({2, 2, 3, 3, 6});
   pt_tensor output = image.tensor();
   pt_call call{};
   call.outputs = &output, call.output_count = 1;

@@ -1,5 +1,6 @@
 // NVML as a test wants it: the file that FAKE_NVML names holds, a line each, a key and a number.
 //   init, count, energy_status, power_status: what calls return;  gpus;  energyN, powerN: of GPU N, in mJ and mW
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static unsigned long long value_of(const char* wanted) {
 
 static unsigned long long value_of_gpu(const char* what, const void* device) {
   char key[64];
-  snprintf(key, sizeof key, "%s%d", what, (int)((const char*)device - (const char*)0) - 1);
+  snprintf(key, sizeof key, "%s%d", what, (int)(uintptr_t)device - 1);
   return value_of(key);
 }
 
@@ -32,11 +33,11 @@ int nvmlDeviceGetCount_v2(unsigned* count) {
   return (int)value_of("count");
 }
 int nvmlDeviceGetHandleByIndex_v2(unsigned at, void** device) {
-  *device = (char*)0 + at + 1;
+  *device = (void*)((uintptr_t)at + 1);
   return 0;
 }
 int nvmlDeviceGetName(void* device, char* name, unsigned bytes) {
-  snprintf(name, bytes, "Fake %d", (int)((char*)device - (char*)0) - 1);
+  snprintf(name, bytes, "Fake %d", (int)(uintptr_t)device - 1);
   return 0;
 }
 int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* energy) {
