@@ -149,9 +149,10 @@ Errors errors_of(const Shape& shape, std::mt19937& random) {
   const Product<Real> products[] = {{PT_OP_conv2d, &x, &w, &bias, shape.y(), ints},
                                     {PT_OP_conv2d_dx, &dy, &w, nullptr, shape.x(), ints},
                                     {PT_OP_conv2d_dw, &x, &dy, nullptr, shape.w(), ints}};
-  const std::vector<double> expected[] = {run<double>(PT_OP_conv2d, 0, {&x64, &w64, &bias64}, shape.y(), ints),
-                                          run<double>(PT_OP_conv2d_dx, 0, {&dy64, &w64}, shape.x(), ints),
-                                          run<double>(PT_OP_conv2d_dw, 0, {&x64, &dy64}, shape.w(), ints)};
+  const std::vector<double> expected[] = {
+      product_test::run<double>(PT_OP_conv2d, 0, {&x64, &w64, &bias64}, shape.y(), ints),
+      product_test::run<double>(PT_OP_conv2d_dx, 0, {&dy64, &w64}, shape.x(), ints),
+      product_test::run<double>(PT_OP_conv2d_dw, 0, {&x64, &dy64}, shape.w(), ints)};
   Errors errors;
   for (size_t at = 0; at < std::size(products); ++at) {
     errors.small = std::max(errors.small, error_of(run_class(products[at], kSmallTiles), expected[at]));
