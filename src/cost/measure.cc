@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
+#include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
 #include "ir/op_registry.h"
 
@@ -25,7 +27,8 @@ struct Sample {
   const ir::Graph* graph;
   const ir::Op* op;
   const pt_kernel* kernel;
-  Seconds modelled = 0;
+  Seconds modelled = 0;  // by the profile
+  Bytes workspace = 0;
   double weight = 0;     // modelled seconds of all choices that are this one
   double times = 0;      // of the first program, at first choices
   bool allowed = false;  // some op may be computed by it
@@ -120,7 +123,7 @@ class Measuring {
       OpKey key = op_key(program.graph, as, *kernel, threads, limits_.machine);
       const auto [entry, is_new] = sample_of_.try_emplace(text_of(key), samples_.size());
       if (is_new) {
-        samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s});
+        samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes});
         keys_.push_back(std::move(key));
       }
       Sample& sample = samples_[entry->second];
@@ -219,17 +222,31 @@ class Measuring {
   }
 
   void apply() {
-    std::map<ir::Kind, Scale> scale_of;
-    Scale of_all;
-    for (const Sample& sample : samples_)
-      if (sample.found) scale_of[sample.op->kind].add(sample), of_all.add(sample);
-    for (Sample& sample : samples_) {
-      const Scale& own = scale_of[sample.op->kind];
-      scaled_.push_back(own.is_known() ? own.ratio() : of_all.ratio());
-    }
+    fit();
     tell_found();
-    if (!of_all.is_known()) return;
+    if (std::none_of(samples_.begin(), samples_.end(), [](const Sample& sample) { return sample.found.has_value(); }))
+      return;
     for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
+  }
+
+  // The model's seconds of every sample over the profile's. What the profile knows beside the work (a kernel that is slow
+  // by its nature) stays as it is.
+  void fit() {
+    std::vector<MeasuredRow> rows;
+    std::vector<Work> works;
+    for (const Sample& sample : samples_) {
+      works.push_back(work_of(*sample.graph, *sample.op, sample.workspace, sample.kernel));
+      const Seconds plain = modelled_seconds(limits_.compute, works.back());
+      if (!sample.found || !(sample.modelled > 0)) continue;
+      rows.push_back(
+          {std::string(ir::name_of(sample.op->kind)), works.back(), sample.found->seconds * plain / sample.modelled});
+    }
+    const FittedModel fitted = fit_model(rows, limits_.compute);
+    for (size_t at = 0; at < samples_.size(); ++at) {
+      const Seconds plain = modelled_seconds(limits_.compute, works[at]);
+      const Seconds now = fitted.seconds(std::string(ir::name_of(samples_[at].op->kind)), works[at]);
+      fitted_.push_back(!rows.empty() && plain > 0 && std::isfinite(now) ? now / plain : 1);
+    }
   }
 
   void tell_found() {
@@ -237,7 +254,7 @@ class Measuring {
       const Sample& sample = samples_[number];
       if (!sample.allowed) continue;
       costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
-      costs_.found.push_back({keys_[number], sample.times, sample.modelled * scaled_[number], sample.found});
+      costs_.found.push_back({keys_[number], sample.times, sample.modelled * fitted_[number], sample.found});
     }
     const auto weight = [](const FoundKernel& of) {
       return of.times * (of.sample ? of.sample->seconds : of.modelled_s);
@@ -253,7 +270,7 @@ class Measuring {
       for (Choice& choice : op.choices) {
         const size_t number = samples_of_[program][at++];
         const Sample& sample = samples_[number];
-        choice.time_s = sample.found ? sample.found->seconds : choice.time_s * scaled_[number];
+        choice.time_s = sample.found ? sample.found->seconds : choice.time_s * fitted_[number];
         if (limits_.active_w > 0) choice.energy_j = choice.time_s * limits_.active_w;
         if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
         if (&choice != &op.choices.front()) continue;
@@ -272,7 +289,7 @@ class Measuring {
   std::unordered_map<std::string, size_t> sample_of_;
   std::vector<OpKey> keys_;                      // by sample
   std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
-  std::vector<double> scaled_;                   // by sample: what the model's seconds are multiplied by
+  std::vector<double> fitted_;                   // by sample: what the model's seconds are multiplied by
   Scale so_far_;
   MeasuredCosts costs_;
 };

@@ -30,7 +30,7 @@ using EnergyOf = std::function<std::optional<MeteredEnergy>(const std::function<
 struct FoundKernel {
   OpKey key;
   double times = 0;                     // that the first program's step runs it, at its ops' first choices
-  Seconds modelled_s = 0;               // the cost model's, scaled
+  Seconds modelled_s = 0;               // the fitted cost model's
   std::optional<OpSample> sample = {};  // measured
 };
 
@@ -40,10 +40,11 @@ struct MeasuringLimits {
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
   std::string machine;                                         // processor, kernels and their versions: part of a key
-  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, scaled
+  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, fitted
   bool settle = false;   // each kernel for longer, those too whose known interval is wider than kSettled; caches apart
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
   Watts active_w = 0;       // > 0: joules follow the seconds
+  Compute compute = {};     // the profile's, which is fitted to what was measured
   std::stop_token stop = {};
   // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
   std::function<void(size_t done, size_t all, bool last)> progress = {};
@@ -60,8 +61,8 @@ struct MeasuredCosts {
 };
 
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
-// the medians into the store and the choices. What is not measured keeps the model's seconds, scaled by what the
-// measured kernels of the same operator took over what the model says of them, else by that of all operators.
+// the medians into the store and the choices. What is not measured takes what the model says, fitted to what was
+// (fit_model.h, a family for each operator); without any it keeps the profile's seconds.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);
 

@@ -12,6 +12,7 @@
 
 #include "cost/kernel_bench.h"
 #include "cost/profile_store.h"
+#include "cost/roofline.h"
 #include "ir/builder.h"
 #include "testing/evaluate.h"
 #include "testing/temporary_folder.h"
@@ -147,13 +148,14 @@ TEST_F(Measure, GivesUpOnAStoreThatAnotherHolds) {
 struct Modelled {
   explicit Modelled(ir::Graph made) : graph(std::move(made)) {
     device.device.name = "bench";
-    device.compute = {.flops_per_s = 1e9, .bytes_per_s = 1e9, .active_w = 2};
+    device.compute = {.flops_per_s = 1e9, .bytes_per_s = 1e9, .op_overhead_s = 1e-6, .active_w = 2};
     device.host = true;
     built = build_cost_graph(graph, device, {}).value();
   }
   MeasuredCosts measured(ProfileStore& store, MeasuringLimits limits = {}) {
     limits.machine = "here";
     limits.active_w = device.compute.active_w;
+    limits.compute = device.compute;
     return measure_costs({{graph, built}}, store, limits);
   }
   [[nodiscard]] Seconds time(size_t op = 0) const { return built.graph.ops[op].choices[0].time_s; }
@@ -224,6 +226,35 @@ TEST_F(Measure, TakesKnownTimesAndScalesTheModelOfTheOthers) {
   EXPECT_NEAR(modelled.time(3), relu * 42 / by_model, 1e-9);   // of all
   EXPECT_GT(measured.share, 0.5);
   EXPECT_LT(measured.share, 1);
+}
+
+// Small products take an overhead, large ones a rate: a factor for all of them would miss both.
+TEST_F(Measure, FitsTheModelToWhatIsKnown) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  const Compute real{.flops_per_s = 2e8, .bytes_per_s = 4e9, .op_overhead_s = 2e-5};
+  const auto taken = [&](const Modelled& of) {
+    return modelled_seconds(real, work_of(of.graph, of.graph.ops[0], of.built.graph.ops[0].choices[0].workspace_bytes,
+                                          of.built.kernel_of[0][0]));
+  };
+  ir::Graph all;
+  ir::Builder builder(all);
+  std::vector<Seconds> expected;
+  std::vector<bool> known;
+  for (const int64_t size : {2, 3, 5, 8, 16, 24, 48, 64, 96, 192, 256, 512, 1024, 4096}) {
+    const Modelled alone(product(size));
+    expected.push_back(taken(alone));
+    known.push_back(expected.size() % 3 != 0);
+    const OpKey key = op_key(alone.graph, alone.graph.ops[0], *alone.built.kernel_of[0][0], 1, "here");
+    ASSERT_TRUE(!known.back() || (*store)->put_op(key, sample(expected.back())));
+    const ir::ValueId x = builder.input(fmt::format("x{}", size), {ir::DType::kF32, {size, 8}});
+    const ir::ValueId w = builder.input(fmt::format("w{}", size), {ir::DType::kF32, {8, 4}});
+    builder.op(ir::Kind::k_matmul, fmt::format("y{}", size), {x, w}, {{0, 0}, {}});
+  }
+  Modelled modelled(std::move(all));
+  EXPECT_EQ(modelled.measured(**store, {.seconds = 0}).now, 0U);
+  for (size_t op = 0; op < expected.size(); ++op)
+    EXPECT_NEAR(modelled.time(op) / expected[op], 1, known[op] ? 1e-12 : 0.2) << op;
 }
 
 TEST_F(Measure, LeavesTheModelWhereThereIsNoTimeOrMemory) {

@@ -48,7 +48,7 @@ MachineMeasurement::MachineMeasurement(const PlanRequest& request, const host::K
     : request_(request),
       kernels_(kernels),
       profile_(device.device.name),
-      active_w_(device.compute.active_w),
+      compute_(device.compute),
       is_host_(device.host),
       measure_(measure_of(request, device.host)) {}
 
@@ -128,7 +128,8 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
           .numerics = request_.options.question.freedoms.numerics,
           .settle = request_.measure.settle,
           .energy_of = request_.measure.energy_of,
-          .active_w = active_w_,
+          .active_w = compute_.active_w,
+          .compute = compute_,
           .stop = request_.options.stop,
           .progress = request_.measure.progress};
 }

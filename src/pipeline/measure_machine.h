@@ -46,7 +46,7 @@ class MachineMeasurement {
   const PlanRequest& request_;
   const host::KernelSet& kernels_;
   std::string profile_;
-  problem::Watts active_w_;
+  cost::Compute compute_;
   bool is_host_;
   Measure measure_;
   std::unique_ptr<cost::ProfileStore> store_;  // null: nothing is measured
