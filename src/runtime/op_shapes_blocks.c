@@ -16,6 +16,8 @@ static int nchwc(const pt_op_view* view) {
   for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand)
     plain.operands[operand] = arranged[operand].plain;
   plain.op = pt_plain_op(view->op);
+  for (operand = 0; plain.op == PT_OP_conv2d_act && operand < PT_EPILOGUE_ATTRS; ++operand)
+    plain.ints[PT_CONV_ATTRS + operand] = view->ints[PT_CONV_NCHWC_ATTRS + operand];
   return pt_find_rule(plain.op)->shape(&plain);
 }
 
@@ -25,6 +27,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv2d_nchwc, 2, 3, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
     {PT_OP_conv2d_dx_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
     {PT_OP_conv2d_dw_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_act_nchwc, 2, 4, 1, 1, PT_CONV_NCHWC_ATTRS + PT_EPILOGUE_ATTRS, PT_EPILOGUE_REALS, REAL, nchwc},
     {PT_OP_batch_norm_nchwc, 3, 3, 3, 3, 0, 1, REAL, nchwc},
     {PT_OP_batch_norm_grad_nchwc, 5, 5, 3, 3, 0, 1, REAL, nchwc},
     {PT_OP_batch_norm_eval_nchwc, 5, 5, 1, 1, 0, 1, REAL, nchwc},
