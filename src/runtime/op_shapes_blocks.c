@@ -11,13 +11,14 @@ static int reorder(const pt_op_view* view) {
 static int nchwc(const pt_op_view* view) {
   pt_op_view plain = *view;
   pt_arranged arranged[PT_MAX_OPERANDS];
-  unsigned operand;
+  unsigned operand, at;
   if (!pt_arrange(view->op, view->operands, view->input_count, view->output_count, view->ints, arranged)) return 0;
   for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand)
     plain.operands[operand] = arranged[operand].plain;
   plain.op = pt_plain_op(view->op);
-  for (operand = 0; plain.op == PT_OP_conv2d_act && operand < PT_EPILOGUE_ATTRS; ++operand)
-    plain.ints[PT_CONV_ATTRS + operand] = view->ints[PT_CONV_NCHWC_ATTRS + operand];
+  if (plain.op == PT_OP_conv2d_act)
+    for (at = PT_CONV_NCHWC_ATTRS; at < PT_CONV_NCHWC_ATTRS + PT_EPILOGUE_ATTRS && at < PT_MAX_ATTRS; ++at)
+      plain.ints[at - PT_CONV_NCHWC_ATTRS + PT_CONV_ATTRS] = view->ints[at];
   return pt_find_rule(plain.op)->shape(&plain);
 }
 
