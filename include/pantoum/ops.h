@@ -22,15 +22,17 @@
 
 #define PT_OPERATORS(PT_OPERATOR)                                                                                        \
   /* products */                                                                                                         \
-  PT_OPERATOR(matmul, 1)    /* A[..,M,K] B[..,K,N] bias[N]? -> Y[..,M,N]; [trans_a, trans_b]; batch dims broadcast */    \
-  PT_OPERATOR(conv2d, 2)    /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                            \
-  PT_OPERATOR(conv2d_dx, 3) /* dY W -> dX; [PT_CONV_*] */                                                                \
-  PT_OPERATOR(conv2d_dw, 4) /* X dY -> dW; [PT_CONV_*] */                                                                \
-  PT_OPERATOR(conv2d_dz, 5) /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */               \
-                            /* {three reals: the gradient's, then zeros} */                                              \
-  PT_OPERATOR(conv3d, 6)    /* X[N,C,D,H,W] W[O,C/g,K,R,S] bias[O]? -> Y[N,O,V,P,Q]; [PT_CONV3D_*] */                    \
-  PT_OPERATOR(conv3d_dx, 7) /* dY W -> dX; [PT_CONV3D_*] */                                                              \
-  PT_OPERATOR(conv3d_dw, 8) /* X dY -> dW; [PT_CONV3D_*] */                                                              \
+  PT_OPERATOR(matmul, 1)     /* A[..,M,K] B[..,K,N] bias[N]? -> Y[..,M,N]; [trans_a, trans_b]; batch dims broadcast */   \
+  PT_OPERATOR(conv2d, 2)     /* X[N,C,H,W] W[O,C/g,R,S] bias[O]? -> Y[N,O,P,Q]; [PT_CONV_*] */                           \
+  PT_OPERATOR(conv2d_dx, 3)  /* dY W -> dX; [PT_CONV_*] */                                                               \
+  PT_OPERATOR(conv2d_dw, 4)  /* X dY -> dW; [PT_CONV_*] */                                                               \
+  PT_OPERATOR(conv2d_dz, 5)  /* dY W R -> dZ = gradient(conv2d_dx(dY, W), R); [PT_CONV_*, PT_CONV_DZ_*]; */              \
+                             /* {three reals: the gradient's, then zeros} */                                             \
+  PT_OPERATOR(conv3d, 6)     /* X[N,C,D,H,W] W[O,C/g,K,R,S] bias[O]? -> Y[N,O,V,P,Q]; [PT_CONV3D_*] */                   \
+  PT_OPERATOR(conv3d_dx, 7)  /* dY W -> dX; [PT_CONV3D_*] */                                                             \
+  PT_OPERATOR(conv3d_dw, 8)  /* X dY -> dW; [PT_CONV3D_*] */                                                             \
+  PT_OPERATOR(conv2d_act, 9) /* X W bias[O]? R? -> Y = activation(conv2d(X, W, bias) + R); [PT_CONV_*, */                \
+                             /* PT_EPILOGUE_*]; {two reals: the activation's, then zeros} */                             \
   /* element by element, two inputs, broadcast as in numpy; add to minimum: floating point, or one type of integer, */   \
   /* which wraps; x / 0 is 0 there, and division goes towards zero */                                                    \
   PT_OPERATOR(add, 10)                                                                                                   \
@@ -206,6 +208,8 @@
   PT_OPERATOR(batch_norm_act_nchwc, 191)                                                                                 \
   PT_OPERATOR(batch_norm_act_grad_nchwc, 192)                                                                            \
   PT_OPERATOR(batch_norm_act_eval_nchwc, 193)                                                                            \
+  PT_OPERATOR(conv2d_act_nchwc, 194) /* X (blocked or plain) W bias? R (as Y)? -> Y; */                                  \
+                                     /* [PT_CONV_*, PT_CONV_NCHWC_*, PT_EPILOGUE_*]; the same reals */                   \
   /* a view: the same bytes under another shape; vanishes before the cost graph, has no kernel; [1: no gradient */       \
   /* flows]? */                                                                                                          \
   PT_OPERATOR(alias, 200)                                                                                                \
@@ -240,6 +244,18 @@ typedef enum pt_op {
   PT_ACTIVATION(leaky_relu)                \
   PT_ACTIVATION(clip)
 
+/* X -> Y, element by element, with at most two reals: what conv2d_act finishes its result with. */
+#define PT_EPILOGUES(PT_ACTIVATION) \
+  PT_ACTIVATION(relu)               \
+  PT_ACTIVATION(leaky_relu)         \
+  PT_ACTIVATION(clip)               \
+  PT_ACTIVATION(sigmoid)            \
+  PT_ACTIVATION(tanh)               \
+  PT_ACTIVATION(gelu)               \
+  PT_ACTIVATION(softplus)           \
+  PT_ACTIVATION(hard_sigmoid)       \
+  PT_ACTIVATION(hard_swish)
+
 /* w g states.. -> w' states'..: the updates that matmul_update and conv2d_dw_update follow a product by. */
 #define PT_PRODUCT_UPDATES(PT_UPDATE) \
   PT_UPDATE(sgd)                      \
@@ -273,6 +289,19 @@ enum { /* conv3d, conv3d_dx, conv3d_dw */
   PT_CONV3D_DILATION_D, PT_CONV3D_DILATION_H, PT_CONV3D_DILATION_W,
   PT_CONV3D_GROUPS,
   PT_CONV3D_ATTRS
+};
+
+enum { /* conv2d_act: behind the integers of its convolution */
+  PT_EPILOGUE_ACTIVATION, /* the op of PT_EPILOGUES, 0: none; gelu is erf's */
+  PT_EPILOGUE_RESIDUAL,   /* PT_RESIDUAL_* */
+  PT_EPILOGUE_ATTRS
+};
+enum { PT_EPILOGUE_REALS = 2 };
+enum { /* what is added before the activation */
+  PT_RESIDUAL_NONE,
+  PT_RESIDUAL_READ, /* R, the last input */
+  PT_RESIDUAL_OVER, /* the same, and Y may be written over it */
+  PT_RESIDUAL_COUNT
 };
 
 enum { PT_NORM_ACTIVATION, PT_NORM_ACT_ATTRS }; /* batch_norm_act and its kind */

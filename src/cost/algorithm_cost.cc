@@ -99,15 +99,16 @@ ir::OpCost algorithm_cost(const ir::Graph& graph, const ir::Op& op, const pt_ker
   const bool is_gradient = op.kind == ir::Kind::k_conv2d_dw;
   const Form form = form_of(kernel);
   if (!form.is_known) return cost;
-  double beside = 0;  // operations of the activation's gradient that dX goes through
+  double beside = 0;  // operations of what the product goes through
   switch (op.kind) {
     case ir::Kind::k_conv2d:
     case ir::Kind::k_conv2d_dx:
     case ir::Kind::k_conv2d_dw:
       break;
+    case ir::Kind::k_conv2d_act:
     case ir::Kind::k_conv2d_dz: {
       ir::Op plain = op;
-      plain.kind = ir::Kind::k_conv2d_dx;
+      plain.kind = op.kind == ir::Kind::k_conv2d_act ? ir::Kind::k_conv2d : ir::Kind::k_conv2d_dx;
       plain.inputs.resize(2);
       plain.attrs.ints.resize(PT_CONV_ATTRS);
       plain.attrs.reals.clear();

@@ -189,6 +189,121 @@ TEST_F(OneDnn, ConvolutionsInBlocksOfChannels) {
   }
 }
 
+struct ConvEpilogueCase {
+  pt_op activation{};
+  std::vector<double> reals = {0, 0};
+  bool adds = false;
+};
+
+std::vector<ConvEpilogueCase> conv_epilogues() {
+  std::vector<ConvEpilogueCase> all;
+  for (const bool adds : {false, true})
+    for (const auto& [op, reals] : std::vector<std::pair<int, std::vector<double>>>{{0, {0, 0}},
+                                                                                    {PT_OP_relu, {0, 0}},
+                                                                                    {PT_OP_leaky_relu, {0.1, 0}},
+                                                                                    {PT_OP_leaky_relu, {0, 0}},
+                                                                                    {PT_OP_clip, {0, 0.5}},
+                                                                                    {PT_OP_hard_swish, {0, 0}}})
+      all.push_back({static_cast<pt_op>(op), reals, adds});
+  return all;
+}
+
+// The fused op by every algorithm against the same algorithm's convolution and the portable ops behind it.
+class OneDnnEpilogues : public OneDnn {
+ protected:
+  void expect_same_bits(const Call& conv, pt_op fused_op, const ConvEpilogueCase& epilogue) {
+    const Operand residual = arranged_like(conv.outputs[0]);
+    for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < kPastBackEnd; ++algorithm) {
+      Call apart = conv, fused = conv;
+      if (run(*set_, algorithm, apart) != PT_OK) continue;
+      fused.op = fused_op;
+      fused.ints.insert(fused.ints.end(), {epilogue.activation, epilogue.adds ? PT_RESIDUAL_READ : PT_RESIDUAL_NONE});
+      fused.reals = epilogue.reals;
+      if (epilogue.adds) fused.inputs.push_back(residual);
+      ASSERT_EQ(run(*set_, algorithm, fused), PT_OK) << algorithm;
+      expect_bits(fused.outputs[0], behind(apart.outputs[0], residual, epilogue));
+      ++compared_;
+    }
+  }
+
+  // As images in blocks are: zeros where no channel is.
+  Operand arranged_like(const Operand& y) {
+    if (y.dims.size() == 4) return noise(y.dims);
+    return arranged(noise({y.dims[0], outputs_, y.dims[2], y.dims[3]}), PT_LAYOUT_NCHWC);
+  }
+
+  Operand behind(Operand y, const Operand& residual, const ConvEpilogueCase& epilogue) {
+    if (epilogue.adds) y = portable({PT_OP_add, {y, residual}, {zeros(y.dims)}});
+    if (epilogue.activation != 0) y = portable({epilogue.activation, {y}, {zeros(y.dims)}, {}, epilogue.reals});
+    return y;
+  }
+
+  Operand portable(Call call) {
+    EXPECT_EQ(run(*set_, 0, call), PT_OK);
+    return call.outputs[0];
+  }
+
+  // Relu makes infinity of NaN.
+  static void expect_bits(const Operand& found, const Operand& expected) {
+    size_t wrong = 0;
+    for (size_t at = 0; at < expected.values.size(); ++at) {
+      const float a = found.values[at], b = expected.values[at];
+      wrong += std::isnan(b) ? std::isfinite(a) : std::memcmp(&a, &b, sizeof a) != 0;
+    }
+    EXPECT_EQ(wrong, 0u);
+  }
+
+  uint32_t outputs_ = 0;
+  size_t compared_ = 0;
+};
+
+TEST_F(OneDnnEpilogues, HaveTheBitsOfTheOpsApart) {
+  std::mt19937 random(8);
+  const auto draw = [&](uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random()) % (most - least + 1);
+  };
+  const std::vector<ConvEpilogueCase> epilogues = conv_epilogues();
+  for (uint32_t trial = 0; trial < 96; ++trial) {
+    set_.reset();  // one number of threads at a time
+    auto opened = KernelSet::open(Choice::kOneDnn, 1 + static_cast<int>(trial % 2));
+    ASSERT_TRUE(opened) << opened.error().message;
+    set_ = *opened;
+    const bool depthwise = trial % 7 == 3, plain_x = trial % 5 == 2;
+    const uint32_t channels = plain_x ? 3 : block_ * draw(1, 9) - (depthwise ? 0 : draw(0, 3));
+    outputs_ = depthwise ? channels : block_ * draw(1, 8) - draw(0, 3);
+    const uint32_t groups = depthwise ? channels : 1, kernel = trial % 3 == 0 ? 1 : 3;
+    // Results of a quarter of them are too large for caches.
+    const bool large = trial / 12 % 4 == 1;
+    const uint32_t size = large ? draw(56, 70) : draw(5, 30);
+    const uint32_t stride = trial % 4 == 1 ? 2 : draw(1, 2), pad = draw(0, kernel / 2);
+    const uint32_t out = (size + 2 * pad - kernel) / stride + 1, samples = large ? 3 : draw(1, 3);
+    const std::vector<uint32_t> x_dims = {samples, channels, size, size},
+                                w_dims = {outputs_, channels / groups, kernel, kernel};
+    Operand x_plain = noise(x_dims);
+    if (trial % 6 == 0) x_plain.values[random() % x_plain.values.size()] = NAN;
+    if (trial % 6 == 1) x_plain.values[random() % x_plain.values.size()] = -INFINITY;
+    std::vector<int64_t> ints = {stride, stride, pad, pad, pad, pad, 1, 1, groups};
+    std::vector<Operand> inputs = {x_plain, noise(w_dims)};
+    if (trial % 2 == 0) inputs.push_back(noise({outputs_}));
+    const ConvEpilogueCase& epilogue = epilogues[trial % epilogues.size()];
+    SCOPED_TRACE(testing::Message() << trial << ": " << channels << " to " << outputs_ << ", kernel " << kernel);
+    if (groups == 1)
+      expect_same_bits({PT_OP_conv2d, inputs, {zeros({samples, outputs_, out, out})}, ints}, PT_OP_conv2d_act,
+                       epilogue);
+    if (!plain_x) inputs[0] = arranged(x_plain, PT_LAYOUT_NCHWC);
+    const Operand y = zeros(laid_out({samples, outputs_, out, out}, PT_LAYOUT_NCHWC));
+    ints.insert(ints.end(), {channels, outputs_, 0});
+    const pt_tensor x_shape = shape_of(inputs[0].dims), y_shape = shape_of(y.dims);
+    const int layout =
+        set_->back_end()->weight_layout(PT_OP_conv2d_act_nchwc, &x_shape, &y_shape, w_dims.data(), ints.data());
+    if (layout == PT_LAYOUT_PLAIN) continue;
+    ints[PT_CONV_NCHWC_WEIGHT] = layout;
+    inputs[1] = arranged(inputs[1], static_cast<pt_layout>(layout));
+    expect_same_bits({PT_OP_conv2d_nchwc, inputs, {y}, ints}, PT_OP_conv2d_act_nchwc, epilogue);
+  }
+  EXPECT_GT(compared_, 120u);
+}
+
 TEST_F(OneDnn, PlainConvolutions) {
   const std::vector<int64_t> ints = {1, 2, 1, 0, 1, 2, 1, 1, 1};
   const Operand x = noise({2, 5, 8, 9}), w = noise({72, 5, 3, 3}), y = noise({2, 72, 8, 5});
@@ -270,7 +385,7 @@ TEST_F(OneDnn, EveryImplementationHasAClassOfItsOwn) {
     EXPECT_LT(kernel.algorithm, kPastBackEnd);
     later += kernel.algorithm >= int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER} ? 1 : 0;
   }
-  EXPECT_EQ(later, 20U);
+  EXPECT_EQ(later, 24U);
 }
 
 TEST_F(OneDnn, RowsAndActivations) {

@@ -41,6 +41,8 @@ struct Meaning {
   static Attrs plain_attrs(const Attrs& attrs) {
     Attrs plain = attrs;
     if (plain.ints.size() == PT_CONV_NCHWC_ATTRS) plain.ints.resize(kConvAttrs);
+    if (kKind == Kind::k_conv2d_act_nchwc)
+      plain.ints.erase(plain.ints.begin() + kConvAttrs, plain.ints.begin() + PT_CONV_NCHWC_ATTRS);
     return plain;
   }
 
@@ -80,6 +82,11 @@ OpDef blocked(Signature signature, Pairs (*in_place)(const OpTypes&) = nullptr,
           .compact = compact};
 }
 
+Pairs over_residual_blocks(const OpTypes& types) {
+  if (types.attrs.ints.back() != PT_RESIDUAL_OVER) return {};
+  return {{0, static_cast<int>(types.inputs.size()) - 1}};
+}
+
 Types reorder_rule(const OpTypes& types) {
   PANTOUM_TRY(float_dtype(types.inputs));
   PANTOUM_TRY(plain_types(Kind::k_reorder, types));
@@ -105,6 +112,11 @@ std::vector<OpDef> nchwc_ops() {
           blocked<Kind::k_conv2d_nchwc>(conv_with_bias),
           blocked<Kind::k_conv2d_dx_nchwc>(conv),
           blocked<Kind::k_conv2d_dw_nchwc>(conv),
+          blocked<Kind::k_conv2d_act_nchwc>({.min_inputs = 2,
+                                             .max_inputs = 4,
+                                             .ints = int{PT_CONV_NCHWC_ATTRS} + int{PT_EPILOGUE_ATTRS},
+                                             .reals = PT_EPILOGUE_REALS},
+                                            over_residual_blocks),
           blocked<Kind::k_batch_norm_nchwc>(
               {.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .reals = 1}, over_first),
           blocked<Kind::k_batch_norm_grad_nchwc>(

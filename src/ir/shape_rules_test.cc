@@ -49,6 +49,12 @@ const Attrs kConv{{2, 1, 1, 0, 1, 2, 1, 1, 1}, {}};
 const Attrs kVolume{{1, 2, 1, 0, 1, 1, 0, 1, 1, 1, 1, 1, 2}, {}};
 const Attrs kConvSigmoid{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sigmoid_grad, 0}, {0, 0, 0}};
 const Attrs kConvAdd{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_add, 0}, {0, 0, 0}};
+const Attrs kConvRelu{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_relu, PT_RESIDUAL_NONE}, {0, 0}};
+const Attrs kConvClipOver{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_clip, PT_RESIDUAL_OVER}, {0, 6}};
+const Attrs kConvSum{{2, 1, 1, 0, 1, 2, 1, 1, 1, 0, PT_RESIDUAL_READ}, {0, 0}};
+const Attrs kConvExp{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_exp, PT_RESIDUAL_NONE}, {0, 0}};
+const Attrs kConvThree{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_relu, PT_RESIDUAL_COUNT}, {0, 0}};
+const Attrs kBlocksSum{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO, PT_OP_relu, PT_RESIDUAL_READ}, {0, 0}};
 const Attrs kSgdOfMatrices{{1, 0, PT_OP_sgd, 1}, {0.9, 0, 0, 0}};
 const Attrs kSgdOfImages{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sgd, 0}, {0, 0, 0, 0}};
 const Attrs kBlocks{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO}, {}};
@@ -72,6 +78,10 @@ std::vector<Accepted> accepted() {
         kConvSigmoid,
         {f32({2, 3, 8, 7})}},
        {f32({2, 3, 8, 7})}},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3})}, kConvRelu}, {f32({2, 4, 4, 7})}},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({4}), f32({2, 4, 4, 7})}, kConvClipOver},
+       {f32({2, 4, 4, 7})}},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({2, 4, 4, 7})}, kConvSum}, {f32({2, 4, 4, 7})}},
       {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3}), f32({4, 3})}, kSgdOfMatrices},
        {f32({4, 3}), f32({4, 3})}},
       {{Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
@@ -159,6 +169,11 @@ std::vector<Accepted> accepted() {
       {{Kind::k_conv2d_nchwc,
         {f32({2, 1, 8, 7, 4}), f32({1, 1, 3, 3, 4, 4}), f32({4})},
         kBlocks,
+        {f32({2, 1, 4, 7, 4})}},
+       {f32({2, 1, 4, 7, 4})}},
+      {{Kind::k_conv2d_act_nchwc,
+        {f32({2, 1, 8, 7, 4}), f32({1, 1, 3, 3, 4, 4}), f32({4}), f32({2, 1, 4, 7, 4})},
+        kBlocksSum,
         {f32({2, 1, 4, 7, 4})}},
        {f32({2, 1, 4, 7, 4})}},
       {{Kind::k_conv2d_dx_nchwc, {f32({2, 1, 4, 7, 4}), f32({1, 1, 3, 3, 4, 4})}, kBlocks, {f32({2, 1, 8, 7, 4})}},
@@ -270,6 +285,12 @@ std::vector<Refused> refused() {
        "must have the shape"},
       {{Kind::k_conv2d_dx, {f32({2, 4, 4, 6}), f32({4, 3, 3, 3})}, kConv, {f32({2, 3, 8, 7})}},
        "must have the shape [2,4,4,7]"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w}, kConvExp}, "knows no such activation"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w, f32({4})}, kConvThree}, "knows no residual 3"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w}, kConvSum}, "what its attributes add"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w, f32({4}), dy}, kConvRelu}, "what its attributes add"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w, f32({4})}, kConvSum}, "what is added to the result"},
+      {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), w, f32({3})}, kConvRelu}, "the bias"},
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8, 7})}, kConvAdd, {f32({2, 3, 8, 7})}}, "knows no such activation"},
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8})}, kConvSigmoid, {f32({2, 3, 8, 7})}},
        "must have the shape [2,3,8,7]"},
@@ -481,6 +502,11 @@ TEST(OpCosts, CountMultiplyAddsTwice) {
   EXPECT_EQ(flops({Kind::k_conv2d_dz, {f32({2, 4, 4, 7}), f32({4, 3, 3, 3}), f32({2, 3, 8, 7})}, kConvSigmoid},
                   {f32({2, 3, 8, 7})}),
             conv + 3 * (2 * 3 * 8 * 7));
+  EXPECT_EQ(flops({Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({2, 4, 4, 7})}, kConvSum},
+                  {f32({2, 4, 4, 7})}),
+            conv + 2 * 4 * 4 * 7);
+  EXPECT_EQ(flops({Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3})}, kConvRelu}, {f32({2, 4, 4, 7})}),
+            conv + 2 * 4 * 4 * 7);
   EXPECT_EQ(flops({Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
                   {f32({4, 3, 3, 3})}),
             conv + 6 * (4 * 3 * 3 * 3));

@@ -150,6 +150,8 @@ class Blocking {
     switch (op.kind) {
       case Kind::k_conv2d:
         return convolution(op, Kind::k_conv2d_nchwc, op.inputs[0], op.outputs[0], op.inputs[1]);
+      case Kind::k_conv2d_act:
+        return convolution(op, Kind::k_conv2d_act_nchwc, op.inputs[0], op.outputs[0], op.inputs[1]);
       case Kind::k_conv2d_dx:
         return convolution(op, Kind::k_conv2d_dx_nchwc, op.outputs[0], op.inputs[0], op.inputs[1]);
       case Kind::k_conv2d_dw:
@@ -195,6 +197,7 @@ class Blocking {
     const bool of_image = kind == Kind::k_conv2d_dx_nchwc;
     const int64_t channels = shape(x)[1], outputs = shape(y)[1], groups = op.attrs.ints[PT_CONV_GROUPS];
     Attrs attrs = op.attrs;
+    const std::vector<int64_t> epilogue(attrs.ints.begin() + PT_CONV_ATTRS, attrs.ints.end());
     attrs.ints.resize(PT_CONV_NCHWC_ATTRS);
     attrs.ints[PT_CONV_NCHWC_CHANNELS] = channels;
     attrs.ints[PT_CONV_NCHWC_OUTPUTS] = outputs;
@@ -205,9 +208,12 @@ class Blocking {
     attrs.ints[PT_CONV_NCHWC_WEIGHT] = layout;
     if (of_image) {
       emit(op, kind, {blocked(y), weight(w, layout)}, std::move(attrs));
-    } else if (kind == Kind::k_conv2d_nchwc) {
+    } else if (kind != Kind::k_conv2d_dw_nchwc) {
+      const bool adds = !epilogue.empty() && epilogue[PT_EPILOGUE_RESIDUAL] != PT_RESIDUAL_NONE;
       std::vector<ValueId> inputs = {plain_x ? plain(x) : blocked(x), weight(w, layout)};
-      if (op.inputs.size() > 2) inputs.push_back(plain(op.inputs[2]));
+      if (op.inputs.size() > (adds ? 3 : 2)) inputs.push_back(plain(op.inputs[2]));
+      if (adds) inputs.push_back(blocked(op.inputs.back()));
+      attrs.ints.insert(attrs.ints.end(), epilogue.begin(), epilogue.end());
       emit(op, kind, std::move(inputs), std::move(attrs));
     } else {
       const ValueId made = builder_.op(kind, op.name, {plain_x ? plain(x) : blocked(x), blocked(y)}, std::move(attrs),

@@ -11,11 +11,14 @@ static int reorder(const pt_op_view* view) {
 static int nchwc(const pt_op_view* view) {
   pt_op_view plain = *view;
   pt_arranged arranged[PT_MAX_OPERANDS];
-  unsigned operand;
+  unsigned operand, at;
   if (!pt_arrange(view->op, view->operands, view->input_count, view->output_count, view->ints, arranged)) return 0;
   for (operand = 0; operand < (unsigned)view->input_count + view->output_count; ++operand)
     plain.operands[operand] = arranged[operand].plain;
   plain.op = pt_plain_op(view->op);
+  if (plain.op == PT_OP_conv2d_act)
+    for (at = PT_CONV_NCHWC_ATTRS; at < PT_CONV_NCHWC_ATTRS + PT_EPILOGUE_ATTRS && at < PT_MAX_ATTRS; ++at)
+      plain.ints[at - PT_CONV_NCHWC_ATTRS + PT_CONV_ATTRS] = view->ints[at];
   return pt_find_rule(plain.op)->shape(&plain);
 }
 
@@ -25,6 +28,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv2d_nchwc, 2, 3, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
     {PT_OP_conv2d_dx_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
     {PT_OP_conv2d_dw_nchwc, 2, 2, 1, 1, PT_CONV_NCHWC_ATTRS, 0, REAL, nchwc},
+    {PT_OP_conv2d_act_nchwc, 2, 4, 1, 1, PT_CONV_NCHWC_ATTRS + PT_EPILOGUE_ATTRS, PT_EPILOGUE_REALS, REAL, nchwc},
     {PT_OP_batch_norm_nchwc, 3, 3, 3, 3, 0, 1, REAL, nchwc},
     {PT_OP_batch_norm_grad_nchwc, 5, 5, 3, 3, 0, 1, REAL, nchwc},
     {PT_OP_batch_norm_eval_nchwc, 5, 5, 1, 1, 0, 1, REAL, nchwc},

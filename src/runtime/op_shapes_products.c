@@ -41,6 +41,27 @@ static int takes_dx(int64_t op) {
 static int conv2d_dz(const pt_op_view* view) {
   return takes_dx(view->ints[PT_CONV_DZ_GRADIENT]) && conv2d_dx(view) && pt_same_dims(in(view, 2), out(view, 0));
 }
+static int finishes(int64_t op) {
+  switch (op) {
+#define PT_ACTIVATION(name) case PT_OP_##name:
+    PT_EPILOGUES(PT_ACTIVATION)
+#undef PT_ACTIVATION
+    case 0:
+      return 1;
+    default:
+      return 0;
+  }
+}
+static int conv2d_act(const pt_op_view* view) {
+  const int64_t* epilogue = view->ints + PT_CONV_ATTRS;
+  const int64_t residual = epilogue[PT_EPILOGUE_RESIDUAL];
+  const unsigned inputs = view->input_count - (residual != PT_RESIDUAL_NONE ? 1u : 0u); /* the convolution's own */
+  if (!finishes(epilogue[PT_EPILOGUE_ACTIVATION])) return 0;
+  if (residual < 0 || residual >= PT_RESIDUAL_COUNT || inputs < 2 || inputs > 3) return 0;
+  if (residual != PT_RESIDUAL_NONE && !pt_same_dims(in(view, inputs), out(view, 0))) return 0;
+  if (inputs == 3 && !is_vector(in(view, 2), in(view, 1)->dims[0])) return 0;
+  return pt_conv_fits(in(view, 0), in(view, 1), out(view, 0), view->ints);
+}
 static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
 }
@@ -83,6 +104,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
     {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
     {PT_OP_conv2d_dz, 3, 3, 1, 1, PT_CONV_DZ_ATTRS, 3, REAL, conv2d_dz},
+    {PT_OP_conv2d_act, 2, 4, 1, 1, PT_CONV_ATTRS + PT_EPILOGUE_ATTRS, PT_EPILOGUE_REALS, REAL, conv2d_act},
     {PT_OP_conv3d, 2, 3, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d},
     {PT_OP_conv3d_dx, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dx},
     {PT_OP_conv3d_dw, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dw},

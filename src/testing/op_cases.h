@@ -30,6 +30,8 @@ inline std::vector<OpCase> op_cases() {
   const std::vector<int64_t> conv = {2, 1, 1, 0, 1, 2, 1, 2, 2};        // strides, pads, dilations, groups
   const std::vector<int64_t> pool = {3, 2, 2, 1, 1, 0, 0, 1, 1, 2, 1};  // kernel, strides, pads, dilations, count
   const std::vector<int64_t> conv_elu = {2, 1, 1, 0, 1, 2, 1, 2, 2, PT_OP_elu_grad, 0};
+  const std::vector<int64_t> conv_gelu = {2, 1, 1, 0, 1, 2, 1, 2, 2, PT_OP_gelu, PT_RESIDUAL_NONE},
+                             conv_over = {2, 1, 1, 0, 1, 2, 1, 2, 2, PT_OP_clip, PT_RESIDUAL_OVER};
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
   const std::vector<int64_t> conv3d = {2, 1, 3, 1, 0, 2, 0, 1, 1, 1, 2, 1, 2};
   const auto volume = f({2, 4, 4, 5, 6}), volume_w = f({6, 2, 2, 3, 3}), volume_y = f({2, 6, 2, 2, 3});
@@ -41,6 +43,8 @@ inline std::vector<OpCase> op_cases() {
       {k_conv2d_dx, {conv_y, conv_w}, {image}, {conv, {}}},
       {k_conv2d_dw, {image, conv_y}, {conv_w}, {conv, {}}},
       {k_conv2d_dz, {conv_y, conv_w, image}, {image}, {conv_elu, {1, 1, 1}}, 1 << 16},
+      {k_conv2d_act, {image, conv_w}, {conv_y}, {conv_gelu, {0, 0}}, 1 << 16},
+      {k_conv2d_act, {image, conv_w, f({6}), conv_y}, {conv_y}, {conv_over, {0, 6}}, 1 << 16},
       {k_conv3d, {volume, volume_w, f({6})}, {volume_y}, {conv3d, {}}},
       {k_conv3d_dx, {volume_y, volume_w}, {volume}, {conv3d, {}}},
       {k_conv3d_dw, {volume, volume_y}, {volume_w}, {conv3d, {}}},
@@ -160,10 +164,13 @@ inline std::vector<OpCase> op_cases() {
       {k_adagrad, {image, image, image}, {image, image}, {{}, {0, 1e-10, 0}}},
   };
   const std::vector<int64_t> dense = {1, 1, 1, 0, 1, 2, 1, 1, 2},
-                             dense_dz = {1, 1, 1, 0, 1, 2, 1, 1, 2, PT_OP_tanh_grad, 0};
+                             dense_dz = {1, 1, 1, 0, 1, 2, 1, 1, 2, PT_OP_tanh_grad, 0},
+                             dense_over = {1, 1, 1, 0, 1, 2, 1, 1, 2, PT_OP_leaky_relu, PT_RESIDUAL_OVER};
   const auto dense_y = f({2, 6, 5, 6});
   for (const uint16_t winograd : {PT_WINOGRAD, PT_WINOGRAD_COMPACT, PT_WINOGRAD4, PT_WINOGRAD4_COMPACT_WHOLE}) {
     cases.push_back({k_conv2d, {image, conv_w, f({6})}, {dense_y}, {dense, {}}, 1 << 20, winograd});
+    cases.push_back(
+        {k_conv2d_act, {image, conv_w, f({6}), dense_y}, {dense_y}, {dense_over, {0.1, 0}}, 1 << 20, winograd});
     cases.push_back({k_conv2d_dx, {dense_y, conv_w}, {image}, {dense, {}}, 1 << 20, winograd});
     cases.push_back({k_conv2d_dz, {dense_y, conv_w, image}, {image}, {dense_dz, {0, 0, 0}}, 1 << 20, winograd});
     cases.push_back({k_conv2d_dw, {image, dense_y}, {conv_w}, {dense, {}}, 1 << 20, winograd});
@@ -175,6 +182,11 @@ inline std::vector<OpCase> op_cases() {
   cases.push_back({k_reorder, {f({2, 6, 5, 6})}, {x_blocks}, {{PT_LAYOUT_PLAIN, PT_LAYOUT_NCHWC}, {}}});
   cases.push_back({k_reorder, {w_blocks}, {f({6, 6, 3, 3})}, {{PT_LAYOUT_IOHW_OI, PT_LAYOUT_PLAIN}, {}}});
   cases.push_back({k_conv2d_nchwc, {x_blocks, w_blocks, six}, {y_blocks}, {conv_blocks, {}}});
+  std::vector<int64_t> act_blocks = conv_blocks;
+  act_blocks.insert(act_blocks.end(), {PT_OP_relu, PT_RESIDUAL_READ});
+  cases.push_back({k_conv2d_act_nchwc, {x_blocks, w_blocks, six, y_blocks}, {y_blocks}, {act_blocks, {0, 0}}, 1 << 20});
+  act_blocks[PT_CONV_NCHWC_ATTRS] = 0;
+  cases.push_back({k_conv2d_act_nchwc, {x_blocks, w_blocks, y_blocks}, {y_blocks}, {act_blocks, {0, 0}}, 1 << 20});
   cases.push_back({k_conv2d_dx_nchwc, {y_blocks, w_blocks}, {x_blocks}, {conv_blocks, {}}});
   conv_blocks.back() = PT_LAYOUT_OHWI_O;
   cases.push_back({k_conv2d_dw_nchwc, {f({2, 6, 5, 6}), y_blocks}, {f({2, 3, 3, 6, 4})}, {conv_blocks, {}}});

@@ -52,7 +52,48 @@ def normalized(path):
     return path
 
 
+def skipping(path):
+    """Convolutions with a bias, each with a sum or an activation behind it, or both; a grouped one, a strided one."""
+    draw = random.Random(7)
+    made, nodes = [], []
+
+    def conv(name, at, inputs, outputs, stride=1, group=1):
+        for part, dims in ("w", (outputs, inputs // group, 3, 3)), ("b", (outputs,)):
+            made.append(onnx_tensor(f"{name}.{part}", dims, [draw.gauss(0, 0.2) for _ in range(math.prod(dims))]))
+        nodes.append(onnx_node("Conv", [at, f"{name}.w", f"{name}.b"], [name], pads=[1] * 4, strides=[stride] * 2, group=group))
+        return name
+
+    def relu(at):
+        nodes.append(onnx_node("Relu", [at], [f"{at}.r"]))
+        return f"{at}.r"
+
+    def add(a, b):
+        nodes.append(onnx_node("Add", [a, b], [f"{a}.{b}"]))
+        return f"{a}.{b}"
+
+    first = relu(conv("first", "x", 1, 8, stride=2))
+    second = relu(add(conv("third", relu(conv("second", first, 8, 8)), 8, 8, group=2), first))
+    last = add(conv("fifth", relu(conv("fourth", second, 8, 8, group=8)), 8, 8), second)
+    made.append(onnx_tensor("out", (8, 10), [draw.gauss(0, 0.2) for _ in range(80)]))
+    nodes += [onnx_node("GlobalAveragePool", [last], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]), onnx_node("MatMul", ["flat", "out"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 class Firmware(Projects):
+    def test_convolutions_with_what_follows_them_give_the_bits_of_the_ops_apart(self):
+        skipping(self.path("skipping.onnx"))
+        states = set()
+        for name, more in ("fused", ()), ("apart", ("--disable", "fusions")):
+            plan = self.path(f"skips-{name}.json")
+            told = self.succeed("plan", self.path("skipping.onnx"), "--batch", 2, "--device", "m4", "--ram", "1MiB", *more, "--dump-after", "rewrite", "-o", plan)
+            self.assertEqual("conv2d_act" in told.stdout + told.stderr, name == "fused")
+            for target in ("posix",), ("cortex-m4f",):
+                folder, _ = self.emit(plan, f"skips-{name}-{target[0]}", target, "--ram", "2MiB", steps=4)
+                states.add(self.run_equal(folder)["state"])
+        self.assertEqual(len(states), 1)
+
     def test_norms_with_their_activations_give_the_bits_of_the_ops_apart_in_less_ram(self):
         normalized(self.path("normalized.onnx"))
         peaks, states = [], set()

@@ -1,5 +1,6 @@
 #include "kernels/onednn/api.h"
 
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -51,8 +52,8 @@ using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
 
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., attributes());
+typename Primitive::primitive_desc descriptor_with(const dnnl::primitive_attr& with, Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., with);
 }
 template <class Primitive, class Hint, class... Arguments>
 typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
@@ -63,9 +64,9 @@ using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...),
-                                            attributes(), engine());
+typename Primitive::primitive_desc descriptor_with(const dnnl::primitive_attr& with, Arguments&&... arguments) {
+  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...), with,
+                                            engine());
 }
 template <class Primitive, class Hint, class... Arguments>
 typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
@@ -74,13 +75,19 @@ typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&
 }
 #endif
 
+template <class Primitive, class... Arguments>
+typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
+  return descriptor_with<Primitive>(attributes(), std::forward<Arguments>(arguments)...);
+}
+
 template <class Primitive>
 PrimitiveHandle handle_of(const typename Primitive::primitive_desc& descriptor) {
   return {.primitive = Primitive(descriptor),
           .scratch = descriptor.scratchpad_desc(),
           .workspace = {},
           .weights = {},
-          .is_reference = std::string_view(descriptor.impl_info_str()).find("ref") != std::string_view::npos};
+          .is_reference = std::string_view(descriptor.impl_info_str()).find("ref") != std::string_view::npos,
+          .implementation = descriptor.impl_info_str()};
 }
 
 // That many further down the list of implementations.
@@ -94,6 +101,42 @@ PrimitiveDescriptor skipping(PrimitiveDescriptor descriptor, int later) {
 dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
   return algorithm == ConvAlgorithm::kDirect ? dnnl::algorithm::convolution_direct
                                              : dnnl::algorithm::convolution_winograd;
+}
+
+dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::primitive_attr& with, const ConvShape& shape,
+                                                              const Desc& bias, ConvAlgorithm algorithm) {
+  const auto kind = algorithm_of(algorithm);
+  if (bias == Desc())
+    return descriptor_with<dnnl::convolution_forward>(with, prop_kind::forward_training, kind, shape.x, shape.w,
+                                                      shape.y, shape.strides, shape.dilations, shape.before,
+                                                      shape.after);
+  return descriptor_with<dnnl::convolution_forward>(with, prop_kind::forward_training, kind, shape.x, shape.w, bias,
+                                                    shape.y, shape.strides, shape.dilations, shape.before, shape.after);
+}
+
+void append_eltwise(dnnl::post_ops& steps, dnnl::algorithm algorithm, float alpha, float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+  steps.append_eltwise(algorithm, alpha, beta);
+#else
+  steps.append_eltwise(1, algorithm, alpha, beta);
+#endif
+}
+
+// oneDNN's relu would make 0 of NaN: a run that diverges would look well. -min(-x, 0) has relu's bits, and infinity there.
+dnnl::primitive_attr finishing(const FinishedBy& finish, const Desc& y) {
+  dnnl::primitive_attr with;  // a copy of attributes() would be the same object
+  with.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::post_ops steps;
+  if (finish.adds) steps.append_binary(dnnl::algorithm::binary_add, y);
+  if (finish.activation == Finish::kRelu) {
+    append_eltwise(steps, dnnl::algorithm::eltwise_linear, -1, 0);
+    append_eltwise(steps, dnnl::algorithm::eltwise_clip, -std::numeric_limits<float>::infinity(), 0);
+    append_eltwise(steps, dnnl::algorithm::eltwise_linear, -1, 0);
+  } else if (finish.activation == Finish::kLeakyRelu) {
+    append_eltwise(steps, dnnl::algorithm::eltwise_relu, finish.slope, 0);
+  }
+  with.set_post_ops(steps);
+  return with;
 }
 
 // Gradients ask for the forward primitive as a hint; its weights may lie otherwise than theirs.
@@ -182,17 +225,18 @@ void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream&
 }
 
 PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later) {
-  const auto kind = algorithm_of(algorithm);
-  const auto first =
-      bias == Desc()
-          ? descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, shape.y,
-                                                  shape.strides, shape.dilations, shape.before, shape.after)
-          : descriptor<dnnl::convolution_forward>(prop_kind::forward_training, kind, shape.x, shape.w, bias, shape.y,
-                                                  shape.strides, shape.dilations, shape.before, shape.after);
-  const auto chosen = skipping(first, later);
+  const auto chosen = skipping(convolution_forward(attributes(), shape, bias, algorithm), later);
   PrimitiveHandle result = handle_of<dnnl::convolution_forward>(chosen);
   result.weights = chosen.weights_desc();
   return result;
+}
+
+PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, const FinishedBy& finish,
+                            const std::string& like) {
+  auto chosen = convolution_forward(finishing(finish, shape.y), shape, bias, algorithm);
+  while (chosen.impl_info_str() != like)
+    if (!chosen.next_impl()) throw dnnl::error(dnnl_unimplemented, "it finishes nothing in this way");
+  return handle_of<dnnl::convolution_forward>(chosen);
 }
 
 PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later) {

@@ -3,6 +3,7 @@
 
 #include <dnnl.hpp>
 #include <optional>
+#include <string>
 
 #include "kernels/portable/layout.h"
 
@@ -33,9 +34,10 @@ void bind(dnnl::memory& memory, void* data, const dnnl::stream& stream);
 struct PrimitiveHandle {  // a primitive, and what it asks for
   dnnl::primitive primitive;
   Desc scratch;
-  Desc workspace;             // of max pooling
-  Desc weights;               // of convolutions: as oneDNN wants them, where it was left to it
-  bool is_reference = false;  // plain loops: slower than the portable kernels
+  Desc workspace;              // of max pooling
+  Desc weights;                // of convolutions: as oneDNN wants them, where it was left to it
+  bool is_reference = false;   // plain loops: slower than the portable kernels
+  std::string implementation;  // as oneDNN calls it
 };
 
 struct ConvShape {
@@ -45,6 +47,18 @@ struct ConvShape {
 enum class ConvAlgorithm { kDirect, kWinograd };
 // `later`: which implementation, as oneDNN lists them; 0 is its first.
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
+// What a convolution's primitive does itself to its result: adds an image that lies as y, then an activation.
+enum class Finish { kNone, kRelu, kLeakyRelu };
+struct FinishedBy {
+  bool adds = false;
+  Finish activation = Finish::kNone;
+  float slope = 0;                                                                   // of kLeakyRelu
+  static constexpr int kAdded = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;  // the image's argument
+};
+// By the implementation `like`, whose bits it has; throws dnnl::error where that finishes nothing in this way.
+// Relu makes infinity of NaN, which no sum hides again.
+[[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
+                                          const FinishedBy& finish, const std::string& like);
 [[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 [[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 

@@ -1,13 +1,27 @@
 // The kernels on oneDNN, one file per family; table.cc lists them.
 #pragma once
 
+#include <optional>
+
 #include "kernels/onednn/prepared.h"
 
 namespace pantoum::onednn {
 
+// What a call of conv2d_act or conv2d_act_nchwc has behind its convolution: all of it as a primitive would do it, and as a
+// pass over its result would.
+struct ConvEpilogue {
+  FinishedBy by_primitive;
+  Rest rest;
+  int inputs = 0;  // of the convolution itself
+};
+// None: an activation whose bits there are no kernels for here.
+[[nodiscard]] std::optional<ConvEpilogue> epilogue_of(uint16_t op, const pt_call& call);
+
 // Operators whose operands lie in blocks of channels, and reorders between layouts.
 bool make_convolution(const pt_call& call, Prepared& prepared);
 bool make_convolution_winograd(const pt_call& call, Prepared& prepared);
+bool make_convolution_act(const pt_call& call, Prepared& prepared);
+bool make_convolution_act_winograd(const pt_call& call, Prepared& prepared);
 bool make_convolution_data(const pt_call& call, Prepared& prepared);
 bool make_convolution_data_winograd(const pt_call& call, Prepared& prepared);
 bool make_convolution_weights(const pt_call& call, Prepared& prepared);
@@ -22,6 +36,7 @@ bool make_avg_pool_grad(const pt_call& call, Prepared& prepared);
 
 // Operators on plain tensors.
 bool make_plain_convolution(const pt_call& call, Prepared& prepared);
+bool make_plain_convolution_act(const pt_call& call, Prepared& prepared);
 bool make_plain_convolution_data(const pt_call& call, Prepared& prepared);
 bool make_plain_convolution_weights(const pt_call& call, Prepared& prepared);
 bool make_volume_convolution(const pt_call& call, Prepared& prepared);

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "kernels/onednn/api.h"
 #include "kernels/portable/kernel_rows.h"
+#include "kernels/portable/norm_activation.h"
 #include "pantoum/pantoum.h"
 
 namespace pantoum::onednn {
@@ -38,6 +40,12 @@ class Stage {
   std::vector<dnnl_exec_arg_t> bound_;
 };
 
+// What is left to do to a convolution's result where its primitive does not do it, in one pass where it lies.
+struct Rest {
+  int added = -1;  // the operand that is added; -1: none
+  pt_activation activation{};
+};
+
 // What a call of some operator and shapes runs.
 class Prepared {
  public:
@@ -50,6 +58,7 @@ class Prepared {
   // Which implementation its primitives take, as oneDNN lists them; 0 is its first.
   [[nodiscard]] int later() const { return later_; }
   void set_later(int later) { later_ = later; }
+  void finish(const Rest& rest) { rest_ = rest; }
   // Callers of several trainers wait for each other: the memory objects of its stages are bound to one call at a time.
   void run(const pt_call& call, const dnnl::stream& stream);
 
@@ -58,6 +67,7 @@ class Prepared {
   size_t workspace_bytes_ = 0;
   int threads_ = 1, later_ = 0;
   std::vector<Stage> stages_;
+  std::optional<Rest> rest_;
 };
 
 // The larger is offered first: its class of numerics is the one that plans keep to. Those from kSecond on are offered
@@ -68,6 +78,9 @@ enum Algorithm : uint16_t {
   kSecond = int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER},
   kThird
 };
+
+// Does the rest to the first output of a call, on as many threads.
+void run_rest(const Rest& rest, const pt_call& call, int threads);
 
 // Makes what a call needs; throws dnnl::error, or returns false, where oneDNN does not compute it.
 using Maker = bool (*)(const pt_call& call, Prepared& prepared);

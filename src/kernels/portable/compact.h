@@ -33,8 +33,10 @@ void PT_NAME(pt_window_run)(const pt_window* window, size_t count, const pt_real
 /* c[sample][row][column] += bias[row]: after the chains, as everywhere. */
 void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns);
 
-/* conv2d_dx for whoever wants its elements as they are made; PT_COMPACT_ROWS rows of the image in scratch. */
+/* conv2d_dx, and conv2d without its bias, for whoever wants their elements as they are made; PT_COMPACT_ROWS rows of the
+ * image in scratch. */
 enum { PT_COMPACT_ROWS = 8 };
+void PT_NAME(pt_conv2d_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish);
 
 /* A weight's gradient for whoever wants its elements as they are made: `take` gets batch 0, row 0, and their place in

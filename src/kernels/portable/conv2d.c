@@ -1,3 +1,5 @@
+#include "kernels/portable/conv2d.h"
+
 #include "kernels/portable/conv2d_panel.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/gemm.h"
@@ -61,7 +63,7 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
   }
 }
 
-static pt_product product_of(const conv* c) {
+static pt_product product_of(const conv* c, const pt_finish* finish) {
   const conv_shape* s = &c->s;
   const size_t k = s->channels * s->kernel_h * s->kernel_w, positions = s->out_height * s->out_width;
   const pt_product product = {s->samples * s->groups,
@@ -77,20 +79,37 @@ static pt_product product_of(const conv* c) {
                               positions,
                               bias_of,
                               1,
-                              NULL};
+                              finish};
   return product;
 }
 
-pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
+pt_status PT_NAME(pt_conv2d_fast)(const pt_call* call, const pt_finish* finish) {
   const conv c = describe(call);
-  const pt_shifted shifted = conv2d_shifted(call);
+  pt_shifted shifted = conv2d_shifted(call);
+  shifted.finish = finish;
   if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted)) {
     PT_NAME(pt_shifted_run)(&shifted, call->pool);
     return PT_OK;
   }
-  const pt_product product = product_of(&c);
+  const pt_product product = product_of(&c, finish);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
+}
+
+size_t PT_NAME(pt_conv2d_scratch)(const pt_call* call) {
+  pt_real somewhere;
+  const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
+  const conv c = describe(call);
+  pt_shifted shifted = conv2d_shifted(call);
+  shifted.finish = &finish;
+  if (conv2d_is_dense(call) && PT_NAME(pt_shifted_fits)(&shifted))
+    return PT_NAME(pt_shifted_scratch)(&shifted, call->pool);
+  const pt_product product = product_of(&c, &finish);
+  return PT_NAME(pt_product_scratch)(&product, call->pool);
+}
+
+pt_status PT_NAME(pt_conv2d_blocked)(const pt_call* call) {
+  return PT_NAME(pt_conv2d_fast)(call, NULL);
 }
 
 static void reference_planes(void* arg, size_t begin, size_t end) {

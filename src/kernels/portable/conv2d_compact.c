@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "kernels/portable/compact.h"
 #include "kernels/portable/conv2d_shape.h"
 #include "kernels/portable/products.h"
@@ -260,19 +262,29 @@ static void run(conv* c, const pt_finish* finish) {
   }
 }
 
-pt_status PT_NAME(pt_conv2d_compact)(const pt_call* call) {
+static conv forward_of(const pt_call* call) {
   conv c;
+  memset(&c, 0, sizeof c);
   c.s = conv_shape_of(&call->inputs[0], &call->inputs[1], &call->outputs[0], call->ints);
-  c.backward = 0;
   c.rows = c.s.outputs, c.reduced = c.s.channels;
   c.height = c.s.out_height, c.width = c.s.out_width;
   c.source_height = c.s.height, c.source_width = c.s.width;
   c.w_reduced = (ptrdiff_t)(c.s.kernel_h * c.s.kernel_w), c.w_row = (ptrdiff_t)c.s.channels * c.w_reduced;
   c.source = call->inputs[0].data, c.w = call->inputs[1].data, c.made = call->outputs[0].data;
+  return c;
+}
+
+pt_status PT_NAME(pt_conv2d_compact)(const pt_call* call) {
+  conv c = forward_of(call);
   run(&c, NULL);
   if (call->input_count > 2) PT_NAME(pt_add_bias)
   (c.made, call->inputs[2].data, c.s.samples, c.s.groups * c.rows, c.height * c.width);
   return PT_OK;
+}
+
+void PT_NAME(pt_conv2d_compact_finish)(const pt_call* call, const pt_finish* finish) {
+  conv c = forward_of(call);
+  run(&c, finish);
 }
 
 void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish) {

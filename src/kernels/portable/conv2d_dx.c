@@ -139,7 +139,8 @@ void PT_NAME(pt_conv2d_dx_fast)(const pt_call* call, const pt_finish* finish) {
 }
 
 size_t PT_NAME(pt_conv2d_dx_scratch)(const pt_call* call) {
-  const pt_finish finish = {NULL, NULL, NULL};
+  pt_real somewhere;
+  const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
   const conv c = describe(call, &finish);
   const pt_shifted shifted = conv2d_dx_shifted(call, &finish);
   const pt_product product = product_of(&c);

@@ -28,6 +28,11 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
+/* Do outputs grow in a scratch? */
+static int is_apart(const pt_shifted* c) {
+  return c->finish != NULL && c->finish->scratch != NULL;
+}
+
 static size_t plane_size(const strips* s, size_t rows) {
   return (rows + s->halo) * s->padded_width;
 }
@@ -64,7 +69,7 @@ static void choose_strips(strips* s) {
     best = work, s->rows = rows, s->planes = planes;
   }
   if (s->rows == 0) return;
-  const int low = c->finish != NULL && c->images < kFewImages;
+  const int low = is_apart(c) && c->images < kFewImages;
   for (size_t rows = 1; low && rows < s->rows; ++rows)
     if (work_of(s, rows, &planes) <= best * kLowStrip) s->rows = rows, s->planes = planes;
   s->per_image = (c->out_height + s->rows - 1) / s->rows;
@@ -131,7 +136,7 @@ typedef struct target {
 static target target_of(const strips* s, size_t image, size_t row0, size_t share) {
   const pt_shifted* c = s->c;
   const size_t positions = c->out_height * c->out_width;
-  if (c->finish != NULL) return (target){c->finish->scratch + share * scratch_of_strip(s), s->rows * c->out_width};
+  if (is_apart(c)) return (target){c->finish->scratch + share * scratch_of_strip(s), s->rows * c->out_width};
   return (target){c->y + image * c->outputs * positions + row0 * c->out_width, positions};
 }
 

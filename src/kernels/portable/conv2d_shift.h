@@ -22,7 +22,8 @@ typedef struct pt_shifted {
   const pt_real *a, *source, *bias; /* bias: one per output, or NULL */
   pt_real* y;
   size_t a_image, a_row, a_plane; /* strides of A: group, m, plane; r and s are contiguous */
-  const pt_finish* finish;        /* NULL: elements go to y; else in batches by image, rows by output */
+  const pt_finish* finish;        /* NULL: elements go to y; else in batches by image, rows by output; without
+                              scratch they grow in y */
 } pt_shifted;
 
 /* Is the work of a shape that the strips hold? */

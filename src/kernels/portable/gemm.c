@@ -10,6 +10,11 @@ static size_t least(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
+/* Do elements grow in a scratch? */
+static int is_apart(const pt_product* product) {
+  return product->finish != NULL && product->finish->scratch != NULL;
+}
+
 typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
@@ -63,7 +68,7 @@ static job job_at(const run_state* state, size_t index, size_t share) {
   j.rows = least(state->rows_per_block, product->m - j.row0);
   j.column0 = index / state->row_blocks % state->column_blocks * state->width;
   j.columns = least(state->width, product->n - j.column0);
-  if (product->finish != NULL) {
+  if (is_apart(product)) {
     j.c_row = state->width;
     j.c = product->finish->scratch + share * state->rows_per_block * j.c_row;
   } else {
@@ -106,7 +111,7 @@ static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
 
 /* Rows are split too where there are too few jobs for the threads. Narrow jobs of many rows need little scratch. */
 static run_state cut(const pt_product* product, const pt_pool* pool) {
-  const size_t width = product->finish != NULL && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
+  const size_t width = is_apart(product) && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
   run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, width, (product->n + width - 1) / width, 1, 0};
   const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
   size_t rows = product->m;

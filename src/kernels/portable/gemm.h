@@ -14,7 +14,9 @@ enum { PT_GEMM_MR = 8, PT_GEMM_NR = 32, PT_GEMM_KC = 64, PT_GEMM_NB = 128 };
 typedef struct pt_finish {
   void (*take)(const void* context, size_t batch, size_t row, size_t column, size_t count, const pt_real* made);
   const void* context;
-  pt_real* scratch; /* where chains grow meanwhile: as many elements as the product's scratch function says */
+  pt_real*
+      scratch; /* where chains grow meanwhile: as many elements as the product's scratch function says; NULL: in C, of
+                       which `take` gets the elements where they are */
 } pt_finish;
 
 typedef struct pt_product {
@@ -32,7 +34,7 @@ typedef struct pt_product {
   /* Added once, after the chain: per row or per column, or NULL. */
   const pt_real* (*bias_of)(const void* context, size_t batch);
   int bias_per_row;
-  const pt_finish* finish; /* NULL: elements go to C; else c_of is not called */
+  const pt_finish* finish; /* NULL: elements go to C; with a scratch c_of is not called */
 } pt_product;
 
 /* Runs the product; threads split outputs alone. */

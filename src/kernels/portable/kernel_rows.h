@@ -51,7 +51,7 @@ enum {
   ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
 /* By the plain kernels, or in blocks. */
-#define PT_BLOCKS_ROWS(ROW, op)                                                          \
+#define PT_BLOCKS_ROWS(ROW, op)                                                 \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op, pt_##op##_workspace) \
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_norm_blocks_workspace)
 
@@ -65,6 +65,11 @@ enum {
   PT_WINOGRAD_ROWS(ROW, conv2d_dw)                                                                                  \
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
   PT_WINOGRAD_ROWS(ROW, conv2d_dz)                                                                                  \
+  ROW(conv2d_act, PT_REAL_DTYPE, 0, "reference", "ascending", pt_conv2d_act_reference,                              \
+      pt_conv2d_act_reference_workspace)                                                                            \
+  ROW(conv2d_act, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_conv2d_act_blocked, pt_conv2d_act_blocked_workspace) \
+  ROW(conv2d_act, PT_REAL_DTYPE, 2, "compact", "ascending", pt_conv2d_act_compact, pt_conv2d_act_compact_workspace) \
+  PT_WINOGRAD_ROWS(ROW, conv2d_act)                                                                                 \
   PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \
   PT_VOLUME_ROWS(ROW, conv3d_dx)                                                                                    \
   PT_VOLUME_ROWS(ROW, conv3d_dw)                                                                                    \
@@ -101,9 +106,9 @@ enum {
   PT_REAL_ROW(ROW, batch_norm)                                                                                      \
   PT_REAL_ROW(ROW, batch_norm_grad)                                                                                 \
   PT_REAL_ROW(ROW, batch_norm_stats)                                                                                \
-  PT_REAL_ROW(ROW, batch_norm_act)                                                                                 \
-  PT_REAL_ROW(ROW, batch_norm_act_grad)                                                                            \
-  PT_REAL_ROW(ROW, batch_norm_act_eval)                                                                            \
+  PT_REAL_ROW(ROW, batch_norm_act)                                                                                  \
+  PT_REAL_ROW(ROW, batch_norm_act_grad)                                                                             \
+  PT_REAL_ROW(ROW, batch_norm_act_eval)                                                                             \
   PT_REAL_ROW(ROW, batch_norm_eval)                                                                                 \
   PT_REAL_ROW(ROW, layer_norm)                                                                                      \
   PT_REAL_ROW(ROW, layer_norm_grad)                                                                                 \
@@ -228,12 +233,13 @@ enum {
   ROW(conv2d_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_nchwc, pt_conv2d_nchwc_workspace)             \
   ROW(conv2d_dx_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dx_nchwc, pt_conv2d_dx_nchwc_workspace)    \
   ROW(conv2d_dw_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_dw_nchwc, pt_conv2d_dw_nchwc_workspace)    \
-  PT_BLOCKS_ROWS(ROW, batch_norm_nchwc)                                                                            \
-  PT_BLOCKS_ROWS(ROW, batch_norm_grad_nchwc)                                                                       \
-  PT_BLOCKS_ROWS(ROW, batch_norm_eval_nchwc)                                                                       \
-  PT_BLOCKS_ROWS(ROW, batch_norm_act_nchwc)                                                                        \
-  PT_BLOCKS_ROWS(ROW, batch_norm_act_grad_nchwc)                                                                   \
-  PT_BLOCKS_ROWS(ROW, batch_norm_act_eval_nchwc)                                                                   \
+  ROW(conv2d_act_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_conv2d_act_nchwc, pt_conv2d_act_nchwc_workspace) \
+  PT_BLOCKS_ROWS(ROW, batch_norm_nchwc)                                                                             \
+  PT_BLOCKS_ROWS(ROW, batch_norm_grad_nchwc)                                                                        \
+  PT_BLOCKS_ROWS(ROW, batch_norm_eval_nchwc)                                                                        \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_nchwc)                                                                         \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_grad_nchwc)                                                                    \
+  PT_BLOCKS_ROWS(ROW, batch_norm_act_eval_nchwc)                                                                    \
   ROW(max_pool_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_nchwc, pt_max_pool_nchwc_workspace)       \
   ROW(max_pool_grad_nchwc, PT_REAL_DTYPE, 0, "reference", "fixed", pt_max_pool_grad_nchwc,                          \
       pt_max_pool_grad_nchwc_workspace)                                                                             \

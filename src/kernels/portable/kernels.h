@@ -171,16 +171,18 @@ size_t PT_NAME(pt_no_workspace)(const pt_call* call);
 size_t PT_NAME(pt_sgd_rows_workspace)(const pt_call* call);
 
 pt_status PT_NAME(pt_reorder)(const pt_call* call);
-#define PT_NCHWC_OPS(PT_ITEM)                                                                   \
-  PT_ITEM(conv2d_nchwc)                                                                         \
-  PT_ITEM(conv2d_dx_nchwc)                                                                      \
-  PT_ITEM(conv2d_dw_nchwc)                                                                      \
-  PT_ITEM(batch_norm_nchwc)                                                                     \
-  PT_ITEM(batch_norm_grad_nchwc)                                                                \
-  PT_ITEM(batch_norm_eval_nchwc)                                                                \
-  PT_ITEM(batch_norm_act_nchwc)                                                                 \
-  PT_ITEM(batch_norm_act_grad_nchwc) PT_ITEM(batch_norm_act_eval_nchwc) PT_ITEM(max_pool_nchwc) \
-      PT_ITEM(max_pool_grad_nchwc) PT_ITEM(avg_pool_nchwc) PT_ITEM(avg_pool_grad_nchwc)
+#define PT_NCHWC_OPS(PT_ITEM)        \
+  PT_ITEM(conv2d_nchwc)              \
+  PT_ITEM(conv2d_act_nchwc)          \
+  PT_ITEM(conv2d_dx_nchwc)           \
+  PT_ITEM(conv2d_dw_nchwc)           \
+  PT_ITEM(batch_norm_nchwc)          \
+  PT_ITEM(batch_norm_grad_nchwc)     \
+  PT_ITEM(batch_norm_eval_nchwc)     \
+  PT_ITEM(batch_norm_act_nchwc)      \
+  PT_ITEM(batch_norm_act_grad_nchwc) \
+  PT_ITEM(batch_norm_act_eval_nchwc) \
+  PT_ITEM(max_pool_nchwc) PT_ITEM(max_pool_grad_nchwc) PT_ITEM(avg_pool_nchwc) PT_ITEM(avg_pool_grad_nchwc)
 #define PT_PROTOTYPES(name)                          \
   pt_status PT_NAME(pt_##name)(const pt_call* call); \
   size_t PT_NAME(pt_##name##_workspace)(const pt_call* call);

@@ -93,16 +93,21 @@ static int arrange_weight(const pt_tensor* operand, const int64_t* ints, uint32_
 static int arrange_conv(uint16_t op, const pt_tensor* operands, unsigned inputs, const int64_t* ints,
                         pt_arranged* arranged) {
   const unsigned x = op == PT_OP_conv2d_dx_nchwc ? inputs : 0,
-                 y = op == PT_OP_conv2d_nchwc      ? inputs
-                     : op == PT_OP_conv2d_dx_nchwc ? 0
-                                                   : 1,
+                 y = op == PT_OP_conv2d_dx_nchwc   ? 0
+                     : op == PT_OP_conv2d_dw_nchwc ? 1
+                                                   : inputs,
                  w = op == PT_OP_conv2d_dw_nchwc ? inputs : 1;
+  const int with_residual =
+      op == PT_OP_conv2d_act_nchwc && ints[PT_CONV_NCHWC_ATTRS + PT_EPILOGUE_RESIDUAL] != PT_RESIDUAL_NONE;
   const int64_t channels = ints[PT_CONV_NCHWC_CHANNELS], outputs = ints[PT_CONV_NCHWC_OUTPUTS];
   const uint32_t block = block_of(&operands[y]);
   if (block == 0 || channels < 1 || channels > INT32_MAX || outputs < 1 || outputs > INT32_MAX) return 0;
   if (!arrange_image(&operands[x], (uint32_t)channels, block, op != PT_OP_conv2d_dx_nchwc, &arranged[x])) return 0;
   if (!arrange_image(&operands[y], (uint32_t)outputs, block, 0, &arranged[y])) return 0;
-  if (op == PT_OP_conv2d_nchwc && inputs == 3) arrange_plain(&operands[2], &arranged[2]);
+  if (with_residual && !arrange_image(&operands[inputs - 1], (uint32_t)outputs, block, 0, &arranged[inputs - 1]))
+    return 0;
+  if (inputs > (with_residual ? 4u : 3u)) return 0;
+  if (inputs == (with_residual ? 4u : 3u)) arrange_plain(&operands[2], &arranged[2]);
   return arrange_weight(&operands[w], ints, block, &arranged[w]);
 }
 
@@ -151,6 +156,7 @@ int pt_arrange(uint16_t op, const pt_tensor* operands, unsigned inputs, unsigned
     case PT_OP_conv2d_nchwc:
     case PT_OP_conv2d_dx_nchwc:
     case PT_OP_conv2d_dw_nchwc:
+    case PT_OP_conv2d_act_nchwc:
       return arrange_conv(op, operands, inputs, ints, arranged);
     case PT_OP_batch_norm_nchwc:
     case PT_OP_batch_norm_eval_nchwc:
@@ -178,6 +184,8 @@ uint16_t pt_plain_op(uint16_t op) {
       return PT_OP_conv2d_dx;
     case PT_OP_conv2d_dw_nchwc:
       return PT_OP_conv2d_dw;
+    case PT_OP_conv2d_act_nchwc:
+      return PT_OP_conv2d_act;
     case PT_OP_batch_norm_nchwc:
       return PT_OP_batch_norm;
     case PT_OP_batch_norm_grad_nchwc:

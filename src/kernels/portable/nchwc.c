@@ -114,7 +114,7 @@ static pt_status run_plain(const pt_call* call, uint16_t op, pt_status (*kernel)
   }
   inner.inputs = plain;
   inner.outputs = plain + inputs;
-  inner.workspace = NULL;
+  inner.workspace = free;
   status = kernel(&inner);
   for (unsigned operand = inputs; status == PT_OK && operand < count; ++operand) {
     const pt_arranged from = {plain[operand], PT_LAYOUT_PLAIN, 1};
@@ -134,6 +134,25 @@ static pt_status run_plain(const pt_call* call, uint16_t op, pt_status (*kernel)
   }
 
 PT_BY_PLAIN(conv2d_nchwc, pt_conv2d_reference)
+/* Without the integers of the layouts. */
+static pt_status conv2d_act(const pt_call* call) {
+  int64_t ints[PT_CONV_ATTRS + PT_EPILOGUE_ATTRS];
+  pt_call own = *call;
+  memcpy(ints, call->ints, PT_CONV_ATTRS * sizeof ints[0]);
+  memcpy(ints + PT_CONV_ATTRS, call->ints + PT_CONV_NCHWC_ATTRS, PT_EPILOGUE_ATTRS * sizeof ints[0]);
+  own.ints = ints, own.int_count = PT_CONV_ATTRS + PT_EPILOGUE_ATTRS;
+  return PT_NAME(pt_conv2d_act_reference)(&own);
+}
+pt_status PT_NAME(pt_conv2d_act_nchwc)(const pt_call* call) {
+  return run_plain(call, PT_OP_conv2d_act_nchwc, conv2d_act);
+}
+size_t PT_NAME(pt_conv2d_act_nchwc_workspace)(const pt_call* call) {
+  pt_arranged arranged[kMostOperands];
+  if (!arrange_call(call, PT_OP_conv2d_act_nchwc, arranged)) return 0;
+  return plain_workspace(call, PT_OP_conv2d_act_nchwc) +
+         pt_elements(&arranged[call->input_count].plain) * sizeof(pt_real);
+}
+
 PT_BY_PLAIN(conv2d_dx_nchwc, pt_conv2d_dx_reference)
 PT_BY_PLAIN(conv2d_dw_nchwc, pt_conv2d_dw_reference)
 PT_BY_PLAIN(batch_norm_nchwc, pt_batch_norm)

@@ -9,7 +9,8 @@
  * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
  * the end. "reference" is plain loops; the others give the same bits. "blocked" packs, on a stack of tens of KiB, for
  * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
- * but for what makes more of a product: strips of conv2d_dz's dX, and of the gradient that an update follows. */
+ * but for what makes more of a product: strips of conv2d_dz's dX, of what conv2d_act writes over R, and of the gradient
+ * that an update follows. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 #define PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 
@@ -31,6 +32,9 @@ pt_status PT_NAME(pt_conv2d_dw_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_act_reference)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_act_blocked)(const pt_call* call);
+pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call);
@@ -48,6 +52,7 @@ pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call);
   pt_status PT_NAME(pt_##op##_##name)(const pt_call* call); \
   size_t PT_NAME(pt_##op##_##name##_workspace)(const pt_call* call);
 PT_WINOGRAD_PROTOTYPES(conv2d)
+PT_WINOGRAD_PROTOTYPES(conv2d_act)
 PT_WINOGRAD_PROTOTYPES(conv2d_dx)
 PT_WINOGRAD_PROTOTYPES(conv2d_dz)
 PT_WINOGRAD_PROTOTYPES(conv2d_dw)
@@ -66,5 +71,8 @@ size_t PT_NAME(pt_conv2d_dw_update_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dw_update_compact_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call);
+size_t PT_NAME(pt_conv2d_act_reference_workspace)(const pt_call* call);
+size_t PT_NAME(pt_conv2d_act_blocked_workspace)(const pt_call* call);
+size_t PT_NAME(pt_conv2d_act_compact_workspace)(const pt_call* call);
 
 #endif

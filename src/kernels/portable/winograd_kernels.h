@@ -1,8 +1,9 @@
-/* Makes the kernels pt_OP_NAME of conv2d, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, of a form that
+/* Makes the kernels pt_OP_NAME of conv2d, conv2d_act, conv2d_dx, conv2d_dz and conv2d_dw, and their workspace's functions, of a form that
  * FORM_OF() makes. */
 #ifndef PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
 #define PANTOUM_KERNELS_PORTABLE_WINOGRAD_KERNELS_H
 
+#include "kernels/portable/conv2d_act.h"
 #include "kernels/portable/conv2d_shifted.h"
 #include "kernels/portable/conv2d_through.h"
 #include "kernels/portable/products.h"
@@ -37,9 +38,28 @@
     return PT_NAME(pt_conv2d_through)(call, name##_of_dz);                                  \
   }
 
+/* A convolution on its way through what follows it; lines of results are no part of Y before they are finished. */
+#define PT_WINOGRAD_ACT(name, form_of)                                                       \
+  static pt_status name##_of_act(const pt_call* call, const pt_finish* finish) {             \
+    const pt_winograd_form form = form_of();                                                 \
+    pt_shifted c = conv2d_shifted(call);                                                     \
+    c.finish = finish;                                                                       \
+    return PT_NAME(pt_winograd_run)(&c, &form, call->pool, call->workspace);                 \
+  }                                                                                          \
+  size_t PT_NAME(pt_conv2d_act_##name##_workspace)(const pt_call* call) {                    \
+    pt_call own = *call;                                                                     \
+    own.input_count = 2; /* what it needs does not depend on a bias */                       \
+    return PT_NAME(pt_conv2d_##name##_workspace)(&own);                                      \
+  }                                                                                          \
+  pt_status PT_NAME(pt_conv2d_act_##name)(const pt_call* call) {                             \
+    if (PT_NAME(pt_conv2d_act_##name##_workspace)(call) == PT_NO_KERNEL) return PT_E_KERNEL; \
+    return PT_NAME(pt_conv2d_act_by)(call, name##_of_act, NULL);                             \
+  }
+
 #define PT_WINOGRAD_KERNELS(name, form_of)                                     \
   PT_WINOGRAD_SHIFTED(conv2d, name, form_of, conv2d_shifted(call))             \
   PT_WINOGRAD_SHIFTED(conv2d_dx, name, form_of, conv2d_dx_shifted(call, NULL)) \
+  PT_WINOGRAD_ACT(name, form_of)                                               \
   PT_WINOGRAD_THROUGH(name, form_of)                                           \
   size_t PT_NAME(pt_conv2d_dw_##name##_workspace)(const pt_call* call) {       \
     const pt_winograd_form form = form_of();                                   \

@@ -1,0 +1,173 @@
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "ir/op_registry.h"
+#include "rewrite/fusions.h"
+
+namespace pantoum::rewrite {
+namespace {
+
+using ir::Graph;
+using ir::Kind;
+using ir::kNone;
+using ir::Op;
+using ir::OpId;
+using ir::ValueId;
+
+// What a back end's kernels finish in its ops' own bits, and zeros that pad a block of channels stay zeros.
+bool back_end_finishes(const Op& activation) {
+  switch (activation.kind) {
+    case Kind::k_relu:
+    case Kind::k_leaky_relu:
+    case Kind::k_clip:
+    case Kind::k_hard_swish:
+      return ir::op_def(activation.kind).traits.keeps_zero(activation.attrs);
+    default:
+      return false;
+  }
+}
+
+// Is Y > 0 where X > 0, and nowhere else?
+bool slope_is_told_by_output(const Op& activation) {
+  return activation.kind == Kind::k_leaky_relu && activation.attrs.reals[0] >= 0;
+}
+
+class EpilogueFusion {
+ public:
+  EpilogueFusion(Graph graph, bool by_back_end)
+      : graph_(std::move(graph)), by_back_end_(by_back_end), users_(ir::users_of(graph_)) {
+    outlives_.assign(graph_.values.size(), 0);
+    for (const auto* list : {&graph_.outputs, &graph_.results})
+      for (const ValueId id : *list) outlives_[at(id)] = 1;
+    for (const ir::Value& value : graph_.values)
+      if (value.next != kNone) outlives_[at(value.next)] = 1;
+    consumed_.assign(graph_.ops.size(), 0);
+  }
+
+  // The last convolution first: a sum of two takes the one that is made last.
+  Graph run() {
+    for (OpId op = static_cast<OpId>(graph_.ops.size()); op-- > 0;)
+      if (graph_.op(op).kind == Kind::k_conv2d && graph_.op(op).alternatives.empty()) follow(op);
+    ir::drop_dead_ops(graph_);
+    return std::move(graph_);
+  }
+
+ private:
+  template <class Id>
+  static size_t at(Id id) {
+    return static_cast<size_t>(id);
+  }
+
+  // The one op that reads the value; kNone where others do, or it outlives the step.
+  [[nodiscard]] OpId only_reader(ValueId id) const {
+    const std::vector<OpId>& readers = users_[at(id)];
+    if (outlives_[at(id)] || readers.size() != 1 || consumed_[at(readers[0])]) return kNone;
+    return graph_.op(readers[0]).alternatives.empty() ? readers[0] : kNone;
+  }
+
+  // What a sum adds to the value, element for element; kNone: it is no such sum.
+  [[nodiscard]] ValueId added_to(ValueId id, const Op& op) const {
+    if (op.kind != Kind::k_add || op.inputs[0] == op.inputs[1]) return kNone;
+    const ValueId other = op.inputs[0] == id ? op.inputs[1] : op.inputs[0];
+    return graph_.value(other).type == graph_.value(id).type ? other : kNone;
+  }
+
+  [[nodiscard]] bool finishes(const Op& op) const {
+    if (!ir::is_epilogue(op.kind) || op.attrs.reals.size() > PT_EPILOGUE_REALS) return false;
+    if (op.kind == Kind::k_gelu && op.attrs.ints[0] != 0) return false;
+    return !by_back_end_ || back_end_finishes(op);
+  }
+
+  [[nodiscard]] bool is_gradient_of(const Op& op, const Op& activation) const {
+    return op.kind == Kind::k_leaky_relu_grad && op.attrs == activation.attrs && op.alternatives.empty() &&
+           op.inputs[1] == activation.inputs[0] && op.inputs[0] != op.inputs[1];
+  }
+
+  // The activation behind the value that alone needs it, once its gradients read its output in place of its input.
+  [[nodiscard]] OpId activation_behind(ValueId id) const {
+    if (outlives_[at(id)]) return kNone;
+    OpId found = kNone;
+    for (const OpId reader : users_[at(id)])
+      if (!consumed_[at(reader)] && graph_.op(reader).alternatives.empty() && finishes(graph_.op(reader)))
+        found = found == kNone ? reader : kNone;
+    if (found == kNone) return kNone;
+    const Op& activation = graph_.op(found);
+    const bool alone = std::ranges::all_of(users_[at(id)], [&](OpId reader) {
+      return reader == found || (slope_is_told_by_output(activation) && is_gradient_of(graph_.op(reader), activation));
+    });
+    return alone ? found : kNone;
+  }
+
+  void follow(OpId id) {
+    const Op conv = graph_.op(id);
+    ValueId made = conv.outputs[0], residual = kNone;
+    OpId last = kNone;
+    if (const OpId sum = only_reader(made); sum != kNone && (residual = added_to(made, graph_.op(sum))) != kNone) {
+      last = sum;
+      made = graph_.op(sum).outputs[0];
+    }
+    const OpId activation = activation_behind(made);
+    if (activation != kNone) {
+      if (last != kNone) consumed_[at(last)] = 1;
+      last = activation;
+    }
+    if (last == kNone) return;
+    const Op finish = activation == kNone ? Op{} : graph_.op(activation);
+    if (activation != kNone) read_output(finish);
+    replace(last, conv, finish, residual);
+  }
+
+  // Gradients of leaky relu read what it makes.
+  void read_output(const Op& activation) {
+    for (const OpId reader : users_[at(activation.inputs[0])])
+      if (is_gradient_of(graph_.op(reader), activation)) {
+        graph_.ops[at(reader)].inputs[1] = activation.outputs[0];
+        users_[at(activation.outputs[0])].push_back(reader);
+      }
+  }
+
+  // The value whose memory it is seen in.
+  [[nodiscard]] ValueId root_of(ValueId id) const {
+    for (OpId op = graph_.value(id).producer; op != kNone && graph_.op(op).kind == Kind::k_alias;
+         op = graph_.value(id).producer)
+      id = graph_.op(op).inputs[0];
+    return id;
+  }
+
+  [[nodiscard]] int64_t how_added(const Op& conv, ValueId residual) const {
+    if (residual == kNone) return PT_RESIDUAL_NONE;
+    const bool is_read_too =
+        std::ranges::any_of(conv.inputs, [&](ValueId input) { return root_of(input) == root_of(residual); });
+    return by_back_end_ || is_read_too ? PT_RESIDUAL_READ : PT_RESIDUAL_OVER;
+  }
+
+  // At the place of the last op that it stands for, where all that it reads is made.
+  void replace(OpId last, const Op& conv, const Op& activation, ValueId residual) {
+    Op fused = conv;
+    fused.kind = Kind::k_conv2d_act;
+    fused.outputs = graph_.op(last).outputs;
+    fused.attrs.ints.insert(
+        fused.attrs.ints.end(),
+        {activation.outputs.empty() ? 0 : static_cast<int64_t>(activation.kind), how_added(conv, residual)});
+    fused.attrs.reals = activation.attrs.reals;
+    fused.attrs.reals.resize(PT_EPILOGUE_REALS);
+    if (residual != kNone) fused.inputs.push_back(residual);
+    graph_.ops[at(last)] = std::move(fused);
+    consumed_[at(last)] = 1;
+  }
+
+  Graph graph_;
+  bool by_back_end_;
+  std::vector<std::vector<OpId>> users_;
+  std::vector<char> outlives_;  // by value
+  std::vector<char> consumed_;  // by op
+};
+
+}  // namespace
+
+Graph fuse_conv_epilogue(Graph graph, bool by_back_end) {
+  return EpilogueFusion(std::move(graph), by_back_end).run();
+}
+
+}  // namespace pantoum::rewrite
