@@ -7,7 +7,8 @@
 #include "kernels/portable/products.h"
 
 static void plain(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on, pt_real* c,
-                  size_t c_row) {
+                  size_t c_row, void* scratch) {
+  (void)scratch;
   for (size_t row = 0; row < m; ++row)
     for (size_t column = 0; column < n; ++column) {
       pt_real sum = goes_on ? c[row * c_row + column] : 0;
@@ -51,13 +52,14 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
 }
 
 static void blocked(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on, pt_real* c,
-                    size_t c_row) {
+                    size_t c_row, void* scratch) {
+  (void)scratch;
   const factors context = {a, b, c};
   const pt_product product = {1, m, n, k, &context, a_of, a->row_step, a_offsets, pack_b, c_of, c_row, NULL, 0, NULL};
   PT_NAME(pt_product_run_on)(&product, goes_on);
 }
 
-static const pt_attention_form kPlain = {plain, 1, 0}, kBlocked = {blocked, 8, 1 << 15};
+static const pt_attention_form kPlain = {plain, 1, 0, 0}, kBlocked = {blocked, 8, 1 << 16, 0};
 
 pt_status PT_NAME(pt_attention_reference)(const pt_call* call) {
   PT_NAME(pt_attention_run)(call, &kPlain);

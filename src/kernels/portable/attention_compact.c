@@ -22,7 +22,8 @@ static void add_terms(const pt_factor* a, const pt_factor* b, size_t m, size_t n
 }
 
 static void compact(const pt_factor* a, const pt_factor* b, size_t m, size_t n, size_t k, int goes_on, pt_real* c,
-                    size_t c_row) {
+                    size_t c_row, void* scratch) {
+  (void)scratch;
   if (goes_on) {
     add_terms(a, b, m, n, k, c, c_row);
     return;
@@ -39,7 +40,7 @@ static void compact(const pt_factor* a, const pt_factor* b, size_t m, size_t n, 
   PT_NAME(pt_nest_run)(&nest, a->at, b->at, c);
 }
 
-static const pt_attention_form kCompact = {compact, kRows, 0};
+static const pt_attention_form kCompact = {compact, kRows, 0, 0};
 
 pt_status PT_NAME(pt_attention_compact)(const pt_call* call) {
   PT_NAME(pt_attention_run)(call, &kCompact);

@@ -92,8 +92,8 @@ std::vector<AttentionCase> cases() {
       {1, 1, 1, 1, 1, {0, 0, 0}, {}},
       {3, 1, 9, 4, 2, {0, 0, 0}, {PT_STEP_SCALE}},
       {2, 13, 1, 3, 5, {0, 1, 1}, {PT_STEP_ADD}},
-      {1, 150, 257, 16, 33, {0, 1, 0}, {PT_STEP_SCALE, PT_STEP_ADD}},            // several blocks, the last one shorter
-      {5, 131, 300, 64, 64, {0, 0, 0}, {PT_STEP_SCALE, PT_STEP_FILL}},           // blocks of another length
+      {1, 150, 600, 16, 33, {0, 1, 0}, {PT_STEP_SCALE, PT_STEP_ADD}},            // several blocks, the last one shorter
+      {3, 231, 700, 32, 64, {0, 0, 0}, {PT_STEP_SCALE, PT_STEP_FILL}},           // blocks of another length
       {2, 9, 4200, 5, 3, {1, 1, 1}, {PT_STEP_KEEP, PT_STEP_SCALE, PT_STEP_ADD}}  // the fewest rows
   };
   std::mt19937 random(5);
