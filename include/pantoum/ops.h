@@ -33,6 +33,9 @@
   PT_OPERATOR(conv3d_dw, 8)  /* X dY -> dW; [PT_CONV3D_*] */                                                             \
   PT_OPERATOR(conv2d_act, 9) /* X W bias[O]? R? -> Y = activation(conv2d(X, W, bias) + R); [PT_CONV_*, */                \
                              /* PT_EPILOGUE_*]; {two reals: the activation's, then zeros} */                             \
+  PT_OPERATOR(attention, 138) /* Q[..,M,D] K[..,N,D] V[..,N,E] masks.. -> Y[..,M,E] = softmax(steps(Q K')) V, a */       \
+                              /* block of rows at a time; 3 dims or more; [PT_ATTENTION_*]; {a real per step} */         \
+  PT_OPERATOR(attention_grad, 139) /* dY Q K V masks.. -> dQ dK dV; [the same]; {the same} */                            \
   /* element by element, two inputs, broadcast as in numpy; add to minimum: floating point, or one type of integer, */   \
   /* which wraps; x / 0 is 0 there, and division goes towards zero */                                                    \
   PT_OPERATOR(add, 10)                                                                                                   \
@@ -280,6 +283,26 @@ enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_DZ_GRADIENT = PT_CONV_ATTRS, /* the op of PT_CONV_GRADIENTS that dX goes through */
   PT_CONV_DZ_FLAG,                     /* its integer, 0 where it has none */
   PT_CONV_DZ_ATTRS
+};
+
+enum { /* attention, attention_grad */
+  PT_ATTENTION_TRANS_Q, /* 1: Q lies as [..,D,M] */
+  PT_ATTENTION_TRANS_K, /* 1: K lies as [..,D,N] */
+  PT_ATTENTION_TRANS_V, /* 1: V lies as [..,E,N] */
+  PT_ATTENTION_STEP,    /* PT_STEP_*: what scores go through before the softmax, in order */
+  PT_ATTENTION_STEPS = 3,
+  PT_ATTENTION_ATTRS = PT_ATTENTION_STEP + PT_ATTENTION_STEPS,
+  PT_ATTENTION_REALS = PT_ATTENTION_STEPS,
+  PT_ATTENTION_OPERANDS = 3 /* Q K V; masks stand behind them, and take no gradient */
+};
+/* x is a score, p the step's real, m the next mask, which broadcasts to the scores [..,M,N]. */
+enum {
+  PT_STEP_NONE,  /* x; no other step comes behind it */
+  PT_STEP_SCALE, /* p x */
+  PT_STEP_ADD,   /* x + m */
+  PT_STEP_KEEP,  /* m ? x : p; m is bool */
+  PT_STEP_FILL,  /* m ? p : x; m is bool */
+  PT_STEP_COUNT
 };
 
 enum { /* conv3d, conv3d_dx, conv3d_dw */

@@ -388,6 +388,22 @@ TEST_F(OneDnn, EveryImplementationHasAClassOfItsOwn) {
   EXPECT_EQ(later, 24U);
 }
 
+// Blocks of rows of one length, and of several with a shorter last one; factors that lie turned.
+TEST_F(OneDnn, ComputesAttentionInBlocks) {
+  for (const auto& [m, n, turned] : {std::tuple{20U, 30U, 0}, {1U, 17U, 1}, {150U, 500U, 0}, {231U, 700U, 1}}) {
+    const auto matrix = [](uint32_t rows, uint32_t columns, int64_t lies_turned) {
+      return noise(lies_turned != 0 ? std::vector<uint32_t>{2, columns, rows}
+                                    : std::vector<uint32_t>{2, rows, columns});
+    };
+    const Operand q = matrix(m, 16, turned), k = matrix(n, 16, turned), v = matrix(n, 24, turned), mask = noise({1, n}),
+                  dy = noise({2, m, 24});
+    const std::vector<int64_t> ints = {turned, turned, turned, PT_STEP_SCALE, PT_STEP_ADD, PT_STEP_NONE};
+    expect_equal({PT_OP_attention, {q, k, v, mask}, {zeros(dy.dims)}, ints, {0.25, 0, 0}});
+    expect_equal(
+        {PT_OP_attention_grad, {dy, q, k, v, mask}, {zeros(q.dims), zeros(k.dims), zeros(v.dims)}, ints, {0.25, 0, 0}});
+  }
+}
+
 TEST_F(OneDnn, RowsAndActivations) {
   const Operand x = noise({4, 6, 3}, -3, 3), dy = noise({4, 6, 3}), out = zeros({4, 6, 3});
   for (const int64_t axis : {1, 2}) {

@@ -25,7 +25,7 @@ std::vector<OpDef> collect() {
        {product_ops,        conv_ops,   binary_ops, select_ops,   unary_ops,     unary_grad_ops, rows_ops,
         norm_ops,           pool_ops,   resize_ops, reduce_ops,   scan_ops,      move_ops,       index_ops,
         scatter_ops,        random_ops, loss_ops,   gradient_ops, recurrent_ops, compact_ops,    update_ops,
-        product_update_ops, nchwc_ops,  alias_ops,  custom_ops}) {
+        product_update_ops, nchwc_ops,  alias_ops,  custom_ops,   attention_ops}) {
     const std::vector<OpDef> some = family();
     all.insert(all.end(), some.begin(), some.end());
   }
@@ -172,7 +172,9 @@ std::vector<std::pair<int, int>> in_place_pairs(const Graph& graph, const Op& op
   // with an element by then, and so are updates, which go over their parameter and have no other place.
   if (!def.traits.pointwise && def.recompute)
     std::erase_if(pairs, [&](const auto& pair) {
-      return std::count(op.inputs.begin(), op.inputs.end(), op.inputs[static_cast<size_t>(pair.second)]) > 1;
+      const ValueId over = root_of(graph, op.inputs[static_cast<size_t>(pair.second)]);  // views are the same bytes
+      return std::count_if(op.inputs.begin(), op.inputs.end(),
+                           [&](ValueId input) { return root_of(graph, input) == over; }) > 1;
     });
   return pairs;
 }

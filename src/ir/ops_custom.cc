@@ -118,6 +118,7 @@ bool makes_gradient_of(const base::CustomOperator& op, size_t input) {
 }  // namespace
 
 bool has_gradient(const Op& op, size_t input) {
+  if (op.kind == Kind::k_attention) return input < PT_ATTENTION_OPERANDS;  // masks have none
   if (op.kind != Kind::k_custom) return op_def(op.kind).gradient != nullptr;
   const base::CustomKernel kernel = named_by(op.attrs);
   return kernel.op && kernel.gradient < 0 && makes_gradient_of(*kernel.op, input);

@@ -107,6 +107,14 @@ std::vector<Accepted> accepted() {
       {{Kind::k_gelu, {f32({2})}, {{1}, {}}}, {f32({2})}},
       {{Kind::k_cast, {f32({2})}, {}, {i64({2})}}, {i64({2})}},
       {{Kind::k_softmax, {f32({2, 3})}, {{1}, {}}}, {f32({2, 3})}},
+      {{Kind::k_attention,
+        {f32({2, 5, 4}), f32({2, 3, 4}), f32({2, 3, 7}), f32({3}), truth({2, 5, 1})},
+        {{0, 0, 0, PT_STEP_ADD, PT_STEP_SCALE, PT_STEP_FILL}, {0, 2, -1}}},
+       {f32({2, 5, 7})}},
+      {{Kind::k_attention_grad,
+        {f32({2, 5, 7}), f32({2, 4, 5}), f32({2, 4, 3}), f32({2, 7, 3})},
+        {{1, 1, 1, 0, 0, 0}, {0, 0, 0}}},
+       {f32({2, 4, 5}), f32({2, 4, 3}), f32({2, 7, 3})}},
       {{Kind::k_batch_norm, {f32({2, 3, 4}), c3, c3}, {{}, {1e-5}}}, {f32({2, 3, 4}), c3, c3}},
       {{Kind::k_batch_norm_grad, {f32({2, 3}), f32({2, 3}), c3, c3, c3}, {{}, {1e-5}}}, {f32({2, 3}), c3, c3}},
       {{Kind::k_batch_norm_stats, {c3, c3, c3, c3}, {{8}, {0.9}}}, {c3, c3}},
@@ -259,7 +267,7 @@ struct Refused {
 };
 
 std::vector<Refused> refused() {
-  const TensorType c3 = f32({3}), dy = f32({2, 4, 4, 7}), w = f32({4, 3, 3, 3});
+  const TensorType c3 = f32({3}), q = f32({2, 5, 4}), dy = f32({2, 4, 4, 7}), w = f32({4, 3, 3, 3});
   const Attrs groups{{1, 1, 0, 0, 0, 0, 1, 1, 2}, {}}, stride{{0, 1, 0, 0, 0, 0, 1, 1, 1}, {}};
   const Attrs negative_pad{{1, 1, -1, 0, 0, 0, 1, 1, 1}, {}};
   return {
@@ -309,6 +317,18 @@ std::vector<Refused> refused() {
       {{Kind::k_add, {f32({1 << 30, 1}), f32({1, 1 << 30})}}, "is too large"},
       {{Kind::k_softmax, {f32({2, 3})}, {{2}, {}}}, "axis 2 is not among 2 dimensions"},
       {{Kind::k_softmax, {f32({2, 3})}, {{-1}, {}}}, "axis -1"},
+      {{Kind::k_attention, {f32({5, 4}), f32({3, 4}), f32({3, 7})}, {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}},
+       "three dimensions or more"},
+      {{Kind::k_attention, {q, f32({2, 3, 5}), f32({2, 3, 7})}, {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}},
+       "must have the shape"},
+      {{Kind::k_attention, {q, q, f32({2, 5, 7})}, {{2, 0, 0, 0, 0, 0}, {0, 0, 0}}}, "a transposition is 0 or 1"},
+      {{Kind::k_attention, {q, q, q}, {{0, 0, 0, 5, 0, 0}, {0, 0, 0}}}, "the step 5 is unknown"},
+      {{Kind::k_attention, {q, q, q}, {{0, 0, 0, 0, 1, 0}, {0, 0, 0}}}, "a step stands behind none"},
+      {{Kind::k_attention, {q, q, q}, {{0, 0, 0, 2, 0, 0}, {0, 0, 0}}}, "a mask is missing"},
+      {{Kind::k_attention, {q, q, q, f32({5})}, {{0, 0, 0, 3, 0, 0}, {0, 0, 0}}}, "of another type"},
+      {{Kind::k_attention, {q, q, q, f32({4})}, {{0, 0, 0, 2, 0, 0}, {0, 0, 0}}}, "does not broadcast"},
+      {{Kind::k_attention, {q, q, q, f32({5})}, {{0, 0, 0, 1, 0, 0}, {1, 0, 0}}}, "masks that no step takes"},
+      {{Kind::k_attention_grad, {f32({2, 5, 3}), q, q, q}, {{0, 0, 0, 0, 0, 0}, {0, 0, 0}}}, "dY"},
       {{Kind::k_batch_norm, {f32({2, 4}), c3, c3}, {{}, {1e-5}}}, "must have the shape [4]"},
       {{Kind::k_batch_norm_stats, {c3, c3, c3, c3}, {{0}, {0.9}}}, "count per channel"},
       {{Kind::k_batch_norm_act, {f32({2, 3}), c3, c3}, {{PT_OP_sigmoid}, {1e-5, 0, 0}}}, "none that it knows"},

@@ -16,6 +16,7 @@
 #include "pipeline/pipeline.h"
 #include "problem/cost_graph_json.h"
 #include "rewrite/fusions.h"
+#include "rewrite/unplanned_bytes.h"
 
 namespace pantoum::pipeline {
 namespace {
@@ -121,6 +122,32 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   return programs;
 }
 
+// Blocks of attention are made by portable kernels, or by a back end's products with other bits. That a back end has
+// them is asked for (by the user, a plan or a checkpoint), and never follows from a budget.
+bool may_attend_in_blocks(const PlanRequest& request, const host::KernelSet& kernels) {
+  const bool asked = request.options.question.freedoms.numerics && request.rewrite.search;
+  return request.fuse && (kernels.back_end() == nullptr || asked || request.rewrite.attention);
+}
+
+ir::Bytes peak_of(const Programs& programs) {
+  const std::vector<ir::Bytes> live = rewrite::unplanned_bytes(programs.front().graph);
+  return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+}
+
+// Attention in blocks takes a product more and less RAM: it is for steps whose peak falls.
+Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled& compiled, const PlanRequest& request,
+                                              bool& in_blocks) {
+  in_blocks = false;
+  if (!may_attend_in_blocks(request, *compiled.kernels)) return differentiate(std::move(forward), compiled.model);
+  ir::Graph fused = rewrite::fuse_attention(forward);
+  PANTOUM_ASSIGN(Programs plain, differentiate(std::move(forward), compiled.model));
+  const auto is_attention = [](const ir::Op& op) { return op.kind == ir::Kind::k_attention; };
+  if (std::none_of(fused.ops.begin(), fused.ops.end(), is_attention)) return plain;
+  PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model));
+  in_blocks = peak_of(programs) < peak_of(plain);
+  return in_blocks ? std::move(programs) : std::move(plain);
+}
+
 }  // namespace pantoum::pipeline
 
 Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
@@ -133,14 +160,17 @@ Result<Compiled> compile_model(const ModelOptions& model, const PlanRequest& req
         fmt::format("{} batch norm{} exported for inference: training takes the statistics of the batch, as after "
                     "model.train(); to keep the running ones, add --freeze-stats '*'",
                     imported.info.inference_norms, imported.info.inference_norms == 1 ? " was" : "s were"));
-  PANTOUM_ASSIGN(compiled.programs, differentiate(std::move(imported.graph), model));
-  tell("autodiff", ir::to_text(compiled.training().graph));
-  if (request.graphs_made) PANTOUM_TRY(request.graphs_made(compiled.training().graph, compiled.evaluation().graph));
-
   PANTOUM_ASSIGN(const cost::DeviceProfile device, cost::load_device(request.device));
   PANTOUM_ASSIGN(compiled.kernels,
                  host::KernelSet::open(device.host ? request.kernels : host::KernelSet::Choice::kPortable,
                                        request.kernel_threads));
+  bool in_blocks = false;
+  PANTOUM_ASSIGN(compiled.programs,
+                 differentiate_with_attention(std::move(imported.graph), compiled, request, in_blocks));
+  compiled.attention = in_blocks && compiled.kernels->back_end() != nullptr;
+  tell("autodiff", ir::to_text(compiled.training().graph));
+  if (request.graphs_made) PANTOUM_TRY(request.graphs_made(compiled.training().graph, compiled.evaluation().graph));
+
   if (const std::optional<Error>& lack = compiled.kernels->lack())
     compiled.warnings.push_back(fmt::format("{}: the portable kernels alone compute, which are slower ({}); {}",
                                             lack->message, fmt::join(lack->notes, "; "), lack->help));

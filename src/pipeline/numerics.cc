@@ -39,10 +39,11 @@ std::map<std::string, std::string> classes_of(const problem::Plan& plan, const p
 std::string numerics_of(const Compiled& compiled) {
   const Program& training = compiled.training();
   const auto classes = classes_of(training.plan, training.cost.graph, compiled.kept_classes);
-  if (classes.empty() && !changes_bits(compiled.made_by)) return "";
+  if (classes.empty() && !compiled.attention && !changes_bits(compiled.made_by)) return "";
   Json json{{"substitutions", Json::array()}, {"classes", Json(classes)}};
   for (const Substitution& made : compiled.made_by)
     json["substitutions"].push_back({{"rule", made.rule}, {"at", made.at}});
+  if (compiled.attention) json["attention"] = true;
   return base::ascii_json(json);
 }
 
@@ -56,6 +57,7 @@ Result<void> keep_numerics(const std::string& numerics, const std::string& where
       request.rewrite.substitutions.push_back({made.at("rule").get<std::string>(), made.at("at").get<std::string>()});
     for (const auto& [op, name] : json.at("classes").items())
       request.rewrite.classes.emplace(op, name.get<std::string>());
+    request.rewrite.attention = json.value("attention", false);
   } catch (const Json::exception& wrong) {
     return fail("E0243", std::string("what its ops were computed by is damaged: ") + wrong.what(), where,
                 "resume from an older checkpoint, or begin with these weights: --weights");

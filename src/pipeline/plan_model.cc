@@ -356,6 +356,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   PlanRequest told = with_named_kernels(request, *compiled.kernels);
   told.rewrite.substitutions = compiled.made_by;
   told.rewrite.remake = compiled.remakes;
+  told.rewrite.attention = compiled.attention;
   training.plan.request = request_json(told);
   for (Program& program : compiled.programs) {
     const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own

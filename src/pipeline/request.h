@@ -83,6 +83,7 @@ struct RewriteOptions {
   std::vector<std::string> without = {};         // rules that are switched off
   std::vector<Substitution> substitutions = {};  // these, in this order, and no search: of a plan, or a checkpoint
   bool remake = true;      // activations behind norms are made again in backward, where that takes less RAM
+  bool attention = false;  // in blocks though that changes bits: of a plan, or a checkpoint
   bool algorithms = true;  // false: each op's first choice alone
   std::map<std::string, std::string> classes = {};  // by op: the class of numerics that a checkpoint keeps to
 };

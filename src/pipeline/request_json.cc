@@ -356,6 +356,7 @@ void describe(Visitor& visitor, PlanRequest& request) {
   visitor.parts("substitutions", request.rewrite.substitutions);
   visitor.field("algorithms", request.rewrite.algorithms);
   visitor.field("remaking", request.rewrite.remake);
+  visitor.field("attention", request.rewrite.attention);
   visitor.field("compact_activations", request.compact_activations);
   visitor.field("planner", request.planner);
   describe_rules(visitor, options.without);
@@ -411,6 +412,7 @@ Result<void> take_graph_of(const problem::Plan& plan, RewriteOptions& rewrite) {
   rewrite.substitutions = made.rewrite.substitutions;
   rewrite.algorithms = made.rewrite.algorithms;
   rewrite.remake = made.rewrite.remake;
+  rewrite.attention = made.rewrite.attention;
   return {};
 }
 

@@ -38,7 +38,7 @@ PlanRequest some_request() {
   request.kernel_threads = 3;
   request.kernels = host::KernelSet::Choice::kPortable;
   request.fuse = request.layouts = false;
-  request.compact_activations = true;
+  request.compact_activations = request.rewrite.attention = true;
   request.measure = {
       .measure = Measure::kMissing, .profile_store = "times.db", .page_folder = "/var/tmp", .page_encryption = false};
   request.options.question.budget = 262144;

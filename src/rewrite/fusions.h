@@ -15,6 +15,13 @@ namespace pantoum::rewrite {
 // the constants that the exporter wrote: 5e-5 for inputs between -5 and 6.
 [[nodiscard]] ir::Graph fuse_gelu(ir::Graph graph);
 
+// softmax(steps(Q K')) V, where the steps are scalings by a number, masks added and masks that choose a number, and
+// where nobody else reads scores or weights -> attention: the scores are no tensor, forward or backward, which makes
+// them again. Its portable kernels give the same bits; products of a back end round otherwise when they are made in
+// blocks. What stays: dropout of the weights, masks that a trained parameter reaches (they want a gradient as large as the
+// scores), products with a bias or with factors of fewer batches, and more steps than PT_ATTENTION_STEPS.
+[[nodiscard]] ir::Graph fuse_attention(ir::Graph graph);
+
 // Of a training step.
 
 // Batch norm + a cheap activation (PT_NORM_ACTIVATIONS) that alone reads it -> batch_norm_act, a pass over memory less;

@@ -97,6 +97,64 @@ static int conv2d_dw_update(const pt_op_view* view) {
   return conv2d_dw(view) && follows(view, PT_CONV_ATTRS);
 }
 
+/* Q, K or V: batch dims of Q, then rows and columns, or columns and rows. */
+static int lies_as(const pt_tensor* t, const pt_tensor* q, uint32_t rows, uint32_t columns, int64_t transposed) {
+  unsigned d;
+  if (t->rank != q->rank) return 0;
+  for (d = 0; d + 2u < q->rank; ++d)
+    if (t->dims[d] != q->dims[d]) return 0;
+  return t->dims[d] == (transposed ? columns : rows) && t->dims[d + 1u] == (transposed ? rows : columns);
+}
+static int is_mask(const pt_tensor* mask, const pt_tensor* q, uint32_t m, uint32_t n, uint8_t dtype) {
+  pt_tensor scores = *q;
+  scores.dims[q->rank - 2u] = m, scores.dims[q->rank - 1u] = n;
+  return mask->dtype == dtype && pt_broadcasts_to(mask, &scores);
+}
+/* Every step takes the mask that it needs, and none is left. `first`: where Q stands. */
+static int masks_fit(const pt_op_view* view, unsigned first, uint32_t m, uint32_t n) {
+  const pt_tensor* q = in(view, first);
+  unsigned mask = first + 3u, at;
+  for (at = 0; at < PT_ATTENTION_STEPS; ++at) {
+    const int64_t step = view->ints[PT_ATTENTION_STEP + at];
+    if (step < 0 || step >= PT_STEP_COUNT) return 0;
+    if (step != PT_STEP_NONE && at > 0 && view->ints[PT_ATTENTION_STEP + at - 1u] == PT_STEP_NONE) return 0;
+    if (step == PT_STEP_NONE || step == PT_STEP_SCALE) continue;
+    if (mask >= view->input_count) return 0;
+    if (!is_mask(in(view, mask), q, m, n, step == PT_STEP_ADD ? q->dtype : (uint8_t)PT_BOOL)) return 0;
+    ++mask;
+  }
+  return mask == view->input_count;
+}
+static int attends(const pt_op_view* view, unsigned first, const pt_tensor* y) {
+  const pt_tensor *q = in(view, first), *k = in(view, first + 1u), *v = in(view, first + 2u);
+  const int64_t* ints = view->ints;
+  uint32_t m, n, d, e;
+  unsigned at;
+  for (at = 0; at < PT_ATTENTION_STEP; ++at)
+    if (ints[at] < 0 || ints[at] > 1) return 0;
+  if (q->rank < 3 || v->rank != q->rank || y->rank != q->rank) return 0;
+  if (q->dtype != view->dtype || k->dtype != q->dtype || v->dtype != q->dtype || y->dtype != q->dtype) return 0;
+  m = q->dims[q->rank - (ints[PT_ATTENTION_TRANS_Q] ? 1u : 2u)];
+  d = q->dims[q->rank - (ints[PT_ATTENTION_TRANS_Q] ? 2u : 1u)];
+  n = v->dims[q->rank - (ints[PT_ATTENTION_TRANS_V] ? 1u : 2u)];
+  e = v->dims[q->rank - (ints[PT_ATTENTION_TRANS_V] ? 2u : 1u)];
+  return lies_as(k, q, n, d, ints[PT_ATTENTION_TRANS_K]) && lies_as(v, q, n, e, ints[PT_ATTENTION_TRANS_V]) &&
+         lies_as(y, q, m, e, 0) && masks_fit(view, first, m, n);
+}
+static int is_real(const pt_tensor* t) {
+  return t->dtype == PT_F32 || t->dtype == PT_F64;
+}
+static int attention(const pt_op_view* view) {
+  return is_real(in(view, 0)) && attends(view, 0, out(view, 0));
+}
+static int attention_grad(const pt_op_view* view) {
+  unsigned made;
+  if (!is_real(in(view, 0)) || !attends(view, 1, in(view, 0))) return 0;
+  for (made = 0; made < 3; ++made)
+    if (out(view, made)->dtype != in(view, 0)->dtype || !pt_same_dims(out(view, made), in(view, made + 1u))) return 0;
+  return 1;
+}
+
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
     {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
@@ -108,6 +166,9 @@ static const pt_op_rule rules[] = {
     {PT_OP_conv3d, 2, 3, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d},
     {PT_OP_conv3d_dx, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dx},
     {PT_OP_conv3d_dw, 2, 2, 1, 1, PT_CONV3D_ATTRS, 0, REAL, conv3d_dw},
+    {PT_OP_attention, 3, 3 + PT_ATTENTION_STEPS, 1, 1, PT_ATTENTION_ATTRS, PT_ATTENTION_REALS, ANY, attention},
+    {PT_OP_attention_grad, 4, 4 + PT_ATTENTION_STEPS, 3, 3, PT_ATTENTION_ATTRS, PT_ATTENTION_REALS, ANY,
+     attention_grad},
     {PT_OP_matmul_update, 3, 6, 1, 4, 2 + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, matmul_update},
     {PT_OP_conv2d_dw_update, 3, 6, 1, 4, PT_CONV_ATTRS + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, conv2d_dw_update},
 };

@@ -58,6 +58,31 @@ inline ir::TensorType f32(ir::Shape shape) {
   return {ir::DType::kF32, std::move(shape)};
 }
 
+inline void append_attention_cases(std::vector<GradientCase>& cases) {
+  using ir::Kind;
+  const auto attention = [&](std::string name, ir::Shape q, ir::Shape k, ir::Shape v, std::vector<int64_t> ints,
+                             std::vector<ir::Shape> masks) {
+    cases.push_back({std::move(name), [=](CaseBuilder& c) {
+                       std::vector<ir::ValueId> inputs{c.parameter(q), c.parameter(k), c.parameter(v)};
+                       size_t mask = 0;
+                       for (size_t step = PT_ATTENTION_STEP; step < ints.size(); ++step) {
+                         if (ints[step] == PT_STEP_NONE || ints[step] == PT_STEP_SCALE) continue;
+                         ir::ValueId made = c.frozen(masks.at(mask++));
+                         if (ints[step] != PT_STEP_ADD)
+                           made = c.op(Kind::k_compare, {made, c.frozen({1})}, {{PT_COMPARE_LESS}, {}});
+                         inputs.push_back(made);
+                       }
+                       return c.op(Kind::k_attention, inputs, {ints, {0.7, -0.8, 0.9}});
+                     }});
+  };
+  attention("attention", {2, 3, 4}, {2, 5, 4}, {2, 5, 2}, {0, 0, 0, 0, 0, 0}, {});
+  attention("attention, scaled and masked", {2, 2, 3, 4}, {2, 2, 5, 4}, {2, 2, 5, 3}, {0, 0, 0, 1, 2, 0},
+            {{2, 1, 1, 5}});
+  attention("attention, filled, then scaled, of q' k' v'", {2, 4, 3}, {2, 4, 5}, {2, 2, 5}, {1, 1, 1, 4, 1, 2},
+            {{3, 5}, {2, 3, 1}});
+  attention("attention that keeps, over k'", {3, 3, 3}, {3, 3, 3}, {3, 3, 3}, {0, 1, 0, 3, 0, 0}, {{3, 3, 3}});
+}
+
 inline void append_product_cases(std::vector<GradientCase>& cases) {
   using ir::Kind;
   const auto matmul = [&](std::string name, ir::Shape a, ir::Shape b, int64_t trans_a, int64_t trans_b,
@@ -455,14 +480,10 @@ inline void append_loss_cases(std::vector<GradientCase>& cases) {
 
 inline std::vector<GradientCase> gradient_cases() {
   std::vector<GradientCase> cases;
-  append_product_cases(cases);
-  append_elementwise_cases(cases);
-  append_transposed_cases(cases);
-  append_normalization_cases(cases);
-  append_recurrent_cases(cases);
-  append_movement_cases(cases);
-  append_scatter_cases(cases);
-  append_loss_cases(cases);
+  for (const auto append : {append_product_cases, append_attention_cases, append_elementwise_cases,
+                            append_transposed_cases, append_normalization_cases, append_recurrent_cases,
+                            append_movement_cases, append_scatter_cases, append_loss_cases})
+    append(cases);
   return cases;
 }
 

@@ -271,6 +271,19 @@ PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Des
   return handle_of<dnnl::matmul>(skipping(descriptor<dnnl::matmul>(a, b, bias, y), later));
 }
 
+PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y) {
+  dnnl::primitive_attr adding;  // its own: a copy would be the same object
+  dnnl::post_ops sum;
+  sum.append_sum();
+  adding.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  adding.set_post_ops(sum);
+#if DNNL_VERSION_MAJOR >= 3
+  return handle_of<dnnl::matmul>(dnnl::matmul::primitive_desc(engine(), a, b, y, adding));
+#else
+  return handle_of<dnnl::matmul>(dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, y), adding, engine()));
+#endif
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 namespace {
 dnnl::softmax_forward::primitive_desc softmax_of(const Desc& x, int axis, bool logarithm) {

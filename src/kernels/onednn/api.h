@@ -71,6 +71,8 @@ struct PoolShape {
 [[nodiscard]] PrimitiveHandle pool_grad(const PoolShape& shape);
 
 [[nodiscard]] PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y, int later);
+// y += a b.
+[[nodiscard]] PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y);
 [[nodiscard]] PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);
 [[nodiscard]] PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm);
 [[nodiscard]] PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta);

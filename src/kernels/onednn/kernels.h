@@ -53,6 +53,12 @@ bool make_tanh(const pt_call& call, Prepared& prepared);
 bool make_sigmoid(const pt_call& call, Prepared& prepared);
 bool make_exp(const pt_call& call, Prepared& prepared);
 
+// Attention in blocks of rows, whose products are primitives of one thread.
+size_t attention_workspace(const pt_call* call);
+pt_status run_attention(const pt_call* call);
+size_t attention_grad_workspace(const pt_call* call);
+pt_status run_attention_grad(const pt_call* call);
+
 // See pt_back_end.
 int weight_layout(uint16_t op, const pt_tensor* x, const pt_tensor* y, const uint32_t w[4], const int64_t* ints);
 

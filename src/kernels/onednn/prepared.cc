@@ -23,11 +23,6 @@ void* address(const pt_call& call, const Place& place) {
   return place.operand < inputs ? call.inputs[place.operand].data : call.outputs[place.operand - inputs].data;
 }
 
-// Threads belong to the thread that calls OpenMP.
-void keep_threads(int threads) {
-  if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
-}
-
 double elements(const pt_tensor& tensor) {
   double count = 1;
   for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
@@ -95,6 +90,10 @@ std::unique_ptr<Prepared> make(uint16_t op, uint16_t algorithm, const pt_call& c
 }
 
 }  // namespace
+
+void keep_threads(int threads) {
+  if (omp_get_max_threads() != threads) omp_set_num_threads(threads);
+}
 
 Stage::Stage(const PrimitiveHandle& made, std::vector<Argument> arguments) : primitive_(made.primitive) {
   for (const Argument& argument : arguments) {

@@ -94,6 +94,8 @@ using Maker = bool (*)(const pt_call& call, Prepared& prepared);
 
 // The most threads that a primitive is made for and run with; small ones take fewer.
 void set_threads(int threads);
+// That primitives of the calling thread are made for and run with: OpenMP keeps it by thread.
+void keep_threads(int threads);
 [[nodiscard]] const pt_pool* pool();
 
 }  // namespace pantoum::onednn

@@ -19,6 +19,7 @@ typedef struct run_state {
   const pt_product* product;
   pt_tile tile;
   size_t width, column_blocks, row_blocks, rows_per_block;
+  int goes_on; /* from what C has */
 } run_state;
 
 /* Up to PT_GEMM_NB columns of some rows, over all of k: (row, column) of them lies at c[row * c_row + column]. */
@@ -41,7 +42,8 @@ static void run_tile(const run_state* state, const job* j, size_t row0, size_t c
   for (size_t row = 0; row < PT_GEMM_MR; ++row) {
     a[row] =
         first + (row0 + least(row, rows - 1)) * product->a_row; /* rows beyond the last repeat it and are not stored */
-    if (k0 > 0 && row < rows) memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
+    if ((k0 > 0 || state->goes_on) && row < rows)
+      memcpy(acc + row * PT_GEMM_NR, c + row * j->c_row, columns * sizeof(pt_real));
   }
   state->tile(a, offsets, panel, panel_rows, count, acc);
   for (size_t row = 0; row < rows; ++row) memcpy(c + row * j->c_row, acc + row * PT_GEMM_NR, columns * sizeof(pt_real));
@@ -112,7 +114,7 @@ static void run_jobs(void* arg, size_t share, size_t begin, size_t end) {
 /* Rows are split too where there are too few jobs for the threads. Narrow jobs of many rows need little scratch. */
 static run_state cut(const pt_product* product, const pt_pool* pool) {
   const size_t width = is_apart(product) && product->m > kTall ? PT_GEMM_NR : PT_GEMM_NB;
-  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, width, (product->n + width - 1) / width, 1, 0};
+  run_state state = {product, PT_NAME(pt_tiles_here)().of_8x32, width, (product->n + width - 1) / width, 1, 0, 0};
   const size_t threads = pool != NULL ? pool->threads : 1, jobs = product->batches * state.column_blocks;
   size_t rows = product->m;
   if (threads > 1 && jobs < 4 * threads) {
@@ -132,6 +134,13 @@ void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool) {
   if (is_empty(product)) return;
   run_state state = cut(product, pool);
   PT_NAME(pt_split_shares)(pool, product->batches * state.column_blocks * state.row_blocks, run_jobs, &state);
+}
+
+void PT_NAME(pt_product_run_on)(const pt_product* product, int goes_on) {
+  if (is_empty(product)) return;
+  run_state state = cut(product, NULL);
+  state.goes_on = goes_on;
+  run_jobs(&state, 0, 0, product->batches * state.column_blocks * state.row_blocks);
 }
 
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool) {

@@ -39,6 +39,8 @@ typedef struct pt_product {
 
 /* Runs the product; threads split outputs alone. */
 void PT_NAME(pt_product_run)(const pt_product* product, const pt_pool* pool);
+/* The same on one thread, without a finish; where it goes on, each chain begins with what C has. */
+void PT_NAME(pt_product_run_on)(const pt_product* product, int goes_on);
 /* Elements of scratch for a product that has a finish. */
 size_t PT_NAME(pt_product_scratch)(const pt_product* product, const pt_pool* pool);
 

@@ -50,6 +50,12 @@ enum {
   ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace) \
   ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
+/* A row of scores at a time, a block of them, four rows. */
+#define PT_ATTENTION_ROWS(ROW, op)                                                                         \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_reference_workspace)      \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace)            \
+  ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace)
+
 /* By the plain kernels, or in blocks. */
 #define PT_BLOCKS_ROWS(ROW, op)                                                 \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op, pt_##op##_workspace) \
@@ -73,6 +79,8 @@ enum {
   PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \
   PT_VOLUME_ROWS(ROW, conv3d_dx)                                                                                    \
   PT_VOLUME_ROWS(ROW, conv3d_dw)                                                                                    \
+  PT_ATTENTION_ROWS(ROW, attention)                                                                                 \
+  PT_ATTENTION_ROWS(ROW, attention_grad)                                                                            \
   PT_UPDATE_ROWS(ROW, matmul_update)                                                                                \
   PT_UPDATE_ROWS(ROW, conv2d_dw_update)                                                                             \
   PT_REAL_ROW(ROW, add)                                                                                             \

@@ -41,6 +41,17 @@ pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dx_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call);
+/* Attention in blocks (attention.h): a row, a block that fits a cache, four rows of scores in the workspace. */
+#define PT_ATTENTION_PROTOTYPES(op)     \
+  PT_ATTENTION_PROTOTYPE(op, reference) \
+  PT_ATTENTION_PROTOTYPE(op, blocked) PT_ATTENTION_PROTOTYPE(op, compact)
+#define PT_ATTENTION_PROTOTYPE(op, name)                    \
+  pt_status PT_NAME(pt_##op##_##name)(const pt_call* call); \
+  size_t PT_NAME(pt_##op##_##name##_workspace)(const pt_call* call);
+PT_ATTENTION_PROTOTYPES(attention)
+PT_ATTENTION_PROTOTYPES(attention_grad)
+#undef PT_ATTENTION_PROTOTYPE
+#undef PT_ATTENTION_PROTOTYPES
 /* Winograd's, of other numerics (winograd.h). */
 #define PT_WINOGRAD_PROTOTYPES(op)                  \
   PT_WINOGRAD_PROTOTYPE(op, winograd)               \
