@@ -63,6 +63,30 @@ def convolutions_model(path):
     return path
 
 
+def skipping_model(path):
+    """Convolutions of 16 channels with a bias and a relu behind each, one of them over a sum with what came before."""
+    draw = random.Random(8)
+    made, nodes = [onnx_tensor("fc", (16, 10), [draw.gauss(0, 0.3) for _ in range(160)])], []
+
+    def conv(name, at, inputs, stride):
+        for part, dims in ("w", (16, inputs, 3, 3)), ("b", (16,)):
+            made.append(onnx_tensor(f"{name}.{part}", dims, [draw.gauss(0, 0.2) for _ in range(math.prod(dims))]))
+        nodes.append(onnx_node("Conv", [at, f"{name}.w", f"{name}.b"], [name], pads=[1] * 4, strides=[stride] * 2))
+
+    conv("first", "x", 1, 1)
+    nodes.append(onnx_node("Relu", ["first"], ["a"]))
+    conv("second", "a", 16, 1)
+    nodes.append(onnx_node("Relu", ["second"], ["b"]))
+    conv("third", "b", 16, 1)
+    nodes += [onnx_node("Add", ["third", "a"], ["sum"]), onnx_node("Relu", ["sum"], ["c"])]
+    conv("fourth", "c", 16, 2)
+    nodes += [onnx_node("Relu", ["fourth"], ["d"]), onnx_node("GlobalAveragePool", ["d"], ["mean"]), onnx_node("Flatten", ["mean"], ["flat"]),
+              onnx_node("MatMul", ["flat", "fc"], ["y"])]
+    with open(path, "wb") as file:
+        file.write(onnx_model(nodes, ("N", 1, 28, 28), made))
+    return path
+
+
 class BitIdentity(House):
     @classmethod
     def setUpClass(cls):
@@ -159,6 +183,16 @@ class BitIdentity(House):
             self.same_bits(found, expected, f"{words}")
         done = self.succeed("plan", model, *COMMON[:2], "--ram", "1GiB", *only[:2], "--dump-after", "rewrite", "-o", self.path("dumped.json"))
         self.assertIn("conv2d_dz", done.stdout + done.stderr)
+
+    def test_fused_convolutions_of_any_kernels(self):
+        model = skipping_model(self.path("skipping.onnx"))
+        for kernels in "portable", "auto":
+            words = ("--ram", "1GiB", "--threads", 1, "--kernels", kernels)
+            expected, _ = self.train("apart", "--disable", "fusions", "--lr", "0.05", *words, model=model)
+            found, _ = self.train("fused", "--lr", "0.05", *words, model=model)
+            self.same_bits(found, expected, kernels)
+            done = self.succeed("plan", model, *COMMON[:2], *words, "--dump-after", "rewrite", "-o", self.path("dumped.json"))
+            self.assertEqual((done.stdout + done.stderr).count("= conv2d_act"), 4, kernels)
 
     def test_a_recurrent_network_paged_and_recomputed_by_time_steps(self):
         model = recurrent_model(self.path("recurrent.onnx"))
