@@ -58,7 +58,7 @@ pt_status PT_NAME(pt_lstm_cell)(const pt_call* call);
 pt_status PT_NAME(pt_lstm_cell_grad)(const pt_call* call);
 pt_status PT_NAME(pt_gru_cell)(const pt_call* call);
 pt_status PT_NAME(pt_gru_cell_grad)(const pt_call* call);
-#define PT_SEQUENCE_PROTOTYPES(op)                            \
+#define PT_SEQUENCE_PROTOTYPES(op)                             \
   pt_status PT_NAME(pt_##op##_reference)(const pt_call* call); \
   pt_status PT_NAME(pt_##op##_blocked)(const pt_call* call);   \
   pt_status PT_NAME(pt_##op##_compact)(const pt_call* call);   \
