@@ -188,6 +188,14 @@
   PT_OPERATOR(lstm_cell_grad, 161) /* dH G C C' dC'? -> d(Z + P) dC; [i, o, f, c] */                                     \
   PT_OPERATOR(gru_cell, 162)       /* Z[N,3H] P[N,3H] H[N,H] -> H' G[N,3H] V[N,H] (P of gate h); [z, r, h] */            \
   PT_OPERATOR(gru_cell_grad, 163)  /* dH' G V H -> dZ dP dH (without what flows through P); [z, r, h] */                 \
+  /* the time steps of a recurrent network as one op, from the first to the last, or backward with [.., reverse]: Z, G */ \
+  /* and V as the cells have them, P = H R' + b; H0, C0 are before the first step taken, HT, CT after the last one */     \
+  PT_OPERATOR(lstm_sequence, 169)      /* Z[T,N,4H] R[4H,H] H0[N,H] C0[N,H] -> H[T,N,H] C[T,N,H] G[T,N,4H] HT CT; */    \
+                                       /* [i, o, f, c, reverse] */                                                      \
+  PT_OPERATOR(lstm_sequence_grad, 170) /* G C C0 R dHT dCT dH? -> dZ dH0 dC0; [i, o, f, c, reverse] */                  \
+  PT_OPERATOR(gru_sequence, 171)       /* Z[T,N,3H] R[3H,H] H0[N,H] b[3H]? -> H[T,N,H] G[T,N,3H] V[T,N,H] HT; */        \
+                                       /* [z, r, h, reverse] */                                                         \
+  PT_OPERATOR(gru_sequence_grad, 172)  /* G V H H0 R dHT dH? -> dZ dP[T,N,3H] dH0; [z, r, h, reverse] */                \
   /* what backward needs of an activation, in less; bit e % 8 of byte e / 8 is element e's */                            \
   PT_OPERATOR(sign_bits, 164)            /* X -> B u8[n / 8, rounded up]: X > 0 */                                       \
   PT_OPERATOR(relu_grad_bits, 165)       /* dY B -> dX, as relu_grad */                                                  \

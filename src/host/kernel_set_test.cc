@@ -373,6 +373,31 @@ TEST_F(OneDnn, ProductsOfStacksAndTransposes) {
   expect_equal({PT_OP_matmul, {noise({2, 1, 5, 8}), noise({4, 7, 8})}, {zeros({2, 4, 5, 7})}, {0, 1}});
 }
 
+TEST_F(OneDnn, RecurrentSeries) {
+  for (const uint32_t batch : {3U, 9U}) {
+    const auto state = [&] { return noise({batch, 21}); };
+    const auto series = [&](uint32_t blocks) { return noise({5, batch, 21 * blocks}); };
+    const auto made = [&](uint32_t blocks) { return zeros({5, batch, 21 * blocks}); };
+    const Operand last = zeros({batch, 21});
+    expect_equal({PT_OP_lstm_sequence,
+                  {series(4), noise({84, 21}), state(), state()},
+                  {made(1), made(1), made(4), last, last},
+                  {0, 3, 1, 2, 1}});
+    expect_equal({PT_OP_lstm_sequence_grad,
+                  {series(4), series(1), state(), noise({84, 21}), state(), state(), series(1)},
+                  {made(4), last, last},
+                  {0, 1, 2, 3, 0}});
+    expect_equal({PT_OP_gru_sequence,
+                  {series(3), noise({63, 21}), state(), noise({63})},
+                  {made(1), made(3), made(1), last},
+                  {1, 0, 2, 0}});
+    expect_equal({PT_OP_gru_sequence_grad,
+                  {series(3), series(1), series(1), state(), noise({63, 21}), state()},
+                  {made(3), made(3), last},
+                  {0, 1, 2, 1}});
+  }
+}
+
 // Another implementation gives other bits: a class of its own for every one that is listed.
 TEST_F(OneDnn, EveryImplementationHasAClassOfItsOwn) {
   std::set<std::tuple<uint16_t, uint8_t, std::string>> classes;

@@ -50,12 +50,24 @@ ValueId of_reshape(Builder& builder, const Op& alias, size_t axis, int64_t index
   return kNone;
 }
 
+// The state behind the last step of a recurrent network is an output of its own.
+ValueId of_sequence(Builder& builder, const Op& sequence, ValueId x, size_t axis, int64_t index) {
+  constexpr size_t kLast = 3;
+  ir::Shape shape = builder.type(x).shape;
+  const int64_t last = sequence.attrs.ints.back() != 0 ? 0 : shape[0] - 1;
+  if (x != sequence.outputs[0] || axis != 0 || index != last) return kNone;
+  shape[0] = 1;
+  return builder.reshape(sequence.outputs[kLast], shape);
+}
+
 ValueId search(Builder& builder, ValueId x, size_t axis, int64_t index, int& ops) {
   const ir::OpId producer = builder.graph().value(x).producer;
   if (producer == kNone || ++ops > kMostOps) return kNone;
   const Op op = builder.graph().op(producer);  // a copy: the graph grows
   if (op.kind == ir::Kind::k_concat) return of_concat(builder, op, axis, index, ops);
   if (op.kind == ir::Kind::k_transpose) return of_transpose(builder, op, axis, index, ops);
+  if (op.kind == ir::Kind::k_lstm_sequence || op.kind == ir::Kind::k_gru_sequence)
+    return of_sequence(builder, op, x, axis, index);
   if (op.kind == ir::Kind::k_alias) return of_reshape(builder, op, axis, index, ops);
   return kNone;
 }

@@ -47,6 +47,7 @@ class Driver {
   Driver(const Model& model, const Batch& batch, LoweredModel& out)
       : model_(model), out_(out), lowering_(model, out.graph), stand_ins_(model, batch) {
     lowering_.batch_chosen = batch.chosen;
+    lowering_.recurrent_series = batch.recurrent_series;
     lowering_.batch_is_the_models = batch.name.empty() && batch.rebinds == 0;
     const auto& nodes = model.proto->graph().node();
     lowering_.some_norm_trains = std::any_of(nodes.begin(), nodes.end(), is_training_norm);
@@ -446,6 +447,7 @@ Result<Batch> bind_batch(const Model& model, const OnnxOptions& options) {
   }
   Batch batch;
   batch.chosen = options.batch != 0;
+  batch.recurrent_series = options.recurrent_series;
   batch.size = std::max<int64_t>(options.batch, 1);
   int64_t own = 0;
   for (const auto& input : model.proto->graph().input()) {

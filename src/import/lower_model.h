@@ -14,8 +14,9 @@ namespace pantoum::import {
 struct Batch {
   std::string name;  // "" when the model has a static batch
   int64_t size = 1;
-  int64_t rebinds = 0;  // a static batch of this extent becomes `size`; 0: none
-  bool chosen = false;  // by the caller
+  int64_t rebinds = 0;            // a static batch of this extent becomes `size`; 0: none
+  bool chosen = false;            // by the caller
+  bool recurrent_series = false;  // as OnnxOptions has it: how many steps an op has is the batch's matter
 };
 
 // The batch by the options, the model's own extent, or 1. E0210 for a batch out of range.

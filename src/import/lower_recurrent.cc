@@ -1,4 +1,5 @@
-// LSTM, GRU and RNN, unrolled over time: for each step a product with its input, one with the state, and a cell.
+// LSTM, GRU and RNN over time: LSTM and GRU as ops of several steps each, where that was asked for and they have the
+// usual form; else unrolled: for each step a product with its input, one with the state, and a cell.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -296,18 +297,101 @@ Result<Sequence> unroll(Node& node, const std::vector<ValueId>& inputs, Directio
   return made;
 }
 
+// How many steps each op of a sequence has: so many that the products of backward are tall, and no more, so that the ops
+// can be kept, paged or recomputed one by one, and a piece takes no more RAM than the stacked products of unrolled steps
+// (autodiff/shared_products.cc) do.
+std::vector<int64_t> steps_of_ops(const Sizes& sizes) {
+  constexpr int64_t kTallRows = 128;
+  const int64_t each = (kTallRows + sizes.batch - 1) / sizes.batch, ops = (sizes.steps + each - 1) / each;
+  std::vector<int64_t> steps;
+  for (int64_t op = 0; op < ops; ++op) steps.push_back(sizes.steps * (op + 1) / ops - sizes.steps * op / ops);
+  return steps;
+}
+
+// What x was joined from along time (the layer below), where its pieces have these extents; else nothing.
+std::vector<ValueId> joined_from(const ir::Builder& builder, ValueId x, const std::vector<int64_t>& steps) {
+  constexpr int kMostReshapes = 8;
+  const ir::Graph& graph = builder.graph();
+  const auto extent = [&](ValueId id) { return builder.type(id).shape.empty() ? 0 : builder.type(id).shape[0]; };
+  for (int reshapes = 0; reshapes < kMostReshapes && graph.value(x).producer != ir::kNone; ++reshapes) {
+    const ir::Op& op = graph.op(graph.value(x).producer);
+    if (op.kind == Kind::k_concat && op.attrs.ints[0] == 0) {
+      const bool fits = std::equal(op.inputs.begin(), op.inputs.end(), steps.begin(), steps.end(),
+                                   [&](ValueId part, int64_t count) { return extent(part) == count; });
+      return fits ? op.inputs : std::vector<ValueId>();
+    }
+    if (op.kind != Kind::k_alias || extent(op.inputs[0]) != extent(x)) break;
+    x = op.inputs[0];
+  }
+  return {};
+}
+
+// The inputs of so many steps each, as rows [steps N, I].
+Result<std::vector<ValueId>> input_rows(Node& node, const Sizes& sizes, const std::vector<int64_t>& steps) {
+  PANTOUM_ASSIGN(ValueId x, node.real(kX));
+  if (sizes.batch_first) {
+    PANTOUM_ASSIGN(x, node.transpose(x, {1, 0, 2}));
+  }
+  std::vector<ValueId> rows = joined_from(node.builder(), x, steps);
+  if (rows.empty()) rows = node.builder().split(node.label() + ".x", x, 0, steps);
+  for (size_t op = 0; op < rows.size(); ++op)
+    rows[op] = node.builder().reshape(rows[op], {steps[op] * sizes.batch, sizes.inputs});
+  return rows;
+}
+
+// A product with the inputs of many steps, and an op for all of them: `h` are [steps, N, H].
+Result<Sequence> run_in_series(Node& node, const Sizes& sizes, const std::vector<ValueId>& rows,
+                               const std::vector<int64_t>& steps, Direction state) {
+  ir::Builder& builder = node.builder();
+  const ir::Attrs transposed{{0, 1}, {}};
+  ir::Attrs attrs{state.weights.blocks, {}};
+  attrs.ints.push_back(state.reverse ? 1 : 0);
+  Sequence made;
+  made.h.resize(rows.size());
+  for (size_t count = 0; count < rows.size(); ++count) {
+    const size_t op = state.reverse ? rows.size() - 1 - count : count;
+    const std::string name = fmt::format("{}.{}{}", node.label(), state.reverse ? "back" : "", op);
+    const std::vector<ValueId> x = factors(rows[op], state.weights.w, state.weights.x_bias);
+    PANTOUM_TRY(ir::infer_types(Kind::k_matmul, {ir::types_of(builder.graph(), x), {}, transposed}));
+    const ValueId z = builder.reshape(builder.op(Kind::k_matmul, name + ".x", x, transposed),
+                                      {steps[op], sizes.batch, sizes.gates * sizes.hidden});
+    const bool is_lstm = state.c != ir::kNone;
+    std::vector<ValueId> inputs{z, state.weights.r, state.h};
+    if (is_lstm) inputs.push_back(state.c);
+    if (state.weights.h_bias != ir::kNone) inputs.push_back(state.weights.h_bias);
+    const std::vector<ValueId> outputs =
+        builder.add(is_lstm ? Kind::k_lstm_sequence : Kind::k_gru_sequence, name, inputs, attrs);
+    if (outputs.size() < 4) break;  // the builder tells
+    made.h[op] = outputs[0];
+    state.h = outputs[3];
+    if (is_lstm) state.c = outputs[4];
+  }
+  made.last_h = state.h;
+  made.last_c = state.c;
+  return made;
+}
+
 // Values joined along a dimension that each has with extent 1 in the shape `each`.
 ValueId side_by_side(Node& node, const char* suffix, std::vector<ValueId> parts, const Shape& each, int64_t axis) {
   for (ValueId& part : parts) part = node.builder().reshape(part, each);
   return node.builder().concat(node.label() + suffix, std::move(parts), axis);
 }
 
+// States of one or more steps each -> [T, 1, N, H]
+ValueId joined_steps(Node& node, const Sizes& sizes, std::vector<ValueId> h) {
+  for (ValueId& part : h) {
+    const int64_t steps = node.builder().graph().value(part).type.elements() / (sizes.batch * sizes.hidden);
+    part = node.builder().reshape(part, {steps, 1, sizes.batch, sizes.hidden});
+  }
+  return node.builder().concat(node.label() + ".y", std::move(h), 0);
+}
+
 void set_outputs(Node& node, const Sizes& sizes, const std::vector<Sequence>& sequences) {
-  const Shape step{1, 1, sizes.batch, sizes.hidden}, whole{sizes.steps, 1, sizes.batch, sizes.hidden};
+  const Shape whole{sizes.steps, 1, sizes.batch, sizes.hidden};
   const Shape state{1, sizes.batch, sizes.hidden};
   std::vector<ValueId> y, h, c;
   for (const Sequence& sequence : sequences) {
-    if (node.wants(0)) y.push_back(side_by_side(node, ".y", sequence.h, step, 0));
+    if (node.wants(0)) y.push_back(joined_steps(node, sizes, sequence.h));
     h.push_back(sequence.last_h);
     c.push_back(sequence.last_c);
   }
@@ -325,10 +409,15 @@ Result<void> lower(Node& node, const Sizes& sizes, bool biases_apart, bool has_c
   if (has_cell_state) PANTOUM_TRY(read_peepholes(node, sizes, directions));
   if (cell == gru_reset_first_step)
     for (Direction& direction : directions) part_candidate(node, direction);
-  PANTOUM_ASSIGN(const std::vector<ValueId> inputs, inputs_of(node, sizes));
+  const std::vector<int64_t> steps = steps_of_ops(sizes);
+  const bool has_series = cell == lstm_step || cell == gru_step;  // several steps an op, or the steps as they are
+  const bool in_series = node.recurrent_series() && has_series && static_cast<int64_t>(steps.size()) < sizes.steps;
+  PANTOUM_ASSIGN(const std::vector<ValueId> inputs,
+                 in_series ? input_rows(node, sizes, steps) : inputs_of(node, sizes));
   std::vector<Sequence> sequences;
   for (const Direction& direction : directions) {
-    PANTOUM_ASSIGN(Sequence made, unroll(node, inputs, direction, cell));
+    PANTOUM_ASSIGN(Sequence made, in_series ? run_in_series(node, sizes, inputs, steps, direction)
+                                            : unroll(node, inputs, direction, cell));
     sequences.push_back(std::move(made));
   }
   set_outputs(node, sizes, sequences);
@@ -360,9 +449,15 @@ Result<void> lower_rnn(Node& node) {
 
 constexpr const char* kForms =
     "unrolled over time, with shared weights; a fixed length for the whole batch; both directions";
+constexpr const char* kSeriesForms =
+    "in training several time steps an op; unrolled with batches of 128 and more, peepholes, a reset before the "
+    "product, "
+    "and --disable fusions; a fixed length for the whole batch; both directions";
 constexpr std::array kRecurrentOperators = {
-    OperatorEntry{"LSTM", lower_lstm, "split transpose add matmul lstm_cell sigmoid tanh mul concat", kForms},
-    OperatorEntry{"GRU", lower_gru, "split transpose add matmul gru_cell sigmoid tanh mul sub concat", kForms},
+    OperatorEntry{"LSTM", lower_lstm, "split transpose add matmul lstm_sequence lstm_cell sigmoid tanh mul concat",
+                  kSeriesForms},
+    OperatorEntry{"GRU", lower_gru, "split transpose add matmul gru_sequence gru_cell sigmoid tanh mul sub concat",
+                  kSeriesForms},
     OperatorEntry{"RNN", lower_rnn, "split transpose matmul add tanh relu concat", kForms}};
 
 }  // namespace

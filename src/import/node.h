@@ -39,6 +39,7 @@ struct Lowering {
   std::map<std::string, ir::ValueId> statistics;            // buffers of running statistics, by their names in the file
   bool batch_chosen = false;         // the caller chose the batch: problems that depend on it are errors
   bool some_norm_trains = false;     // is a batch normalization of the file in training form?
+  bool recurrent_series = false;     // as OnnxOptions has it
   bool batch_is_the_models = false;  // static, and bound to nothing else: shapes of the file hold as they stand
   // Lowers the nodes of a subgraph; `place` names it in problems.
   std::function<Result<void>(const onnx::GraphProto& body, const std::string& place)> lower_body;
@@ -57,6 +58,7 @@ class Node {
   [[nodiscard]] int64_t opset() const { return lowering_.model.opset; }
   [[nodiscard]] bool batch_is_the_models() const { return lowering_.batch_is_the_models; }
   [[nodiscard]] bool some_norm_trains() const { return lowering_.some_norm_trains; }
+  [[nodiscard]] bool recurrent_series() const { return lowering_.recurrent_series; }
   [[nodiscard]] bool batch_chosen() const { return lowering_.batch_chosen; }
   [[nodiscard]] Attributes& attributes() { return attributes_; }
 

@@ -290,6 +290,95 @@ TEST(Onnx, TakesTheLastTimeStepWithoutTheSequence) {
   EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{3, 2, 1}));
 }
 
+// x [T,2,4] in the batch-second form, through one operator.
+OnnxModel series(const std::string& op, int64_t gates, int64_t steps, const std::string& direction) {
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  OnnxModel model;
+  model.input("x", {std::to_string(steps), "2", "4"})
+      .weight("w", {directions, 3 * gates, 4})
+      .weight("r", {directions, 3 * gates, 3})
+      .weight("b", {directions, 6 * gates})
+      .node(op, {"x", "w", "r", "b"}, {"y", "h"})
+      .attribute("hidden_size", 3);
+  auto& told = *model.graph().mutable_node(0)->add_attribute();
+  told.set_name("direction");
+  told.set_type(onnx::AttributeProto::STRING);
+  told.set_s(direction);
+  return model;
+}
+
+int64_t count_of(const ir::Graph& graph, ir::Kind kind) {
+  return std::count_if(graph.ops.begin(), graph.ops.end(), [&](const ir::Op& op) { return op.kind == kind; });
+}
+
+TEST(Onnx, RunsRecurrentNetworksInSeriesWhereAsked) {
+  for (const auto& [steps, ops] : {std::pair<int64_t, int64_t>{2, 1}, {5, 1}, {64, 1}, {65, 2}, {400, 7}, {4096, 64}})
+    for (const char* direction : {"forward", "reverse", "bidirectional"}) {
+      const auto lstm = series("LSTM", 4, steps, direction).output("y").load({.recurrent_series = true});
+      ASSERT_TRUE(lstm) << to_text(lstm.error());
+      const int64_t directions = direction == std::string("bidirectional") ? 2 : 1;
+      EXPECT_EQ(count_of(lstm->graph, ir::Kind::k_lstm_sequence), ops * directions) << steps << direction;
+      EXPECT_EQ(count_of(lstm->graph, ir::Kind::k_matmul), ops * directions);
+      EXPECT_EQ(count_of(lstm->graph, ir::Kind::k_lstm_cell), 0);
+      EXPECT_EQ(lstm->graph.value(lstm->graph.outputs[0]).type.shape, (ir::Shape{steps, directions, 2, 3}));
+      const auto gru = series("GRU", 3, steps, direction)
+                           .attribute("linear_before_reset", 1)
+                           .output("h")
+                           .load({.recurrent_series = true});
+      ASSERT_TRUE(gru) << to_text(gru.error());
+      EXPECT_EQ(count_of(gru->graph, ir::Kind::k_gru_sequence), ops * directions);
+    }
+}
+
+TEST(Onnx, UnrollsWhatHasNoSeries) {
+  for (const int64_t batch : {127, 128}) {
+    OnnxModel wide;
+    wide.input("x", {"5", std::to_string(batch), "4"}).weight("w", {1, 12, 4}).weight("r", {1, 12, 3});
+    wide.node("LSTM", {"x", "w", "r"}, {"", "h"}).attribute("hidden_size", 3).output("h");
+    const auto model = wide.load({.recurrent_series = true});
+    ASSERT_TRUE(model) << to_text(model.error());
+    EXPECT_EQ(count_of(model->graph, ir::Kind::k_lstm_sequence), batch == 127 ? 3 : 0);
+  }
+  const auto gru = series("GRU", 3, 5, "forward").output("h").load({.recurrent_series = true});
+  ASSERT_TRUE(gru) << to_text(gru.error());
+  EXPECT_EQ(count_of(gru->graph, ir::Kind::k_gru_sequence), 0);
+  EXPECT_EQ(count_of(gru->graph, ir::Kind::k_tanh), 5);
+  const auto one = series("LSTM", 4, 1, "forward").output("h").load({.recurrent_series = true});
+  ASSERT_TRUE(one) << to_text(one.error());
+  EXPECT_EQ(count_of(one->graph, ir::Kind::k_lstm_cell), 1);
+}
+
+TEST(Onnx, TakesTheLastTimeStepWithoutTheSeries) {
+  for (const auto& [direction, index, slices] :
+       {std::tuple<const char*, int64_t, bool>{"forward", -1, false}, {"reverse", 0, false}, {"forward", 7, true}}) {
+    const auto model = series("LSTM", 4, 200, direction)
+                           .integers("at", {index})
+                           .node("Gather", {"y", "at"}, {"z"})
+                           .output("z")
+                           .load({.recurrent_series = true});
+    ASSERT_TRUE(model) << to_text(model.error());
+    const std::vector<std::string> ops = kinds(model->graph);
+    EXPECT_EQ(std::count(ops.begin(), ops.end(), "concat") > 0, slices) << direction << index;
+    EXPECT_EQ(model->graph.value(model->graph.outputs[0]).type.shape, (ir::Shape{1, 1, 2, 3}));
+  }
+}
+
+TEST(Onnx, TakesTheSeriesOfTheLayerBelow) {
+  OnnxModel two = series("LSTM", 4, 200, "forward");
+  two.integers("one", {1})
+      .node("Squeeze", {"y", "one"}, {"below"})
+      .weight("w2", {1, 12, 3})
+      .weight("r2", {1, 12, 3})
+      .node("LSTM", {"below", "w2", "r2"}, {"", "h2"})
+      .attribute("hidden_size", 3)
+      .output("h2");
+  const auto model = two.load({.recurrent_series = true});
+  ASSERT_TRUE(model) << to_text(model.error());
+  EXPECT_EQ(count_of(model->graph, ir::Kind::k_lstm_sequence), 2 * 4);
+  EXPECT_EQ(count_of(model->graph, ir::Kind::k_concat), 0);
+  EXPECT_EQ(count_of(model->graph, ir::Kind::k_split), 2);  // of x, and of the biases of the first layer
+}
+
 TEST(Onnx, RefusesRecurrentFormsThatItDoesNotCompute) {
   EXPECT_EQ(code_of(recurrent("GRU", 3).output("h").load()), "imported");
   EXPECT_EQ(code_of(recurrent("LSTM", 4).attribute("input_forget", 1).output("h").load()), "E0401");

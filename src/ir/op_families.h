@@ -26,6 +26,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> random_ops();
 [[nodiscard]] std::vector<OpDef> loss_ops();
 [[nodiscard]] std::vector<OpDef> recurrent_ops();
+[[nodiscard]] std::vector<OpDef> sequence_ops();
 [[nodiscard]] std::vector<OpDef> compact_ops();
 [[nodiscard]] std::vector<OpDef> gradient_ops();
 [[nodiscard]] std::vector<OpDef> update_ops();

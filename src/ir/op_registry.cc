@@ -22,10 +22,10 @@ constexpr int64_t kMostElements = int64_t{1} << 40;
 std::vector<OpDef> collect() {
   std::vector<OpDef> all;
   for (const auto family :
-       {product_ops,        conv_ops,   binary_ops, select_ops,   unary_ops,     unary_grad_ops, rows_ops,
-        norm_ops,           pool_ops,   resize_ops, reduce_ops,   scan_ops,      move_ops,       index_ops,
-        scatter_ops,        random_ops, loss_ops,   gradient_ops, recurrent_ops, compact_ops,    update_ops,
-        product_update_ops, nchwc_ops,  alias_ops,  custom_ops,   attention_ops}) {
+       {product_ops, conv_ops,           binary_ops, select_ops,   unary_ops,     unary_grad_ops, rows_ops,
+        norm_ops,    pool_ops,           resize_ops, reduce_ops,   scan_ops,      move_ops,       index_ops,
+        scatter_ops, random_ops,         loss_ops,   gradient_ops, recurrent_ops, sequence_ops,   compact_ops,
+        update_ops,  product_update_ops, nchwc_ops,  alias_ops,    custom_ops,    attention_ops}) {
     const std::vector<OpDef> some = family();
     all.insert(all.end(), some.begin(), some.end());
   }

@@ -36,9 +36,13 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   }
 }
 
-import::OnnxOptions import_options(const ModelOptions& model){return {
-    .batch = model.batch, .train = model.train, .freeze = model.training.freeze, .accept_folded = model.accept_folded};
-}  // namespace
+import::OnnxOptions import_options(const ModelOptions& model, bool fuse) {
+  return {.batch = model.batch,
+          .train = model.train,
+          .freeze = model.training.freeze,
+          .accept_folded = model.accept_folded,
+          .recurrent_series = fuse && !model.inference};
+}
 
 // Those that name a parameter; the others name what is fixed already, as the import has checked.
 std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector<std::string> globs) {
@@ -73,7 +77,7 @@ Result<void> check_names(const ir::Graph& graph) {
 
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  PANTOUM_ASSIGN(import::Imported imported, import_model({model.path, model.bytes.get()}, import_options(model)));
+  PANTOUM_ASSIGN(import::Imported imported, import_model({model.path, model.bytes.get()}, import_options(model, request.fuse)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));

@@ -97,8 +97,11 @@ class OnnxModel {
   onnx::GraphProto& graph() { return *proto_.mutable_graph(); }
   [[nodiscard]] std::string bytes() const { return proto_.SerializeAsString(); }
   [[nodiscard]] Result<Imported> load(int64_t batch = 0, const std::string& folder = "/nonexistent") const {
+    return load(OnnxOptions{.batch = batch}, folder);
+  }
+  [[nodiscard]] Result<Imported> load(const OnnxOptions& options, const std::string& folder = "/nonexistent") const {
     const std::string text = bytes();
-    return parse_onnx(text.data(), text.size(), folder, {.batch = batch});
+    return parse_onnx(text.data(), text.size(), folder, options);
   }
 
  private:

@@ -35,7 +35,8 @@ inline std::vector<OpCase> op_cases() {
   const auto conv_y = f({2, 6, 3, 4}), conv_w = f({6, 2, 3, 3}), pool_y = f({2, 4, 2, 5}), c = f({4});
   const std::vector<int64_t> conv3d = {2, 1, 3, 1, 0, 2, 0, 1, 1, 1, 2, 1, 2};
   const auto volume = f({2, 4, 4, 5, 6}), volume_w = f({6, 2, 2, 3, 3}), volume_y = f({2, 6, 2, 2, 3});
-  const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});  // a recurrent state and its gates
+  const auto h = f({3, 5}), g3 = f({3, 15}), g4 = f({3, 20});           // a recurrent state and its gates
+  const auto s = f({4, 3, 5}), s3 = f({4, 3, 15}), s4 = f({4, 3, 20});  // the same of four time steps
   std::vector<OpCase> cases = {
       {k_matmul, {f({3, 1, 4, 5}), f({2, 5, 7}), f({7})}, {f({3, 2, 4, 7})}, {{0, 0}, {}}},
       {k_matmul, {f({5, 4}), f({7, 5})}, {f({4, 7})}, {{1, 1}, {}}},
@@ -118,6 +119,13 @@ inline std::vector<OpCase> op_cases() {
       {k_lstm_cell_grad, {h, g4, h, h, h}, {g4, h}, {{0, 3, 1, 2}, {}}},
       {k_gru_cell, {g3, g3, h}, {h, g3, h}, {{1, 0, 2}, {}}},
       {k_gru_cell_grad, {h, g3, h, h}, {g3, g3, h}, {{0, 1, 2}, {}}},
+      {k_lstm_sequence, {s4, f({20, 5}), h, h}, {s, s, s4, h, h}, {{0, 3, 1, 2, 1}, {}}, 1 << 16},
+      {k_lstm_sequence_grad, {s4, s, h, f({20, 5}), h, h}, {s4, h, h}, {{0, 1, 2, 3, 0}, {}}, 1 << 16},
+      {k_lstm_sequence_grad, {s4, s, h, f({20, 5}), h, h, s}, {s4, h, h}, {{0, 3, 1, 2, 1}, {}}, 1 << 16},
+      {k_gru_sequence, {s3, f({15, 5}), h}, {s, s3, s, h}, {{0, 1, 2, 0}, {}}, 1 << 16},
+      {k_gru_sequence, {s3, f({15, 5}), h, f({15})}, {s, s3, s, h}, {{1, 0, 2, 1}, {}}, 1 << 16},
+      {k_gru_sequence_grad, {s3, s, s, h, f({15, 5}), h}, {s3, s3, h}, {{1, 0, 2, 1}, {}}, 1 << 16},
+      {k_gru_sequence_grad, {s3, s, s, h, f({15, 5}), h, s}, {s3, s3, h}, {{0, 1, 2, 0}, {}}, 1 << 16},
       {k_sign_bits, {image}, {u({30})}, {}},
       {k_relu_grad_bits, {image, u({30})}, {image}, {}},
       {k_leaky_relu_grad_bits, {image, u({30})}, {image}, {{}, {0.1}}},

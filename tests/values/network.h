@@ -61,8 +61,9 @@ class Network {
   Json expected_;
 };
 
-inline ir::Graph training_of(const Network& network, const autodiff::TrainingOptions& options) {
-  auto imported = import::load_onnx(network.path());
+inline ir::Graph training_of(const Network& network, const autodiff::TrainingOptions& options,
+                             const import::OnnxOptions& how = {}) {
+  auto imported = import::load_onnx(network.path(), how);
   EXPECT_TRUE(imported) << to_text(imported.error());
   auto graph = autodiff::make_training(imported->graph, options);
   EXPECT_TRUE(graph) << to_text(graph.error());

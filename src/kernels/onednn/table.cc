@@ -4,6 +4,10 @@
 #include "kernels/back_end.h"
 #include "kernels/onednn/kernels.h"
 
+extern "C" {
+#include "kernels/portable/kernels.h"
+}
+
 namespace pantoum::onednn {
 namespace {
 
@@ -36,6 +40,12 @@ constexpr pt_kernel second_row() {
 template <uint16_t kOp, Maker kMaker>
 constexpr pt_kernel third_row() {
   return row<kOp, kThird, kMaker>("onednn:third", "onednn:third");
+}
+
+// Of the portable sources, with the tiles of fused_tiles.h.
+template <uint16_t kOp>
+constexpr pt_kernel fused_row(pt_status (*submit)(const pt_call*), size_t (*workspace)(const pt_call*)) {
+  return {kOp, PT_F32, 0, kDirect, "fused", "fused", submit, nullptr, workspace};
 }
 
 constexpr pt_kernel kKernels[] = {
@@ -89,6 +99,12 @@ constexpr pt_kernel kKernels[] = {
     {PT_OP_attention, PT_F32, 0, kDirect, "onednn", "onednn", run_attention, nullptr, attention_workspace},
     {PT_OP_attention_grad, PT_F32, 0, kDirect, "onednn", "onednn", run_attention_grad, nullptr,
      attention_grad_workspace},
+    fused_row<PT_OP_lstm_sequence>(PT_NAME(pt_lstm_sequence_blocked), PT_NAME(pt_lstm_sequence_blocked_workspace)),
+    fused_row<PT_OP_lstm_sequence_grad>(PT_NAME(pt_lstm_sequence_grad_blocked),
+                                        PT_NAME(pt_lstm_sequence_grad_blocked_workspace)),
+    fused_row<PT_OP_gru_sequence>(PT_NAME(pt_gru_sequence_blocked), PT_NAME(pt_gru_sequence_blocked_workspace)),
+    fused_row<PT_OP_gru_sequence_grad>(PT_NAME(pt_gru_sequence_grad_blocked),
+                                       PT_NAME(pt_gru_sequence_grad_blocked_workspace)),
     row<PT_OP_softmax, make_softmax>(),
     row<PT_OP_softmax_grad, make_softmax_grad>(),
     row<PT_OP_log_softmax, make_log_softmax>(),

@@ -44,6 +44,12 @@ enum {
   ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, pt_no_workspace) \
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, pt_no_workspace)
 
+/* By the products of the same name; "blocked" packs the weight once for all steps. */
+#define PT_SEQUENCE_ROWS(ROW, op)                                                                         \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)               \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace)           \
+  ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_workspace)
+
 /* A strip of the gradient at a time; or the whole of it in the workspace. */
 #define PT_UPDATE_ROWS(ROW, op)                                                                 \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)     \
@@ -136,6 +142,10 @@ enum {
   PT_REAL_ROW(ROW, lstm_cell_grad)                                                                                  \
   PT_REAL_ROW(ROW, gru_cell)                                                                                        \
   PT_REAL_ROW(ROW, gru_cell_grad)                                                                                   \
+  PT_SEQUENCE_ROWS(ROW, lstm_sequence)                                                                              \
+  PT_SEQUENCE_ROWS(ROW, lstm_sequence_grad)                                                                         \
+  PT_SEQUENCE_ROWS(ROW, gru_sequence)                                                                               \
+  PT_SEQUENCE_ROWS(ROW, gru_sequence_grad)                                                                                   \
   PT_ROW(ROW, sign_bits, PT_U8, sign_bits)                                                                          \
   PT_REAL_ROW(ROW, relu_grad_bits)                                                                                  \
   PT_REAL_ROW(ROW, leaky_relu_grad_bits)                                                                            \

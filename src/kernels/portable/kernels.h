@@ -58,6 +58,17 @@ pt_status PT_NAME(pt_lstm_cell)(const pt_call* call);
 pt_status PT_NAME(pt_lstm_cell_grad)(const pt_call* call);
 pt_status PT_NAME(pt_gru_cell)(const pt_call* call);
 pt_status PT_NAME(pt_gru_cell_grad)(const pt_call* call);
+#define PT_SEQUENCE_PROTOTYPES(op)                             \
+  pt_status PT_NAME(pt_##op##_reference)(const pt_call* call); \
+  pt_status PT_NAME(pt_##op##_blocked)(const pt_call* call);   \
+  pt_status PT_NAME(pt_##op##_compact)(const pt_call* call);   \
+  size_t PT_NAME(pt_##op##_workspace)(const pt_call* call);    \
+  size_t PT_NAME(pt_##op##_blocked_workspace)(const pt_call* call);
+PT_SEQUENCE_PROTOTYPES(lstm_sequence)
+PT_SEQUENCE_PROTOTYPES(lstm_sequence_grad)
+PT_SEQUENCE_PROTOTYPES(gru_sequence)
+PT_SEQUENCE_PROTOTYPES(gru_sequence_grad)
+#undef PT_SEQUENCE_PROTOTYPES
 pt_status PT_NAME(pt_sign_bits)(const pt_call* call);
 pt_status PT_NAME(pt_relu_grad_bits)(const pt_call* call);
 pt_status PT_NAME(pt_leaky_relu_grad_bits)(const pt_call* call);

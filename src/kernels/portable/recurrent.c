@@ -1,18 +1,10 @@
+#include "kernels/portable/recurrent.h"
 #include "kernels/portable/kernels.h"
 #include "kernels/portable/parallel.h"
 #include "kernels/portable/pt_gates.h"
 
-/* One time step of an LSTM or a GRU, row by row of the batch. */
-typedef struct cell {
-  size_t width;    /* of the state */
-  size_t begin[4]; /* the first column of each gate */
-  const pt_real* in[5];
-  pt_real* out[3];
-} cell;
-
-typedef struct cell_rows {
-  pt_body lstm, lstm_grad, gru, gru_grad;
-} cell_rows;
+typedef pt_cell cell;
+typedef pt_cell_rows cell_rows;
 
 #if defined(__GNUC__) && !defined(__clang__)
 #define PT_IVDEP _Pragma("GCC ivdep")
@@ -28,10 +20,20 @@ typedef struct cell_rows {
 #define PT_CELL(name) avx2_##name
 #define PT_CELL_TARGET __attribute__((target("avx2")))
 #include "kernels/portable/recurrent_cell.h"
+
+#ifdef __clang__
+#define PT_AVX512 __attribute__((target("avx512f")))
+#else
+#define PT_AVX512 __attribute__((target("avx512f,prefer-vector-width=512")))
+#endif
+#define PT_CELL(name) avx512_##name
+#define PT_CELL_TARGET PT_AVX512
+#include "kernels/portable/recurrent_cell.h"
 #endif
 
-static const cell_rows* rows_here(void) {
+const pt_cell_rows* PT_NAME(pt_cell_rows_here)(void) {
 #if defined(__GNUC__) && defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return &avx512_rows;
   if (__builtin_cpu_supports("avx2")) return &avx2_rows;
 #endif
   return &plain_rows;
@@ -47,17 +49,17 @@ static pt_status run(const pt_call* call, const pt_tensor* state, pt_body rows, 
 }
 
 pt_status PT_NAME(pt_lstm_cell)(const pt_call* call) {
-  return run(call, &call->inputs[2], rows_here()->lstm, 32);
+  return run(call, &call->inputs[2], PT_NAME(pt_cell_rows_here)()->lstm, 32);
 }
 
 pt_status PT_NAME(pt_lstm_cell_grad)(const pt_call* call) {
-  return run(call, &call->inputs[0], rows_here()->lstm_grad, 12);
+  return run(call, &call->inputs[0], PT_NAME(pt_cell_rows_here)()->lstm_grad, 12);
 }
 
 pt_status PT_NAME(pt_gru_cell)(const pt_call* call) {
-  return run(call, &call->inputs[2], rows_here()->gru, 20);
+  return run(call, &call->inputs[2], PT_NAME(pt_cell_rows_here)()->gru, 20);
 }
 
 pt_status PT_NAME(pt_gru_cell_grad)(const pt_call* call) {
-  return run(call, &call->inputs[0], rows_here()->gru_grad, 10);
+  return run(call, &call->inputs[0], PT_NAME(pt_cell_rows_here)()->gru_grad, 10);
 }
