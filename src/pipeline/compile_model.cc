@@ -138,7 +138,16 @@ ir::Bytes peak_of(const Programs& programs) {
   return live.empty() ? 0 : *std::max_element(live.begin(), live.end());
 }
 
-// Attention in blocks takes a product more and less RAM: it is for steps whose peak falls.
+// Does the step as it stands fit what the user gave, parameters and batch included?
+bool fits_unplanned(const Programs& programs, const PlanRequest& request) {
+  ir::Bytes bytes = peak_of(programs);
+  for (const ir::Value& value : programs.front().graph.values)
+    if (value.producer == ir::kNone) bytes += value.type.bytes();
+  return !request.options.question.budget || bytes <= *request.options.question.budget - request.reserve;
+}
+
+// Attention in blocks takes a product more and less RAM: it is for steps whose peak falls. A back end's has other bits,
+// and is slower: where it was asked for anew, it is for steps that do not fit without it.
 Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled& compiled, const PlanRequest& request,
                                               bool& in_blocks) {
   in_blocks = false;
@@ -148,7 +157,8 @@ Result<Programs> differentiate_with_attention(ir::Graph forward, const Compiled&
   const auto is_attention = [](const ir::Op& op) { return op.kind == ir::Kind::k_attention; };
   if (std::none_of(fused.ops.begin(), fused.ops.end(), is_attention)) return plain;
   PANTOUM_ASSIGN(Programs programs, differentiate(std::move(fused), compiled.model));
-  in_blocks = peak_of(programs) < peak_of(plain);
+  const bool is_kept = compiled.kernels->back_end() == nullptr || request.rewrite.attention;
+  in_blocks = peak_of(programs) < peak_of(plain) && (is_kept || !fits_unplanned(plain, request));
   return in_blocks ? std::move(programs) : std::move(plain);
 }
 
