@@ -80,20 +80,21 @@ TEST_F(Exchange, WhatIsWrittenIsReadAgain) {
 TEST_F(Exchange, KeepsTheLastBitOfEveryTime) {
   std::mt19937_64 random(19);
   std::uniform_real_distribution<double> exponent(-9, 2);
-  constexpr int kRows = 300;
+  constexpr size_t kRows = 300;
   std::vector<OpKey> keys;
   std::vector<double> seconds;
-  for (int row = 0; row < kRows; ++row) {
+  for (size_t row = 0; row < kRows; ++row) {
     keys.push_back(kKey);
-    keys.back().threads = row + 1;
+    keys.back().threads = static_cast<uint32_t>(row + 1);
     seconds.push_back(row == 0 ? 8.7534e-05 : std::pow(10, exponent(random)));
     ASSERT_TRUE(store_->put_op(keys.back(), {.seconds = seconds[row], .low_s = seconds[row], .high_s = seconds[row]}));
   }
   for (const char* name : {"t.csv", "t.sql", "t.db"}) {
-    ASSERT_EQ(export_profile(*store_, path(name)).value(), kRows) << name;
+    ASSERT_EQ(export_profile(*store_, path(name)).value(), int64_t{kRows}) << name;
     const auto other = ProfileStore::open(":memory:").value();
-    ASSERT_EQ(import_profile(*other, path(name), "").value(), kRows) << name;
-    for (int row = 0; row < kRows; ++row) EXPECT_EQ(other->find_op(keys[row]).value()->seconds, seconds[row]) << name;
+    ASSERT_EQ(import_profile(*other, path(name), "").value(), int64_t{kRows}) << name;
+    for (size_t row = 0; row < kRows; ++row)
+      EXPECT_EQ(other->find_op(keys[row]).value()->seconds, seconds[row]) << name;
   }
 }
 
