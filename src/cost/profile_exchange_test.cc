@@ -85,7 +85,7 @@ TEST_F(Exchange, KeepsTheLastBitOfEveryTime) {
   std::vector<double> seconds;
   for (size_t row = 0; row < kRows; ++row) {
     keys.push_back(kKey);
-    keys.back().threads = static_cast<uint32_t>(row + 1);
+    keys.back().threads = static_cast<int>(row) + 1;
     seconds.push_back(row == 0 ? 8.7534e-05 : std::pow(10, exponent(random)));
     ASSERT_TRUE(store_->put_op(keys.back(), {.seconds = seconds[row], .low_s = seconds[row], .high_s = seconds[row]}));
   }
