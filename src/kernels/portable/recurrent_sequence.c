@@ -30,7 +30,7 @@ pt_step_weight PT_NAME(pt_sequence_weight)(const pt_call* call, pt_sequence_kind
   const pt_tensor* r = &call->inputs[r_input(kind)];
   const int forward = kind == PT_LSTM_FORWARD || kind == PT_GRU_FORWARD;
   pt_step_weight weight = {call, r, forward, r->dims[!!forward], r->dims[!forward], call->inputs[0].dims[1], NULL};
-  weight.prepared = (pt_real*)call->workspace + (call->workspace ? PT_NAME(pt_sequence_scratch)(call, kind) : 0);
+  if (call->workspace != NULL) weight.prepared = (pt_real*)call->workspace + PT_NAME(pt_sequence_scratch)(call, kind);
   return weight;
 }
 
