@@ -208,13 +208,20 @@ TEST(EpilogueFusions, ABackEndFinishesWhatItHasTheBitsOf) {
   for (const auto& [kind, fuses] : std::map<Kind, bool>{
            {Kind::k_relu, true}, {Kind::k_hard_swish, true}, {Kind::k_sigmoid, false}, {Kind::k_gelu, false}}) {
     EpilogueNetwork n(7);
-    const ValueId x = n.relu(n.input({2, 4, 5, 5}));
-    const Graph graph = n.finished(n.act(kind, n.sum(n.conv(x, 4), n.relu(x))));
+    const ValueId x = n.relu(n.input({2, 4, 5, 5})), other = n.relu(x);
+    const Graph graph = n.finished(n.act(kind, n.sum(n.conv(x, 4), other)));
     const std::vector<Op> made = of_kind(fused_alike(graph, true), Kind::k_conv2d_act);
     ASSERT_EQ(made.size(), 1u);
     EXPECT_EQ(activation_of(made[0]) != 0, fuses) << ir::name_of(kind);
     EXPECT_EQ(residual_of(made[0]), PT_RESIDUAL_READ);
   }
+}
+
+TEST(EpilogueFusions, WhatIsAddedLaterStaysASum) {
+  EpilogueNetwork n(9);
+  const ValueId x = n.relu(n.input({2, 4, 5, 5})), y = n.conv(x, 4), later = n.relu(x);
+  const Graph made = fused_alike(n.finished(n.act(Kind::k_relu, n.sum(y, later))));
+  EXPECT_TRUE(of_kind(made, Kind::k_conv2d_act).empty());
 }
 
 TEST(EpilogueFusions, RandomNetworksHaveTheSameBits) {

@@ -66,11 +66,14 @@ class EpilogueFusion {
     return graph_.op(readers[0]).alternatives.empty() ? readers[0] : kNone;
   }
 
-  // What a sum adds to the value, element for element; kNone: it is no such sum.
-  [[nodiscard]] ValueId added_to(ValueId id, const Op& op) const {
+  // What a sum adds to the convolution's result, element for element; kNone: it is no such sum, or what it adds is made
+  // after the convolution, whose image would have to wait for it.
+  [[nodiscard]] ValueId added_to(OpId conv, ValueId made, const Op& op) const {
     if (op.kind != Kind::k_add || op.inputs[0] == op.inputs[1]) return kNone;
-    const ValueId other = op.inputs[0] == id ? op.inputs[1] : op.inputs[0];
-    return graph_.value(other).type == graph_.value(id).type ? other : kNone;
+    const ValueId other = op.inputs[0] == made ? op.inputs[1] : op.inputs[0];
+    const OpId producer = graph_.value(other).producer;
+    const bool is_there = producer == kNone || producer < conv;
+    return is_there && graph_.value(other).type == graph_.value(made).type ? other : kNone;
   }
 
   [[nodiscard]] bool finishes(const Op& op) const {
@@ -103,7 +106,7 @@ class EpilogueFusion {
     const Op conv = graph_.op(id);
     ValueId made = conv.outputs[0], residual = kNone;
     OpId last = kNone;
-    if (const OpId sum = only_reader(made); sum != kNone && (residual = added_to(made, graph_.op(sum))) != kNone) {
+    if (const OpId sum = only_reader(made); sum != kNone && (residual = added_to(id, made, graph_.op(sum))) != kNone) {
       last = sum;
       made = graph_.op(sum).outputs[0];
     }

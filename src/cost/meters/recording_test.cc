@@ -210,7 +210,7 @@ TEST_F(Recorded, RefusesWhatIsNoRecording) {
   expect_refused("time,power\n0,1\n1,1e999\n2,1\n", "which no board takes");
   expect_refused("time,power\n0,inf\n1,1\n2,1\n", "which no board takes");
   expect_refused("time,power\n0,nan\n1,nan\n2,nan\n", "fewer than two samples");
-  expect_refused(std::string("time,power\n0,1\n1,\0 1\n", 24), "a byte of 0");
+  expect_refused(std::string("time,power\n0,1\n1,\0 1\n", 21), "a byte of 0");
   expect_refused("time,power\n" + std::string(1 << 17, '1') + "\n", "more than 65536 bytes");
   expect_refused("time," + std::string(5000, ',') + "power\n", "more than 1024 columns");
   expect_refused("time,voltage\n0,1\n1,1\n", "no column is known to be power or current");
