@@ -13,7 +13,6 @@ namespace {
 
 using ir::Graph;
 using ir::Kind;
-using ir::kNone;
 using ir::Op;
 using ir::OpId;
 using ir::Shape;
