@@ -9,6 +9,7 @@
 #include "emit/initial_values.h"
 #include "emit/project/commit.h"
 #include "kernels/portable/kernel_rows.h"
+#include "kernels/portable/norm_activation.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::emit {
@@ -259,6 +260,7 @@ extern const pt_sample_set pt_model_training, pt_model_test;
 }
 
 std::string limits(const pt_plan& plan) {
+  bool has_costly_epilogue = false;
   unsigned operands = 10, attributes = 12, rank = 5;  // of every operator that the rules of operands speak of
   for (uint32_t op = 0; op < plan.op_count; ++op) {
     pt_op_view view;
@@ -267,9 +269,12 @@ std::string limits(const pt_plan& plan) {
     attributes = std::max({attributes, static_cast<unsigned>(view.int_count), static_cast<unsigned>(view.real_count)});
     for (unsigned at = 0; at < static_cast<unsigned>(view.input_count) + view.output_count; ++at)
       rank = std::max(rank, static_cast<unsigned>(view.operands[at].rank));
+    if (view.op != PT_OP_conv2d_act) continue;
+    const int64_t activation = view.ints[size_t{PT_CONV_ATTRS} + PT_EPILOGUE_ACTIVATION];
+    has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
-  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_TEXT",
-                     operands, attributes, rank);
+  return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_TEXT{}",
+                     operands, attributes, rank, has_costly_epilogue ? "" : " -DPT_CHEAP_EPILOGUES");
 }
 
 }  // namespace pantoum::emit

@@ -71,6 +71,19 @@ uint64_t volume_products(const pt_tensor& x, const pt_tensor& w, const pt_tensor
   return count;
 }
 
+// Of every step: the gates of all states, or their gradients.
+uint64_t sequence_products(const pt_tensor& gates, const pt_tensor& weight) {
+  return uint64_t{gates.dims[0]} * gates.dims[1] * weight.dims[0] * weight.dims[1];
+}
+
+// `by_depth` products over Q's depth and `by_width` over V's width, for every pair of a row of Q and one of K.
+uint64_t attention_products(const pt_tensor& q, const pt_tensor& k, const pt_tensor& v, unsigned by_depth,
+                            unsigned by_width) {
+  uint64_t pairs = k.dims[k.rank - 2U];
+  for (unsigned dim = 0; dim + 1U < q.rank; ++dim) pairs *= q.dims[dim];
+  return pairs * (uint64_t{by_depth} * q.dims[q.rank - 1U] + uint64_t{by_width} * v.dims[v.rank - 1U]);
+}
+
 }  // namespace
 
 // An op that does more than the product whose name it begins with has that product's operands first.
@@ -84,6 +97,11 @@ uint64_t multiply_accumulates(const std::string& op, const pt_tensor* operands, 
   if (is("conv3d_dx")) return volume_products(out, operands[1], operands[0], ints);
   if (is("conv3d_dw")) return volume_products(operands[0], out, operands[1], ints);
   if (is("conv3d")) return volume_products(operands[0], operands[1], out, ints);
+  if (is("lstm_sequence_grad")) return sequence_products(operands[0], operands[3]);
+  if (is("gru_sequence_grad")) return sequence_products(operands[0], operands[4]);
+  if (is("lstm_sequence") || is("gru_sequence")) return sequence_products(operands[0], operands[1]);
+  if (is("attention_grad")) return attention_products(operands[1], operands[2], operands[3], 3, 2);
+  if (is("attention")) return attention_products(operands[0], operands[1], operands[2], 1, 1);
   return is("conv2d") ? conv_products(operands[0], operands[1], out, ints) : 0;
 }
 

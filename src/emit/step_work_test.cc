@@ -55,6 +55,19 @@ TEST(StepWork, AVolumeMultipliesInsideItselfAlone) {
   EXPECT_EQ(macs("conv3d_dw", {x, y, w}, ints), expected);
 }
 
+TEST(StepWork, SequencesAndAttentionCountTheirProducts) {
+  const pt_tensor z = tensor({5, 2, 12}), r = tensor({12, 3}), h = tensor({2, 3}), all = tensor({5, 2, 3});
+  EXPECT_EQ(macs("lstm_sequence", {z, r, h, h, all}, {0, 1, 2, 3, 0}), 5u * 2 * 12 * 3);
+  EXPECT_EQ(macs("lstm_sequence_grad", {z, all, h, r, h, h, z}, {0, 1, 2, 3, 0}), 5u * 2 * 12 * 3);
+  const pt_tensor z3 = tensor({5, 2, 9}), r3 = tensor({9, 3});
+  EXPECT_EQ(macs("gru_sequence", {z3, r3, h, all}, {0, 1, 2, 0}), 5u * 2 * 9 * 3);
+  EXPECT_EQ(macs("gru_sequence_grad", {z3, all, all, h, r3, h, z3}, {0, 1, 2, 0}), 5u * 2 * 9 * 3);
+  const pt_tensor q = tensor({2, 3, 7, 4}), k = tensor({2, 3, 6, 4}), v = tensor({2, 3, 6, 5}),
+                  y = tensor({2, 3, 7, 5});
+  EXPECT_EQ(macs("attention", {q, k, v, y}, {}), 2u * 3 * 7 * 6 * (4 + 5));
+  EXPECT_EQ(macs("attention_grad", {y, q, k, v, q}, {}), 2u * 3 * 7 * 6 * (3 * 4 + 2 * 5));
+}
+
 TEST(StepWork, AProductThatUpdatesCountsAsTheProduct) {
   EXPECT_EQ(macs("conv2d_dw_update", {kX, kY, kW, kW}, kConv), macs("conv2d_dw", {kX, kY, kW}, kConv));
   EXPECT_EQ(macs("matmul_update", {tensor({4, 2}), tensor({4, 3}), tensor({2, 3}), tensor({2, 3})}, {1, 0}), 24u);

@@ -19,13 +19,16 @@ typedef struct epilogue {
   pt_status (*other)(const pt_call* call);
 } epilogue;
 
+/* Those that are a pass of their own. A firmware that has none of them says so, and need not hold their code. */
 static pt_status (*kernel_of(int64_t op))(const pt_call*) {
   switch (op) {
+#ifndef PT_CHEAP_EPILOGUES
 #define PT_ACTIVATION(name) \
   case PT_OP_##name:        \
     return PT_NAME(pt_##name);
     PT_EPILOGUES(PT_ACTIVATION)
 #undef PT_ACTIVATION
+#endif
     default:
       return NULL;
   }
