@@ -119,10 +119,10 @@ def main() -> None:
     rank = dist.get_rank()
     answers = {
         "equal": steps(None, "1MiB"),
-        "unequal": steps((None, 0.5)[rank % 2], "1MiB"),
+        "unequal": steps((None, 0.7)[rank % 2], "1MiB"),
         "swapped": steps((0.55, 0.8)[rank % 2], "4KiB"),
         "accumulated": steps(None, "1MiB", 2, accumulate=2),
-        "accumulated_unequal": steps((0.5, None)[rank % 2], "1KiB", 2, accumulate=2),
+        "accumulated_unequal": steps((0.7, None)[rank % 2], "1KiB", 2, accumulate=2),
         "failing": failing(),
         "unlike": unlike(),
         "generators": without_length(2, False),
