@@ -120,7 +120,7 @@ def main() -> None:
     answers = {
         "equal": steps(None, "1MiB"),
         "unequal": steps((None, 0.7)[rank % 2], "1MiB"),
-        "swapped": steps((0.55, 0.8)[rank % 2], "4KiB"),
+        "swapped": steps((0.7, 0.85)[rank % 2], "4KiB"),
         "accumulated": steps(None, "1MiB", 2, accumulate=2),
         "accumulated_unequal": steps((0.7, None)[rank % 2], "1KiB", 2, accumulate=2),
         "failing": failing(),
