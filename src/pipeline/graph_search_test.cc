@@ -210,6 +210,7 @@ TEST(Numerics, AreKeptAsTheyWereAndRefusedWhereDamaged) {
   PlanRequest plain;
   ASSERT_TRUE(keep_numerics("", "checkpoint", plain));
   EXPECT_TRUE(plain.rewrite.substitutions.empty());
+  EXPECT_TRUE(plain.rewrite.search) << "for what keeps every bit";
   for (const char* damaged : {"{", "[]", "{}", R"({"substitutions":3,"classes":{}})",
                               R"({"substitutions":[{}],"classes":{}})", R"({"substitutions":[],"classes":{"a":1}})"}) {
     const auto kept = keep_numerics(damaged, "checkpoint", plain);

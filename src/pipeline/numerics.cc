@@ -48,9 +48,9 @@ std::string numerics_of(const Compiled& compiled) {
 }
 
 Result<void> keep_numerics(const std::string& numerics, const std::string& where, PlanRequest& request) {
-  request.rewrite.search = false;
   request.options.question.freedoms.numerics = false;
   if (numerics.empty()) return {};
+  request.rewrite.search = false;
   try {
     const Json json = Json::parse(numerics);
     for (const Json& made : json.at("substitutions"))

@@ -79,15 +79,25 @@ Result<CompiledWithData> compile_with_data(const TrainingRequest& request, const
   return made;
 }
 
+// The question of a plan, without what its answer chose, and without the freedom of numerics, of which a resumed run
+// keeps what was made.
+nlohmann::json question_of_request(const std::string& request) {
+  nlohmann::json question = nlohmann::json::parse(request, nullptr, false);
+  if (!question.is_object()) return question;
+  for (const char* chosen : {"rewriting", "substitutions", "remaking", "attention"}) question.erase(chosen);
+  if (const auto freedoms = question.find("freedoms"); freedoms != question.end() && freedoms->is_object())
+    freedoms->erase("numerics");
+  return question;
+}
+
 // A plan of another question that stands where this one goes stays beside it.
 Result<void> keep_other_plan(const std::string& path, const problem::Plan& plan, const Listener& listener) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return {};
   const Result<problem::Plan> old = problem::read_plan(path);
-  const auto alike = [](const std::string& one, const std::string& other) {  // whatever the order of their keys
-    return nlohmann::json::parse(one, nullptr, false) == nlohmann::json::parse(other, nullptr, false);
-  };
-  const bool same = old && alike(old->model, plan.model) && alike(old->request, plan.request);
+  const auto parsed = [](const std::string& text) { return nlohmann::json::parse(text, nullptr, false); };
+  const bool same = old && parsed(old->model) == parsed(plan.model) &&
+                    question_of_request(old->request) == question_of_request(plan.request);
   if (same) return {};
   const std::string kept = path + ".previous";
   std::filesystem::rename(path, kept, ignored);
