@@ -36,13 +36,13 @@ void keep_persistent(const ir::Graph& training, ir::Graph& program) {
   }
 }
 
-import::OnnxOptions import_options(const ModelOptions& model, bool fuse) {
-  return {.batch = model.batch,
-          .train = model.train,
-          .freeze = model.training.freeze,
-          .accept_folded = model.accept_folded,
-          .recurrent_series = fuse && !model.inference};
-}
+import::OnnxOptions import_options(const ModelOptions& model,
+                                   bool fuse){return {.batch = model.batch,
+                                                      .train = model.train,
+                                                      .freeze = model.training.freeze,
+                                                      .accept_folded = model.accept_folded,
+                                                      .recurrent_series = fuse && !model.inference};
+}  // namespace
 
 // Those that name a parameter; the others name what is fixed already, as the import has checked.
 std::vector<std::string> globs_of_parameters(const ir::Graph& graph, std::vector<std::string> globs) {
@@ -77,7 +77,8 @@ Result<void> check_names(const ir::Graph& graph) {
 
 // Batch norm and dropout in their training form; what exporters write as several ops and is one; what is frozen.
 Result<import::Imported> forward_graph(const ModelOptions& model, const PlanRequest& request, const Dump& dump) {
-  PANTOUM_ASSIGN(import::Imported imported, import_model({model.path, model.bytes.get()}, import_options(model, request.fuse)));
+  PANTOUM_ASSIGN(import::Imported imported,
+                 import_model({model.path, model.bytes.get()}, import_options(model, request.fuse)));
   dump("import", ir::to_text(imported.graph));
   PANTOUM_TRY(check_names(imported.graph));
   if (request.fuse) imported.graph = rewrite::fuse_gelu(rewrite::fuse_product_bias(std::move(imported.graph)));
@@ -126,8 +127,8 @@ Result<Programs> differentiate(ir::Graph forward, const ModelOptions& model) {
   return programs;
 }
 
-// Blocks of attention are made by portable kernels, or by a back end's products with other bits. That a back end has
-// them is asked for (by the user, a plan or a checkpoint), and never follows from a budget.
+// Blocks of attention are made by portable kernels, or by a back end's products with other bits. Other bits must be
+// asked for, by the user, a plan or a checkpoint; only then may the budget decide (fits_unplanned).
 bool may_attend_in_blocks(const PlanRequest& request, const host::KernelSet& kernels) {
   const bool asked = request.options.question.freedoms.numerics && request.rewrite.search;
   return request.fuse && (kernels.back_end() == nullptr || asked || request.rewrite.attention);

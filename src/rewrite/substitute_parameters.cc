@@ -11,8 +11,6 @@
 namespace pantoum::rewrite {
 namespace {
 
-using ir::Kind;
-
 std::optional<ir::Graph> fold_parameters(const ir::Graph& graph, ir::OpId at) {
   for (const ir::ValueId input : graph.op(at).inputs)
     if (!is_constant(graph, input, true)) return std::nullopt;

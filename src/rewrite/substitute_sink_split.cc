@@ -56,6 +56,7 @@ std::optional<ir::Graph> sink_split(const ir::Graph& graph, ir::OpId at) {
   const ir::ValueId y = moved(edit, op, *full, edit.type(splits->front()->inputs[0]).shape,
                               [&](ir::ValueId input) { return maker_of(graph, input)->inputs[0]; });
   std::vector<ir::TensorType> types;
+  types.reserve(ops.size());
   for (const ir::Op* each : ops) types.push_back(edit.type(each->outputs[0]));
   const auto pieces = edit.add(Kind::k_split, op.name + ".split", {y}, splits->front()->attrs, types);
   for (size_t piece = 0; piece < ops.size() && piece < pieces.size(); ++piece)

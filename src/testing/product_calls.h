@@ -91,6 +91,24 @@ bool same_bits(const std::vector<Real>& a, const std::vector<Real>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Real)) == 0;
 }
 
+// A convolution's sizes and attributes, with the shapes of its operands.
+struct ConvCase {
+  uint32_t samples, channels, height, width, outputs, kernel_h, kernel_w;
+  std::vector<int64_t> ints;
+  [[nodiscard]] uint32_t extent(uint32_t size, uint32_t kernel, size_t axis) const {
+    const int64_t pads = ints[PT_CONV_PAD_TOP + axis] + ints[PT_CONV_PAD_BOTTOM + axis];
+    return static_cast<uint32_t>(
+        (size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
+  }
+  [[nodiscard]] std::vector<uint32_t> x() const { return {samples, channels, height, width}; }
+  [[nodiscard]] std::vector<uint32_t> w() const {
+    return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w};
+  }
+  [[nodiscard]] std::vector<uint32_t> y() const {
+    return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)};
+  }
+};
+
 struct Way {
   uint16_t algorithm;
   uint32_t threads;

@@ -159,6 +159,7 @@ ValueId sums_of_pieces(Sample& s) {
   const int64_t mask = s.flip() ? 0b1101 : 0b1000;
   const int64_t axis = mask == 0b1101 ? 0 : 1;
   std::vector<ValueId> sums;
+  sums.reserve(pieces.size());
   for (const ValueId piece : pieces) sums.push_back(reduced(s, kind, piece, mask));
   return concat(s, {closed(s, sums[2]), sums[0], sums[1]}, axis);
 }

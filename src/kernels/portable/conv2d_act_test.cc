@@ -10,36 +10,19 @@ namespace {
 
 using namespace product_test;
 
-struct Layer {
-  uint32_t samples, channels, height, width, outputs, kernel_h, kernel_w;
-  std::vector<int64_t> ints;
-  [[nodiscard]] uint32_t extent(uint32_t size, uint32_t kernel, size_t axis) const {
-    const int64_t pads = ints[PT_CONV_PAD_TOP + axis] + ints[PT_CONV_PAD_BOTTOM + axis];
-    return static_cast<uint32_t>(
-        (size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
-  }
-  [[nodiscard]] std::vector<uint32_t> x() const { return {samples, channels, height, width}; }
-  [[nodiscard]] std::vector<uint32_t> w() const {
-    return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w};
-  }
-  [[nodiscard]] std::vector<uint32_t> y() const {
-    return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)};
-  }
-};
-
-Layer random_layer(std::mt19937& random) {
+ConvCase random_layer(std::mt19937& random) {
   const auto draw = [&](uint32_t least, uint32_t most) {
     return least + static_cast<uint32_t>(random()) % (most - least + 1);
   };
   const bool depthwise = draw(0, 4) == 0;
   const uint32_t groups = draw(1, 3), per_in = depthwise ? 1 : draw(1, 9), per_out = depthwise ? 1 : draw(1, 20);
-  Layer c{draw(1, 3), groups * per_in, draw(6, 20), draw(6, 40), groups * per_out, draw(1, 3), draw(1, 3), {}};
+  ConvCase c{draw(1, 3), groups * per_in, draw(6, 20), draw(6, 40), groups * per_out, draw(1, 3), draw(1, 3), {}};
   c.ints = {draw(1, 2), draw(1, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(0, 2), draw(1, 2), draw(1, 2), groups};
   return c;
 }
 
 // Several strips, several chunks of channels, tall products, and 3 x 3 of stride 1, which Winograd's take.
-std::vector<Layer> large_layers() {
+std::vector<ConvCase> large_layers() {
   const std::vector<int64_t> plain{1, 1, 1, 1, 1, 1, 1, 1, 1};
   return {{2, 70, 20, 33, 9, 3, 3, plain},
           {1, 3, 40, 300, 5, 3, 3, plain},
@@ -85,7 +68,7 @@ struct Operands {
   Operand<float> x, w, bias, residual;
 };
 
-Operands operands_of(const Layer& layer, std::mt19937& random) {
+Operands operands_of(const ConvCase& layer, std::mt19937& random) {
   Operands made{make<float>(layer.x(), random), make<float>(layer.w(), random), make<float>({layer.outputs}, random),
                 make<float>(layer.y(), random)};
   made.x.data[random() % made.x.data.size()] = -std::numeric_limits<float>::infinity();
@@ -94,7 +77,7 @@ Operands operands_of(const Layer& layer, std::mt19937& random) {
 }
 
 // NaN where there is no such kernel.
-Operand<float> apart(const Layer& layer, const Epilogue& epilogue, Operands from, uint16_t algorithm) {
+Operand<float> apart(const ConvCase& layer, const Epilogue& epilogue, Operands from, uint16_t algorithm) {
   std::vector<Operand<float>*> inputs = {&from.x, &from.w};
   if (epilogue.with_bias) inputs.push_back(&from.bias);
   Operand<float> made = from.residual, sum = made, y = made;
@@ -108,8 +91,8 @@ Operand<float> apart(const Layer& layer, const Epilogue& epilogue, Operands from
   return y;
 }
 
-Operand<float> fused(const Layer& layer, const Epilogue& epilogue, Operands from, uint16_t algorithm, uint32_t threads,
-                     bool over) {
+Operand<float> fused(const ConvCase& layer, const Epilogue& epilogue, Operands from, uint16_t algorithm,
+                     uint32_t threads, bool over) {
   std::vector<Operand<float>*> inputs = {&from.x, &from.w};
   if (epilogue.with_bias) inputs.push_back(&from.bias);
   if (epilogue.residual != PT_RESIDUAL_NONE) inputs.push_back(&from.residual);
@@ -123,7 +106,7 @@ Operand<float> fused(const Layer& layer, const Epilogue& epilogue, Operands from
   return y;
 }
 
-void expect_same_everywhere(const Layer& layer, const Epilogue& epilogue, const Operands& from) {
+void expect_same_everywhere(const ConvCase& layer, const Epilogue& epilogue, const Operands& from) {
   const Operand<float> expected = apart(layer, epilogue, from, 0);
   for (const uint16_t algorithm : {uint16_t{0}, uint16_t{PT_BLOCKED}, uint16_t{PT_COMPACT}})
     for (const uint32_t threads : {1U, 4U})
@@ -136,10 +119,10 @@ void expect_same_everywhere(const Layer& layer, const Epilogue& epilogue, const 
 
 TEST(ConvolutionEpilogues, HaveTheBitsOfTheOpsApart) {
   std::mt19937 random(31);
-  const std::vector<Layer> large = large_layers();
+  const std::vector<ConvCase> large = large_layers();
   const std::vector<Activation> all = activations();
   for (size_t trial = 0; trial < 240 + large.size(); ++trial) {
-    const Layer layer = trial < large.size() ? large[trial] : random_layer(random);
+    const ConvCase layer = trial < large.size() ? large[trial] : random_layer(random);
     const Epilogue epilogue{all[trial % all.size()], trial / 3 % 2 == 0, static_cast<int64_t>(random() % 3)};
     expect_same_everywhere(layer, epilogue, operands_of(layer, random));
   }
@@ -150,8 +133,8 @@ TEST(ConvolutionEpilogues, HaveTheBitsOfWinogradsConvolutions) {
   const std::vector<Activation> all = activations();
   for (size_t trial = 0; trial < 24; ++trial) {
     const uint32_t groups = 1 + trial % 2;
-    const Layer layer{2, groups * 8, 9 + static_cast<uint32_t>(trial), 14, groups * 6,
-                      3, 3,          {1, 1, 1, 0, 1, 2, 1, 1, groups}};
+    const ConvCase layer{2, groups * 8, 9 + static_cast<uint32_t>(trial), 14, groups * 6,
+                         3, 3,          {1, 1, 1, 0, 1, 2, 1, 1, groups}};
     const Epilogue epilogue{all[trial % all.size()], trial % 3 == 0, static_cast<int64_t>(trial / 2 % 3)};
     Operands from = operands_of(layer, random);
     from.x = make<float>(layer.x(), random);
@@ -168,7 +151,7 @@ TEST(ConvolutionEpilogues, HaveTheBitsOfWinogradsConvolutions) {
 }
 
 TEST(ConvolutionEpilogues, NeedNoWorkspaceWhereNothingIsOverwritten) {
-  Layer layer = large_layers()[0];
+  ConvCase layer = large_layers()[0];
   pt_tensor in[4]{}, y{};
   const auto tensor = [](const std::vector<uint32_t>& dims) {
     pt_tensor t{};

@@ -40,23 +40,6 @@ TEST(Matmul, ReferenceIsTheDefinition) {
     }
 }
 
-struct ConvCase {
-  uint32_t samples, channels, height, width, outputs, kernel_h, kernel_w;
-  std::vector<int64_t> ints;
-  [[nodiscard]] uint32_t extent(uint32_t size, uint32_t kernel, size_t axis) const {
-    const int64_t pads = ints[PT_CONV_PAD_TOP + axis] + ints[PT_CONV_PAD_BOTTOM + axis];
-    return static_cast<uint32_t>(
-        (size + pads - ints[PT_CONV_DILATION_H + axis] * (kernel - 1) - 1) / ints[PT_CONV_STRIDE_H + axis] + 1);
-  }
-  [[nodiscard]] std::vector<uint32_t> x() const { return {samples, channels, height, width}; }
-  [[nodiscard]] std::vector<uint32_t> w() const {
-    return {outputs, channels / static_cast<uint32_t>(ints[PT_CONV_GROUPS]), kernel_h, kernel_w};
-  }
-  [[nodiscard]] std::vector<uint32_t> y() const {
-    return {samples, outputs, extent(height, kernel_h, 0), extent(width, kernel_w, 1)};
-  }
-};
-
 ConvCase random_case(std::mt19937& random) {
   const auto draw = [&](uint32_t least, uint32_t most) {
     return least + static_cast<uint32_t>(random()) % (most - least + 1);
