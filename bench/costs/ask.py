@@ -25,8 +25,13 @@ class Program:
         done = subprocess.run([self.pantoum, *map(str, words), "--format", "json"], capture_output=True, text=True)
         lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if done.returncode or not lines:
-            raise Refused((done.stderr.strip() or f"exit {done.returncode}").splitlines()[0][:160])
+            raise Refused(self.reason(done))
         return json.loads(lines[-1])
+
+    @staticmethod
+    def reason(done):
+        """The error; warnings stand before it."""
+        return ([line for line in done.stderr.splitlines() if line.startswith('{"error"')] or [f"exit {done.returncode}"])[0][:160]
 
     def model(self, name):
         """net.onnx, exported once in a process of its own: PyTorch stays out of this one."""
@@ -36,6 +41,11 @@ class Program:
             os.makedirs(folder, exist_ok=True)
             subprocess.run([sys.executable, os.path.join(HERE, "export.py"), name, path], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return path
+
+    def forget_times(self):
+        """Those of an earlier run, of a machine that was busier or of other kernels."""
+        if os.path.exists(self.store):
+            os.remove(self.store)
 
     def times(self):
         return ("--profile-store", self.store)
@@ -48,6 +58,15 @@ class Program:
         """Of the step with everything kept, in bytes."""
         return self.ask("plan", self.model(name), "--batch", batch, "--ram", PLENTY, "--effort", 1, "--disable", "rewriting", *words)["unplanned_peak_bytes"]
 
+    def least_ram(self, name, batch, *words):
+        """For which a plan is known, in bytes."""
+        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--format", "json", *words],
+                              capture_output=True, text=True)
+        said = [line for line in done.stdout.splitlines() if line.startswith("{")]
+        if not said or not json.loads(said[-1]).get("min_ram_bytes"):
+            raise Refused(self.reason(done))
+        return json.loads(said[-1])["min_ram_bytes"]
+
     def steps(self, name, batch, plan, count, *words):
         found = self.ask("profile", self.model(name), "--batch", batch, "--plan", plan, "--steps", count, "--measure", "known", "--ram", PLENTY,
                          *self.times(), *words)["steps"]
@@ -55,11 +74,16 @@ class Program:
 
     def in_turns(self, calls, rounds):
         """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step."""
+        return [min(times) for times in self.all_in_turns(calls, rounds)]
+
+    @staticmethod
+    def all_in_turns(calls, rounds):
+        """What each call returned, by round."""
         taken = [[] for _ in calls]
         for _ in range(rounds):
             for at, call in enumerate(calls):
                 taken[at].append(call())
-        return [min(times) for times in taken]
+        return taken
 
 
 def kendall(pairs):

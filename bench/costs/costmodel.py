@@ -1,33 +1,39 @@
 """20 plans of a network: does a step take what its plan says, and are the plans in their true order?"""
 import os
 
-from ask import Refused, kendall, steps_for
+from ask import PLENTY, Refused, kendall, steps_for
 
 NETWORKS = {"resnet18": 16, "mobilenet_v2": 4, "bert_mini": 4, "lstm": 32}
 WITHIN = 0.10
-# Budgets of the unplanned peak, batches of the network's, and other graphs and algorithms.
-PLANS = ([(1, share, ()) for share in (2, 1, .8, .6, .5, .4)] + [(.5, share, ()) for share in (2, .6, .4)] + [(.25, 2, ()), (.25, .5, ())] +
+# Parts of the network's batch; budgets, from the least RAM for which a plan is known (0) to the unplanned peak (1); other graphs and algorithms.
+PLANS = ([(1, way, ()) for way in (2, 1, .7, .5, .3, .1)] + [(.5, way, ()) for way in (2, .5, .2)] + [(.25, 2, ()), (.25, .3, ())] +
          [(1, 2, words) for words in (("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "remaking"), ("--no-inplace",), ("--inference",),
                                       ("--allow-numerics-change",), ("--threads", "1"))] +
-         [(1, .6, ("--no-paging",)), (1, .6, ("--no-remat",))])
+         [(1, .5, ("--no-paging",)), (1, .5, ("--no-remat",))])
+# Of the step; the others are of the plan alone.
+OF_STEP = ("--disable", "--no-inplace", "--inference", "--threads")
+
+
+def plan_at(bench, program, name, size, way, words, path):
+    """Its seconds, predicted."""
+    program.ask("profile", program.model(name), "--batch", size, "--ram", PLENTY, *program.times(), *words)
+    peak, least = program.peak(name, size, *words), program.least_ram(name, size, *words)
+    ram = peak * way if way > 1 else 1.02 * least + way * max(0, peak - 1.02 * least)
+    return program.plan(name, size, f"{int(ram)}B", path, *words)["time_s"]
 
 
 def run(bench, program, name):
-    batch, pairs, off = NETWORKS[name], [], []
-    for at, (part, share, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
-        size = max(1, int(batch * part))
-        plan = os.path.join(program.folder, name, f"cost-{at}.json")
-        infer = tuple(word for word in words if word in ("--inference",))
-        threads = words if words[:1] == ("--threads",) else ()
+    calls, off = [], []
+    for at, (part, way, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
+        size, path = max(1, int(NETWORKS[name] * part)), os.path.join(program.folder, name, f"cost-{at}.json")
         try:
-            program.ask("profile", program.model(name), "--batch", size, "--ram", "64GiB", *program.times(), *words)
-            peak = program.peak(name, size, *infer)
-            made = program.plan(name, size, f"{int(peak * share)}B", plan, *words)
-            predicted, measured, _ = program.steps(name, size, plan, steps_for(made["time_s"], bench.seconds), *infer, *threads)
+            count = steps_for(plan_at(bench, program, name, size, way, words, path), bench.seconds / 2)
         except Refused as none:
             off.append(f"plan {at}: {none}")
             continue
-        pairs.append((predicted, measured))
+        of_step = words if words and words[0] in OF_STEP else ()
+        calls.append(lambda size=size, path=path, count=count, of_step=of_step: program.steps(name, size, path, count, *of_step)[:2])
+    pairs = [(found[0][0], min(of[1] for of in found)) for found in program.all_in_turns(calls, bench.rounds)]
     good = sum(abs(predicted / measured - 1) <= WITHIN for predicted, measured in pairs)
     share, tau = good / max(1, len(pairs)), kendall(pairs)
     worst = max((abs(p / m - 1) for p, m in pairs), default=1)

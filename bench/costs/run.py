@@ -51,6 +51,7 @@ def main():
     args = parser.parse_args()
     bench = Bench(args)
     program = Program(os.path.abspath(args.pantoum), bench.folder, 1 if args.quick else 3)
+    program.forget_times()
     bench.section("peak", lambda: layers.peaks(bench, program))
     bench.section("substitution", lambda: substitutions.run(bench, os.path.abspath(args.rewrite_test)))
     for name in costmodel.NETWORKS:

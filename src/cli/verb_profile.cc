@@ -130,7 +130,7 @@ Json to_json(const pipeline::Profiled& profiled) {
     json["storage"].push_back(
         {{"bytes", speed.bytes}, {"depth", speed.depth}, {"in_s", speed.in_s}, {"out_s", speed.out_s}});
   if (!profiled.steps) return json;
-  json["steps"] = {{"predicted_s", profiled.plan->predicted.time_s},
+  json["steps"] = {{"predicted_s", profiled.predicted_s},
                    {"predicted_j", profiled.plan->predicted.energy_j},
                    {"arena_bytes", profiled.plan->predicted.arena_bytes},
                    {"median_s", profiled.steps->median_s},
@@ -179,11 +179,10 @@ std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
                         static_cast<double>(speed.bytes) / speed.in_s / 1e6, base::show_seconds(speed.out_s),
                         static_cast<double>(speed.bytes) / speed.out_s / 1e6);
   if (profiled.steps)
-    text +=
-        fmt::format("steps    {} run: median {}, quickest {}, predicted {} ({:.3f} of the median)\n",
-                    profiled.steps->seconds.size(), base::show_seconds(profiled.steps->median_s),
-                    base::show_seconds(profiled.steps->least_s), base::show_seconds(profiled.plan->predicted.time_s),
-                    profiled.plan->predicted.time_s / profiled.steps->median_s);
+    text += fmt::format("steps    {} run: median {}, quickest {}, predicted {} ({:.3f} of the median)\n",
+                        profiled.steps->seconds.size(), base::show_seconds(profiled.steps->median_s),
+                        base::show_seconds(profiled.steps->least_s), base::show_seconds(profiled.predicted_s),
+                        profiled.predicted_s / profiled.steps->median_s);
   return text;
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Bytes kOperandAlignment = 64;
 constexpr Bytes kMostPlaces = 128;
-constexpr size_t kLeastRuns = 3, kMostRuns = 1024, kWarmRuns = 5;
+constexpr size_t kLeastRuns = 3, kMostRuns = 1024;
 constexpr size_t kIntervalRuns = 6;  // fewer have no 95% interval of their median but beyond their extremes
 constexpr Seconds kLeastSeconds = 1e-9;
 
@@ -172,7 +172,7 @@ std::optional<OpSample> KernelBench::measure(const ir::Graph& graph, const ir::O
   if (taken.empty()) return std::nullopt;
   sample = sample_of(std::move(taken));
   taken.clear();
-  for (size_t run = 0; limits.warm && run <= kWarmRuns && Clock::now() < limits.deadline; ++run)
+  for (size_t run = 0; limits.warm_runs > 0 && run <= limits.warm_runs && Clock::now() < limits.deadline; ++run)
     if (!run_once(*places->front())) return std::nullopt;
   if (taken.size() > 1) taken.erase(taken.begin()), sample.warm_s = sample_of(std::move(taken)).seconds;
   sample.workspace_bytes = workspace_of(kernel, places->front()->call());

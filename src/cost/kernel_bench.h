@@ -21,7 +21,7 @@ namespace pantoum::cost {
 struct BenchLimits {
   Seconds slice = 20e-3;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  bool warm = false;  // also with operands that stay in the caches
+  size_t warm_runs = 0;  // then, with operands that stay in the caches
 };
 inline constexpr double kSettled = 0.03;
 [[nodiscard]] bool is_settled(const OpSample& sample);

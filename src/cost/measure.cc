@@ -7,6 +7,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "cost/cache_context.h"
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
 #include "ir/op_registry.h"
@@ -19,7 +20,8 @@ using Clock = KernelBench::Clock;
 using problem::Choice;
 
 constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3, kSettlingSlice = 0.2;  // of one kernel's runs
-constexpr double kRunsExpected = 4;                // one to warm up, three to take the median of
+constexpr size_t kFewWarmRuns = 3, kWarmRuns = 5;
+constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
 constexpr Bytes kMostFootprint = Bytes{64} << 20;  // more than the caches hold
 
 // One kernel on some shapes.
@@ -199,7 +201,7 @@ class Measuring {
     const Seconds most = limits_.settle ? kSettlingSlice : kMostSlice;
     const BenchLimits limits{.slice = std::clamp(left() / static_cast<double>(waiting), kLeastSlice, most),
                              .deadline = deadline_,
-                             .warm = limits_.settle};
+                             .warm_runs = limits_.settle ? kWarmRuns : kFewWarmRuns};
     std::optional<OpSample> found = bench.measure(*sample.graph, *sample.op, *sample.kernel, limits);
     if (!found) return;
     if (limits_.energy_of) {
@@ -263,14 +265,37 @@ class Measuring {
                      [&](const FoundKernel& a, const FoundKernel& b) { return weight(a) > weight(b); });
   }
 
+  // With warm caches over with cold ones.
+  [[nodiscard]] double usual_warmth() const {
+    double cold = 0, warm = 0;
+    for (const Sample& sample : samples_) {
+      if (!sample.found || !sample.found->warm_s) continue;
+      cold += sample.weight / std::max(sample.modelled, 1e-12) * sample.found->seconds;
+      warm += sample.weight / std::max(sample.modelled, 1e-12) * std::min(*sample.found->warm_s, sample.found->seconds);
+    }
+    return cold > 0 ? warm / cold : 1;
+  }
+
+  // In a step that finds this share of the op's bytes beyond the caches.
+  [[nodiscard]] Seconds seconds_of(size_t number, Seconds modelled, double cold_share, double usual) const {
+    const std::optional<OpSample>& found = samples_[number].found;
+    const Seconds cold = found ? found->seconds : modelled * fitted_[number];
+    const Seconds warm = found && found->warm_s ? std::min(*found->warm_s, cold) : found ? cold : cold * usual;
+    return limits_.cache_bytes > 0 ? warm + (cold - warm) * cold_share : cold;
+  }
+
   void apply_to(size_t program) {
+    const auto cold = cold_shares(programs_[program].built.graph, limits_.cache_bytes);
+    const double usual = usual_warmth();
     double measured = 0, all = 0;
     size_t at = 0;
     for (problem::Op& op : programs_[program].built.graph.ops) {
+      const std::vector<double>& of_op = cold[static_cast<size_t>(&op - programs_[program].built.graph.ops.data())];
       for (Choice& choice : op.choices) {
         const size_t number = samples_of_[program][at++];
         const Sample& sample = samples_[number];
-        choice.time_s = sample.found ? sample.found->seconds : choice.time_s * fitted_[number];
+        choice.time_s =
+            seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
         if (limits_.active_w > 0) choice.energy_j = choice.time_s * limits_.active_w;
         if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
         if (&choice != &op.choices.front()) continue;

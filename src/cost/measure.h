@@ -40,11 +40,14 @@ struct MeasuringLimits {
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
   std::string machine;                                         // processor, kernels and their versions: part of a key
-  bool numerics = true;  // false: choices of another class than their op's first keep the model's seconds, fitted
-  bool settle = false;   // each kernel for longer, those too whose known interval is wider than kSettled; caches apart
+  bool numerics = true;     // false: choices of another class than their op's first keep the model's seconds, fitted
+  bool settle = false;      // each kernel for longer, those too whose known interval is wider than kSettled
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
   Watts active_w = 0;       // > 0: joules follow the seconds
-  Compute compute = {};     // the profile's, which is fitted to what was measured
+  // Of the machine's last cache: a choice's seconds lie between those with cold and with warm caches, by what a step
+  // leaves there (cache_context.h). 0: those with cold caches.
+  Bytes cache_bytes = 0;
+  Compute compute = {};  // the profile's, which is fitted to what was measured
   std::stop_token stop = {};
   // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
   std::function<void(size_t done, size_t all, bool last)> progress = {};
@@ -61,7 +64,7 @@ struct MeasuredCosts {
 };
 
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
-// the medians into the store and the choices. What is not measured takes what the model says, fitted to what was
+// the medians, with cold and with warm caches, into the store, and into the choices what lies between. What is not measured takes what the model says, fitted to what was
 // (fit_model.h, a family for each operator); without any it keeps the profile's seconds.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);

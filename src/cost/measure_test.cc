@@ -59,12 +59,17 @@ TEST_F(Measure, KeepsWhatWasMeasuredAcrossRuns) {
     ASSERT_TRUE(store) << to_text(store.error());
     EXPECT_EQ(seconds_in(**store, key_of("matmul")), std::nullopt);
     ASSERT_TRUE((*store)->put_op(key_of("matmul"), sample(0.25)));
-    ASSERT_TRUE((*store)->put_link("disk in", Link{.latency_s = 1e-4, .bytes_per_s = 2e8}, 5));
+    ASSERT_TRUE((*store)->put_link("disk in", {{1e-4, 2e8}, 5e-5, 2e-10}, 5));
   }
   const auto store = ProfileStore::open(path("profiles"));
   ASSERT_TRUE(store);
   EXPECT_EQ(seconds_in(**store, key_of("matmul")), 0.25);
-  EXPECT_EQ((*store)->find_link("disk in").value()->bytes_per_s, 2e8);
+  const auto disk = (*store)->find_link("disk in").value();
+  ASSERT_TRUE(disk);
+  EXPECT_EQ(disk->link.latency_s, 1e-4);
+  EXPECT_EQ(disk->link.bytes_per_s, 2e8);
+  EXPECT_EQ(disk->engine_s, 5e-5);
+  EXPECT_EQ(disk->engine_s_per_byte, 2e-10);
 }
 
 TEST_F(Measure, RefusesWhatIsNoStore) {
@@ -83,10 +88,12 @@ TEST_F(Measure, ReadsWhatIsNoTimeAsNotKnown) {
     ASSERT_TRUE((*store)->put_op(key_of("op"), sample(odd)));
     EXPECT_EQ(seconds_in(**store, key_of("op")), std::nullopt) << odd;
   }
-  ASSERT_TRUE((*store)->put_link("link", Link{.latency_s = -1, .bytes_per_s = 1e6}, 1));
-  EXPECT_FALSE((*store)->find_link("link").value());
-  ASSERT_TRUE((*store)->put_link("link", Link{.latency_s = 0, .bytes_per_s = 0}, 1));
-  EXPECT_FALSE((*store)->find_link("link").value());
+  for (const LinkSample& odd :
+       {LinkSample{{-1, 1e6}}, LinkSample{{0, 0}}, LinkSample{{0, 1e6}, -1, 0}, LinkSample{{0, 1e6}, 0, -1e-9},
+        LinkSample{{0, 1e6}, 0, 2}, LinkSample{{0, 1e6}, INFINITY, 0}}) {
+    ASSERT_TRUE((*store)->put_link("link", odd, 1));
+    EXPECT_FALSE((*store)->find_link("link").value());
+  }
 }
 
 // A query without an end, under the name of the table.
@@ -324,6 +331,29 @@ TEST_F(Measure, HasTheIntervalOfAMedian) {
   EXPECT_FALSE(is_settled(sample));
   EXPECT_FALSE(is_settled(sample_of({1, 1, 1, 1, 1}))) << "five are too few";
   EXPECT_TRUE(is_settled(sample_of({1, 1, 1, 1, 1, 1.02})));
+}
+
+// A chain whose tensors do not fit the cache, all of them or none.
+TEST_F(Measure, TakesAnOpForAsWarmAsTheStepLeavesItsOperands) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled modelled(chain());
+  for (size_t op = 0; op < 4; ++op) {
+    const OpKey key = op_key(modelled.graph, modelled.graph.ops[op], *modelled.built.kernel_of[op][0], 1, "here");
+    ASSERT_TRUE((*store)->put_op(key, {.seconds = 3, .low_s = 3, .high_s = 3, .warm_s = 1, .runs = 9}));
+  }
+  MeasuringLimits limits{.seconds = 0};
+  (void)modelled.measured(**store, limits);
+  EXPECT_EQ(modelled.time(1), 3);  // no cache is known of
+  limits.cache_bytes = 1 << 20;
+  Modelled warm(chain());
+  (void)warm.measured(**store, limits);
+  for (size_t op = 0; op < 4; ++op) EXPECT_EQ(warm.time(op), 1);
+  limits.cache_bytes = 256;  // one tensor of 8 x 8 numbers
+  Modelled between(chain());
+  (void)between.measured(**store, limits);
+  EXPECT_DOUBLE_EQ(between.time(0), 1 + 2 * (2.0 / 3));  // x and w have left, y is written
+  EXPECT_DOUBLE_EQ(between.time(1), 1 + 2 * (1.0 / 3));  // what was just computed is there
 }
 
 TEST_F(Measure, SettlesWhatIsKnownTooVaguely) {

@@ -21,8 +21,8 @@ constexpr const char* kSchema =
     " seconds REAL NOT NULL, low_s REAL NOT NULL, high_s REAL NOT NULL, warm_s REAL, runs INTEGER NOT NULL,"
     " workspace_bytes INTEGER NOT NULL, joules REAL, meter TEXT NOT NULL,"
     " PRIMARY KEY(machine, engine, op, algorithm, operands, attributes, threads));"
-    "CREATE TABLE IF NOT EXISTS link_samples(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
-    " n INTEGER NOT NULL);";
+    "CREATE TABLE IF NOT EXISTS links(key TEXT PRIMARY KEY, latency_s REAL NOT NULL, bytes_per_s REAL NOT NULL,"
+    " engine_s REAL NOT NULL, engine_s_per_byte REAL NOT NULL, n INTEGER NOT NULL);";
 constexpr const char* kFigures = "seconds, low_s, high_s, warm_s, runs, workspace_bytes, joules, meter";
 constexpr int kFigureColumns = 8;
 constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, attributes, threads";
@@ -31,9 +31,12 @@ constexpr const char* kKeyColumns = "machine, engine, op, algorithm, operands, a
 bool is_time(double seconds) {
   return std::isfinite(seconds) && seconds > 0 && seconds < kMostSeconds;
 }
-bool is_link(const Link& link) {
+bool is_link(const LinkSample& sample) {
+  const Link& link = sample.link;
   return std::isfinite(link.latency_s) && link.latency_s >= 0 && link.latency_s < kMostSeconds &&
-         std::isfinite(link.bytes_per_s) && link.bytes_per_s >= kLeastRate && link.bytes_per_s <= kMostRate;
+         std::isfinite(link.bytes_per_s) && link.bytes_per_s >= kLeastRate && link.bytes_per_s <= kMostRate &&
+         std::isfinite(sample.engine_s) && sample.engine_s >= 0 && sample.engine_s < kMostSeconds &&
+         std::isfinite(sample.engine_s_per_byte) && sample.engine_s_per_byte >= 0 && sample.engine_s_per_byte < 1;
 }
 
 int stop_statement(void* /*unused*/) {
@@ -97,28 +100,33 @@ class SqliteStore final : public ProfileStore {
   Result<void> commit() override { return execute("COMMIT"); }
   Result<void> roll_back() override { return execute("ROLLBACK"); }
 
-  Result<std::optional<Link>> find_link(const std::string& key) override {
-    PANTOUM_ASSIGN(const Statement query,
-                   prepare("SELECT latency_s, bytes_per_s FROM link_samples WHERE key = ?1", key));
+  Result<std::optional<LinkSample>> find_link(const std::string& key) override {
+    PANTOUM_ASSIGN(
+        const Statement query,
+        prepare("SELECT latency_s, bytes_per_s, engine_s, engine_s_per_byte FROM links WHERE key = ?1", key));
     const int code = sqlite3_step(query.get());
-    if (code == SQLITE_DONE) return std::optional<Link>{};
+    if (code == SQLITE_DONE) return std::optional<LinkSample>{};
     if (code != SQLITE_ROW) return failure();
-    const Link link{.latency_s = sqlite3_column_double(query.get(), 0),
-                    .bytes_per_s = sqlite3_column_double(query.get(), 1)};
-    return is_link(link) ? std::optional<Link>{link} : std::nullopt;
+    const LinkSample sample{.link = {.latency_s = sqlite3_column_double(query.get(), 0),
+                                     .bytes_per_s = sqlite3_column_double(query.get(), 1)},
+                            .engine_s = sqlite3_column_double(query.get(), 2),
+                            .engine_s_per_byte = sqlite3_column_double(query.get(), 3)};
+    return is_link(sample) ? std::optional<LinkSample>{sample} : std::nullopt;
   }
 
-  Result<void> put_link(const std::string& key, const Link& link, int samples) override {
-    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO link_samples VALUES(?1, ?2, ?3, ?4)", key));
-    sqlite3_bind_double(put.get(), 2, link.latency_s);
-    sqlite3_bind_double(put.get(), 3, link.bytes_per_s);
-    sqlite3_bind_int(put.get(), 4, samples);
+  Result<void> put_link(const std::string& key, const LinkSample& sample, int samples) override {
+    PANTOUM_ASSIGN(const Statement put, prepare("INSERT OR REPLACE INTO links VALUES(?1, ?2, ?3, ?4, ?5, ?6)", key));
+    sqlite3_bind_double(put.get(), 2, sample.link.latency_s);
+    sqlite3_bind_double(put.get(), 3, sample.link.bytes_per_s);
+    sqlite3_bind_double(put.get(), 4, sample.engine_s);
+    sqlite3_bind_double(put.get(), 5, sample.engine_s_per_byte);
+    sqlite3_bind_int(put.get(), 6, samples);
     return done(put);
   }
 
   Result<int64_t> rows() override {
     PANTOUM_ASSIGN(const Statement query,
-                   prepare("SELECT (SELECT COUNT(*) FROM op_costs) + (SELECT COUNT(*) FROM link_samples)"));
+                   prepare("SELECT (SELECT COUNT(*) FROM op_costs) + (SELECT COUNT(*) FROM links)"));
     if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
     return static_cast<int64_t>(sqlite3_column_int64(query.get(), 0));
   }

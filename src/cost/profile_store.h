@@ -13,6 +13,12 @@ namespace pantoum::cost {
 
 using problem::Link;
 
+// One direction of a storage, measured while the threads of training computed, and what a transfer took from them.
+struct LinkSample {
+  Link link = {};  // its watts are not kept
+  Seconds engine_s = 0, engine_s_per_byte = 0;
+};
+
 class ProfileStore {
  public:
   // Opens or creates the data base; ":memory:" keeps nothing. E0275 when it is no profile store or cannot be written.
@@ -23,9 +29,9 @@ class ProfileStore {
 
   [[nodiscard]] virtual Result<std::optional<OpSample>> find_op(const OpKey& key) = 0;
   [[nodiscard]] virtual Result<void> put_op(const OpKey& key, const OpSample& sample) = 0;
-  // `key`: the folder of the page file and the direction.
-  [[nodiscard]] virtual Result<std::optional<Link>> find_link(const std::string& key) = 0;
-  [[nodiscard]] virtual Result<void> put_link(const std::string& key, const Link& link, int samples) = 0;
+  // `key`: the folder of the page file, how it is used, and the direction.
+  [[nodiscard]] virtual Result<std::optional<LinkSample>> find_link(const std::string& key) = 0;
+  [[nodiscard]] virtual Result<void> put_link(const std::string& key, const LinkSample& sample, int samples) = 0;
   // How many times it keeps, of operators and of storage.
   [[nodiscard]] virtual Result<int64_t> rows() { return int64_t{0}; }
   // Every sample of an operator, ordered by its key.

@@ -1,6 +1,7 @@
 #include "host/this_machine.h"
 
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <array>
 #include <fstream>
@@ -49,6 +50,13 @@ uint64_t available_bytes() {
     if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
   }
   return 0;
+}
+
+uint64_t cache_bytes() {
+  constexpr uint64_t kUsual = 1 << 20;
+  for (const int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
+    if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<uint64_t>(bytes);
+  return kUsual;
 }
 
 }  // namespace pantoum::host

@@ -12,4 +12,7 @@ namespace pantoum::host {
 // MemAvailable of /proc/meminfo, in bytes; 0 where it is not there.
 [[nodiscard]] uint64_t available_bytes();
 
+// Of the last level that a core has, in bytes; 1 MiB where the system does not tell.
+[[nodiscard]] uint64_t cache_bytes();
+
 }  // namespace pantoum::host

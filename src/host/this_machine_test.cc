@@ -18,5 +18,10 @@ TEST(ThisMachine, HasSomeMemoryFreeAndNoMoreThanThereIs) {
   EXPECT_LE(available_bytes(), there);
 }
 
+TEST(ThisMachine, HasACacheSmallerThanItsMemory) {
+  EXPECT_GE(cache_bytes(), 1U << 14);
+  EXPECT_LE(cache_bytes(), uint64_t{1} << 34);
+}
+
 }  // namespace
 }  // namespace pantoum::host

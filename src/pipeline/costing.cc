@@ -178,6 +178,7 @@ Result<void> Costing::search(Compiled& compiled) {
 void Costing::tell(Compiled& compiled) const {
   machine_.tell(compiled.warnings);
   compiled.measuring_s = machine_.seconds();
+  compiled.storage = machine_.storage();
 }
 
 }  // namespace pantoum::pipeline

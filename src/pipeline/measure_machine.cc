@@ -94,29 +94,30 @@ problem::Seconds MachineMeasurement::left() const {
   return std::max(0.0, kShareOfTimeLimit * request_.options.time_limit - taken.count());
 }
 
-Result<void> MachineMeasurement::take_storage(problem::Pager& pager) {
+Result<void> MachineMeasurement::take_storage() {
   const MeasureOptions& options = request_.measure;
   const StorageQuestion question{.folder = options.page_folder,
                                  .encrypt = options.page_encryption,
+                                 .pool = kernels_.pool(),
                                  .anew = measure_ == Measure::kAll,
                                  .seconds = kShareOfStorage * left()};
   if (options.only_known || measure_ == Measure::kKnown) {
-    PANTOUM_ASSIGN(has_storage_, known_storage(question, *store_, pager));
+    PANTOUM_ASSIGN(storage_, known_storage(question, *store_));
     return {};
   }
-  PANTOUM_TRY(pipeline::measure_storage(question, *store_, pager));
-  has_storage_ = true;
+  PANTOUM_ASSIGN(storage_, pipeline::measure_storage(question, *store_));
   return {};
 }
 
 void MachineMeasurement::measure_storage(problem::Pager& pager) {
   const bool pages = pager.mode != problem::PagerMode::kNone && request_.options.question.freedoms.paging;
   if (store_ == nullptr || !pages || !is_host_) return;
-  Result<void> taken = take_storage(pager);
-  if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage(pager);
+  Result<void> taken = take_storage();
+  if (!taken && taken.error().code == "E0275" && do_without_store(taken.error())) taken = take_storage();
   if (!taken)
     warnings_.push_back(fmt::format("the storage was not measured: {} ({}); the figures of profile {} count",
                                     taken.error().message, taken.error().where, profile_));
+  if (storage_) storage_->put_into(pager, compute_.active_w);
 }
 
 cost::MeasuringLimits MachineMeasurement::limits() const {
@@ -129,6 +130,7 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
           .settle = request_.measure.settle,
           .energy_of = request_.measure.energy_of,
           .active_w = compute_.active_w,
+          .cache_bytes = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0,
           .compute = compute_,
           .stop = request_.options.stop,
           .progress = request_.measure.progress};
@@ -136,7 +138,7 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
 
 std::string MachineMeasurement::costs_of(double share) const {
   const std::string modelled = "modelled by profile " + profile_;
-  const std::string storage = has_storage_ ? "; storage measured" : "";
+  const std::string storage = storage_ ? "; storage measured" : "";
   if (share <= 0) return modelled + storage;
   if (share >= 1) return "measured" + storage;
   return fmt::format("measured {}%, {} {}%{}", percent(share), modelled, 100 - percent(share), storage);

@@ -9,6 +9,7 @@
 #include "cost/device.h"
 #include "cost/measure.h"
 #include "cost/profile_store.h"
+#include "pipeline/measure_storage.h"
 #include "pipeline/pipeline.h"
 
 namespace pantoum::pipeline {
@@ -23,8 +24,9 @@ class MachineMeasurement {
   [[nodiscard]] static Result<MachineMeasurement> begin(const PlanRequest& request, const host::KernelSet& kernels,
                                                         const cost::DeviceProfile& device);
 
-  // The pager's rates and latencies; at most half of the time that there is.
+  // The pager's rates, latencies and watts; at most half of the time that there is.
   void measure_storage(problem::Pager& pager);
+  [[nodiscard]] const std::optional<MeasuredStorage>& storage() const { return storage_; }
   // Seconds and joules of all choices, and whose they are (Device::costs_of).
   cost::MeasuredCosts measure_ops(Programs& programs);
   // The same, and nothing is measured.
@@ -38,7 +40,7 @@ class MachineMeasurement {
   MachineMeasurement(const PlanRequest& request, const host::KernelSet& kernels, const cost::DeviceProfile& device);
   [[nodiscard]] Result<void> open_store();
   [[nodiscard]] Result<void> do_without_store(const Error& error);
-  [[nodiscard]] Result<void> take_storage(problem::Pager& pager);
+  [[nodiscard]] Result<void> take_storage();
   [[nodiscard]] problem::Seconds left() const;
   [[nodiscard]] cost::MeasuringLimits limits() const;
   [[nodiscard]] std::string costs_of(double share) const;
@@ -51,7 +53,7 @@ class MachineMeasurement {
   Measure measure_;
   std::unique_ptr<cost::ProfileStore> store_;  // null: nothing is measured
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  bool has_storage_ = false;
+  std::optional<MeasuredStorage> storage_ = {};
   problem::Seconds seconds_ = 0;
   std::vector<std::string> warnings_;
 };

@@ -1,11 +1,16 @@
 #include "pipeline/measure_storage.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "base/out_of_memory.h"
@@ -18,7 +23,60 @@ namespace {
 using problem::Link;
 
 constexpr size_t kSmall = 4096, kLarge = 1 << 20, kFileBytes = 8 << 20;
-constexpr int kSamples = 7;
+constexpr int kSamples = 5, kLargeTransfers = 8, kSmallTransfers = 16;
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double median(std::vector<double> of) {
+  const auto middle = of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2);
+  std::nth_element(of.begin(), middle, of.end());
+  return *middle;
+}
+
+// What the threads of training do beside a transfer: rounds of arithmetic, together.
+class Team {
+ public:
+  explicit Team(const pt_pool* pool) : pool_(pool), numbers_(threads() * kNumbers, 1.0F) {
+    for (int round = 0; round < 3; ++round) this->round();
+  }
+
+  void round() {
+    if (pool_ != nullptr && pool_->threads > 1)
+      pool_->run(pool_->context, threads(), &Team::work, this);
+    else
+      work(this, 0, 1);
+  }
+
+  // Seconds of a round with nothing beside it.
+  double seconds_alone() {
+    std::vector<double> each;
+    for (int round = 0; round < kRounds; ++round) {
+      const auto begin = Clock::now();
+      this->round();
+      each.push_back(since(begin));
+    }
+    return median(std::move(each));
+  }
+
+ private:
+  static constexpr size_t kNumbers = 1 << 14;
+  static constexpr int kTurns = 16, kRounds = 30;
+
+  [[nodiscard]] size_t threads() const { return pool_ != nullptr ? std::max(1U, pool_->threads) : 1; }
+
+  static void work(void* self, size_t first, size_t last) {
+    auto& numbers = static_cast<Team*>(self)->numbers_;
+    for (int turn = 0; turn < kTurns; ++turn)
+      for (size_t at = first * kNumbers; at < last * kNumbers; ++at) numbers[at] = numbers[at] * 0.999F + 0.001F;
+  }
+
+  const pt_pool* pool_;
+  std::vector<float> numbers_;
+};
 
 // A page file and memory to move.
 class Probe {
@@ -36,20 +94,41 @@ class Probe {
     return probe;
   }
 
-  // Median seconds of one transfer of `bytes`.
-  Result<double> seconds(bool write, size_t bytes) {
-    std::vector<double> seconds;
+  // Of one transfer of many, while the team computes: its seconds, and those that the team lost by it. Medians.
+  struct Beside {
+    double seconds = 0, lost = 0;
+  };
+  Result<Beside> seconds_beside(Team& team, bool write, size_t bytes, int count) {
+    std::vector<double> seconds, lost;
     for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
-      const auto begin = std::chrono::steady_clock::now();
-      const pt_status status = move(write, static_cast<uint64_t>(sample) * kLarge % kFileBytes, bytes);
-      if (status != PT_OK) return host::status_failure(status, "measuring the storage");
-      const auto end = std::chrono::steady_clock::now();
-      seconds.push_back(std::chrono::duration<double>(end - begin).count());
-      total_ += seconds.back();
+      const double alone = team.seconds_alone();
+      std::atomic<bool> ended{false};
+      Result<double> taken = 0;
+      const auto begin = Clock::now();
+      std::thread mover([&] {
+        taken = move_many(write, bytes, count);
+        ended = true;
+      });
+      double rounds = 0;
+      for (; !ended; ++rounds) team.round();
+      const double all = since(begin);
+      mover.join();
+      if (!taken) return Failure(taken.error());
+      seconds.push_back(*taken / count);
+      lost.push_back((all - rounds * alone) / count);
+      total_ += all;
     }
-    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
-    std::nth_element(seconds.begin(), middle, seconds.end());
-    return *middle;
+    return Beside{median(std::move(seconds)), std::max(0.0, median(std::move(lost)))};
+  }
+
+  // Of one direction, beside the team.
+  Result<cost::LinkSample> link_beside(Team& team, bool write) {
+    PANTOUM_ASSIGN(const Beside large, seconds_beside(team, write, kLarge, kLargeTransfers));
+    PANTOUM_ASSIGN(const Beside small, seconds_beside(team, write, kSmall, kSmallTransfers));
+    cost::LinkSample sample{.link = fit_link(small.seconds, large.seconds)};
+    sample.engine_s_per_byte = std::max(0.0, large.lost - small.lost) / (kLarge - kSmall);
+    sample.engine_s = std::max(0.0, std::min(small.lost, large.lost) - sample.engine_s_per_byte * kSmall);
+    return sample;
   }
 
   // Median seconds of one of `depth` transfers that are queued together.
@@ -78,12 +157,23 @@ class Probe {
   }
 
  private:
-  pt_status move(bool write, uint64_t at, size_t bytes) {
+  // One after the other, two at a time.
+  Result<double> move_many(bool write, size_t bytes, int count) {
     const pt_pager* io = pager_->interface();
-    ++ticket_;
-    const pt_status taken = write ? io->write(io->context, at, buffer_.get(), bytes, ticket_, 0)
-                                  : io->read(io->context, at, buffer_.get(), bytes, ticket_, 0);
-    return taken == PT_OK ? io->wait(io->context, ticket_) : taken;
+    const auto begin = Clock::now();
+    for (int each = 0; each <= count; ++each) {
+      pt_status status = PT_OK;
+      if (each < count) {
+        const uint64_t at = static_cast<uint64_t>(each) * kLarge % kFileBytes;
+        std::byte* data = buffer_.get() + at;
+        ++ticket_;
+        status = write ? io->write(io->context, at, data, bytes, ticket_, 0)
+                       : io->read(io->context, at, data, bytes, ticket_, 0);
+      }
+      if (status == PT_OK && each > 0) status = io->wait(io->context, each < count ? ticket_ - 1 : ticket_);
+      if (status != PT_OK) return host::status_failure(status, "measuring the storage");
+    }
+    return since(begin);
   }
 
   struct Free {
@@ -102,47 +192,62 @@ std::string key_of(const StorageQuestion& question) {
   return (question.folder.empty() ? "default"
           : none                  ? question.folder
                                   : folder.string()) +
-         (question.encrypt ? "|encrypted" : "|as it is");
-}
-
-void set_speed(Link& link, const Link& measured) {
-  link.latency_s = measured.latency_s;
-  link.bytes_per_s = measured.bytes_per_s;
+         (question.encrypt ? "|encrypted" : "|as it is") +
+         fmt::format("|{} threads", question.pool != nullptr ? question.pool->threads : 1);
 }
 
 }  // namespace
 
-Link fit_link(double small_s, double large_s, problem::Watts w) {
+Link fit_link(double small_s, double large_s) {
   constexpr double kMoved = kLarge - kSmall;
   const double rate = kMoved / std::max({large_s - small_s, large_s / 16, 1e-7});
-  return {.latency_s = std::max(0.0, std::min(small_s, large_s) - kSmall / rate), .bytes_per_s = rate, .w = w};
+  return {.latency_s = std::max(0.0, std::min(small_s, large_s) - kSmall / rate), .bytes_per_s = rate};
 }
 
-Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store, problem::Pager& pager) {
+problem::Seconds MeasuredStorage::taken_by(const problem::Plan& plan) const {
+  std::unordered_map<int64_t, double> bytes;
+  for (const problem::Tensor& tensor : plan.graph.tensors) bytes[tensor.id] = static_cast<double>(tensor.bytes);
+  double taken = 0;
+  for (const problem::Instruction& step : plan.instructions) {
+    if (step.what != problem::Do::kPageIn && step.what != problem::Do::kPageOut) continue;
+    const cost::LinkSample& by = step.what == problem::Do::kPageIn ? in : out;
+    taken += by.engine_s + by.engine_s_per_byte * bytes[step.subject];
+  }
+  return taken;
+}
+
+void MeasuredStorage::put_into(problem::Pager& pager, problem::Watts active_w) const {
+  const auto put = [&](const cost::LinkSample& sample, Link& link) {
+    const double whole = sample.link.latency_s + kLarge / sample.link.bytes_per_s;
+    const double share = std::min(1.0, (sample.engine_s + sample.engine_s_per_byte * kLarge) / whole);
+    link = {sample.link.latency_s, sample.link.bytes_per_s, link.w + active_w * share};
+  };
+  put(in, pager.in);
+  put(out, pager.out);
+}
+
+Result<std::optional<MeasuredStorage>> known_storage(const StorageQuestion& question, cost::ProfileStore& store) {
   const std::string key = key_of(question);
-  PANTOUM_ASSIGN(const std::optional<Link> in, store.find_link(key + "|in"));
-  PANTOUM_ASSIGN(const std::optional<Link> out, store.find_link(key + "|out"));
-  if (!in || !out) return false;
-  set_speed(pager.in, *in);
-  set_speed(pager.out, *out);
-  return true;
+  PANTOUM_ASSIGN(const std::optional<cost::LinkSample> in, store.find_link(key + "|in"));
+  PANTOUM_ASSIGN(const std::optional<cost::LinkSample> out, store.find_link(key + "|out"));
+  return in && out ? std::optional<MeasuredStorage>({*in, *out}) : std::nullopt;
 }
 
-Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore& store, problem::Pager& pager) {
+Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::ProfileStore& store) {
   if (!question.anew) {
-    PANTOUM_ASSIGN(const bool known, known_storage(question, store, pager));
-    if (known) return {};
+    PANTOUM_ASSIGN(const std::optional<MeasuredStorage> known, known_storage(question, store));
+    if (known) return *known;
   }
   PANTOUM_ASSIGN(Probe probe, Probe::open(question));
-  PANTOUM_ASSIGN(const double large_out, probe.seconds(true, kLarge));
-  PANTOUM_ASSIGN(const double small_out, probe.seconds(true, kSmall));
-  PANTOUM_ASSIGN(const double large_in, probe.seconds(false, kLarge));
-  PANTOUM_ASSIGN(const double small_in, probe.seconds(false, kSmall));
-  pager.in = fit_link(small_in, large_in, pager.in.w);
-  pager.out = fit_link(small_out, large_out, pager.out.w);
+  PANTOUM_TRY(probe.seconds_at(true, kFileBytes, 1));  // every block is there
+  Team team(question.pool);
+  MeasuredStorage found;
+  PANTOUM_ASSIGN(found.out, probe.link_beside(team, true));
+  PANTOUM_ASSIGN(found.in, probe.link_beside(team, false));
   const std::string key = key_of(question);
-  PANTOUM_TRY(store.put_link(key + "|in", pager.in, kSamples));
-  return store.put_link(key + "|out", pager.out, kSamples);
+  PANTOUM_TRY(store.put_link(key + "|in", found.in, kSamples));
+  PANTOUM_TRY(store.put_link(key + "|out", found.out, kSamples));
+  return found;
 }
 
 Result<std::vector<StorageSpeed>> storage_table(const StorageQuestion& question) {

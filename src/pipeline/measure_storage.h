@@ -2,30 +2,45 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "cost/profile_store.h"
+#include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
+#include "problem/plan.h"
 
 namespace pantoum::pipeline {
 
-// Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, in small and large transfers,
-// and fits latency and rate to both directions; kept in the store. E0902, E0903 when the folder cannot be used; E0908;
+// Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, in small and large transfers
+// while the threads of training compute, and fits latency, rate and what they lose to both directions; kept in the store.
+// Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0908;
 // E0275 of the store.
 struct StorageQuestion {
-  std::string folder = {};  // "": where a run makes its page file
-  bool encrypt = true;      // as the run does: its time is in both directions
-  bool anew = false;        // though the store knows
+  std::string folder = {};        // "": where a run makes its page file
+  bool encrypt = true;            // as the run does: its time is in both directions
+  const pt_pool* pool = nullptr;  // that computes meanwhile, as in a run: the threads of training; null: this one
+  bool anew = false;              // though the store knows
   problem::Seconds seconds = std::numeric_limits<problem::Seconds>::infinity();  // then, one sample of each is enough
 };
-[[nodiscard]] Result<void> measure_storage(const StorageQuestion& question, cost::ProfileStore& store,
-                                           problem::Pager& pager);
 
-// What the store knows of it; false: nothing.
-[[nodiscard]] Result<bool> known_storage(const StorageQuestion& question, cost::ProfileStore& store,
-                                         problem::Pager& pager);
+// Both directions, as the threads of training had them beside them.
+struct MeasuredStorage {
+  cost::LinkSample in = {}, out = {};
+
+  // Latencies and rates; and watts, beside those that are there, of the processor for its part of a transfer: plans of
+  // the least energy weigh it against computing again.
+  void put_into(problem::Pager& pager, problem::Watts active_w) const;
+  // Of the processor, by the plan's transfers in a step. They delay its ops, which the plan's own time does not count.
+  [[nodiscard]] problem::Seconds taken_by(const problem::Plan& plan) const;
+};
+[[nodiscard]] Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::ProfileStore& store);
+
+// What the store knows of it.
+[[nodiscard]] Result<std::optional<MeasuredStorage>> known_storage(const StorageQuestion& question,
+                                                                   cost::ProfileStore& store);
 
 // Transfers of one size, so many queued at a time.
 struct StorageSpeed {
@@ -39,6 +54,6 @@ struct StorageSpeed {
 
 // latency + bytes / rate through the seconds of a transfer of 4 KiB and of one of 1 MiB. Noise may make the small one as
 // slow as the large one: the rate is at most 16 times that of the large transfer with its latency.
-[[nodiscard]] problem::Link fit_link(problem::Seconds small, problem::Seconds large, problem::Watts w);
+[[nodiscard]] problem::Link fit_link(problem::Seconds small, problem::Seconds large);
 
 }  // namespace pantoum::pipeline

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "host/thread_pool.h"
 #include "testing/temporary_folder.h"
 
 namespace pantoum::pipeline {
@@ -17,45 +18,69 @@ TEST_P(MeasureStorage, MeasuresOnceAndLeavesNothingBehind) {
   const TemporaryFolder folder;
   const auto store = cost::ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
-  problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
   const StorageQuestion asked{.folder = folder.path().string(), .encrypt = GetParam()};
   const StorageQuestion other{.folder = folder.path().string(), .encrypt = !GetParam()};
-  const auto measured = measure_storage(asked, **store, pager);
+  const auto measured = measure_storage(asked, **store);
   ASSERT_TRUE(measured) << to_text(measured.error());
-  EXPECT_GT(pager.in.bytes_per_s, 1e5);
-  EXPECT_GT(pager.out.bytes_per_s, 1e5);
-  EXPECT_GE(pager.in.latency_s, 0);
+  for (const cost::LinkSample& side : {measured->in, measured->out}) {
+    EXPECT_GT(side.link.bytes_per_s, 1e5);
+    EXPECT_GE(side.link.latency_s, 0);
+    EXPECT_GE(side.engine_s, 0);
+    EXPECT_GE(side.engine_s_per_byte, 0);
+  }
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-  problem::Pager again = pager;
-  again.in.bytes_per_s = 1;
-  ASSERT_TRUE(measure_storage(asked, **store, again));
-  EXPECT_EQ(again.in.bytes_per_s, pager.in.bytes_per_s);
-  again.in.bytes_per_s = 1;  // the other way is measured by itself
-  ASSERT_TRUE(measure_storage(other, **store, again));
-  EXPECT_GT(again.in.bytes_per_s, 1e5);
-  EXPECT_NE(again.in.bytes_per_s, pager.in.bytes_per_s);
-  EXPECT_FALSE(measure_storage({.folder = folder.file("absent/folder"), .encrypt = GetParam()}, **store, pager));
+  EXPECT_EQ(measure_storage(asked, **store)->in.link.bytes_per_s, measured->in.link.bytes_per_s);
+  EXPECT_FALSE(known_storage(other, **store).value());  // is measured by itself
+  ASSERT_TRUE(measure_storage(other, **store));
+  EXPECT_TRUE(known_storage(other, **store).value());
+  EXPECT_FALSE(measure_storage({.folder = folder.file("absent/folder"), .encrypt = GetParam()}, **store));
 }
 
 TEST(MeasureStorage, FindsAFolderUnderAnotherName) {
   const TemporaryFolder folder;
   const auto store = cost::ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
-  problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
-  ASSERT_TRUE(measure_storage({.folder = folder.path().string()}, **store, pager));
-  problem::Pager again{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
-  EXPECT_TRUE(known_storage({.folder = folder.path().string() + "/./"}, **store, again).value());
-  EXPECT_EQ(again.out.bytes_per_s, pager.out.bytes_per_s);
-  EXPECT_FALSE(known_storage({.folder = "/"}, **store, again).value());
+  const auto measured = measure_storage({.folder = folder.path().string()}, **store);
+  ASSERT_TRUE(measured);
+  const auto again = known_storage({.folder = folder.path().string() + "/./"}, **store).value();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->out.link.bytes_per_s, measured->out.link.bytes_per_s);
+  EXPECT_FALSE(known_storage({.folder = "/"}, **store).value());
+}
+
+TEST(MeasureStorage, KeepsNumbersOfThreadsApart) {
+  const TemporaryFolder folder;
+  const auto store = cost::ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  const auto pool = host::ThreadPool::create(2);
+  ASSERT_TRUE(pool);
+  ASSERT_TRUE(measure_storage({.folder = folder.path().string(), .pool = (*pool)->interface()}, **store));
+  EXPECT_FALSE(known_storage({.folder = folder.path().string()}, **store).value());
 }
 
 TEST(MeasureStorage, TakesOneSampleOfEachWhereThereIsNoTime) {
   const TemporaryFolder folder;
   const auto store = cost::ProfileStore::open(":memory:");
   ASSERT_TRUE(store);
-  problem::Pager pager{.mode = problem::PagerMode::kAsync, .block_bytes = 512};
-  ASSERT_TRUE(measure_storage({.folder = folder.path().string(), .seconds = 0}, **store, pager));
-  EXPECT_GT(pager.in.bytes_per_s, 1e5);
+  const auto measured = measure_storage({.folder = folder.path().string(), .seconds = 0}, **store);
+  ASSERT_TRUE(measured);
+  EXPECT_GT(measured->in.link.bytes_per_s, 1e5);
+}
+
+TEST(MeasureStorage, CountsTheProcessorsPartInWattsAndSeconds) {
+  const MeasuredStorage storage{.in = {{1e-4, 1 << 30}, 1e-4, 2e-10}, .out = {{1e-4, 1 << 30}, 0, 0}};
+  problem::Pager pager{.in = {.w = 0.5}, .out = {.w = 0.5}};
+  storage.put_into(pager, 10);
+  constexpr double kMiB = 1 << 20, kTransfer = 1e-4 + 1.0 / 1024, kTaken = 1e-4 + 2e-10 * kMiB;
+  EXPECT_DOUBLE_EQ(pager.in.w, 0.5 + 10 * kTaken / kTransfer);
+  EXPECT_DOUBLE_EQ(pager.out.w, 0.5);
+  problem::Plan plan;
+  plan.graph.tensors = {{.id = 7, .bytes = 1 << 20}, {.id = 3, .bytes = 100}};
+  plan.instructions = {{.what = problem::Do::kPageOut, .subject = 7},
+                       {.what = problem::Do::kPageIn, .subject = 7},
+                       {.what = problem::Do::kPageIn, .subject = 7},
+                       {.what = problem::Do::kFree, .subject = 3}};
+  EXPECT_DOUBLE_EQ(storage.taken_by(plan), 2 * kTaken);
 }
 
 // Whatever the clock says, the store takes the link and the large transfer's seconds come out again, nearly.
@@ -64,8 +89,8 @@ TEST(MeasureStorage, FitsALinkToNoisySeconds) {
   ASSERT_TRUE(store);
   for (const double large : {1e-9, 1e-5, 3e-4, 0.01, 2.0}) {
     for (const double small : {0.0, large / 300, large / 2, large * (1 - 1e-9), large, large * 3}) {
-      const problem::Link link = fit_link(small, large, 1);
-      ASSERT_TRUE((*store)->put_link("a", link, 1));
+      const problem::Link link = fit_link(small, large);
+      ASSERT_TRUE((*store)->put_link("a", {link}, 1));
       ASSERT_TRUE((*store)->find_link("a").value().has_value()) << small << " " << large;
       const double modelled = link.latency_s + (1 << 20) / link.bytes_per_s;
       EXPECT_GE(modelled, large * 0.99) << small;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pipeline/measure_storage.h"
 #include "pipeline/program.h"
 #include "pipeline/request.h"
 
@@ -35,6 +36,7 @@ struct Compiled {
   std::vector<std::string> warnings;                // of the model's file
   problem::Seconds measuring_s = 0;                 // spent on times of this machine
   cost::MeasuredCosts measured = {};                // what they are
+  std::optional<MeasuredStorage> storage = {};      // where it was measured
   std::map<std::string, std::string> kept_classes;  // as RewriteOptions has them
   uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
   bool remakes = true;                    // activations behind norms, in backward

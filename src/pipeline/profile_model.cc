@@ -26,6 +26,8 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
                                                          .encrypt_pages = request.encrypt_pages,
                                                          .stop = request.plan.options.stop}));
     profiled.plan = compiled.training().plan;
+    profiled.predicted_s = profiled.plan->predicted.time_s;
+    if (compiled.storage) profiled.predicted_s += compiled.storage->taken_by(*profiled.plan);
   }
   PANTOUM_ASSIGN(profiled.unplanned, unplanned_step(compiled.training().cost.graph, planning));
   profiled.costs = std::move(compiled.measured);

@@ -27,6 +27,7 @@ struct Profiled {
   std::vector<StorageSpeed> storage;
   std::optional<problem::Plan> plan;  // of the steps, where some were run
   std::optional<StepTimes> steps;
+  problem::Seconds predicted_s = 0;  // of a step: the plan's, and what its transfers take of the processor
   std::vector<std::string> warnings;
 };
 

@@ -124,7 +124,7 @@ class Measuring(House):
         # The times of the plan, whatever the store says since.
         store = sqlite3.connect(self.store)
         store.execute("UPDATE op_costs SET seconds = seconds * 1000, low_s = low_s * 1000, high_s = high_s * 1000")
-        store.execute("UPDATE link_samples SET bytes_per_s = bytes_per_s / 1000 + 1, latency_s = latency_s + 1")
+        store.execute("UPDATE links SET bytes_per_s = bytes_per_s / 1000 + 1, latency_s = latency_s + 1")
         store.commit()
         store.close()
         for plan in ("measured", "modelled"):
