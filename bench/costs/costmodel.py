@@ -5,11 +5,11 @@ from ask import PLENTY, Refused, kendall, steps_for
 
 NETWORKS = {"resnet18": 16, "mobilenet_v2": 4, "bert_mini": 4, "lstm": 32}
 WITHIN = 0.10
-# Parts of the network's batch; budgets, from the least RAM for which a plan is known (0) to the unplanned peak (1); other graphs and algorithms.
-PLANS = ([(1, way, ()) for way in (2, 1, .7, .5, .3, .1)] + [(.5, way, ()) for way in (2, .5, .2)] + [(.25, 2, ()), (.25, .3, ())] +
-         [(1, 2, words) for words in (("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "remaking"), ("--no-inplace",), ("--inference",),
-                                      ("--allow-numerics-change",), ("--threads", "1"))] +
-         [(1, .5, ("--no-paging",)), (1, .5, ("--no-remat",))])
+# Budgets, from the least RAM for which a plan is known (0) to the unplanned peak (1); other graphs and algorithms.
+PLANS = ([(way, ()) for way in (2, 1, .85, .7, .6, .5, .4, .3, .2, .1, .05)] +
+         [(2, words) for words in (("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "remaking"), ("--no-inplace",), ("--inference",),
+                                   ("--allow-numerics-change",), ("--threads", "1"))] +
+         [(.5, ("--no-paging",)), (.5, ("--no-remat",))])
 # Of the step; the others are of the plan alone.
 OF_STEP = ("--disable", "--no-inplace", "--inference", "--threads")
 
@@ -24,8 +24,8 @@ def plan_at(bench, program, name, size, way, words, path):
 
 def run(bench, program, name):
     calls, off = [], []
-    for at, (part, way, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
-        size, path = max(1, int(NETWORKS[name] * part)), os.path.join(program.folder, name, f"cost-{at}.json")
+    for at, (way, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
+        size, path = NETWORKS[name], os.path.join(program.folder, name, f"cost-{at}.json")
         try:
             count = steps_for(plan_at(bench, program, name, size, way, words, path), bench.seconds / 2)
         except Refused as none:
