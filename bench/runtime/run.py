@@ -145,7 +145,10 @@ class Bench:
     def inside_budgets(self, network, batch, threads):
         def act(name):
             folder = self.model(network)
-            options = ("--threads", str(threads), "--measure", "missing", "--profile-store", os.path.join(folder, "profile.db"), "--objective", "time")
+            store = os.path.join(folder, "profile.db")
+            if os.path.exists(store):  # of an earlier run
+                os.remove(store)
+            options = ("--threads", str(threads), "--measure", "missing", "--profile-store", store, "--objective", "time")
             _, log = self.pantoum(folder, batch, "--ram", "8GiB", *options)
             peak, least = log["unplanned_peak_bytes"], self.least(folder, batch)
             for share, target in [(2, 1.10), (4, 1.30)]:

@@ -23,7 +23,7 @@ namespace {
 using problem::Link;
 
 constexpr size_t kSmall = 4096, kLarge = 1 << 20, kFileBytes = 8 << 20;
-constexpr int kSamples = 5, kLargeTransfers = 8, kSmallTransfers = 16;
+constexpr int kSamples = 7, kLargeTransfers = 4, kSmallTransfers = 8;
 
 using Clock = std::chrono::steady_clock;
 
@@ -64,7 +64,7 @@ class Team {
 
  private:
   static constexpr size_t kNumbers = 1 << 14;
-  static constexpr int kTurns = 16, kRounds = 30;
+  static constexpr int kTurns = 4, kRounds = 30;
 
   [[nodiscard]] size_t threads() const { return pool_ != nullptr ? std::max(1U, pool_->threads) : 1; }
 
@@ -94,6 +94,12 @@ class Probe {
     return probe;
   }
 
+  // Every block is there before one is read or timed.
+  Result<void> fill() {
+    PANTOUM_TRY(move_many(true, kLarge, kFileBytes / kLarge));
+    return {};
+  }
+
   // Of one transfer of many, while the team computes: its seconds, and those that the team lost by it. Medians.
   struct Beside {
     double seconds = 0, lost = 0;
@@ -101,6 +107,7 @@ class Probe {
   Result<Beside> seconds_beside(Team& team, bool write, size_t bytes, int count) {
     std::vector<double> seconds, lost;
     for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
+      const auto sample_begin = Clock::now();
       const double alone = team.seconds_alone();
       std::atomic<bool> ended{false};
       Result<double> taken = 0;
@@ -116,7 +123,7 @@ class Probe {
       if (!taken) return Failure(taken.error());
       seconds.push_back(*taken / count);
       lost.push_back((all - rounds * alone) / count);
-      total_ += all;
+      total_ += since(sample_begin);
     }
     return Beside{median(std::move(seconds)), std::max(0.0, median(std::move(lost)))};
   }
@@ -239,7 +246,7 @@ Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::P
     if (known) return *known;
   }
   PANTOUM_ASSIGN(Probe probe, Probe::open(question));
-  PANTOUM_TRY(probe.seconds_at(true, kFileBytes, 1));  // every block is there
+  PANTOUM_TRY(probe.fill());
   Team team(question.pool);
   MeasuredStorage found;
   PANTOUM_ASSIGN(found.out, probe.link_beside(team, true));
@@ -252,7 +259,7 @@ Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::P
 
 Result<std::vector<StorageSpeed>> storage_table(const StorageQuestion& question) {
   PANTOUM_ASSIGN(Probe probe, Probe::open(question));
-  PANTOUM_TRY(probe.seconds_at(true, kFileBytes, 1));  // every block is there before one is read
+  PANTOUM_TRY(probe.fill());
   std::vector<StorageSpeed> table;
   for (const size_t bytes : {kSmall, size_t{65536}, size_t{262144}, kLarge}) {
     for (const int depth : {1, 2, 4, 8}) {
