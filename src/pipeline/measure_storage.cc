@@ -9,12 +9,12 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "base/out_of_memory.h"
 #include "host/file_pager.h"
+#include "host/prefaulted_thread.h"
 #include "host/status_error.h"
 
 namespace pantoum::pipeline {
@@ -109,19 +109,17 @@ class Probe {
     for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
       const auto sample_begin = Clock::now();
       const double alone = team.seconds_alone();
-      std::atomic<bool> ended{false};
-      Result<double> taken = 0;
+      Moving moving{.probe = this, .write = write, .bytes = bytes, .count = count};
+      host::PrefaultedThread mover;
       const auto begin = Clock::now();
-      std::thread mover([&] {
-        taken = move_many(write, bytes, count);
-        ended = true;
-      });
+      if (!mover.start(&Moving::run, &moving))
+        return fail("E0905", "the system gives no thread to measure the storage beside", "", "use fewer threads");
       double rounds = 0;
-      for (; !ended; ++rounds) team.round();
+      for (; !moving.ended; ++rounds) team.round();
       const double all = since(begin);
       mover.join();
-      if (!taken) return Failure(taken.error());
-      seconds.push_back(*taken / count);
+      if (!moving.taken) return Failure(moving.taken.error());
+      seconds.push_back(*moving.taken / count);
       lost.push_back((all - rounds * alone) / count);
       total_ += since(sample_begin);
     }
@@ -164,6 +162,22 @@ class Probe {
   }
 
  private:
+  // Many transfers, on a thread of their own.
+  struct Moving {
+    Probe* probe;
+    bool write;
+    size_t bytes;
+    int count;
+    Result<double> taken = 0;
+    std::atomic<bool> ended{false};
+
+    static void run(void* self) {
+      auto* moving = static_cast<Moving*>(self);
+      moving->taken = moving->probe->move_many(moving->write, moving->bytes, moving->count);
+      moving->ended = true;
+    }
+  };
+
   // One after the other, two at a time.
   Result<double> move_many(bool write, size_t bytes, int count) {
     const pt_pager* io = pager_->interface();

@@ -16,8 +16,7 @@ namespace pantoum::pipeline {
 
 // Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, in small and large transfers
 // while the threads of training compute, and fits latency, rate and what they lose to both directions; kept in the store.
-// Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0908;
-// E0275 of the store.
+// Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0905, E0908; E0275 of the store.
 struct StorageQuestion {
   std::string folder = {};        // "": where a run makes its page file
   bool encrypt = true;            // as the run does: its time is in both directions
