@@ -1,7 +1,8 @@
 """The search over graphs, algorithms and plans against default algorithms with the best plan, in one budget, in turns."""
+import json
 import os
 
-from ask import Refused, steps_for
+from ask import PLENTY, Refused, steps_for
 
 NETWORKS = {"lenet5": 32, "vgg16": 8, "vgg16_bn": 8, "resnet18": 8, "resnet50": 1, "mobilenet_v2": 2, "squeezenet": 2, "unet": 2, "bert_mini": 2, "lstm": 32}
 SHARES = (1, .5, .3)
@@ -9,6 +10,16 @@ DEFAULT = ("--disable", "rewriting", "--disable", "algorithms")
 WAYS = {"same-bits": (), "any-bits": ("--allow-numerics-change",)}
 NOISE, BETTER = 1.03, .85
 M4 = ("--device", "m4", "--objective", "energy", "--effort", 6)
+
+
+def course(path):
+    """What a plan does, in order: kernels, transfers and their places in the arena."""
+    with open(path) as file:
+        plan = json.load(file)
+    names = {tensor["id"]: tensor["name"] for tensor in plan["graph"]["tensors"]}
+    ops = {op["id"]: op for op in plan["graph"]["ops"]}
+    return [(ops[step["op"]]["name"], ops[step["op"]]["choices"][step["choice"]]["algorithm"], step["at"]) if step["do"] == "compute" else
+            (step["do"], names[step["tensor"]], step.get("at")) for step in plan["instructions"]]
 
 
 def measured(bench, program, name, share, threads, peak, best):
@@ -29,10 +40,15 @@ def measured(bench, program, name, share, threads, peak, best):
             bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms; joint: {'one' if plans else 'none'}")
         return
     steps = steps_for(made["default"]["time_s"], bench.seconds / 2)
-    ways = [way for way in ("default", *WAYS) if not isinstance(made[way], str)]
+    done = {way: course(path) for way, path in paths.items() if not isinstance(made[way], str)}
+    ways = [way for way in done if way == "default" or done[way] != done["default"]]
     calls = [lambda way=way: program.steps(name, batch, paths[way], steps, *count)[1] for way in ways]
     times = dict(zip(ways, program.in_turns(calls, bench.rounds)))
     for way, row in rows.items():
+        if way in done and way not in times:
+            best.setdefault(name, 1)
+            bench.table.add(row, 1.0, "x", "<= 1", True, "the same plan")
+            continue
         if way not in times:
             bench.table.add(row, 9.0, "x", "<= 1", False, f"no plan: {made[way]}")
             continue
@@ -61,8 +77,9 @@ def run(bench, program, cores):
         if not bench.table.wants(f"joint {name}"):
             continue
         peak = program.peak(name, NETWORKS[name])
-        for share in SHARES[:1] if bench.quick else SHARES:
-            for threads in sorted({1, cores}):
+        for threads in sorted({1, cores}):
+            program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, "--threads", threads, "--allow-numerics-change", *program.times())
+            for share in SHARES[:1] if bench.quick else SHARES:
                 measured(bench, program, name, share, threads, peak, best)
         modelled(bench, program, name, best)
     better = sorted(name for name, ratio in best.items() if ratio <= BETTER)
