@@ -51,8 +51,8 @@ class Program:
         return ("--profile-store", self.store)
 
     def plan(self, name, batch, ram, out, *words):
-        return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, "--time-limit", f"{self.plan_seconds}s", "--objective", "time",
-                        "--measure", "missing", *self.times(), "-o", out, *words)
+        return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, "--time-limit", f"{self.plan_seconds}s",
+                        *(() if "--objective" in words else ("--objective", "time")), "--measure", "missing", *self.times(), "-o", out, *words)
 
     def peak(self, name, batch, *words):
         """Of the step with everything kept, in bytes."""
@@ -60,7 +60,7 @@ class Program:
 
     def least_ram(self, name, batch, *words):
         """For which a plan is known, in bytes."""
-        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--format", "json", *words],
+        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--disable", "rewriting", "--format", "json", *words],
                               capture_output=True, text=True)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not said or not json.loads(said[-1]).get("min_ram_bytes"):

@@ -14,20 +14,32 @@ PLANS = ([(way, ()) for way in (2, 1, .85, .7, .6, .5, .4, .3, .2, .1, .05)] +
 OF_STEP = ("--disable", "--no-inplace", "--inference", "--threads")
 
 
-def plan_at(bench, program, name, size, way, words, path):
+class Ranges:
+    """The unplanned peak and the least RAM of a network's steps, each asked once, when its kernels have been measured."""
+
+    def __init__(self, program, name, size):
+        self.program, self.name, self.size, self.known = program, name, size, {}
+
+    def of(self, words):
+        if words not in self.known:
+            self.program.ask("profile", self.program.model(self.name), "--batch", self.size, "--ram", PLENTY, *self.program.times(), *words)
+            self.known[words] = self.program.peak(self.name, self.size, *words), self.program.least_ram(self.name, self.size, *words)
+        return self.known[words]
+
+
+def plan_at(program, ranges, name, size, way, words, path):
     """Its seconds, predicted."""
-    program.ask("profile", program.model(name), "--batch", size, "--ram", PLENTY, *program.times(), *words)
-    peak, least = program.peak(name, size, *words), program.least_ram(name, size, *words)
+    peak, least = ranges.of(words)
     ram = peak * way if way > 1 else 1.02 * least + way * max(0, peak - 1.02 * least)
     return program.plan(name, size, f"{int(ram)}B", path, *words)["time_s"]
 
 
 def run(bench, program, name):
-    calls, off = [], []
+    calls, off, ranges = [], [], Ranges(program, name, NETWORKS[name])
     for at, (way, words) in enumerate(PLANS if not bench.quick else PLANS[::4]):
         size, path = NETWORKS[name], os.path.join(program.folder, name, f"cost-{at}.json")
         try:
-            count = steps_for(plan_at(bench, program, name, size, way, words, path), bench.seconds / 2)
+            count = steps_for(plan_at(program, ranges, name, size, way, words, path), bench.seconds / 2)
         except Refused as none:
             off.append(f"plan {at}: {none}")
             continue

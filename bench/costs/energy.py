@@ -1,14 +1,15 @@
 """Tables 1 to 5 of "Energy-aware DNN graph optimization", here: measured time on this machine, and a device with clock levels by its model.
 
-On this machine energy is modelled as watts times time where no meter is, so that goals of energy and of time are one; a device whose clock has
-levels (jetson-orin) has both, modelled.
+Goals beside time need watts. A device whose clock has levels (jetson-orin) has them, modelled; on this machine, where no meter is, those of a computing
+core are assumed (host_cores.toml), times are measured, and an op on one thread is its way to draw less.
 """
 import os
 
-from ask import PLENTY, Refused, kendall, steps_for
+from ask import HERE, PLENTY, Refused, kendall, steps_for
 
 NETWORKS = {"squeezenet": 1, "inception_v3": 1, "resnet50": 1}
 DEVICE = ("--device", "jetson-orin", "--effort", 4)
+CORES = ("--device", os.path.join(HERE, "host_cores.toml"))
 ANY = ("--allow-numerics-change",)
 # Table 3, time in ms, power in W, energy in J for 1000 inferences, of a V100.
 PAPER = {"squeezenet": {"origin": (.916, 101.2, 92.72), "best time": (.683, 107.2, 73.26), "best energy": (.736, 86.5, 63.67), "best power": (2.183, 59.2, 129.2)},
@@ -49,12 +50,33 @@ def table_2(bench, program, name, infer):
     return good, len(pairs), tau
 
 
+def figures(made):
+    """Time, power, energy."""
+    return made["time_s"], made["energy_j"] / made["time_s"], made["energy_j"]
+
+
+def on_threads(bench, program, name):
+    """Table 3 on this machine: times measured, watts assumed."""
+    infer, found = ("--inference",), {}
+    program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *ANY, *infer, *CORES)
+    for goal, objective in {"best time": "time", "best energy": "energy", "best power": "power"}.items():
+        path = os.path.join(program.folder, name, "threads.json")
+        found[goal] = figures(program.plan(name, NETWORKS[name], PLENTY, path, *ANY, *infer, *CORES, "--objective", objective))
+    bench.raw[f"energy table 3 {name} threads"] = found
+    (fast_s, fast_w, fast_j), (_, _, least_j), (_, least_w, _) = (found[goal] for goal in ("best time", "best energy", "best power"))
+    bench.table.add(f"energy table 3 {name} threads", least_w / fast_w, "x power", "<= 1", least_w <= fast_w * 1.001 and least_j <= fast_j * 1.001,
+                    f"best power over best time, ops on one thread or all, measured times and assumed watts: {found['best power'][0] / fast_s:.2f} of the time; "
+                    f"best energy {least_j / fast_j:.2f} of the energy in {found['best energy'][0] / fast_s:.2f} of the time")
+
+
 def goals(program, name, infer):
     """Tables 3 and 4, modelled on a device with clock levels."""
-    def plan(objective):
-        made = program.ask("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *ANY, *infer, "--objective", objective)
-        return made["time_s"], made["energy_j"] / made["time_s"], made["energy_j"]
-    found = {"origin": plan("time"), "best time": plan("time"), "best energy": plan("energy"), "best power": plan("power")}
+    def plan(objective, words=()):
+        return figures(program.ask("plan", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *DEVICE, *(words or ANY), *infer,
+                                   "--objective", objective))
+    found = {"origin": plan("time", CONTRIBUTION["neither"]), "best time": plan("time"), "best energy": plan("energy"), "best power": plan("power")}
+    (_, watts, _), (_, _, joules) = found["best power"], found["best energy"]
+    found["0.5 power + 0.5 energy"] = plan(f"{.5 / watts}*power + {.5 / joules}*energy")
     scale = found["best energy"][2] / found["best time"][0]
     for weight in (.2, .4, .6, .8):
         found[f"{weight} energy"] = plan(f"{weight}*energy + {(1 - weight) * scale}*time")
@@ -66,6 +88,7 @@ def run(bench, program, name):
         kind = "" if infer else " training"
         if infer:
             table_1(bench, program, name, infer)
+            on_threads(bench, program, name)
         good, count, tau = table_2(bench, program, name, infer)
         bench.table.add(f"energy table 2 {name}{kind}", good / max(1, count), "of graphs", ">= 0.9 within 10%", count > 0 and good >= .9 * count, f"tau {tau:.2f}")
         found = goals(program, name, infer)

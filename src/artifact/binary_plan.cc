@@ -224,7 +224,7 @@ class Encoder {
     ops_.u8(static_cast<uint8_t>((keyed_by_input ? op.inputs : op.outputs)[0].type.dtype));
     for (const size_t count : {op.inputs.size(), op.outputs.size(), op.attrs.ints.size(), op.attrs.reals.size()})
       ops_.u8(static_cast<uint8_t>(count));
-    ops_.u16(0);
+    ops_.u16(op.threads);
     ops_.varint(op.workspace_bytes);
     for (const BinaryOperand& operand : op.inputs) PANTOUM_TRY(add_operand(operand, where));
     for (const BinaryOperand& operand : op.outputs) PANTOUM_TRY(add_operand(operand, where));
@@ -283,6 +283,12 @@ class Encoder {
     return {};
   }
 
+  [[nodiscard]] uint16_t flags() const {
+    return std::any_of(plan_.ops.begin(), plan_.ops.end(), [](const BinaryOp& op) { return op.threads > 0; })
+               ? PT_FLAG_THREADS
+               : 0;
+  }
+
   Result<std::vector<std::byte>> assemble() {
     const size_t tensors_at = PT_HEADER_SIZE;
     const size_t index_at = tensors_at + tensors_.size();
@@ -297,7 +303,7 @@ class Encoder {
     Bytes all;
     for (const char letter : {'P', 'T', 'M', 'P'}) all.u8(static_cast<uint8_t>(letter));
     all.u16(PT_PLAN_VERSION);
-    all.u16(0);
+    all.u16(flags());
     all.u32(word(size));
     all.u32(0);  // the checksum, below
     all.u64(plan_.arena_bytes);

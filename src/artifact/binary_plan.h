@@ -30,6 +30,7 @@ struct BinaryOp {
   ir::Kind kind{};
   uint16_t algorithm = 0;  // of the kernel table
   uint8_t engine = 0;
+  uint16_t threads = 0;  // at most; 0: all
   std::vector<BinaryOperand> inputs, outputs;
   ir::Attrs attrs;
   uint64_t workspace_bytes = 0;

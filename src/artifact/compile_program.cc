@@ -165,6 +165,7 @@ class Compiler {
     const ir::Op& op = built.computed_as[static_cast<size_t>(id)][static_cast<size_t>(choice)];
     const pt_kernel& kernel = *built.kernel_of[static_cast<size_t>(id)][static_cast<size_t>(choice)];
     BinaryOp compiled{.kind = op.kind, .algorithm = kernel.algorithm, .engine = kernel.engine, .attrs = op.attrs};
+    compiled.threads = static_cast<uint16_t>(built.threads_of[static_cast<size_t>(id)][static_cast<size_t>(choice)]);
     compiled.workspace_bytes = static_cast<uint64_t>(
         built.graph.ops[static_cast<size_t>(id)].choices[static_cast<size_t>(choice)].workspace_bytes);
     for (ir::ValueId input : op.inputs) compiled.inputs.push_back(operand(input));

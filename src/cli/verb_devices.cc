@@ -23,6 +23,7 @@ Json compute_json(const cost::Compute& compute) {
                {"joules_per_flop", compute.joules_per_flop},
                {"bytes_per_s", compute.bytes_per_s},
                {"active_w", compute.active_w},
+               {"core_w", compute.core_w},
                {"roofline", compute.roofline == cost::Roofline::kMax ? "max" : "sum"},
                {"vector_lanes", compute.vector_lanes},
                {"caches", Json::array()}};
@@ -57,6 +58,7 @@ std::string compute_text(const cost::Compute& compute) {
     text += fmt::format(", {:.4g} W (modelled)", compute.active_w);
   else if (compute.joules_per_flop > 0)
     text += fmt::format(", {:.4g} flop/J (modelled)", 1 / compute.joules_per_flop);
+  if (compute.core_w > 0) text += fmt::format(", {:.4g} W for each further thread (modelled)", compute.core_w);
   text += "\n";
   if (compute.bytes_per_s > 0)
     text += fmt::format("  memory     {:.4g} B/s, {}\n", compute.bytes_per_s,

@@ -13,6 +13,7 @@
 #include "cost/clock_levels.h"
 #include "cost/kernel_call.h"
 #include "cost/roofline.h"
+#include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 #include "kernels/portable/kernel_rows.h"
 
@@ -141,6 +142,7 @@ class Construction {
     built_.op_of.push_back(id);
     built_.kernel_of.emplace_back();
     built_.computed_as.emplace_back();
+    built_.threads_of.emplace_back();
     add_choices(op, entry);
     if (entry.choices.empty())
       missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
@@ -159,6 +161,9 @@ class Construction {
     std::vector<const pt_kernel*> chosen;
     std::vector<Choice> choices = choices_for(op, chosen);
     if (!device_.clocks.empty()) run_at_clock_levels(op, choices, chosen);
+    std::vector<int> threads(choices.size(), 0);
+    if (!options_.first_choices) run_on_fewer_threads(op, choices, chosen, threads);
+    keep_class(op, choices, chosen, threads);
     for (Choice& choice : choices) {
       for (int& position : choice.reads) position += before;
       for (auto& [output, input] : choice.overwrites) input += before;
@@ -166,6 +171,40 @@ class Construction {
     }
     built_.kernel_of.back().insert(built_.kernel_of.back().end(), chosen.begin(), chosen.end());
     built_.computed_as.back().insert(built_.computed_as.back().end(), chosen.size(), op);
+    built_.threads_of.back().insert(built_.threads_of.back().end(), threads.begin(), threads.end());
+  }
+
+  // Behind those with all threads, of which the first says the class of numerics.
+  void run_on_fewer_threads(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen,
+                            std::vector<int>& threads) {
+    const size_t all = choices.size();
+    for (const int count : fewer_threads(device_.compute, options_.threads)) {
+      for (size_t choice = 0; choice < all; ++choice) {
+        const pt_kernel& kernel = *chosen[choice];
+        const std::optional<Bytes> asked = workspace_of(op, kernel, count);
+        if (!asked) continue;
+        const Work work = work_of(graph_, op, choices[choice].workspace_bytes, &kernel);
+        Choice on =
+            on_fewer_threads(choices[choice], work, device_.compute, count, options_.threads, !is_back_end(kernel));
+        on.workspace_bytes = base::round_up(*asked, device_.device.align_bytes);
+        choices.push_back(std::move(on));
+        chosen.push_back(&kernel);
+        threads.push_back(count);
+      }
+    }
+  }
+
+  // Where a class is kept, no other.
+  void keep_class(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen,
+                  std::vector<int>& threads) const {
+    const auto kept = options_.classes.find(op.name);
+    for (size_t choice = choices.size(); kept != options_.classes.end() && choice-- > 0;) {
+      if (choices[choice].numerics == kept->second) continue;
+      const auto at = static_cast<ptrdiff_t>(choice);
+      choices.erase(choices.begin() + at);
+      chosen.erase(chosen.begin() + at);
+      threads.erase(threads.begin() + at);
+    }
   }
 
   void run_at_clock_levels(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen) {
@@ -188,7 +227,7 @@ class Construction {
     std::map<std::string, Bytes> least;  // workspace, by class of numerics
     for (const pt_kernel* kernel : kernels_for(op)) {
       if (!choices.empty() && is_back_end(*chosen.front()) && !is_back_end(*kernel)) continue;
-      const std::optional<Bytes> asked = workspace_of(op, *kernel);
+      const std::optional<Bytes> asked = workspace_of(op, *kernel, options_.threads);
       if (!asked) continue;
       const Bytes workspace = base::round_up(*asked, device_.device.align_bytes);
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
@@ -253,8 +292,6 @@ class Construction {
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
     std::stable_partition(found.begin(), found.end(), [](const pt_kernel* kernel) { return !is_other(*kernel); });
-    if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
-      std::erase_if(found, [&](const pt_kernel* kernel) { return kernel->numerics != kept->second; });
     return found;
   }
 
@@ -265,6 +302,7 @@ class Construction {
     const Work work = work_of(graph_, op, workspace, &kernel);
     choice.time_s = modelled_seconds(device_.compute, work) * slowdown;
     choice.energy_j = modelled_joules(device_.compute, work, choice.time_s);
+    if (device_.compute.core_w > 0) choice.energy_j = choice.time_s * watts_on(device_.compute, options_.threads);
     for (size_t position = 0; position < op.inputs.size(); ++position)
       choice.reads.push_back(static_cast<int>(position));
     for (size_t position = 0; position < op.outputs.size(); ++position)
@@ -285,13 +323,12 @@ class Construction {
   }
 
   // None: the kernel does not compute these shapes.
-  std::optional<Bytes> workspace_of(const ir::Op& op, const pt_kernel& kernel) const {
+  std::optional<Bytes> workspace_of(const ir::Op& op, const pt_kernel& kernel, int threads) const {
     if (kernel.workspace_bytes == nullptr) return 0;
     std::vector<pt_tensor> inputs, outputs;
     for (ir::ValueId input : op.inputs) inputs.push_back(describe(graph_.value(input).type));
     for (ir::ValueId output : op.outputs) outputs.push_back(describe(graph_.value(output).type));
-    const pt_pool pool{
-        .context = nullptr, .threads = static_cast<uint32_t>(std::max(1, options_.threads)), .run = nullptr};
+    const pt_pool pool{.context = nullptr, .threads = static_cast<uint32_t>(std::max(1, threads)), .run = nullptr};
     pt_call call = call_of(op, inputs, outputs);
     call.pool = &pool;
     const size_t bytes = kernel.workspace_bytes(&call);

@@ -27,7 +27,7 @@ struct CostGraphOptions {
   std::set<std::string> in_rom = {};  // values that are read in place and take no RAM (read_in_place)
   bool in_place = true;
   const pt_kernel_table* kernels = nullptr;         // algorithms and workspaces; null: pt_portable_kernels()
-  int threads = 1;                                  // for workspace sizes
+  int threads = 1;                                  // for workspace sizes; of a host, what ops may run on
   bool first_choices = false;                       // each op's first alone
   std::map<std::string, std::string> classes = {};  // by an op's name: the class of numerics of its choices
 };
@@ -39,6 +39,7 @@ struct BuiltCostGraph {
   std::vector<int64_t> tensor_of;                        // by ir value id; -1: no bytes of its own (unused)
   std::vector<std::vector<const pt_kernel*>> kernel_of;  // by op id and choice
   std::vector<std::vector<ir::Op>> computed_as;          // by op id and choice: the op or one of its alternatives
+  std::vector<std::vector<int>> threads_of;              // by op id and choice; 0: all
 };
 
 // Aliases vanish; bytes are rounded up to the device's alignment; inputs, labels and results start or end in RAM as the

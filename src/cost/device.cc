@@ -159,7 +159,7 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
   if (table == nullptr) return;
   Reader reader(*table, "compute", where);
   reader.allow({"flops_per_s", "flops_per_joule", "bytes_per_s", "bytes_per_joule", "op_overhead_s", "active_w",
-                "roofline", "vector_lanes", "cache"});
+                "core_w", "roofline", "vector_lanes", "cache"});
   double per_joule = 0, bytes_per_joule = 0;
   reader.number("flops_per_s", compute.flops_per_s, true);
   reader.number("flops_per_joule", per_joule, true);
@@ -167,6 +167,7 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
   reader.number("bytes_per_joule", bytes_per_joule, true);
   reader.number("op_overhead_s", compute.op_overhead_s);
   reader.number("active_w", compute.active_w);
+  reader.number("core_w", compute.core_w);
   if (per_joule > 0) compute.joules_per_flop = 1 / per_joule;
   if (bytes_per_joule > 0) compute.joules_per_byte = 1 / bytes_per_joule;
   std::string roofline = "sum";
@@ -181,6 +182,9 @@ void read_compute(Reader& root, const std::string& where, Compute& compute, bool
     reader.refuse(fmt::format("'compute.vector_lanes' is more than {}", kMostLanes), place(where, *table), "");
   compute.vector_lanes = static_cast<int>(std::min(lanes, kMostLanes));
   read_caches(reader, where, compute);
+  if (!reader.error() && compute.core_w > 0 && compute.active_w == 0)
+    reader.refuse("'compute.core_w' without 'compute.active_w'", place(where, *table),
+                  "give the watts of one computing thread, too: core_w is what each further one adds");
   if (!reader.error() && per_joule == 0 && compute.active_w == 0 && !has_clocks)
     reader.refuse("no energy: give 'compute.active_w' or 'compute.flops_per_joule'", place(where, *table), "");
   root.take(reader);
@@ -260,6 +264,13 @@ void read_clocks(Reader& root, const std::string& where, DeviceProfile& profile)
                 "with host = true, times are measured at the clock that the machine has: leave 'clock' or 'host' out");
 }
 
+// Threads are chosen where plans run on them.
+void check_cores(Reader& root, const std::string& where, const DeviceProfile& profile) {
+  if (profile.compute.core_w > 0 && !profile.host)
+    root.refuse("'compute.core_w' in a profile of another machine", where,
+                "ops run on fewer threads where host = true: leave 'core_w' out, or write host = true");
+}
+
 // A key of `sources` names a constant of the profile: "idle_w", "pager.in.w", or "clock.600MHz.active_w".
 bool is_constant(const toml::table& root, const std::string& key, bool& is_table) {
   const toml::node_view<const toml::node> node = root.at_path(key);
@@ -335,6 +346,7 @@ Result<DeviceProfile> parse_device(const std::string& toml_text, const std::stri
   read_compute(root, where, profile.compute, table.contains("clock"));
   read_pager(root, where, profile.device.pager);
   read_clocks(root, where, profile);
+  check_cores(root, where, profile);
   read_sources(root, table, where, profile);
   if (profile.device.name.empty()) root.refuse("'name' is missing", where, "");
   if (profile.device.ram_bytes <= 0)

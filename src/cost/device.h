@@ -28,6 +28,7 @@ struct Compute {  // of the (one) engine; roofline.h has the formula
   double joules_per_byte = 0;
   Seconds op_overhead_s = 0;
   Watts active_w = 0;  // when > 0, energy = seconds * active_w instead of the per-flop figures
+  Watts core_w = 0;    // beyond active_w, of each further thread that an op computes on (thread_counts.h)
   Roofline roofline = Roofline::kSum;
   int vector_lanes = 1;                 // 4-byte numbers that one instruction computes; flops_per_s is of full vectors
   std::vector<CacheLevel> caches = {};  // ascending by size; a smaller one is no slower

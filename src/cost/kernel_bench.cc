@@ -120,6 +120,10 @@ OpSample sample_of(std::vector<Seconds> taken) {
           .runs = static_cast<int64_t>(count)};
 }
 
+void KernelBench::take_threads(uint32_t threads) {
+  pool_ = pt_take_pool(&part_, all_, threads);
+}
+
 Bytes KernelBench::bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const {
   const Place described(graph, op, pool_, nullptr);
   const Bytes workspace = workspace_of(kernel, described.call());

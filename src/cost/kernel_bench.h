@@ -11,6 +11,7 @@
 
 #include "cost/op_sample.h"
 #include "ir/graph.h"
+#include "kernels/portable/pool_part.h"
 #include "pantoum/pantoum.h"
 #include "problem/cost_graph.h"
 
@@ -37,7 +38,13 @@ class KernelBench {
   using Clock = std::chrono::steady_clock;
 
   // `pool` outlives the bench: the threads that training will use. No op takes more than `most` bytes.
-  KernelBench(const pt_pool* pool, Bytes footprint, Bytes most) : pool_(pool), footprint_(footprint), most_(most) {}
+  KernelBench(const pt_pool* pool, Bytes footprint, Bytes most)
+      : all_(pool), pool_(pool), footprint_(footprint), most_(most) {}
+  KernelBench(const KernelBench&) = delete;
+  KernelBench& operator=(const KernelBench&) = delete;
+
+  // Of the pool, from now on; 0: all that it has.
+  void take_threads(uint32_t threads);
 
   // Operands and workspace, rounded up.
   [[nodiscard]] Bytes bytes_of(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel) const;
@@ -62,7 +69,9 @@ class KernelBench {
   [[nodiscard]] bool reserve(size_t bytes);
   [[nodiscard]] std::optional<Calls> prepare(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel);
 
-  const pt_pool* pool_;
+  const pt_pool* all_;
+  pt_pool_part part_{};
+  const pt_pool* pool_;  // all_, part_'s, or null
   Bytes footprint_, most_;
   std::unique_ptr<std::byte[], Release> memory_;
   size_t reserved_ = 0;

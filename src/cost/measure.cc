@@ -10,6 +10,7 @@
 #include "cost/cache_context.h"
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
+#include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 
 namespace pantoum::cost {
@@ -31,6 +32,7 @@ struct Sample {
   const pt_kernel* kernel;
   Seconds modelled = 0;  // by the profile
   Bytes workspace = 0;
+  uint32_t threads = 1;
   double weight = 0;     // modelled seconds of all choices that are this one
   double times = 0;      // of the first program, at first choices
   bool allowed = false;  // some op may be computed by it
@@ -121,11 +123,12 @@ class Measuring {
     for (size_t choice = 0; choice < choices.size(); ++choice) {
       const ir::Op& as = program.built.computed_as[op][choice];
       const pt_kernel* kernel = program.built.kernel_of[op][choice];
-      const uint32_t threads = limits_.pool != nullptr ? limits_.pool->threads : 1;
+      const uint32_t threads = threads_of(program.built, op, choice);
       OpKey key = op_key(program.graph, as, *kernel, threads, limits_.machine);
       const auto [entry, is_new] = sample_of_.try_emplace(text_of(key), samples_.size());
       if (is_new) {
-        samples_.push_back({&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes});
+        samples_.push_back(
+            {&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes, threads});
         keys_.push_back(std::move(key));
       }
       Sample& sample = samples_[entry->second];
@@ -134,6 +137,12 @@ class Measuring {
       if (samples_of_.size() == 1 && choice == 0) ++sample.times;
       samples_of_.back().push_back(entry->second);
     }
+  }
+
+  [[nodiscard]] uint32_t threads_of(const BuiltCostGraph& built, size_t op, size_t choice) const {
+    const uint32_t all = limits_.pool != nullptr ? limits_.pool->threads : 1;
+    const int fewer = built.threads_of[op][choice];
+    return fewer > 0 ? std::min(all, static_cast<uint32_t>(fewer)) : all;
   }
 
   [[nodiscard]] Bytes footprint() const {
@@ -194,6 +203,7 @@ class Measuring {
   void measure(KernelBench& bench, size_t at, size_t waiting) {
     Sample& sample = samples_[at];
     if (kRunsExpected * sample.modelled * so_far_.ratio() > left()) return;
+    bench.take_threads(sample.threads);
     if (bench.bytes_of(*sample.graph, *sample.op, *sample.kernel) > limits_.memory_bytes) {
       ++costs_.too_large;
       return;
@@ -296,7 +306,8 @@ class Measuring {
         const Sample& sample = samples_[number];
         choice.time_s =
             seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
-        if (limits_.active_w > 0) choice.energy_j = choice.time_s * limits_.active_w;
+        if (limits_.compute.active_w > 0)
+          choice.energy_j = choice.time_s * watts_on(limits_.compute, static_cast<int>(sample.threads));
         if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
         if (&choice != &op.choices.front()) continue;
         all += choice.time_s;

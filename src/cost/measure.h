@@ -43,11 +43,11 @@ struct MeasuringLimits {
   bool numerics = true;     // false: choices of another class than their op's first keep the model's seconds, fitted
   bool settle = false;      // each kernel for longer, those too whose known interval is wider than kSettled
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
-  Watts active_w = 0;       // > 0: joules follow the seconds
   // Of the machine's last cache: a choice's seconds lie between those with cold and with warm caches, by what a step
   // leaves there (cache_context.h). 0: those with cold caches.
   Bytes cache_bytes = 0;
-  Compute compute = {};  // the profile's, which is fitted to what was measured
+  Compute compute =
+      {};  // the profile's, which is fitted to what was measured; with active_w, joules follow the seconds
   std::stop_token stop = {};
   // Kernels whose times are known, of all; `last` once, at the end, where any was measured.
   std::function<void(size_t done, size_t all, bool last)> progress = {};

@@ -161,7 +161,6 @@ struct Modelled {
   }
   MeasuredCosts measured(ProfileStore& store, MeasuringLimits limits = {}) {
     limits.machine = "here";
-    limits.active_w = device.compute.active_w;
     limits.compute = device.compute;
     return measure_costs({{graph, built}}, store, limits);
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/round_up.h"
+#include "kernels/portable/pool_part.h"
 #include "runtime/plan_bytes.h"
 
 namespace pantoum::host {
@@ -78,7 +79,8 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
   constexpr pt_scalars kScalars = {1, 0, 0};
   size_t most = 0;
   const pt_status prepared = for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
-    const pt_call call = call_of(view, pool, &kScalars);
+    pt_pool_part part;
+    const pt_call call = call_of(view, pt_take_pool(&part, pool, view.threads), &kScalars);
     const size_t workspace = kernel.workspace_bytes != nullptr ? kernel.workspace_bytes(&call) : 0;
     if (workspace == PT_NO_KERNEL) return PT_E_KERNEL;
     if (workspace > view.workspace_bytes) return PT_E_PLAN;
@@ -90,7 +92,8 @@ pt_status preload(const pt_plan& plan, const pt_kernel_table& kernels, const pt_
   if (!scratch.exists()) return PT_E_FULL;
   return for_each_op(plan, kernels, [&](const pt_kernel& kernel, pt_op_view& view) {
     const size_t operands = place(view, scratch.data());
-    pt_call call = call_of(view, pool, &kScalars);
+    pt_pool_part part;
+    pt_call call = call_of(view, pt_take_pool(&part, pool, view.threads), &kScalars);
     call.workspace = scratch.data() + operands;
     const pt_status status = kernel.submit(&call);
     return status == PT_E_DATA ? PT_OK : status;  // zeros are no data

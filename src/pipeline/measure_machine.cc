@@ -129,7 +129,6 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
           .numerics = request_.options.question.freedoms.numerics,
           .settle = request_.measure.settle,
           .energy_of = request_.measure.energy_of,
-          .active_w = compute_.active_w,
           .cache_bytes = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0,
           .compute = compute_,
           .stop = request_.options.stop,

@@ -1,3 +1,4 @@
+#include "kernels/portable/pool_part.h"
 #include "runtime/op_shapes.h"
 #include "runtime/session.h"
 
@@ -16,7 +17,8 @@ void pt_point_operands(const pt_session* session, pt_op_view* view) {
   }
 }
 
-static pt_call make_call(const pt_session* session, const pt_op_view* view) {
+/* `part` lives as long as the call. */
+static pt_call make_call(const pt_session* session, const pt_op_view* view, pt_pool_part* part) {
   pt_call call;
   call.inputs = view->operands;
   call.outputs = view->operands + view->input_count;
@@ -28,14 +30,15 @@ static pt_call make_call(const pt_session* session, const pt_op_view* view) {
   call.real_count = view->real_count;
   call.workspace = NULL;
   call.scalars = NULL;
-  call.pool = session->pool;
+  call.pool = pt_take_pool(part, session->pool, view->threads);
   return call;
 }
 
 pt_status pt_compute(const pt_session* session, const pt_step* step, const pt_op_view* view,
                      const pt_scalars* scalars) {
   const pt_kernel* kernel = &session->kernels.kernels[session->kernel_of[step->subject]];
-  pt_call call = make_call(session, view);
+  pt_pool_part part;
+  pt_call call = make_call(session, view, &part);
   pt_status status;
   call.scalars = scalars;
   if (view->workspace_bytes != 0)
@@ -50,13 +53,14 @@ pt_status pt_bind_kernels(pt_session* session) {
     const pt_scalars scalars = {1, 0, 0};
     const pt_kernel* kernel;
     pt_op_view view;
+    pt_pool_part part;
     pt_call call;
     size_t needed;
     if (pt_decode_op(&session->plan, op, &view) != PT_OK) return PT_E_PLAN;
     kernel = pt_kernel_find(&session->kernels, view.op, view.dtype, view.algorithm, view.engine);
     if (kernel == NULL) return PT_E_KERNEL;
     session->kernel_of[op] = (uint16_t)(kernel - session->kernels.kernels);
-    call = make_call(session, &view);
+    call = make_call(session, &view, &part);
     call.scalars = &scalars;
     if (kernel->workspace_bytes == NULL) continue;
     needed = kernel->workspace_bytes(&call);

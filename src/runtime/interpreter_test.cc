@@ -331,5 +331,30 @@ TEST(Interpreter, ReadsRomInPlace) {
   EXPECT_EQ(machine.set("x", {1}), PT_E_STATE);
 }
 
+// Notes how many threads each kernel is given.
+thread_local std::vector<uint32_t> given;
+pt_status note_threads(const pt_call* call) {
+  given.push_back(call->pool == nullptr ? 1 : call->pool->threads);
+  return relu(call);
+}
+
+TEST(Interpreter, GivesAnOpNoMoreThreadsThanItsPlanSays) {
+  BinaryPlan plan = two_ops();
+  plan.ops = {op(Kind::k_relu, {0}, {1}), op(Kind::k_relu, {1}, {2})};
+  const pt_kernel noting{PT_OP_relu, PT_F32, 0, 0, "reference", "fixed", note_threads, nullptr, nullptr};
+  const pt_kernel_table table{&noting, 1};
+  const pt_pool pool{nullptr, 4,
+                     [](void*, size_t count, void (*body)(void*, size_t, size_t), void* arg) { body(arg, 0, count); }};
+  const std::vector<std::pair<uint16_t, uint32_t>> asked = {{0, 4}, {1, 1}, {2, 2}, {4, 4}, {9, 4}};
+  for (const auto& [threads, expected] : asked) {
+    plan.ops[1].threads = threads;
+    Machine machine(plan, &table, &pool);
+    ASSERT_EQ(machine.opened, PT_OK);
+    given.clear();
+    ASSERT_EQ(machine.run("train"), PT_OK);
+    EXPECT_EQ(given, (std::vector<uint32_t>{4, expected})) << threads;
+  }
+}
+
 }  // namespace
 }  // namespace pantoum::runtime_test

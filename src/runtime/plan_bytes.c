@@ -131,7 +131,8 @@ pt_status pt_decode_op(const pt_plan* plan, uint32_t op, pt_op_view* view) {
   view->int_count = fixed[PT_OP_INTS];
   view->real_count = fixed[PT_OP_REALS];
   if (view->int_count > PT_MAX_ATTRS || view->real_count > PT_MAX_ATTRS) return PT_E_PLAN;
-  if (pt_load_u16(fixed + PT_OP_RESERVED) != 0) return PT_E_PLAN;
+  view->threads = (uint16_t)pt_load_u16(fixed + PT_OP_THREADS);
+  if (view->threads != 0 && (pt_load_u16(plan->bytes + PT_AT_FLAGS) & PT_FLAG_THREADS) == 0) return PT_E_PLAN;
   cursor.bytes = plan->bytes;
   cursor.at = at + PT_OP_FIXED_SIZE;
   cursor.end = (uint32_t)plan->size;

@@ -52,6 +52,7 @@ typedef struct pt_op_view {
   uint16_t op, algorithm;
   uint8_t engine, dtype;
   uint8_t input_count, output_count, int_count, real_count;
+  uint16_t threads; /* at most; 0: all */
   uint64_t workspace_bytes;
   uint32_t tensors[PT_MAX_OPERANDS];
   pt_tensor operands[PT_MAX_OPERANDS];

@@ -8,7 +8,7 @@
 enum { /* the header */
        PT_AT_MAGIC = 0,
        PT_AT_VERSION = 4, /* u16 */
-       PT_AT_FLAGS = 6,   /* u16, 0 */
+       PT_AT_FLAGS = 6,   /* u16, of PT_PLAN_FLAGS */
        PT_AT_SIZE = 8,    /* u32, the whole plan */
        PT_AT_CRC = 12,    /* u32, CRC-32 of everything behind it */
        PT_AT_ARENA = 16,  /* u64 */
@@ -28,6 +28,8 @@ enum { /* the header */
        PT_AT_STAGING = 84, /* bytes of the staging buffer; 0: none */
        PT_HEADER_SIZE = 88
 };
+
+enum { PT_FLAG_THREADS = 1, PT_PLAN_FLAGS = PT_FLAG_THREADS }; /* of the header */
 
 enum { /* a tensor: u32 fields; places are in units of align_bytes, PT_NOWHERE: none */
        PT_TENSOR_UNITS = 0,
@@ -54,7 +56,7 @@ enum {                      /* an op: these, then varints, then its reals */
        PT_OP_OUTPUTS = 7,
        PT_OP_INTS = 8,
        PT_OP_REALS = 9,
-       PT_OP_RESERVED = 10, /* u16, 0 */
+       PT_OP_THREADS = 10, /* u16: at most; 0: all; others where the header has PT_FLAG_THREADS */
        PT_OP_FIXED_SIZE = 12
 };
 

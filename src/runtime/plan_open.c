@@ -10,7 +10,7 @@ static int in_plan(const pt_plan* plan, uint32_t at, uint64_t count, uint32_t ea
 static pt_status read_header(pt_plan* plan, const uint8_t* bytes, size_t size) {
   if (size < PT_AT_CRC || memcmp(bytes, PT_PLAN_MAGIC, 4) != 0) return PT_E_PLAN;
   if (pt_load_u16(bytes + PT_AT_VERSION) != PT_PLAN_VERSION) return PT_E_VERSION;
-  if (pt_load_u16(bytes + PT_AT_FLAGS) != 0) return PT_E_VERSION;
+  if ((pt_load_u16(bytes + PT_AT_FLAGS) & ~(uint32_t)PT_PLAN_FLAGS) != 0) return PT_E_VERSION;
   if (size < PT_HEADER_SIZE || size > PT_NOWHERE || pt_load_u32(bytes + PT_AT_SIZE) != size) return PT_E_PLAN;
   if (pt_load_u32(bytes + PT_AT_CRC) != pt_crc32(bytes + PT_AT_ARENA, size - PT_AT_ARENA)) return PT_E_PLAN;
   plan->bytes = bytes;
@@ -101,6 +101,16 @@ static pt_status check_op(const pt_plan* plan, uint32_t op) {
   return pt_check_op(&view);
 }
 
+/* The header's flags say what there is, no less (pt_decode_op) and no more. */
+static pt_status check_flags(const pt_plan* plan) {
+  uint32_t op;
+  pt_op_view view;
+  if (pt_load_u16(plan->bytes + PT_AT_FLAGS) == 0) return PT_OK;
+  for (op = 0; op < plan->op_count; ++op)
+    if (pt_decode_op(plan, op, &view) == PT_OK && view.threads != 0) return PT_OK;
+  return PT_E_PLAN;
+}
+
 static int staging_fits(const pt_plan* plan, uint32_t at) {
   if (plan->staging_bytes == 0) return at == PT_NOWHERE;
   return at != PT_NOWHERE && place_fits(plan, at, plan->staging_bytes, plan->arena_bytes);
@@ -140,6 +150,7 @@ pt_status pt_plan_open(pt_plan* plan, const void* bytes, size_t size) {
   for (op = 0; status == PT_OK && op < found.op_count; ++op) status = check_op(&found, op);
   for (program = 0; status == PT_OK && program < found.program_count; ++program)
     status = check_program(&found, program);
+  if (status == PT_OK) status = check_flags(&found);
   if (status == PT_OK) *plan = found;
   return status;
 }

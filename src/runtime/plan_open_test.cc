@@ -45,6 +45,23 @@ void seal(std::vector<std::byte>& bytes) {
   for (size_t byte = 0; byte < 4; ++byte) bytes[PT_AT_CRC + byte] = static_cast<std::byte>(sum >> (8 * byte));
 }
 
+TEST(PlanOpen, ThreadsOfAnOpAreAFeatureOfTheHeader) {
+  BinaryPlan fewer = rich_plan();
+  fewer.ops[1].threads = 2;
+  auto bytes = encoded(fewer);
+  EXPECT_EQ(bytes[PT_AT_FLAGS], std::byte{PT_FLAG_THREADS});
+  EXPECT_EQ(encoded(rich_plan())[PT_AT_FLAGS], std::byte{0});
+  pt_plan plan;
+  ASSERT_EQ(open(bytes, &plan), PT_OK);
+  auto idle = encoded(rich_plan());
+  idle[PT_AT_FLAGS] = std::byte{PT_FLAG_THREADS};
+  EXPECT_EQ(open(idle, &plan), PT_E_PLAN);
+  bytes[PT_AT_FLAGS] = std::byte{0};  // before the checksum's bytes
+  EXPECT_EQ(open(bytes, &plan), PT_E_PLAN);
+  bytes[PT_AT_FLAGS] = std::byte{PT_PLAN_FLAGS + 1};
+  EXPECT_EQ(open(bytes, &plan), PT_E_VERSION);
+}
+
 TEST(PlanOpen, GivesBackWhatWasEncoded) {
   const auto bytes = encoded(rich_plan());
   pt_plan plan;

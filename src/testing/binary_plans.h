@@ -195,15 +195,15 @@ inline Memory memory_of(size_t bytes) {
 // A plan with everything it needs to run.
 class Machine {
  public:
-  explicit Machine(const BinaryPlan& from) : bytes(encoded(from)), pager(from.storage_bytes) {
+  explicit Machine(const BinaryPlan& from, const pt_kernel_table* with = kernels(), const pt_pool* pool = nullptr)
+      : bytes(encoded(from)), pager(from.storage_bytes) {
     opened = pt_plan_open(&plan, bytes.data(), bytes.size());
     EXPECT_EQ(opened, PT_OK);
     if (opened != PT_OK) return;
     arena = memory_of(plan.arena_bytes);
     memory = memory_of(pt_session_bytes(&plan));
     buffer = memory_of(kAlign);
-    opened =
-        pt_session_open(&session, &plan, memory.get(), arena.get(), nullptr, kernels(), pager.interface(), nullptr);
+    opened = pt_session_open(&session, &plan, memory.get(), arena.get(), nullptr, with, pager.interface(), pool);
   }
   pt_status run(const char* program, double lr = 1) {
     const pt_scalars scalars = {1, 0, lr};

@@ -29,6 +29,11 @@ double elements(const pt_tensor& tensor) {
   return count;
 }
 
+// That the call allows.
+int most_threads(const pt_call& call) {
+  return call.pool == nullptr ? 1 : std::min(threads_wanted, static_cast<int>(call.pool->threads));
+}
+
 // As many as have something to do: waking a thread and waiting for it costs more than a few microseconds of work, and
 // much more where others want the processors. Work is the memory that is touched, and of products and convolutions,
 // whose weight is input 1 or the output, the multiplications.
@@ -47,7 +52,7 @@ int threads_for(uint16_t op, const pt_call& call) {
                           op == PT_OP_conv2d_dw;
   const double seconds =
       4 * touched / kBytesPerSecond + (multiplies ? 2 * std::max(std::sqrt(all), largest) / kFlopsPerSecond : 0);
-  return static_cast<int>(std::clamp(std::ceil(seconds / kSecondsWorthAThread), 1.0, double(threads_wanted)));
+  return static_cast<int>(std::clamp(std::ceil(seconds / kSecondsWorthAThread), 1.0, double(most_threads(call))));
 }
 
 template <class Number>
@@ -67,7 +72,7 @@ const std::string& key_of(uint16_t op, uint16_t algorithm, const pt_call& call) 
   key.clear();
   append(key, op);
   append(key, algorithm);
-  append(key, threads_wanted);
+  append(key, most_threads(call));
   append(key, call.input_count);
   append(key, call.output_count);
   for (unsigned input = 0; input < call.input_count; ++input) append_tensor(key, call.inputs[input]);
