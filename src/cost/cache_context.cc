@@ -1,6 +1,8 @@
 #include "cost/cache_context.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace pantoum::cost {
 namespace {
@@ -13,37 +15,92 @@ using problem::Op;
 class Walk {
  public:
   Walk(const CostGraph& graph, Bytes cache)
-      : graph_(graph), cache_(cache), touched_at_(graph.tensors.size(), kLongAgo) {}
+      : graph_(graph), cache_(cache), touched_at_(graph.tensors.size(), kLongAgo), dies_(graph.ops.size()) {
+    find_ends();
+  }
 
   void step(std::vector<std::vector<double>>& shares) {
     for (const int64_t at : graph_.order) {
       const Op& op = graph_.ops[static_cast<size_t>(at)];
+      const std::map<int64_t, int64_t> over = overwritten(op, at);  // by input
+      std::set<int64_t> takes_over;
+      for (const auto& [input, output] : over) takes_over.insert(output);
+      double written = 0;  // beyond the cache
+      for (const int64_t output : op.outputs)
+        if (!takes_over.contains(output)) written += take(bytes(output));
       std::vector<double>& of = shares[static_cast<size_t>(at)];
       of.clear();
-      for (const Choice& choice : op.choices) of.push_back(share(op, choice));
+      for (const Choice& choice : op.choices) of.push_back(share(op, choice, written));
       if (!op.choices.empty())
         for (const int position : op.choices.front().reads) touch(op.inputs[static_cast<size_t>(position)]);
       for (const int64_t output : op.outputs) touch(output);
+      for (const int64_t tensor : dies_[static_cast<size_t>(at)])
+        if (!over.contains(tensor)) free_.push_back({bytes(tensor), touched_at_[static_cast<size_t>(tensor)]});
     }
   }
 
  private:
   static constexpr Bytes kLongAgo = -(Bytes{1} << 62);
 
+  struct Free {
+    Bytes bytes = 0, touched_at = 0;
+  };
+
   [[nodiscard]] Bytes bytes(int64_t tensor) const { return graph_.tensors[static_cast<size_t>(tensor)].bytes; }
 
-  // Bytes moved between the tensor's last use and now; those beyond the cache's size have pushed it out from its end.
-  [[nodiscard]] double missing(int64_t tensor) const {
-    const Bytes size = bytes(tensor), since = clock_ - touched_at_[static_cast<size_t>(tensor)];
-    return static_cast<double>(std::clamp<Bytes>(since + size - cache_, 0, size));
+  // What a step makes and leaves behind no more: by the op that uses it last.
+  void find_ends() {
+    std::vector<int64_t> last(graph_.tensors.size(), -1);
+    for (const int64_t at : graph_.order) {
+      const Op& op = graph_.ops[static_cast<size_t>(at)];
+      for (const int64_t output : op.outputs) last[static_cast<size_t>(output)] = at;
+      for (const int64_t input : op.inputs) last[static_cast<size_t>(input)] = at;
+    }
+    for (const problem::Tensor& tensor : graph_.tensors) {
+      const int64_t at = last[static_cast<size_t>(tensor.id)];
+      if (tensor.start == problem::Home::kNone && tensor.end == problem::Home::kNone && at >= 0)
+        dies_[static_cast<size_t>(at)].push_back(tensor.id);
+    }
   }
 
-  [[nodiscard]] double share(const Op& op, const Choice& choice) const {
-    double all = 0, cold = 0;
+  // Inputs whose bytes pass on to outputs.
+  [[nodiscard]] std::map<int64_t, int64_t> overwritten(const Op& op, int64_t at) const {
+    std::map<int64_t, int64_t> passed;
+    if (op.choices.empty()) return passed;
+    const std::vector<int64_t>& dying = dies_[static_cast<size_t>(at)];
+    for (const auto& [output, input] : op.choices.front().overwrites) {
+      const int64_t to = op.outputs[static_cast<size_t>(output)], from = op.inputs[static_cast<size_t>(input)];
+      if (std::find(dying.begin(), dying.end(), from) != dying.end()) passed.try_emplace(from, to);
+    }
+    return passed;
+  }
+
+  // Of `size` bytes that were last touched at that time, those that the cache no longer holds: what has been moved since,
+  // beyond the cache's size, has pushed them out from their end.
+  [[nodiscard]] double missing(Bytes size, Bytes touched_at) const {
+    return static_cast<double>(std::clamp<Bytes>(clock_ - touched_at + size - cache_, 0, size));
+  }
+
+  // Takes bytes that were freed, the latest first, else new ones; returns how many of them are not in the cache.
+  double take(Bytes size) {
+    double cold = 0;
+    while (size > 0 && !free_.empty()) {
+      Free& top = free_.back();
+      const Bytes part = std::min(size, top.bytes);
+      cold += missing(part, top.touched_at);
+      size -= part;
+      top.bytes -= part;
+      if (top.bytes == 0) free_.pop_back();
+    }
+    return cold + static_cast<double>(size);
+  }
+
+  [[nodiscard]] double share(const Op& op, const Choice& choice, double written) const {
+    double all = 0, cold = written;
     for (const int position : choice.reads) {
       const int64_t input = op.inputs[static_cast<size_t>(position)];
       all += static_cast<double>(bytes(input));
-      cold += missing(input);
+      cold += missing(bytes(input), touched_at_[static_cast<size_t>(input)]);
     }
     for (const int64_t output : op.outputs) all += static_cast<double>(bytes(output));
     return all > 0 ? cold / all : 0;
@@ -57,7 +114,9 @@ class Walk {
   const CostGraph& graph_;
   const Bytes cache_;
   Bytes clock_ = 0;
-  std::vector<Bytes> touched_at_;  // the clock after the tensor's last use
+  std::vector<Bytes> touched_at_;           // the clock after the tensor's last use
+  std::vector<std::vector<int64_t>> dies_;  // by op
+  std::vector<Free> free_;                  // the latest at the back
 };
 
 }  // namespace

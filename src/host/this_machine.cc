@@ -27,6 +27,41 @@ bool is_telling(std::string_view key) {
   return false;
 }
 
+std::string first_word(const std::string& path) {
+  std::string word;
+  std::ifstream(path) >> word;
+  return word;
+}
+
+// "32768K"; 0: it is no size.
+uint64_t size_of(const std::string& text) {
+  std::istringstream words(text);
+  uint64_t size = 0;
+  if (!(words >> size)) return 0;
+  char unit = 0;
+  words >> unit;
+  constexpr uint64_t kMost = uint64_t{1} << 34;  // more than any cache has
+  const uint64_t factor = unit == 'K' ? 1024 : unit == 'M' ? 1 << 20 : 1;
+  return size <= kMost / factor ? size * factor : 0;
+}
+
+// The size of the highest level that holds data; 0: none is told.
+uint64_t cache_in(const std::string& folder) {
+  int highest = 0;
+  uint64_t bytes = 0;
+  constexpr int kMostIndices = 16;
+  for (int index = 0; index < kMostIndices; ++index) {
+    const std::string of = folder + "/index" + std::to_string(index) + "/";
+    const std::string level = first_word(of + "level");
+    if (level.empty() || first_word(of + "type") == "Instruction") continue;
+    const uint64_t size = size_of(first_word(of + "size"));
+    if (size == 0 || level.size() != 1 || level[0] - '0' < highest) continue;
+    highest = level[0] - '0';
+    bytes = size;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::string processor_name() {
@@ -52,8 +87,9 @@ uint64_t available_bytes() {
   return 0;
 }
 
-uint64_t cache_bytes() {
+uint64_t cache_bytes(const std::string& folder) {
   constexpr uint64_t kUsual = 1 << 20;
+  if (const uint64_t bytes = cache_in(folder); bytes > 0) return bytes;
   for (const int level : {_SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE})
     if (const long bytes = ::sysconf(level); bytes > 0) return static_cast<uint64_t>(bytes);
   return kUsual;

@@ -12,7 +12,8 @@ namespace pantoum::host {
 // MemAvailable of /proc/meminfo, in bytes; 0 where it is not there.
 [[nodiscard]] uint64_t available_bytes();
 
-// Of the last level that a core has, in bytes; 1 MiB where the system does not tell.
-[[nodiscard]] uint64_t cache_bytes();
+// Of the last level that a core has, in bytes, as `folder` of sysfs tells it; else by sysconf, which on some processors tells
+// the sum of all caches of a package; 1 MiB where neither does.
+[[nodiscard]] uint64_t cache_bytes(const std::string& folder = "/sys/devices/system/cpu/cpu0/cache");
 
 }  // namespace pantoum::host

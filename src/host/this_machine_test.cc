@@ -3,6 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "testing/temporary_folder.h"
+
 namespace pantoum::host {
 namespace {
 
@@ -21,6 +26,35 @@ TEST(ThisMachine, HasSomeMemoryFreeAndNoMoreThanThereIs) {
 TEST(ThisMachine, HasACacheSmallerThanItsMemory) {
   EXPECT_GE(cache_bytes(), 1U << 14);
   EXPECT_LE(cache_bytes(), uint64_t{1} << 34);
+}
+
+void put_cache(const TemporaryFolder& folder, int index, const std::string& level, const std::string& type,
+               const std::string& size) {
+  const std::filesystem::path of = folder.path() / ("index" + std::to_string(index));
+  std::filesystem::create_directories(of);
+  std::ofstream(of / "level") << level << "\n";
+  std::ofstream(of / "type") << type << "\n";
+  std::ofstream(of / "size") << size << "\n";
+}
+
+TEST(ThisMachine, ReadsTheLastLevelOfACore) {
+  const TemporaryFolder folder;
+  put_cache(folder, 0, "1", "Data", "48K");
+  put_cache(folder, 1, "1", "Instruction", "64K");
+  put_cache(folder, 2, "2", "Unified", "1024K");
+  EXPECT_EQ(cache_bytes(folder.path().string()), 1U << 20);
+  put_cache(folder, 3, "3", "Unified", "32M");
+  EXPECT_EQ(cache_bytes(folder.path().string()), 32U << 20);
+}
+
+TEST(ThisMachine, TakesNoCacheFromWhatIsNone) {
+  const TemporaryFolder folder;
+  const uint64_t by_sysconf = cache_bytes(folder.path().string());
+  put_cache(folder, 0, "1", "Instruction", "48K");
+  put_cache(folder, 1, "2", "Unified", "many");
+  put_cache(folder, 2, "", "Unified", "1K");
+  put_cache(folder, 3, "3", "Unified", "99999999999999999M");
+  EXPECT_EQ(cache_bytes(folder.path().string()), by_sysconf);
 }
 
 }  // namespace

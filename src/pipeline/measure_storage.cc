@@ -22,8 +22,22 @@ namespace {
 
 using problem::Link;
 
-constexpr size_t kSmall = 4096, kLarge = 1 << 20, kFileBytes = 8 << 20;
+constexpr size_t kSmall = 4096, kLarge = 1 << 20, kPlaces = 8;
+constexpr size_t kFileBytes = kPlaces * (kLarge + kSmall);  // large transfers first, then small ones
 constexpr int kSamples = 7, kLargeTransfers = 4, kSmallTransfers = 8;
+
+// Where a transfer of that size lies. A tensor of a plan has encrypted blocks of its own, and so have small transfers here:
+// a part of a block would have to be read, opened and sealed with the rest of it.
+uint64_t place_of(size_t bytes, int each) {
+  const uint64_t at = static_cast<uint64_t>(each) % kPlaces * bytes;
+  return bytes == kSmall ? kPlaces * kLarge + at : at;
+}
+
+std::vector<uint64_t> small_places() {
+  std::vector<uint64_t> places;
+  for (size_t each = 0; each < kPlaces; ++each) places.push_back(place_of(kSmall, static_cast<int>(each)));
+  return places;
+}
 
 using Clock = std::chrono::steady_clock;
 
@@ -84,10 +98,12 @@ class Probe {
   static Result<Probe> open(const StorageQuestion& question) {
     Probe probe;
     probe.seconds_ = question.seconds;
-    PANTOUM_ASSIGN(
-        probe.pager_,
-        host::FilePager::open(
-            {.path = question.folder, .bytes = kFileBytes, .align_bytes = kSmall, .encrypt = question.encrypt}));
+    const std::vector<uint64_t> cuts = small_places();
+    PANTOUM_ASSIGN(probe.pager_, host::FilePager::open({.path = question.folder,
+                                                        .bytes = kFileBytes,
+                                                        .align_bytes = kSmall,
+                                                        .encrypt = question.encrypt,
+                                                        .cuts = cuts}));
     probe.buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(kSmall, kFileBytes)));
     if (!probe.buffer_) return base::out_of_memory("storage probe");
     std::memset(probe.buffer_.get(), 1, kFileBytes);
@@ -96,105 +112,115 @@ class Probe {
 
   // Every block is there before one is read or timed.
   Result<void> fill() {
-    PANTOUM_TRY(move_many(true, kLarge, kFileBytes / kLarge));
+    for (const size_t bytes : {kLarge, kSmall}) {
+      const uint32_t first = ticket_ + 1;
+      PANTOUM_TRY(begin_many(true, bytes, kPlaces));
+      if (const pt_status status = end_many(first, ticket_); status != PT_OK)
+        return host::status_failure(status, "measuring the storage");
+    }
     return {};
   }
 
-  // Of one transfer of many, while the team computes: its seconds, and those that the team lost by it. Medians.
-  struct Beside {
-    double seconds = 0, lost = 0;
-  };
-  Result<Beside> seconds_beside(Team& team, bool write, size_t bytes, int count) {
-    std::vector<double> seconds, lost;
+  // Seconds that the team loses by one transfer of many. The median of samples.
+  Result<double> lost_beside(Team& team, bool write, size_t bytes, int count) {
+    std::vector<double> lost;
     for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
       const auto sample_begin = Clock::now();
       const double alone = team.seconds_alone();
-      Moving moving{.probe = this, .write = write, .bytes = bytes, .count = count};
-      host::PrefaultedThread mover;
       const auto begin = Clock::now();
-      if (!mover.start(&Moving::run, &moving))
-        return fail("E0905", "the system gives no thread to measure the storage beside", "", "use fewer threads");
+      const uint32_t first = ticket_ + 1;
+      PANTOUM_TRY(begin_many(write, bytes, count));
+      Ending ending{.probe = this, .first = first, .last = ticket_};
+      host::PrefaultedThread waiter;
+      if (!waiter.start(&Ending::wait, &ending)) return no_thread(first);
       double rounds = 0;
-      for (; !moving.ended; ++rounds) team.round();
+      for (; !ending.ended; ++rounds) team.round();
       const double all = since(begin);
-      mover.join();
-      if (!moving.taken) return Failure(moving.taken.error());
-      seconds.push_back(*moving.taken / count);
+      waiter.join();
+      if (ending.status != PT_OK) return host::status_failure(ending.status, "measuring the storage");
       lost.push_back((all - rounds * alone) / count);
       total_ += since(sample_begin);
     }
-    return Beside{median(std::move(seconds)), std::max(0.0, median(std::move(lost)))};
+    return std::max(0.0, median(std::move(lost)));
   }
 
-  // Of one direction, beside the team.
-  Result<cost::LinkSample> link_beside(Team& team, bool write) {
-    PANTOUM_ASSIGN(const Beside large, seconds_beside(team, write, kLarge, kLargeTransfers));
-    PANTOUM_ASSIGN(const Beside small, seconds_beside(team, write, kSmall, kSmallTransfers));
-    cost::LinkSample sample{.link = fit_link(small.seconds, large.seconds)};
-    sample.engine_s_per_byte = std::max(0.0, large.lost - small.lost) / (kLarge - kSmall);
-    sample.engine_s = std::max(0.0, std::min(small.lost, large.lost) - sample.engine_s_per_byte * kSmall);
-    return sample;
+  // Of one direction: how long transfers take that a step waits for.
+  Result<Link> link(bool write) {
+    PANTOUM_ASSIGN(const double large, seconds_at(write, kLarge, kLargeTransfers));
+    PANTOUM_ASSIGN(const double small, seconds_at(write, kSmall, kSmallTransfers));
+    return fit_link(small, large);
+  }
+
+  // What transfers of one direction take from a step's threads when it does not wait.
+  Result<void> add_lost(Team& team, bool write, cost::LinkSample& sample) {
+    PANTOUM_ASSIGN(const double large, lost_beside(team, write, kLarge, kLargeTransfers));
+    PANTOUM_ASSIGN(const double small, lost_beside(team, write, kSmall, kSmallTransfers));
+    sample.engine_s_per_byte = std::max(0.0, large - small) / (kLarge - kSmall);
+    sample.engine_s = std::max(0.0, std::min(small, large) - sample.engine_s_per_byte * kSmall);
+    return {};
   }
 
   // Median seconds of one of `depth` transfers that are queued together.
   Result<double> seconds_at(bool write, size_t bytes, int depth) {
     std::vector<double> seconds;
-    const pt_pager* io = pager_->interface();
-    for (int sample = 0; sample < kSamples; ++sample) {
-      const auto begin = std::chrono::steady_clock::now();
+    for (int sample = 0; sample <= kSamples && (sample < 2 || total_ < seconds_); ++sample) {
+      const auto begin = Clock::now();
       const uint32_t first = ticket_ + 1;
-      for (int each = 0; each < depth; ++each) {
-        const uint64_t at = static_cast<uint64_t>(each) * bytes;
-        std::byte* data = buffer_.get() + at;
-        ++ticket_;
-        const pt_status taken = write ? io->write(io->context, at, data, bytes, ticket_, 0)
-                                      : io->read(io->context, at, data, bytes, ticket_, 0);
-        if (taken != PT_OK) return host::status_failure(taken, "measuring the storage");
-      }
-      for (uint32_t ticket = first; ticket <= ticket_; ++ticket)
-        if (const pt_status status = io->wait(io->context, ticket); status != PT_OK)
-          return host::status_failure(status, "measuring the storage");
-      const auto end = std::chrono::steady_clock::now();
-      seconds.push_back(std::chrono::duration<double>(end - begin).count() / depth);
+      PANTOUM_TRY(begin_many(write, bytes, depth));
+      if (const pt_status status = end_many(first, ticket_); status != PT_OK)
+        return host::status_failure(status, "measuring the storage");
+      if (sample > 0) seconds.push_back(since(begin) / depth);  // the first warms up
+      total_ += since(begin);
     }
-    std::sort(seconds.begin(), seconds.end());
-    return seconds[seconds.size() / 2];
+    return median(std::move(seconds));
   }
 
  private:
-  // Many transfers, on a thread of their own.
-  struct Moving {
+  // Waits for many transfers, asleep, on a thread of its own.
+  struct Ending {
     Probe* probe;
-    bool write;
-    size_t bytes;
-    int count;
-    Result<double> taken = 0;
+    uint32_t first, last;  // tickets
+    pt_status status = PT_OK;
     std::atomic<bool> ended{false};
 
-    static void run(void* self) {
-      auto* moving = static_cast<Moving*>(self);
-      moving->taken = moving->probe->move_many(moving->write, moving->bytes, moving->count);
-      moving->ended = true;
+    static void wait(void* self) {
+      auto* ending = static_cast<Ending*>(self);
+      ending->status = ending->probe->end_many(ending->first, ending->last);
+      ending->ended = true;
     }
   };
 
-  // One after the other, two at a time.
-  Result<double> move_many(bool write, size_t bytes, int count) {
+  Result<double> no_thread(uint32_t first) {
+    (void)end_many(first, ticket_);
+    return fail("E0905", "the system gives no thread to measure the storage beside", "", "use fewer threads");
+  }
+
+  // Queues them together, as a step does.
+  Result<void> begin_many(bool write, size_t bytes, int count) {
     const pt_pager* io = pager_->interface();
-    const auto begin = Clock::now();
-    for (int each = 0; each <= count; ++each) {
-      pt_status status = PT_OK;
-      if (each < count) {
-        const uint64_t at = static_cast<uint64_t>(each) * kLarge % kFileBytes;
-        std::byte* data = buffer_.get() + at;
-        ++ticket_;
-        status = write ? io->write(io->context, at, data, bytes, ticket_, 0)
-                       : io->read(io->context, at, data, bytes, ticket_, 0);
-      }
-      if (status == PT_OK && each > 0) status = io->wait(io->context, each < count ? ticket_ - 1 : ticket_);
-      if (status != PT_OK) return host::status_failure(status, "measuring the storage");
+    const uint32_t first = ticket_ + 1;
+    for (int each = 0; each < count; ++each) {
+      const uint64_t at = place_of(bytes, each);
+      std::byte* data = buffer_.get() + at;
+      ++ticket_;
+      const pt_status status = write ? io->write(io->context, at, data, bytes, ticket_, 0)
+                                     : io->read(io->context, at, data, bytes, ticket_, 0);
+      if (status == PT_OK) continue;
+      (void)end_many(first, ticket_ - 1);
+      return host::status_failure(status, "measuring the storage");
     }
-    return since(begin);
+    return {};
+  }
+
+  // The first that is not PT_OK, when all have ended.
+  pt_status end_many(uint32_t first, uint32_t last) {
+    const pt_pager* io = pager_->interface();
+    pt_status worst = PT_OK;
+    for (uint32_t ticket = first; ticket <= last; ++ticket) {
+      const pt_status status = io->wait(io->context, ticket);
+      if (worst == PT_OK) worst = status;
+    }
+    return worst;
   }
 
   struct Free {
@@ -213,7 +239,7 @@ std::string key_of(const StorageQuestion& question) {
   return (question.folder.empty() ? "default"
           : none                  ? question.folder
                                   : folder.string()) +
-         (question.encrypt ? "|encrypted" : "|as it is") +
+         (question.encrypt ? "|encrypted blocks, queued" : "|queued") +
          fmt::format("|{} threads", question.pool != nullptr ? question.pool->threads : 1);
 }
 
@@ -263,8 +289,10 @@ Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::P
   PANTOUM_TRY(probe.fill());
   Team team(question.pool);
   MeasuredStorage found;
-  PANTOUM_ASSIGN(found.out, probe.link_beside(team, true));
-  PANTOUM_ASSIGN(found.in, probe.link_beside(team, false));
+  PANTOUM_ASSIGN(found.out.link, probe.link(true));
+  PANTOUM_ASSIGN(found.in.link, probe.link(false));
+  PANTOUM_TRY(probe.add_lost(team, true, found.out));
+  PANTOUM_TRY(probe.add_lost(team, false, found.in));
   const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", found.in, kSamples));
   PANTOUM_TRY(store.put_link(key + "|out", found.out, kSamples));

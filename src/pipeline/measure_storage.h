@@ -14,8 +14,9 @@
 
 namespace pantoum::pipeline {
 
-// Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, in small and large transfers
-// while the threads of training compute, and fits latency, rate and what they lose to both directions; kept in the store.
+// Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, several small and large transfers
+// at a time, and fits latency and rate to what they take when a step waits for them, and to what the threads of training
+// lose when it does not; both directions; kept in the store.
 // Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0905, E0908; E0275 of the store.
 struct StorageQuestion {
   std::string folder = {};        // "": where a run makes its page file
@@ -25,7 +26,7 @@ struct StorageQuestion {
   problem::Seconds seconds = std::numeric_limits<problem::Seconds>::infinity();  // then, one sample of each is enough
 };
 
-// Both directions, as the threads of training had them beside them.
+// Both directions, and what they take from the threads of training beside them.
 struct MeasuredStorage {
   cost::LinkSample in = {}, out = {};
 
