@@ -86,7 +86,7 @@ Result<problem::Plan> training_plan(const PlanRequest& request, const CostGraph&
   if (reuse == nullptr) return make_plan(request, graph, options, infeasible);
   if (problem::structure_hash(graph) != problem::structure_hash(reuse->graph))
     return fail("E0231", "the plan was made for another training step", "--plan",
-                "plan again with the same model, batch, loss, optimizer, frozen parameters and device");
+                "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
   return *reuse;
 }
 
