@@ -71,13 +71,13 @@ INLINE lanes go_on(const pt_real* at, int first) {
   return first ? kZero : load(&four);
 }
 
-/* 4 rows, 4 columns. */
-INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, const pt_real* a, const pt_real* b, pt_real* c) {
+/* 4 rows, 4 columns. The strides of the innermost loop are given apart, for where they are known. */
+INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
+                     const pt_real* b, pt_real* c) {
   lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
   for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
     const pt_real *aj = a, *bj = b;
     for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
-      const ptrdiff_t a_step = n->a_step[2], b_step = n->b_step[2];
       const pt_real *a0 = aj, *a1 = a0 + n->a_row, *a2 = a1 + n->a_row, *a3 = a2 + n->a_row;
       places four = places_of(bj, column);
       for (size_t k = n->count[2]; k > 0; --k, move(&four, b_step)) {
@@ -87,6 +87,33 @@ INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, const pt_real* a, const
         sum2 = add(sum2, *a2, row), a2 += a_step;
         sum3 = add(sum3, *a3, row), a3 += a_step;
       }
+    }
+  }
+  store(c, n->c_column, sum0);
+  store(c + n->c_row, n->c_column, sum1);
+  store(c + 2 * n->c_row, n->c_column, sum2);
+  store(c + 3 * n->c_row, n->c_column, sum3);
+}
+
+/* The same where the innermost loop has three terms, which lie together in A, as a kernel's row has them: unrolled, and
+ * columns that lie together share what they read. */
+INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z) {
+  return add(add(add(sum, a[0], x), a[1], y), a[2], z);
+}
+INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
+                           pt_real* c) {
+  lanes sum0 = kZero, sum1 = kZero, sum2 = kZero, sum3 = kZero;
+  const ptrdiff_t row = n->a_row;
+  for (size_t i = n->count[0]; i > 0; --i, a += n->a_step[0], b += n->b_step[0]) {
+    const pt_real *aj = a, *bj = b;
+    for (size_t j = n->count[1]; j > 0; --j, aj += n->a_step[1], bj += n->b_step[1]) {
+      const places first = places_of(bj, column), second = places_of(bj + b_step, column),
+                   third = places_of(bj + 2 * b_step, column);
+      const lanes x = load(&first), y = load(&second), z = load(&third);
+      sum0 = add_three(sum0, aj, x, y, z);
+      sum1 = add_three(sum1, aj + row, x, y, z);
+      sum2 = add_three(sum2, aj + 2 * row, x, y, z);
+      sum3 = add_three(sum3, aj + 3 * row, x, y, z);
     }
   }
   store(c, n->c_column, sum0);
@@ -145,10 +172,18 @@ INLINE void single(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real
 }
 
 /* All rows of 4 columns; the last tile reaches back over rows that are there already, and makes the same of them. */
-INLINE void four_columns(const pt_nest* n, ptrdiff_t column, const pt_real* a, const pt_real* b, pt_real* c) {
+INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdiff_t b_step, const pt_real* a,
+                         const pt_real* b, pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
     const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
-    tile_4x4(n, column, a + at * n->a_row, b, c + at * n->c_row);
+    tile_4x4(n, column, a_step, b_step, a + at * n->a_row, b, c + at * n->c_row);
+  }
+}
+INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
+                              pt_real* c) {
+  for (size_t row = 0; row < n->rows; row += 4) {
+    const ptrdiff_t at = (ptrdiff_t)(row + 4 <= n->rows ? row : n->rows - 4);
+    tile_of_threes(n, column, b_step, a + at * n->a_row, b, c + at * n->c_row);
   }
 }
 INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
@@ -161,10 +196,25 @@ INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const 
 
 /* Each with its strides of 1 known, and with registers of its own. */
 PT_APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, 1, a, b, c);
+  four_columns(n, 1, n->a_step[2], n->b_step[2], a, b, c);
+}
+PT_APART void columns_and_a_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  four_columns(n, 1, 1, n->b_step[2], a, b, c);
+}
+PT_APART void a_and_b_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  four_columns(n, n->b_column, 1, 1, a, b, c);
 }
 PT_APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, n->b_column, a, b, c);
+  four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c);
+}
+PT_APART void threes_forward(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  columns_of_threes(n, 1, 1, a, b, c);
+}
+PT_APART void threes_backward(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  columns_of_threes(n, 1, -1, a, b, c);
+}
+PT_APART void threes_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  columns_of_threes(n, n->b_column, 1, a, b, c);
 }
 PT_APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   one_column(n, 1, n->a_step[2], a, b, c);
@@ -207,11 +257,22 @@ static void turn(pt_nest* n) {
 
 typedef void (*pass)(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c);
 
+static pass pass_of_four(const pt_nest* n) {
+  const int columns = n->b_column == 1, a = n->a_step[2] == 1, b = n->b_step[2] == 1;
+  if (a && n->count[2] == 3) {
+    if (b) return columns ? threes_forward : threes_apart;
+    if (columns && n->b_step[2] == -1) return threes_backward;
+  }
+  if (columns) return a ? columns_and_a_together : columns_together;
+  return a && b ? a_and_b_together : columns_apart;
+}
+static pass pass_of_one(const pt_nest* n) {
+  if (n->rows < 8) return one_by_one;
+  return n->a_row == 1 ? rows_together : n->a_step[2] == 1 ? steps_together : rows_apart;
+}
+
 static void run(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  const pass four = n->b_column == 1 ? columns_together : columns_apart, one = n->rows < 8         ? one_by_one
-                                                                               : n->a_row == 1     ? rows_together
-                                                                               : n->a_step[2] == 1 ? steps_together
-                                                                                                   : rows_apart;
+  const pass four = pass_of_four(n), one = pass_of_one(n);
   size_t column = 0;
   for (; n->rows >= 4 && column + 4 <= n->columns; column += 4, b += 4 * n->b_column, c += 4 * n->c_column)
     four(n, a, b, c);
@@ -267,76 +328,102 @@ void PT_NAME(pt_nest_run)(pt_nest* n, const pt_real* a, const pt_real* b, pt_rea
   }
 }
 
-/* Three by three: the window stays in registers, and four positions share what they read. */
-INLINE void three_columns(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, ptrdiff_t x_along,
-                          ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
-  const ptrdiff_t down = t->w_down, along = t->w_along, x1 = t->x_down, x2 = 2 * x1;
+/* Where the next four of a line of `count` begin: the last reach back over positions that are there already. */
+INLINE ptrdiff_t four_from(size_t at, size_t count) {
+  return (ptrdiff_t)(at + 4 <= count ? at : count - 4);
+}
+
+/* Three by three, four positions or more in a line: the window stays in registers, and four positions share what they
+ * read. */
+INLINE lanes add_row(lanes sum, pt_real w0, pt_real w1, pt_real w2, const pt_real* x, ptrdiff_t along, ptrdiff_t step) {
+  const places p0 = places_of(x, step), p1 = places_of(x + along, step), p2 = places_of(x + 2 * along, step);
+  const lanes x0 = load(&p0), x1 = load(&p1), x2 = load(&p2);
+  return add(add(add(sum, w0, x0), w1, x1), w2, x2);
+}
+INLINE void three_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                          ptrdiff_t x_along, ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
+  const ptrdiff_t down = t->w_down, along = t->w_along, x_down = t->x_down;
   const pt_real a0 = w[0], a1 = w[along], a2 = w[2 * along];
   const pt_real *w1 = w + down, *w2 = w1 + down;
   const pt_real b0 = w1[0], b1 = w1[along], b2 = w1[2 * along], d0 = w2[0], d1 = w2[along], d2 = w2[2 * along];
-  for (; count >= 4; count -= 4, x += 4 * x_move, c += 4 * c_move) {
-    places p0 = places_of(x, x_move), p1 = places_of(x + x_along, x_move), p2 = places_of(x + 2 * x_along, x_move);
-    lanes sum = add(add(add(kZero, a0, load(&p0)), a1, load(&p1)), a2, load(&p2));
-    move(&p0, x1), move(&p1, x1), move(&p2, x1);
-    sum = add(add(add(sum, b0, load(&p0)), b1, load(&p1)), b2, load(&p2));
-    move(&p0, x1), move(&p1, x1), move(&p2, x1);
-    sum = add(add(add(sum, d0, load(&p0)), d1, load(&p1)), d2, load(&p2));
-    store(c, c_move, sum);
-  }
-  for (; count > 0; --count, x += x_move, c += c_move) {
-    pt_real sum = 0;
-    sum += a0 * x[0], sum += a1 * x[x_along], sum += a2 * x[2 * x_along];
-    sum += b0 * x[x1], sum += b1 * x[x1 + x_along], sum += b2 * x[x1 + 2 * x_along];
-    sum += d0 * x[x2], sum += d1 * x[x2 + x_along], sum += d2 * x[x2 + 2 * x_along];
-    *c = sum;
-  }
-}
-
-PT_APART void window_forward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
-  three_columns(t, count, w, x, 1, 1, c, 1);
-}
-PT_APART void window_backward(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
-  three_columns(t, count, w, x, -1, 1, c, 1);
-}
-PT_APART void window_apart(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
-  three_columns(t, count, w, x, t->x_along, t->x_move, c, t->c_move);
-}
-
-/* Any window, four positions at a time. */
-PT_APART void window_of_any_size(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
-  const ptrdiff_t c_move = t->c_move, x_move = t->x_move, x_along = t->x_along, w_along = t->w_along;
-  for (; count >= 4; count -= 4, x += 4 * x_move, c += 4 * c_move) {
-    const places begun = places_of(c, c_move);
-    lanes sum = t->goes_on ? load(&begun) : kZero;
-    const pt_real *xr = x, *wr = w;
-    for (size_t r = t->rows; r > 0; --r, xr += t->x_down, wr += t->w_down) {
-      places four = places_of(xr, x_move);
-      const pt_real* weight = wr;
-      for (size_t q = t->columns; q > 0; --q, weight += w_along, move(&four, x_along))
-        sum = add(sum, *weight, load(&four));
+  for (; lines > 0; --lines, x += t->x_line, c += t->c_line) {
+    for (size_t at = 0; at < count; at += 4) {
+      const ptrdiff_t from = four_from(at, count);
+      const pt_real *x0 = x + from * x_move, *x1 = x0 + x_down, *x2 = x1 + x_down;
+      lanes sum = add_row(kZero, a0, a1, a2, x0, x_along, x_move);
+      sum = add_row(sum, b0, b1, b2, x1, x_along, x_move);
+      sum = add_row(sum, d0, d1, d2, x2, x_along, x_move);
+      store(c + from * c_move, c_move, sum);
     }
-    store(c, c_move, sum);
-  }
-  for (; count > 0; --count, x += x_move, c += c_move) {
-    pt_real sum = t->goes_on ? *c : 0;
-    const pt_real *xr = x, *wr = w;
-    for (size_t r = t->rows; r > 0; --r, xr += t->x_down, wr += t->w_down) {
-      const pt_real *weight = wr, *from = xr;
-      for (size_t q = t->columns; q > 0; --q, weight += w_along, from += x_along) sum += *weight * *from;
-    }
-    *c = sum;
   }
 }
 
-void PT_NAME(pt_window_run)(const pt_window* t, size_t count, const pt_real* w, const pt_real* x, pt_real* c) {
+PT_APART void window_forward(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                             pt_real* c) {
+  three_columns(t, lines, count, w, x, 1, 1, c, 1);
+}
+PT_APART void window_backward(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                              pt_real* c) {
+  three_columns(t, lines, count, w, x, -1, 1, c, 1);
+}
+PT_APART void window_apart(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                           pt_real* c) {
+  three_columns(t, lines, count, w, x, t->x_along, t->x_move, c, t->c_move);
+}
+
+/* Any window, four positions at a time; one that is left alone, and what is left of those that go on, one by one. */
+INLINE lanes four_under(const pt_window* t, lanes sum, const pt_real* w, const pt_real* x, ptrdiff_t x_move) {
+  for (size_t r = t->rows; r > 0; --r, x += t->x_down, w += t->w_down) {
+    places four = places_of(x, x_move);
+    const pt_real* weight = w;
+    for (size_t q = t->columns; q > 0; --q, weight += t->w_along, move(&four, t->x_along))
+      sum = add(sum, *weight, load(&four));
+  }
+  return sum;
+}
+INLINE pt_real one_under(const pt_window* t, pt_real sum, const pt_real* w, const pt_real* x) {
+  for (size_t r = t->rows; r > 0; --r, x += t->x_down, w += t->w_down) {
+    const pt_real *weight = w, *from = x;
+    for (size_t q = t->columns; q > 0; --q, weight += t->w_along, from += t->x_along) sum += *weight * *from;
+  }
+  return sum;
+}
+INLINE void any_columns(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                        ptrdiff_t x_move, pt_real* c, ptrdiff_t c_move) {
+  const size_t fours = count >= 4 && count % 4 > 1 && !t->goes_on ? count : count / 4 * 4;
+  for (; lines > 0; --lines, x += t->x_line, c += t->c_line) {
+    for (size_t at = 0; at < fours; at += 4) {
+      const ptrdiff_t from = four_from(at, fours);
+      pt_real* made = c + from * c_move;
+      const places begun = places_of(made, c_move);
+      store(made, c_move, four_under(t, t->goes_on ? load(&begun) : kZero, w, x + from * x_move, x_move));
+    }
+    for (size_t at = fours; at < count; ++at) {
+      pt_real* made = c + (ptrdiff_t)at * c_move;
+      *made = one_under(t, t->goes_on ? *made : 0, w, x + (ptrdiff_t)at * x_move);
+    }
+  }
+}
+PT_APART void window_of_any_size(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                                 pt_real* c) {
+  any_columns(t, lines, count, w, x, t->x_move, c, t->c_move);
+}
+PT_APART void window_together(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                              pt_real* c) {
+  any_columns(t, lines, count, w, x, 1, c, 1);
+}
+
+void PT_NAME(pt_window_run)(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                            pt_real* c) {
+  const int together = t->x_move == 1 && t->c_move == 1;
   if (t->columns != PT_TAPS || t->rows != PT_TAPS || t->goes_on || count < 4)
-    window_of_any_size(t, count, w, x, c);
-  else if (t->x_move == 1 && t->c_move == 1 && t->x_along == 1)
-    window_forward(t, count, w, x, c);
-  else if (t->x_move == 1 && t->c_move == 1 && t->x_along == -1)
-    window_backward(t, count, w, x, c);
+    (together ? window_together : window_of_any_size)(t, lines, count, w, x, c);
+  else if (together && t->x_along == 1)
+    window_forward(t, lines, count, w, x, c);
+  else if (together && t->x_along == -1)
+    window_backward(t, lines, count, w, x, c);
   else
-    window_apart(t, count, w, x, c);
+    window_apart(t, lines, count, w, x, c);
 }
 
 void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns) {

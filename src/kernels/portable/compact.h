@@ -20,15 +20,16 @@ typedef struct pt_nest { /* strides in elements */
 /* C must not overlap A or B. Loops of one turn may change places in the nest, which stays the same one. */
 void PT_NAME(pt_nest_run)(pt_nest* nest, const pt_real* a, const pt_real* b, pt_real* c);
 
-/* A few channels under a window: C[i] = sum over the window's elements (r, q) of W X, ascending from +0, or from what C
- * has. Element (r, q) of position i is read at x + i * x_move + r * x_down + q * x_along. */
+/* A few channels under a window: C = sum over the window's elements (r, q) of W X, ascending from +0, or from what C
+ * has. Element (r, q) of position (line, i) is read at x + line * x_line + i * x_move + r * x_down + q * x_along. */
 enum { PT_TAPS = 3 };
 typedef struct pt_window {
   size_t rows, columns;
-  ptrdiff_t w_down, w_along, x_down, x_along, x_move, c_move;
+  ptrdiff_t w_down, w_along, x_down, x_along, x_move, c_move, x_line, c_line;
   int goes_on; /* from what C has */
 } pt_window;
-void PT_NAME(pt_window_run)(const pt_window* window, size_t count, const pt_real* w, const pt_real* x, pt_real* c);
+void PT_NAME(pt_window_run)(const pt_window* window, size_t lines, size_t count, const pt_real* w, const pt_real* x,
+                            pt_real* c);
 
 /* c[sample][row][column] += bias[row]: after the chains, as everywhere. */
 void PT_NAME(pt_add_bias)(pt_real* c, const pt_real* bias, size_t samples, size_t rows, size_t columns);
