@@ -32,6 +32,9 @@ constexpr double kReferenceSlowdown = 6;
 constexpr double kLaterSlowdown = 1.5;
 // Strips begin a product anew each: about this much slower than all of it at once.
 constexpr double kStripSlowdown = 1.05;
+// Of microcontrollers, and of those that compute floats in hardware (m4 does 6.4e6, m0 1.7e5).
+constexpr Bytes kMostSmallRam = Bytes{16} << 20;
+constexpr double kLeastFlopsOfHardware = 1e6;
 
 bool lives_between_steps(ir::Role role) {
   return role == ir::Role::kParameter || role == ir::Role::kBuffer || role == ir::Role::kState ||
@@ -233,20 +236,23 @@ class Construction {
       const auto [entry, first] = least.try_emplace(kernel->numerics, workspace);
       if (!first && workspace >= entry->second) continue;
       entry->second = workspace;
-      const bool is_plain = first || is_other(*kernel);
-      const double slowdown = is_plain                 ? is_later(*kernel) ? kLaterSlowdown : 1
-                              : kernel->algorithm == 0 ? kReferenceSlowdown
-                                                       : kStripSlowdown;
-      Choice choice = choice_for(op, *kernel, workspace, slowdown);
-      if (is_plain && !first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
+      Choice choice = choice_for(op, *kernel, workspace, slowdown_of(*kernel, first, chosen));
+      if (!first && choice.time_s <= choices.back().time_s && chosen.back()->numerics == choice.numerics) {
         choices.pop_back();  // needs more workspace for nothing
         chosen.pop_back();
       }
       choices.push_back(std::move(choice));
       chosen.push_back(kernel);
-      if (options_.first_choices) break;
     }
+    if (options_.first_choices && choices.size() > 1) choices.resize(1), chosen.resize(1);
     return choices;
+  }
+
+  // Beyond what algorithm_cost tells. `first`: of its class; `chosen`: those before it.
+  static double slowdown_of(const pt_kernel& kernel, bool first, const std::vector<const pt_kernel*>& chosen) {
+    if (first || is_other(kernel)) return is_later(kernel) ? kLaterSlowdown : 1;
+    if (kernel.algorithm == 0) return kReferenceSlowdown;
+    return chosen.front()->algorithm == PT_SHIFT_COMPACT ? 1 : kStripSlowdown;
   }
 
   static bool is_back_end(const pt_kernel& kernel) { return kernel.algorithm >= PT_FIRST_BACK_END_ALGORITHM; }
@@ -261,6 +267,12 @@ class Construction {
     return graph_.value(op.kind == ir::Kind::k_count_correct ? op.inputs[0] : op.outputs[0]).type.dtype;
   }
 
+  // A microcontroller that computes floats itself. Where software does, products with zeros cost more than they save; with
+  // caches, nothing was counted.
+  [[nodiscard]] bool is_small_with_floats() const {
+    return device_.device.ram_bytes <= kMostSmallRam && device_.compute.flops_per_s >= kLeastFlopsOfHardware;
+  }
+
   // The host packs, devices have neither the caches for it nor the stack; what was planned for one runs on the other.
   [[nodiscard]] bool is_offered(const pt_kernel& kernel) const {
     switch (kernel.algorithm) {
@@ -268,6 +280,8 @@ class Construction {
       case PT_WINOGRAD:
       case PT_WINOGRAD4:
         return device_.host;
+      case PT_SHIFT_COMPACT:
+        return !device_.host && is_small_with_floats();
       case PT_COMPACT:
       case PT_COMPACT_WHOLE:
       case PT_WINOGRAD_COMPACT:

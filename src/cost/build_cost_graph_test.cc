@@ -126,6 +126,29 @@ TEST(BuildCostGraph, WinogradCostsItsProductsAndItsTransforms) {
   }
 }
 
+// x [2, 16, extent, extent] through a depthwise 3 x 3 convolution.
+std::vector<std::string> depthwise_on(const DeviceProfile& device, int64_t extent, int64_t stride = 1) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::Attrs attrs{{stride, stride, 1, 1, 1, 1, 1, 1, 16}, {}};
+  const ir::ValueId x = builder.input("x", {ir::DType::kF32, {2, 16, extent, extent}}),
+                    w = builder.input("w", {ir::DType::kF32, {16, 1, 3, 3}});
+  graph.inputs = {x, w};
+  graph.results = {builder.op(ir::Kind::k_conv2d, "y", {x, w}, attrs)};
+  return names_of(build_cost_graph(graph, device, {}).value());
+}
+
+// A faster kernel for a workspace, then the one without; where software computes floats, and with more RAM than
+// microcontrollers have, that one alone.
+TEST(BuildCostGraph, StripsAreOfferedWhereTheyTakeFewerInstructions) {
+  const auto both = testing::ElementsAre("shift_compact/ascending", "compact/ascending");
+  const auto direct = testing::ElementsAre("compact/ascending");
+  for (const int64_t extent : {4, 7, 14, 28}) EXPECT_THAT(depthwise_on(device("m4"), extent), both) << extent;
+  EXPECT_THAT(depthwise_on(device("m4"), 333), direct);
+  EXPECT_THAT(depthwise_on(device("m4"), 14, 2), direct);
+  for (const char* name : {"m0", "a72", "tx2"}) EXPECT_THAT(depthwise_on(device(name), 7), direct) << name;
+}
+
 // A back end's first, then what it has beside it; the portable kernels where it has nothing.
 TEST(BuildCostGraph, WhatABackEndListsComesAfterItsFirst) {
   const auto row = [](int algorithm, const char* name, size_t (*workspace)(const pt_call*)) {

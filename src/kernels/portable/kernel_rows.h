@@ -11,12 +11,17 @@
   PT_ROW(ROW, op, PT_F32, function) PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_U8, function)
 #define PT_INTEGER_ROWS(ROW, op, function) \
   PT_ROW(ROW, op, PT_I64, function) PT_ROW(ROW, op, PT_I32, function) PT_ROW(ROW, op, PT_U8, function)
-/* The products' algorithms: one is for processors with caches and a stack of tens of KiB, one for those without. */
-enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3 };
+/* The products' algorithms: one is for processors with caches and a stack of tens of KiB, one for those without, which
+ * have faster ones for a workspace. */
+enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3, PT_SHIFT_COMPACT = 4 };
 #define PT_PRODUCT_ROWS(ROW, op, workspace, compact_workspace)                        \
   ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, workspace) \
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, workspace)     \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, compact_workspace)
+
+/* Convolutions of few channels by a padded strip of the image in the workspace (conv2d_shift_compact.c). */
+#define PT_SHIFT_ROW(ROW, op) \
+  ROW(op, PT_REAL_DTYPE, 4, "shift_compact", "ascending", pt_##op##_shift_compact, pt_##op##_shift_compact_workspace)
 
 /* Winograd's convolutions (winograd.h): fewer multiplications, other bits. Algorithms from PT_FIRST_OTHER on are offered
  * beside the first, which says the class of numerics that plans keep to. */
@@ -45,9 +50,9 @@ enum {
   ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, pt_no_workspace)
 
 /* By the products of the same name; "blocked" packs the weight once for all steps. */
-#define PT_SEQUENCE_ROWS(ROW, op)                                                                         \
-  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)               \
-  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace)           \
+#define PT_SEQUENCE_ROWS(ROW, op)                                                               \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_workspace)     \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace) \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_workspace)
 
 /* A strip of the gradient at a time; or the whole of it in the workspace. */
@@ -57,9 +62,9 @@ enum {
   ROW(op, PT_REAL_DTYPE, 3, "compact_whole", "fixed", pt_##op##_compact_whole, pt_##op##_workspace)
 
 /* A row of scores at a time, a block of them, four rows. */
-#define PT_ATTENTION_ROWS(ROW, op)                                                                         \
-  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_reference_workspace)      \
-  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace)            \
+#define PT_ATTENTION_ROWS(ROW, op)                                                                    \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "fixed", pt_##op##_reference, pt_##op##_reference_workspace) \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "fixed", pt_##op##_blocked, pt_##op##_blocked_workspace)       \
   ROW(op, PT_REAL_DTYPE, 2, "compact", "fixed", pt_##op##_compact, pt_##op##_compact_workspace)
 
 /* By the plain kernels, or in blocks. */
@@ -72,15 +77,19 @@ enum {
   PT_PRODUCT_ROWS(ROW, conv2d, pt_no_workspace, pt_no_workspace)                                                    \
   PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
+  PT_SHIFT_ROW(ROW, conv2d)                                                                                         \
   PT_WINOGRAD_ROWS(ROW, conv2d)                                                                                     \
+  PT_SHIFT_ROW(ROW, conv2d_dx)                                                                                      \
   PT_WINOGRAD_ROWS(ROW, conv2d_dx)                                                                                  \
   PT_WINOGRAD_ROWS(ROW, conv2d_dw)                                                                                  \
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
+  PT_SHIFT_ROW(ROW, conv2d_dz)                                                                                      \
   PT_WINOGRAD_ROWS(ROW, conv2d_dz)                                                                                  \
   ROW(conv2d_act, PT_REAL_DTYPE, 0, "reference", "ascending", pt_conv2d_act_reference,                              \
       pt_conv2d_act_reference_workspace)                                                                            \
   ROW(conv2d_act, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_conv2d_act_blocked, pt_conv2d_act_blocked_workspace) \
   ROW(conv2d_act, PT_REAL_DTYPE, 2, "compact", "ascending", pt_conv2d_act_compact, pt_conv2d_act_compact_workspace) \
+  PT_SHIFT_ROW(ROW, conv2d_act)                                                                                     \
   PT_WINOGRAD_ROWS(ROW, conv2d_act)                                                                                 \
   PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \
   PT_VOLUME_ROWS(ROW, conv3d_dx)                                                                                    \
@@ -145,7 +154,7 @@ enum {
   PT_SEQUENCE_ROWS(ROW, lstm_sequence)                                                                              \
   PT_SEQUENCE_ROWS(ROW, lstm_sequence_grad)                                                                         \
   PT_SEQUENCE_ROWS(ROW, gru_sequence)                                                                               \
-  PT_SEQUENCE_ROWS(ROW, gru_sequence_grad)                                                                                   \
+  PT_SEQUENCE_ROWS(ROW, gru_sequence_grad)                                                                          \
   PT_ROW(ROW, sign_bits, PT_U8, sign_bits)                                                                          \
   PT_REAL_ROW(ROW, relu_grad_bits)                                                                                  \
   PT_REAL_ROW(ROW, leaky_relu_grad_bits)                                                                            \

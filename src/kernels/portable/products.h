@@ -52,6 +52,15 @@ PT_ATTENTION_PROTOTYPES(attention)
 PT_ATTENTION_PROTOTYPES(attention_grad)
 #undef PT_ATTENTION_PROTOTYPE
 #undef PT_ATTENTION_PROTOTYPES
+/* Of a padded strip of the image, for few channels (conv2d_shift_compact.c). */
+#define PT_SHIFT_PROTOTYPE(op)                                     \
+  pt_status PT_NAME(pt_##op##_shift_compact)(const pt_call* call); \
+  size_t PT_NAME(pt_##op##_shift_compact_workspace)(const pt_call* call);
+PT_SHIFT_PROTOTYPE(conv2d)
+PT_SHIFT_PROTOTYPE(conv2d_act)
+PT_SHIFT_PROTOTYPE(conv2d_dx)
+PT_SHIFT_PROTOTYPE(conv2d_dz)
+#undef PT_SHIFT_PROTOTYPE
 /* Winograd's, of other numerics (winograd.h). */
 #define PT_WINOGRAD_PROTOTYPES(op)                  \
   PT_WINOGRAD_PROTOTYPE(op, winograd)               \
