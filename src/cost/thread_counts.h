@@ -8,7 +8,7 @@
 //              ones take their place (measure.h).
 //
 // Most that is bound by memory takes fewer joules on one thread and hardly more seconds: the form that the paper's
-// algorithms of low power take on a CPU. The runtime does what the plan says (docs/plan-format.md, "threads" of an op).
+// algorithms of low power take on a CPU. The runtime does what the plan says (docs/plan-format.md).
 #pragma once
 
 #include <vector>
