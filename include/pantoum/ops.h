@@ -33,6 +33,8 @@
   PT_OPERATOR(conv3d_dw, 8)  /* X dY -> dW; [PT_CONV3D_*] */                                                             \
   PT_OPERATOR(conv2d_act, 9) /* X W bias[O]? R? -> Y = activation(conv2d(X, W, bias) + R); [PT_CONV_*, */                \
                              /* PT_EPILOGUE_*]; {two reals: the activation's, then zeros} */                             \
+  PT_OPERATOR(matmul_act, 146) /* A B bias[N]? R? -> Y = activation(matmul(A, B, bias) + R); [trans_a, */                \
+                               /* trans_b, PT_EPILOGUE_*]; {the same} */                                                 \
   PT_OPERATOR(attention, 138) /* Q[..,M,D] K[..,N,D] V[..,N,E] masks.. -> Y[..,M,E] = softmax(steps(Q K')) V, a */       \
                               /* block of rows at a time; 3 dims or more; [PT_ATTENTION_*]; {a real per step} */         \
   PT_OPERATOR(attention_grad, 139) /* dY Q K V masks.. -> dQ dK dV; [the same]; {the same} */                            \
@@ -255,7 +257,7 @@ typedef enum pt_op {
   PT_ACTIVATION(leaky_relu)                \
   PT_ACTIVATION(clip)
 
-/* X -> Y, element by element, with at most two reals: what conv2d_act finishes its result with. */
+/* X -> Y, element by element, with at most two reals: what conv2d_act and matmul_act finish their results with. */
 #define PT_EPILOGUES(PT_ACTIVATION) \
   PT_ACTIVATION(relu)               \
   PT_ACTIVATION(leaky_relu)         \
@@ -276,6 +278,8 @@ typedef enum pt_op {
   PT_UPDATE(adagrad)
 
 /* clang-format off */
+enum { PT_MATMUL_TRANS_A, PT_MATMUL_TRANS_B, PT_MATMUL_ATTRS };
+
 enum { /* conv2d, conv2d_dx, conv2d_dw */
   PT_CONV_STRIDE_H, PT_CONV_STRIDE_W,
   PT_CONV_PAD_TOP, PT_CONV_PAD_LEFT, PT_CONV_PAD_BOTTOM, PT_CONV_PAD_RIGHT,
@@ -322,7 +326,7 @@ enum { /* conv3d, conv3d_dx, conv3d_dw */
   PT_CONV3D_ATTRS
 };
 
-enum { /* conv2d_act: behind the integers of its convolution */
+enum { /* conv2d_act, matmul_act: behind the integers of their product */
   PT_EPILOGUE_ACTIVATION, /* the op of PT_EPILOGUES, 0: none; gelu is erf's */
   PT_EPILOGUE_RESIDUAL,   /* PT_RESIDUAL_* */
   PT_EPILOGUE_ATTRS

@@ -269,8 +269,8 @@ std::string limits(const pt_plan& plan) {
     attributes = std::max({attributes, static_cast<unsigned>(view.int_count), static_cast<unsigned>(view.real_count)});
     for (unsigned at = 0; at < static_cast<unsigned>(view.input_count) + view.output_count; ++at)
       rank = std::max(rank, static_cast<unsigned>(view.operands[at].rank));
-    if (view.op != PT_OP_conv2d_act) continue;
-    const int64_t activation = view.ints[size_t{PT_CONV_ATTRS} + PT_EPILOGUE_ACTIVATION];
+    if (view.op != PT_OP_conv2d_act && view.op != PT_OP_matmul_act) continue;
+    const int64_t activation = view.ints[size_t{view.int_count} - PT_EPILOGUE_ATTRS + PT_EPILOGUE_ACTIVATION];
     has_costly_epilogue = has_costly_epilogue || (activation != 0 && !pt_is_norm_activation(activation));
   }
   return fmt::format("-DPT_MAX_OPERANDS={} -DPT_MAX_ATTRS={} -DPT_MAX_RANK={} -DPT_MAX_IN_FLIGHT=1 -DPT_NO_TEXT{}",

@@ -70,6 +70,7 @@ TEST(StepWork, SequencesAndAttentionCountTheirProducts) {
 
 TEST(StepWork, AProductThatUpdatesCountsAsTheProduct) {
   EXPECT_EQ(macs("conv2d_dw_update", {kX, kY, kW, kW}, kConv), macs("conv2d_dw", {kX, kY, kW}, kConv));
+  EXPECT_EQ(macs("matmul_act", {tensor({2, 3}), tensor({3, 4}), tensor({2, 4}), tensor({2, 4})}, {0, 0}), 24u);
   EXPECT_EQ(macs("matmul_update", {tensor({4, 2}), tensor({4, 3}), tensor({2, 3}), tensor({2, 3})}, {1, 0}), 24u);
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <set>
 #include <tuple>
@@ -189,14 +190,14 @@ TEST_F(OneDnn, ConvolutionsInBlocksOfChannels) {
   }
 }
 
-struct ConvEpilogueCase {
+struct EpilogueCase {
   pt_op activation{};
   std::vector<double> reals = {0, 0};
   bool adds = false;
 };
 
-std::vector<ConvEpilogueCase> conv_epilogues() {
-  std::vector<ConvEpilogueCase> all;
+std::vector<EpilogueCase> epilogue_cases() {
+  std::vector<EpilogueCase> all;
   for (const bool adds : {false, true})
     for (const auto& [op, reals] : std::vector<std::pair<int, std::vector<double>>>{{0, {0, 0}},
                                                                                     {PT_OP_relu, {0, 0}},
@@ -208,13 +209,13 @@ std::vector<ConvEpilogueCase> conv_epilogues() {
   return all;
 }
 
-// The fused op by every algorithm against the same algorithm's convolution and the portable ops behind it.
+// The fused op by every algorithm against the same algorithm's product and the portable ops behind it.
 class OneDnnEpilogues : public OneDnn {
  protected:
-  void expect_same_bits(const Call& conv, pt_op fused_op, const ConvEpilogueCase& epilogue) {
-    const Operand residual = arranged_like(conv.outputs[0]);
+  void expect_same_bits(const Call& product, pt_op fused_op, const EpilogueCase& epilogue) {
+    const Operand residual = arranged_like(product.outputs[0]);
     for (uint16_t algorithm = PT_FIRST_BACK_END_ALGORITHM; algorithm < kPastBackEnd; ++algorithm) {
-      Call apart = conv, fused = conv;
+      Call apart = product, fused = product;
       if (run(*set_, algorithm, apart) != PT_OK) continue;
       fused.op = fused_op;
       fused.ints.insert(fused.ints.end(), {epilogue.activation, epilogue.adds ? PT_RESIDUAL_READ : PT_RESIDUAL_NONE});
@@ -228,11 +229,11 @@ class OneDnnEpilogues : public OneDnn {
 
   // As images in blocks are: zeros where no channel is.
   Operand arranged_like(const Operand& y) {
-    if (y.dims.size() == 4) return noise(y.dims);
+    if (y.dims.size() < 5) return noise(y.dims);
     return arranged(noise({y.dims[0], outputs_, y.dims[2], y.dims[3]}), PT_LAYOUT_NCHWC);
   }
 
-  Operand behind(Operand y, const Operand& residual, const ConvEpilogueCase& epilogue) {
+  Operand behind(Operand y, const Operand& residual, const EpilogueCase& epilogue) {
     if (epilogue.adds) y = portable({PT_OP_add, {y, residual}, {zeros(y.dims)}});
     if (epilogue.activation != 0) y = portable({epilogue.activation, {y}, {zeros(y.dims)}, {}, epilogue.reals});
     return y;
@@ -262,7 +263,7 @@ TEST_F(OneDnnEpilogues, HaveTheBitsOfTheOpsApart) {
   const auto draw = [&](uint32_t least, uint32_t most) {
     return least + static_cast<uint32_t>(random()) % (most - least + 1);
   };
-  const std::vector<ConvEpilogueCase> epilogues = conv_epilogues();
+  const std::vector<EpilogueCase> epilogues = epilogue_cases();
   for (uint32_t trial = 0; trial < 96; ++trial) {
     set_.reset();  // one number of threads at a time
     auto opened = KernelSet::open(Choice::kOneDnn, 1 + static_cast<int>(trial % 2));
@@ -285,7 +286,7 @@ TEST_F(OneDnnEpilogues, HaveTheBitsOfTheOpsApart) {
     std::vector<int64_t> ints = {stride, stride, pad, pad, pad, pad, 1, 1, groups};
     std::vector<Operand> inputs = {x_plain, noise(w_dims)};
     if (trial % 2 == 0) inputs.push_back(noise({outputs_}));
-    const ConvEpilogueCase& epilogue = epilogues[trial % epilogues.size()];
+    const EpilogueCase& epilogue = epilogues[trial % epilogues.size()];
     SCOPED_TRACE(testing::Message() << trial << ": " << channels << " to " << outputs_ << ", kernel " << kernel);
     if (groups == 1)
       expect_same_bits({PT_OP_conv2d, inputs, {zeros({samples, outputs_, out, out})}, ints}, PT_OP_conv2d_act,
@@ -302,6 +303,31 @@ TEST_F(OneDnnEpilogues, HaveTheBitsOfTheOpsApart) {
     expect_same_bits({PT_OP_conv2d_nchwc, inputs, {y}, ints}, PT_OP_conv2d_act_nchwc, epilogue);
   }
   EXPECT_GT(compared_, 120u);
+}
+
+// Results of some KiB, which a pass finishes, and of more than 1 MiB, which primitives may; with numbers that are none.
+TEST_F(OneDnnEpilogues, ProductsHaveTheBitsOfTheOpsApart) {
+  std::mt19937 random(9);
+  const auto draw = [&](uint32_t least, uint32_t most) {
+    return least + static_cast<uint32_t>(random()) % (most - least + 1);
+  };
+  const std::vector<EpilogueCase> epilogues = epilogue_cases();
+  for (size_t trial = 0; trial < 5 * epilogues.size(); ++trial) {
+    const bool large = trial % 5 == 0;
+    const uint32_t m = large ? 600 : draw(1, 40), k = draw(1, 150), n = large ? draw(460, 700) : draw(1, 80);
+    const int64_t turns_a = draw(0, 1), turns_b = draw(0, 1);
+    const bool stack = trial % 3 == 0;
+    std::vector<uint32_t> a = turns_a != 0 ? std::vector{k, m} : std::vector{m, k}, y = {m, n};
+    if (stack) a.insert(a.begin(), 2), y.insert(y.begin(), 2);
+    std::vector<Operand> inputs = {noise(a), noise(turns_b != 0 ? std::vector{n, k} : std::vector{k, n})};
+    inputs[0].values[0] = std::numeric_limits<float>::quiet_NaN();
+    inputs[0].values[a.back() - 1] = std::numeric_limits<float>::infinity();
+    if (trial % 2 == 0) inputs.push_back(noise({n}));
+    SCOPED_TRACE(testing::Message() << trial << ": " << m << " x " << k << " x " << n);
+    expect_same_bits({PT_OP_matmul, inputs, {zeros(y)}, {turns_a, turns_b}}, PT_OP_matmul_act,
+                     epilogues[trial % epilogues.size()]);
+  }
+  EXPECT_GT(compared_, 60u);
 }
 
 TEST_F(OneDnn, PlainConvolutions) {
@@ -410,7 +436,7 @@ TEST_F(OneDnn, EveryImplementationHasAClassOfItsOwn) {
     EXPECT_LT(kernel.algorithm, kPastBackEnd);
     later += kernel.algorithm >= int{PT_FIRST_BACK_END_ALGORITHM} + int{PT_FIRST_OTHER} ? 1 : 0;
   }
-  EXPECT_EQ(later, 24U);
+  EXPECT_EQ(later, 26U);
 }
 
 // Blocks of rows of one length, and of several with a shorter last one; factors that lie turned.

@@ -10,6 +10,7 @@ namespace pantoum::ir {
 [[nodiscard]] std::vector<OpDef> product_ops();
 [[nodiscard]] std::vector<OpDef> attention_ops();
 [[nodiscard]] std::vector<OpDef> conv_ops();
+[[nodiscard]] std::vector<OpDef> epilogue_ops();
 [[nodiscard]] std::vector<OpDef> binary_ops();
 [[nodiscard]] std::vector<OpDef> select_ops();
 [[nodiscard]] std::vector<OpDef> unary_ops();

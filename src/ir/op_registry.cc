@@ -25,7 +25,7 @@ std::vector<OpDef> collect() {
        {product_ops, conv_ops,           binary_ops, select_ops,   unary_ops,     unary_grad_ops, rows_ops,
         norm_ops,    pool_ops,           resize_ops, reduce_ops,   scan_ops,      move_ops,       index_ops,
         scatter_ops, random_ops,         loss_ops,   gradient_ops, recurrent_ops, sequence_ops,   compact_ops,
-        update_ops,  product_update_ops, nchwc_ops,  alias_ops,    custom_ops,    attention_ops}) {
+        update_ops,  product_update_ops, nchwc_ops,  alias_ops,    custom_ops,    attention_ops,  epilogue_ops}) {
     const std::vector<OpDef> some = family();
     all.insert(all.end(), some.begin(), some.end());
   }

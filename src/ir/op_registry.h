@@ -140,7 +140,7 @@ inline constexpr void (*kNoGradient)(Backward&) = nullptr;
 // One of PT_NORM_ACTIVATIONS: a batch normalization may finish its result with it (batch_norm_act).
 [[nodiscard]] bool is_norm_activation(Kind kind);
 
-// One of PT_EPILOGUES: a convolution may finish its result with it (conv2d_act).
+// One of PT_EPILOGUES: a convolution or product may finish its result with it (conv2d_act, matmul_act).
 [[nodiscard]] bool is_epilogue(Kind kind);
 
 // The definition; every Kind has one.

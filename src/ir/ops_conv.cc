@@ -84,27 +84,6 @@ Pairs over_third(const OpTypes&) {
   return {{0, 2}};
 }
 
-// The convolution's own operands are the first; R is the last.
-Types conv_act_rule(const OpTypes& types) {
-  const int64_t* epilogue = types.attrs.ints.data() + PT_CONV_ATTRS;
-  const int64_t residual = epilogue[PT_EPILOGUE_RESIDUAL], activation = epilogue[PT_EPILOGUE_ACTIVATION];
-  if (activation != 0 && !is_epilogue(static_cast<Kind>(activation))) return refuse("it knows no such activation");
-  if (residual < 0 || residual >= PT_RESIDUAL_COUNT) return refuse(fmt::format("it knows no residual {}", residual));
-  const size_t own = types.inputs.size() - (residual != PT_RESIDUAL_NONE ? 1 : 0);
-  if (own < 2 || own > 3) return refuse("it has an image, a weight, perhaps a bias, and what its attributes add");
-  PANTOUM_ASSIGN(std::vector<TensorType> made, conv_rule<2>({types.inputs.first(own), types.outputs, types.attrs}));
-  if (own < types.inputs.size()) {
-    PANTOUM_TRY(float_dtype(types.inputs));
-    PANTOUM_TRY(want_shape(types.inputs[own], made[0].shape, "what is added to the result"));
-  }
-  return made;
-}
-
-Pairs over_residual(const OpTypes& types) {
-  if (types.attrs.ints.back() != PT_RESIDUAL_OVER) return {};
-  return {{0, static_cast<int>(types.inputs.size()) - 1}};
-}
-
 // 2 for every weight at every output position: all ops do the same multiply-adds.
 OpCost conv_flops(const OpTypes& types, const TensorType& w, const TensorType& y) {
   const int64_t per_output = w.elements() / w.shape[0];
@@ -122,17 +101,6 @@ OpCost conv_dz_cost(const OpTypes& types) {
   const TensorType both[] = {types.outputs[0], types.outputs[0]};
   const auto gradient = static_cast<Kind>(types.attrs.ints[PT_CONV_DZ_GRADIENT]);
   cost.flops += op_def(gradient).cost({both, types.outputs, own}).flops;
-  return cost;
-}
-OpCost conv_act_cost(const OpTypes& types) {
-  OpCost cost = conv_cost(types);
-  const int64_t* epilogue = types.attrs.ints.data() + PT_CONV_ATTRS;
-  if (epilogue[PT_EPILOGUE_RESIDUAL] != PT_RESIDUAL_NONE)
-    cost.flops += static_cast<double>(types.outputs[0].elements());
-  if (epilogue[PT_EPILOGUE_ACTIVATION] == 0) return cost;
-  const Attrs own{{0}, types.attrs.reals};
-  const auto activation = static_cast<Kind>(epilogue[PT_EPILOGUE_ACTIVATION]);
-  cost.flops += op_def(activation).cost({types.outputs, types.outputs, own}).flops;
   return cost;
 }
 OpCost conv_dw_cost(const OpTypes& types) {
@@ -209,16 +177,6 @@ std::vector<OpDef> conv_ops() {
                  .gradient = kNoGradient,
                  .cost = conv_dz_cost,
                  .in_place = over_third,
-                 .traits = kNoTraits});
-  ops.push_back({.kind = Kind::k_conv2d_act,
-                 .signature = {.min_inputs = 2,
-                               .max_inputs = 4,
-                               .ints = int{PT_CONV_ATTRS} + int{PT_EPILOGUE_ATTRS},
-                               .reals = PT_EPILOGUE_REALS},
-                 .infer = conv_act_rule,
-                 .gradient = kNoGradient,
-                 .cost = conv_act_cost,
-                 .in_place = over_residual,
                  .traits = kNoTraits});
   std::ranges::move(three_products<kVolume, 3>(), std::back_inserter(ops));
   return ops;

@@ -82,11 +82,6 @@ OpDef blocked(Signature signature, Pairs (*in_place)(const OpTypes&) = nullptr,
           .compact = compact};
 }
 
-Pairs over_residual_blocks(const OpTypes& types) {
-  if (types.attrs.ints.back() != PT_RESIDUAL_OVER) return {};
-  return {{0, static_cast<int>(types.inputs.size()) - 1}};
-}
-
 Types reorder_rule(const OpTypes& types) {
   PANTOUM_TRY(float_dtype(types.inputs));
   PANTOUM_TRY(plain_types(Kind::k_reorder, types));
@@ -116,7 +111,7 @@ std::vector<OpDef> nchwc_ops() {
                                              .max_inputs = 4,
                                              .ints = int{PT_CONV_NCHWC_ATTRS} + int{PT_EPILOGUE_ATTRS},
                                              .reals = PT_EPILOGUE_REALS},
-                                            over_residual_blocks),
+                                            over_residual),
           blocked<Kind::k_batch_norm_nchwc>(
               {.min_inputs = 3, .max_inputs = 3, .min_outputs = 3, .max_outputs = 3, .reals = 1}, over_first),
           blocked<Kind::k_batch_norm_grad_nchwc>(

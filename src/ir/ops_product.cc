@@ -82,7 +82,7 @@ void matmul_gradient(Backward& back) {
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> product_ops() {
   return {{.kind = Kind::k_matmul,
-           .signature = {.min_inputs = 2, .max_inputs = 3, .ints = 2},
+           .signature = {.min_inputs = 2, .max_inputs = 3, .ints = PT_MATMUL_ATTRS},
            .infer = matmul_rule,
            .gradient = matmul_gradient,
            .cost = matmul_cost,

@@ -91,7 +91,7 @@ OpDef definition(Kind kind) {
 
 // why: one row per operator, and nothing that two tables could share.
 std::vector<OpDef> product_update_ops() {
-  return {definition<Kind::k_matmul, 2>(Kind::k_matmul_update),
+  return {definition<Kind::k_matmul, PT_MATMUL_ATTRS>(Kind::k_matmul_update),
           definition<Kind::k_conv2d_dw, PT_CONV_ATTRS>(Kind::k_conv2d_dw_update)};
 }
 

@@ -118,6 +118,11 @@ Pairs over_first_two(const OpTypes&) {
   return {{0, 0}, {0, 1}};
 }
 
+Pairs over_residual(const OpTypes& types) {
+  if (types.attrs.ints.back() != PT_RESIDUAL_OVER) return {};
+  return {{0, static_cast<int>(types.inputs.size()) - 1}};
+}
+
 Pairs over_equal_inputs(const OpTypes& types) {
   Pairs pairs;
   for (size_t input = 0; input < types.inputs.size(); ++input) {

@@ -57,6 +57,7 @@ struct Window {
 using Pairs = std::vector<std::pair<int, int>>;
 [[nodiscard]] Pairs over_first(const OpTypes& types);         // (0, 0)
 [[nodiscard]] Pairs over_first_two(const OpTypes& types);     // (0, 0) and (0, 1)
+[[nodiscard]] Pairs over_residual(const OpTypes& types);      // the last, where the epilogue's integers say so
 [[nodiscard]] Pairs over_equal_inputs(const OpTypes& types);  // every input of the output's type
 
 // All operands are read and written once.

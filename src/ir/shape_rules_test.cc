@@ -54,6 +54,8 @@ const Attrs kConvClipOver{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_clip, PT_RESIDUAL_OV
 const Attrs kConvSum{{2, 1, 1, 0, 1, 2, 1, 1, 1, 0, PT_RESIDUAL_READ}, {0, 0}};
 const Attrs kConvExp{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_exp, PT_RESIDUAL_NONE}, {0, 0}};
 const Attrs kConvThree{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_relu, PT_RESIDUAL_COUNT}, {0, 0}};
+const Attrs kProductRelu{{0, 1, PT_OP_relu, PT_RESIDUAL_NONE}, {0, 0}};
+const Attrs kProductSum{{0, 0, 0, PT_RESIDUAL_READ}, {0, 0}};
 const Attrs kBlocksSum{{2, 1, 1, 0, 1, 2, 1, 1, 1, 3, 4, PT_LAYOUT_OIHW_IO, PT_OP_relu, PT_RESIDUAL_READ}, {0, 0}};
 const Attrs kSgdOfMatrices{{1, 0, PT_OP_sgd, 1}, {0.9, 0, 0, 0}};
 const Attrs kSgdOfImages{{2, 1, 1, 0, 1, 2, 1, 1, 1, PT_OP_sgd, 0}, {0, 0, 0, 0}};
@@ -82,6 +84,8 @@ std::vector<Accepted> accepted() {
       {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({4}), f32({2, 4, 4, 7})}, kConvClipOver},
        {f32({2, 4, 4, 7})}},
       {{Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3}), f32({2, 4, 4, 7})}, kConvSum}, {f32({2, 4, 4, 7})}},
+      {{Kind::k_matmul_act, {f32({5, 2, 3}), f32({4, 3}), f32({4})}, kProductRelu}, {f32({5, 2, 4})}},
+      {{Kind::k_matmul_act, {f32({2, 3}), f32({3, 4}), f32({2, 4})}, kProductSum}, {f32({2, 4})}},
       {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3}), f32({4, 3})}, kSgdOfMatrices},
        {f32({4, 3}), f32({4, 3})}},
       {{Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
@@ -314,6 +318,10 @@ std::vector<Refused> refused() {
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8, 7})}, kConvAdd, {f32({2, 3, 8, 7})}}, "knows no such activation"},
       {{Kind::k_conv2d_dz, {dy, w, f32({2, 3, 8})}, kConvSigmoid, {f32({2, 3, 8, 7})}},
        "must have the shape [2,3,8,7]"},
+      {{Kind::k_matmul_act, {f32({2, 3}), f32({3, 4})}, {{0, 0, PT_OP_exp, 0}, {0, 0}}}, "knows no such activation"},
+      {{Kind::k_matmul_act, {f32({2, 3}), f32({3, 4})}, kProductSum}, "what its attributes add"},
+      {{Kind::k_matmul_act, {f32({2, 3}), f32({3, 4}), f32({4})}, kProductSum}, "what is added to the result"},
+      {{Kind::k_matmul_act, {f32({2, 3}), f32({3, 4})}, kProductRelu}, "the inner extents 3 and 4 differ"},
       {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({3, 4})}, kSgdOfMatrices}, "not a gradient of what"},
       {{Kind::k_matmul_update, {f32({2, 5, 4}), f32({5, 3}), f32({2, 4, 3})}, kSgdOfMatrices}, "must be matrices"},
       {{Kind::k_matmul_update, {f32({5, 4}), f32({5, 3}), f32({4, 3}), f32({4, 4})}, kSgdOfMatrices},
@@ -546,6 +554,8 @@ TEST(OpCosts, CountMultiplyAddsTwice) {
             conv + 2 * 4 * 4 * 7);
   EXPECT_EQ(flops({Kind::k_conv2d_act, {f32({2, 3, 8, 7}), f32({4, 3, 3, 3})}, kConvRelu}, {f32({2, 4, 4, 7})}),
             conv + 2 * 4 * 4 * 7);
+  EXPECT_EQ(flops({Kind::k_matmul_act, {f32({2, 3}), f32({3, 4}), f32({2, 4})}, kProductSum}, {f32({2, 4})}),
+            2 * 2 * 3 * 4 + 2 * 4);
   EXPECT_EQ(flops({Kind::k_conv2d_dw_update, {f32({2, 3, 8, 7}), f32({2, 4, 4, 7}), f32({4, 3, 3, 3})}, kSgdOfImages},
                   {f32({4, 3, 3, 3})}),
             conv + 6 * (4 * 3 * 3 * 3));

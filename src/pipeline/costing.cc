@@ -64,8 +64,8 @@ ir::Graph Costing::rewritten(ir::Graph graph, const ProgramKind& kind) const {
   // A norm and its activation in one pass; what is made of its result, made again where that takes less RAM.
   if (request_.fuse) graph = rewrite::fuse_norm_activation(std::move(graph));
   if (remakes_ && kind.backward) graph = rewrite::remake_activations(graph);
-  // What follows a convolution while its result is in the caches.
-  if (request_.fuse) graph = rewrite::fuse_conv_epilogue(std::move(graph), kernels.back_end() != nullptr);
+  // What follows a product while its result is in the caches.
+  if (request_.fuse) graph = rewrite::fuse_epilogues(std::move(graph), kernels.back_end() != nullptr);
   // Images in the layout that the kernels are fast with; reorders between layouts are ops like all others.
   if (request_.layouts) graph = rewrite::block_channels(graph, block_kernels(kernels));
   // Signs and window taps in place of activations: more choices for the planner, the same values.

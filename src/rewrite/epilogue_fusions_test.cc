@@ -1,4 +1,5 @@
-// Convolutions and what follows them in one op: the bits of the ops apart, forward and in training, plain and in blocks.
+// Convolutions and products with what follows them in one op: the bits of the ops apart, forward and in training, plain and
+// in blocks, in no more RAM.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,6 +39,13 @@ struct EpilogueNetwork {
     const int64_t pad = kernel / 2;
     return c.op(Kind::k_conv2d, inputs, {{1, 1, pad, pad, pad, pad, 1, 1, groups}, {}});
   }
+  // x W, or x W' where it lies turned, of the last dimension.
+  ValueId dense(ValueId x, int64_t outputs, bool bias = true, bool turned = false) {
+    const int64_t inputs = c.builder.type(x).shape.back();
+    std::vector<ValueId> operands = {x, c.parameter(turned ? ir::Shape{outputs, inputs} : ir::Shape{inputs, outputs})};
+    if (bias) operands.push_back(c.parameter({outputs}));
+    return c.op(Kind::k_matmul, operands, {{0, turned ? 1 : 0}, {}});
+  }
   ValueId act(Kind kind, ValueId x) {
     const std::map<Kind, ir::Attrs> attrs = {{Kind::k_leaky_relu, {{}, {0.1}}},
                                              {Kind::k_clip, {{}, {0, 1.5}}},
@@ -52,6 +60,12 @@ struct EpilogueNetwork {
   Graph finished(ValueId x) {
     const ValueId mean = c.op(Kind::k_reduce_mean, {x}, {{0b1100}, {}});
     graph.outputs = {c.op(Kind::k_matmul, {mean, c.parameter({channels(mean), 3})}, {{0, 0}, {}})};
+    return graph;
+  }
+  // Of rows of any rank.
+  Graph ended(ValueId x) {
+    const int64_t mask = (int64_t{1} << (c.builder.type(x).shape.size() - 1)) - 2;
+    graph.outputs = {dense(mask == 0 ? x : c.op(Kind::k_reduce_mean, {x}, {{mask}, {}}), 3, false)};
     return graph;
   }
 };
@@ -103,7 +117,7 @@ ir::Bytes peak_of(const Graph& graph) {
 
 // The fused graph: sound, of the same bits (in place and in blocks too), and of no more RAM.
 Graph fused_alike(const Graph& graph, bool by_back_end = false) {
-  Graph made = fuse_conv_epilogue(graph, by_back_end);
+  Graph made = fuse_epilogues(graph, by_back_end);
   const auto valid = ir::validate(made);
   EXPECT_TRUE(valid) << to_text(valid.error());
   if (!valid) return made;
@@ -111,7 +125,8 @@ Graph fused_alike(const Graph& graph, bool by_back_end = false) {
   EXPECT_EQ(results_of(made), expected);
   for (const int in_place : {0, 1}) EXPECT_EQ(results_of(made, in_place), expected);
   EXPECT_LE(peak_of(made), peak_of(graph));
-  const Graph for_blocks = fuse_conv_epilogue(graph, true);
+  const Graph for_blocks = fuse_epilogues(graph, true);
+  EXPECT_LE(peak_of(for_blocks), peak_of(graph));
   const Graph blocked = block_channels(for_blocks, blocks_of_four());
   EXPECT_TRUE(ir::validate(blocked));
   EXPECT_EQ(results_of(blocked), results_of(block_channels(graph, blocks_of_four())));
@@ -126,11 +141,14 @@ std::vector<Op> of_kind(const Graph& graph, Kind kind) {
 size_t number_of(const Graph& graph, Kind kind) {
   return of_kind(graph, kind).size();
 }
+int64_t epilogue_int(const Op& op, int which) {
+  return op.attrs.ints[op.attrs.ints.size() - PT_EPILOGUE_ATTRS + static_cast<size_t>(which)];
+}
 int64_t activation_of(const Op& op) {
-  return op.attrs.ints[int{PT_CONV_ATTRS} + int{PT_EPILOGUE_ACTIVATION}];
+  return epilogue_int(op, PT_EPILOGUE_ACTIVATION);
 }
 int64_t residual_of(const Op& op) {
-  return op.attrs.ints[int{PT_CONV_ATTRS} + int{PT_EPILOGUE_RESIDUAL}];
+  return epilogue_int(op, PT_EPILOGUE_RESIDUAL);
 }
 
 TEST(EpilogueFusions, ABlockOfAResidualNetworkIsTwoOps) {
@@ -222,6 +240,90 @@ TEST(EpilogueFusions, WhatIsAddedLaterStaysASum) {
   const ValueId x = n.relu(n.input({2, 4, 5, 5})), y = n.conv(x, 4), later = n.relu(x);
   const Graph made = fused_alike(n.finished(n.act(Kind::k_relu, n.sum(y, later))));
   EXPECT_TRUE(of_kind(made, Kind::k_conv2d_act).empty());
+}
+
+TEST(EpilogueFusions, ALayerOfAPerceptronIsOneOp) {
+  EpilogueNetwork n(10);
+  const Graph forward = n.ended(n.relu(n.dense(n.relu(n.dense(n.input({4, 6}), 8)), 5, true, true)));
+  for (const Graph& graph : {forward, step_of(forward)}) {
+    const Graph fused = fused_alike(graph);
+    const std::vector<Op> made = of_kind(fused, Kind::k_matmul_act);
+    ASSERT_EQ(made.size(), 2u);
+    EXPECT_EQ(number_of(fused, Kind::k_relu), 0u);
+    EXPECT_EQ(activation_of(made[0]), PT_OP_relu);
+    EXPECT_EQ(made[0].inputs.size(), 3u);
+    EXPECT_EQ(number_of(fused_alike(graph, true), Kind::k_matmul_act), 2u);
+  }
+}
+
+TEST(EpilogueFusions, ABlockOfATransformerWritesItsSumOverWhatIsAdded) {
+  EpilogueNetwork n(11);
+  const ValueId x = n.relu(n.input({2, 5, 6}));
+  const Graph fused = fused_alike(n.ended(n.sum(x, n.dense(n.relu(n.dense(x, 24)), 6))));
+  const std::vector<Op> made = of_kind(fused, Kind::k_matmul_act);
+  ASSERT_EQ(made.size(), 2u);
+  EXPECT_EQ(residual_of(made[1]), PT_RESIDUAL_OVER);
+  EXPECT_EQ(ir::in_place_pairs(fused, made[1]), (std::vector<std::pair<int, int>>{{0, 3}}));
+}
+
+TEST(EpilogueFusions, AProductThatIsAddedToWhatItReadsIsNotWrittenOverIt) {
+  EpilogueNetwork n(12);
+  const ValueId x = n.relu(n.input({4, 6}));
+  const std::vector<Op> made = of_kind(fused_alike(n.ended(n.sum(n.dense(x, 6), x))), Kind::k_matmul_act);
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(residual_of(made[0]), PT_RESIDUAL_READ);
+}
+
+TEST(EpilogueFusions, ProductsOfStacksFuseAndVectorsThatAreAddedStay) {
+  EpilogueNetwork n(13);
+  const ValueId x = n.relu(n.input({2, 3, 4, 5})), y = n.c.op(Kind::k_matmul, {x, x}, {{0, 1}, {}});
+  const ValueId row = n.sum(n.dense(y, 4, false), n.c.parameter({4}));
+  const Graph fused = fused_alike(n.ended(n.relu(n.c.op(Kind::k_matmul, {row, x}, {{1, 0}, {}}))));
+  const std::vector<Op> made = of_kind(fused, Kind::k_matmul_act);
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made[0].attrs.ints[PT_MATMUL_TRANS_A], 1);
+  EXPECT_EQ(number_of(fused, Kind::k_add), 1u);
+}
+
+// What a product reads is not kept until what follows it stands in the order of the graph.
+TEST(EpilogueFusions, NothingWaitsForAnActivationThatComesLate) {
+  EpilogueNetwork n(14);
+  const ValueId x = n.input({4, 6}), wide = n.relu(n.dense(x, 200, false)), narrow = n.dense(wide, 6, false);
+  const ValueId other = n.dense(n.act(Kind::k_tanh, n.dense(x, 200, false)), 6, false);
+  const Graph fused = fused_alike(n.ended(n.sum(n.relu(narrow), n.relu(other))));
+  EXPECT_EQ(number_of(fused, Kind::k_matmul_act), 4u);
+}
+
+TEST(EpilogueFusions, RandomPerceptronsHaveTheSameBits) {
+  size_t fused = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    EpilogueNetwork n(seed + 200);
+    std::mt19937 random(seed);
+    const auto draw = [&](size_t most) { return random() % most; };
+    std::vector<ValueId> all = {n.relu(n.input(draw(2) == 0 ? ir::Shape{4, 6} : ir::Shape{2, 3, 6}))}, late;
+    const Kind kinds[] = {Kind::k_relu,    Kind::k_leaky_relu, Kind::k_clip, Kind::k_gelu,
+                          Kind::k_sigmoid, Kind::k_hard_swish, Kind::k_tanh, Kind::k_softplus};
+    for (int layer = 0; layer < 7; ++layer) {
+      const ValueId x = all[draw(3) == 0 ? draw(all.size()) : all.size() - 1];
+      ValueId y = n.dense(x, draw(3) == 0 ? 9 : 6, draw(2) == 0, draw(2) == 0);
+      const ValueId other = all[draw(all.size())];
+      if (draw(2) == 0 && n.c.builder.type(other) == n.c.builder.type(y))
+        y = draw(2) == 0 ? n.sum(y, other) : n.sum(other, y);
+      if (draw(4) == 0)
+        late.push_back(y);
+      else
+        all.push_back(draw(4) != 0 ? n.act(kinds[draw(std::size(kinds))], y) : y);
+    }
+    for (const ValueId id : late) all.push_back(n.act(kinds[draw(std::size(kinds))], id));
+    ValueId end = all.back();
+    for (const ValueId id : all)
+      if (id != end && n.c.builder.type(id) == n.c.builder.type(end)) end = n.sum(end, id);
+    const Graph forward = n.ended(end);
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    fused += number_of(fused_alike(forward), Kind::k_matmul_act);
+    fused += number_of(fused_alike(step_of(forward)), Kind::k_matmul_act);
+  }
+  EXPECT_GT(fused, 300u);
 }
 
 TEST(EpilogueFusions, RandomNetworksHaveTheSameBits) {

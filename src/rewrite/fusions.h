@@ -29,12 +29,12 @@ namespace pantoum::rewrite {
 // read: neither the activated image nor its signs are kept for it. The same bits. Also of evaluation.
 [[nodiscard]] ir::Graph fuse_norm_activation(ir::Graph graph);
 
-// conv2d (+ what is added to it, element for element) (+ an activation of PT_EPILOGUES), each of which alone reads the one
-// before it -> conv2d_act, a pass over memory less each. Where a gradient needs what the activation read, they stay;
-// leaky relu's is told from its output. The same bits; a convolution that gives NaN gives, under relu by a back end's
-// kernels, infinity. `by_back_end`: convolutions run by one: activations that it finishes, and nothing is written over what
-// is added.
-[[nodiscard]] ir::Graph fuse_conv_epilogue(ir::Graph graph, bool by_back_end);
+// conv2d or matmul (+ what is added to it, element for element) (+ an activation of PT_EPILOGUES), each of which alone
+// reads the one before it -> conv2d_act, matmul_act, a pass over memory less each. They stand where the product stood:
+// nothing waits for them. Where a gradient needs what the activation read, the ops stay; leaky relu's is told from its
+// output. The same bits; a product that gives NaN gives, under relu by a back end's kernels, infinity. `by_back_end`:
+// products run by one: activations that it finishes, and nothing is written over what is added.
+[[nodiscard]] ir::Graph fuse_epilogues(ir::Graph graph, bool by_back_end);
 
 // conv2d_dx + the gradient of the activation before that convolution -> conv2d_dz, which may be written over what the
 // activation's gradient reads: dX never stands beside it. The same bits. Gradients with alternatives (compact_activations)

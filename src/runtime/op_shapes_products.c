@@ -52,15 +52,25 @@ static int finishes(int64_t op) {
       return 0;
   }
 }
-static int conv2d_act(const pt_op_view* view) {
-  const int64_t* epilogue = view->ints + PT_CONV_ATTRS;
+/* What follows a product that has so many integers: returns how many inputs are the product's own, 0: it does not fit. */
+static unsigned product_inputs(const pt_op_view* view, unsigned product_ints) {
+  const int64_t* epilogue = view->ints + product_ints;
   const int64_t residual = epilogue[PT_EPILOGUE_RESIDUAL];
-  const unsigned inputs = view->input_count - (residual != PT_RESIDUAL_NONE ? 1u : 0u); /* the convolution's own */
+  const unsigned inputs = view->input_count - (residual != PT_RESIDUAL_NONE ? 1u : 0u);
   if (!finishes(epilogue[PT_EPILOGUE_ACTIVATION])) return 0;
   if (residual < 0 || residual >= PT_RESIDUAL_COUNT || inputs < 2 || inputs > 3) return 0;
   if (residual != PT_RESIDUAL_NONE && !pt_same_dims(in(view, inputs), out(view, 0))) return 0;
+  return inputs;
+}
+static int conv2d_act(const pt_op_view* view) {
+  const unsigned inputs = product_inputs(view, PT_CONV_ATTRS);
   if (inputs == 3 && !is_vector(in(view, 2), in(view, 1)->dims[0])) return 0;
-  return pt_conv_fits(in(view, 0), in(view, 1), out(view, 0), view->ints);
+  return inputs != 0 && pt_conv_fits(in(view, 0), in(view, 1), out(view, 0), view->ints);
+}
+static int matmul_act(const pt_op_view* view) {
+  const pt_tensor* y = out(view, 0);
+  const unsigned inputs = product_inputs(view, PT_MATMUL_ATTRS);
+  return inputs != 0 && factors(view) && (inputs < 3 || is_vector(in(view, 2), y->dims[y->rank - 1u]));
 }
 static int conv2d_dw(const pt_op_view* view) {
   return pt_conv_fits(in(view, 0), out(view, 0), in(view, 1), view->ints);
@@ -91,7 +101,7 @@ static int follows(const pt_op_view* view, unsigned product_ints) {
   return op == PT_OP_adagrad && states == 1;
 }
 static int matmul_update(const pt_op_view* view) {
-  return in(view, 0)->rank == 2 && in(view, 1)->rank == 2 && factors(view) && follows(view, 2);
+  return in(view, 0)->rank == 2 && in(view, 1)->rank == 2 && factors(view) && follows(view, PT_MATMUL_ATTRS);
 }
 static int conv2d_dw_update(const pt_op_view* view) {
   return conv2d_dw(view) && follows(view, PT_CONV_ATTRS);
@@ -157,7 +167,8 @@ static int attention_grad(const pt_op_view* view) {
 
 /* why: one row per operator, and nothing that two tables could share. */
 static const pt_op_rule rules[] = {
-    {PT_OP_matmul, 2, 3, 1, 1, 2, 0, REAL, matmul},
+    {PT_OP_matmul, 2, 3, 1, 1, PT_MATMUL_ATTRS, 0, REAL, matmul},
+    {PT_OP_matmul_act, 2, 4, 1, 1, PT_MATMUL_ATTRS + PT_EPILOGUE_ATTRS, PT_EPILOGUE_REALS, REAL, matmul_act},
     {PT_OP_conv2d, 2, 3, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d},
     {PT_OP_conv2d_dx, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dx},
     {PT_OP_conv2d_dw, 2, 2, 1, 1, PT_CONV_ATTRS, 0, REAL, conv2d_dw},
@@ -169,7 +180,7 @@ static const pt_op_rule rules[] = {
     {PT_OP_attention, 3, 3 + PT_ATTENTION_STEPS, 1, 1, PT_ATTENTION_ATTRS, PT_ATTENTION_REALS, ANY, attention},
     {PT_OP_attention_grad, 4, 4 + PT_ATTENTION_STEPS, 3, 3, PT_ATTENTION_ATTRS, PT_ATTENTION_REALS, ANY,
      attention_grad},
-    {PT_OP_matmul_update, 3, 6, 1, 4, 2 + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, matmul_update},
+    {PT_OP_matmul_update, 3, 6, 1, 4, PT_MATMUL_ATTRS + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, matmul_update},
     {PT_OP_conv2d_dw_update, 3, 6, 1, 4, PT_CONV_ATTRS + PT_UPDATE_ATTRS, PT_UPDATE_REALS, REAL, conv2d_dw_update},
 };
 

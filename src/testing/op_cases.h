@@ -40,6 +40,12 @@ inline std::vector<OpCase> op_cases() {
   std::vector<OpCase> cases = {
       {k_matmul, {f({3, 1, 4, 5}), f({2, 5, 7}), f({7})}, {f({3, 2, 4, 7})}, {{0, 0}, {}}},
       {k_matmul, {f({5, 4}), f({7, 5})}, {f({4, 7})}, {{1, 1}, {}}},
+      {k_matmul_act, {f({5, 4}), f({7, 5})}, {f({4, 7})}, {{1, 1, PT_OP_gelu, PT_RESIDUAL_NONE}, {0, 0}}, 1 << 16},
+      {k_matmul_act,
+       {f({3, 1, 4, 5}), f({2, 5, 7}), f({7}), f({3, 2, 4, 7})},
+       {f({3, 2, 4, 7})},
+       {{0, 0, PT_OP_clip, PT_RESIDUAL_OVER}, {0, 6}},
+       1 << 16},
       {k_attention,
        {f({2, 3, 4, 5}), f({2, 3, 6, 5}), f({2, 3, 6, 7}), f({6}), b({3, 4, 1})},
        {f({2, 3, 4, 7})},

@@ -98,6 +98,13 @@ PrimitiveDescriptor skipping(PrimitiveDescriptor descriptor, int later) {
   return descriptor;
 }
 
+template <class PrimitiveDescriptor>
+PrimitiveDescriptor like(PrimitiveDescriptor descriptor, const std::string& implementation) {
+  while (descriptor.impl_info_str() != implementation)
+    if (!descriptor.next_impl()) throw dnnl::error(dnnl_unimplemented, "it finishes nothing in this way");
+  return descriptor;
+}
+
 dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
   return algorithm == ConvAlgorithm::kDirect ? dnnl::algorithm::convolution_direct
                                              : dnnl::algorithm::convolution_winograd;
@@ -155,6 +162,11 @@ typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, 
   return skipping(descriptor_after<Primitive>(hint, kind, shape.x, shape.w, shape.y, shape.strides, shape.dilations,
                                               shape.before, shape.after),
                   later);
+}
+
+dnnl::matmul::primitive_desc product(const dnnl::primitive_attr& with, const MatmulShape& shape) {
+  if (shape.bias == Desc()) return descriptor_with<dnnl::matmul>(with, shape.a, shape.b, shape.y);
+  return descriptor_with<dnnl::matmul>(with, shape.a, shape.b, shape.bias, shape.y);
 }
 
 PoolingForward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
@@ -232,11 +244,9 @@ PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgori
 }
 
 PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, const FinishedBy& finish,
-                            const std::string& like) {
-  auto chosen = convolution_forward(finishing(finish, shape.y), shape, bias, algorithm);
-  while (chosen.impl_info_str() != like)
-    if (!chosen.next_impl()) throw dnnl::error(dnnl_unimplemented, "it finishes nothing in this way");
-  return handle_of<dnnl::convolution_forward>(chosen);
+                            const std::string& implementation) {
+  return handle_of<dnnl::convolution_forward>(
+      like(convolution_forward(finishing(finish, shape.y), shape, bias, algorithm), implementation));
 }
 
 PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
@@ -266,9 +276,12 @@ PrimitiveHandle pool_grad(const PoolShape& shape) {
                                                                       shape.dilations, shape.before, shape.after));
 }
 
-PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y, int later) {
-  if (bias == Desc()) return handle_of<dnnl::matmul>(skipping(descriptor<dnnl::matmul>(a, b, y), later));
-  return handle_of<dnnl::matmul>(skipping(descriptor<dnnl::matmul>(a, b, bias, y), later));
+PrimitiveHandle matmul(const MatmulShape& shape, int later) {
+  return handle_of<dnnl::matmul>(skipping(product(attributes(), shape), later));
+}
+
+PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish, const std::string& implementation) {
+  return handle_of<dnnl::matmul>(like(product(finishing(finish, shape.y), shape), implementation));
 }
 
 PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y) {
@@ -277,11 +290,7 @@ PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y) {
   sum.append_sum();
   adding.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   adding.set_post_ops(sum);
-#if DNNL_VERSION_MAJOR >= 3
-  return handle_of<dnnl::matmul>(dnnl::matmul::primitive_desc(engine(), a, b, y, adding));
-#else
-  return handle_of<dnnl::matmul>(dnnl::matmul::primitive_desc(dnnl::matmul::desc(a, b, y), adding, engine()));
-#endif
+  return handle_of<dnnl::matmul>(product(adding, {a, b, none(), y}));
 }
 
 #if DNNL_VERSION_MAJOR >= 3

@@ -47,18 +47,18 @@ struct ConvShape {
 enum class ConvAlgorithm { kDirect, kWinograd };
 // `later`: which implementation, as oneDNN lists them; 0 is its first.
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later);
-// What a convolution's primitive does itself to its result: adds an image that lies as y, then an activation.
+// What the primitive of a convolution or product does itself to its result: adds what lies as y, then an activation.
 enum class Finish { kNone, kRelu, kLeakyRelu };
 struct FinishedBy {
   bool adds = false;
   Finish activation = Finish::kNone;
   float slope = 0;                                                                   // of kLeakyRelu
-  static constexpr int kAdded = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;  // the image's argument
+  static constexpr int kAdded = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1;  // the argument of what is added
 };
-// By the implementation `like`, whose bits it has; throws dnnl::error where that finishes nothing in this way.
+// By that implementation, whose bits it has; throws dnnl::error where it finishes nothing in this way.
 // Relu makes infinity of NaN, which no sum hides again.
 [[nodiscard]] PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
-                                          const FinishedBy& finish, const std::string& like);
+                                          const FinishedBy& finish, const std::string& implementation);
 [[nodiscard]] PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 [[nodiscard]] PrimitiveHandle convolution_weights(const ConvShape& shape, ConvAlgorithm algorithm, int later);
 
@@ -70,7 +70,13 @@ struct PoolShape {
 [[nodiscard]] PrimitiveHandle pool(const PoolShape& shape, bool with_workspace);
 [[nodiscard]] PrimitiveHandle pool_grad(const PoolShape& shape);
 
-[[nodiscard]] PrimitiveHandle matmul(const Desc& a, const Desc& b, const Desc& bias, const Desc& y, int later);
+struct MatmulShape {
+  Desc a, b, bias, y;  // bias: none(), or as y
+};
+[[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, int later);
+// Finished, as convolutions are.
+[[nodiscard]] PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish,
+                                     const std::string& implementation);
 // y += a b.
 [[nodiscard]] PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y);
 [[nodiscard]] PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm);

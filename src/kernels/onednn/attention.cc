@@ -37,8 +37,8 @@ Desc matrix(size_t rows, size_t columns, size_t row_step, size_t column_step) {
 BlockProduct make_block(const BlockKey& key) {
   const auto [m, n, k, a_row, a_column, b_row, b_column, c_row, goes_on] = key;
   BlockProduct product{matrix(m, k, a_row, a_column), matrix(k, n, b_row, b_column), matrix(m, n, c_row, 1), {}};
-  product.made =
-      goes_on != 0 ? matmul_added(product.a, product.b, product.c) : matmul(product.a, product.b, none(), product.c, 0);
+  product.made = goes_on != 0 ? matmul_added(product.a, product.b, product.c)
+                              : matmul({product.a, product.b, none(), product.c}, 0);
   return product;
 }
 

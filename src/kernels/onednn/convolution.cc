@@ -1,6 +1,5 @@
 // Convolutions and their gradients, on images in blocks of channels and on plain ones, and the layouts that they want.
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -75,47 +74,18 @@ bool forward(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared
   return true;
 }
 
-// Below this a result is still in the caches when it is whole: a pass over it takes no longer than steps of the primitive
-// (0.9 to 1.1 of their time, one core with AVX-512, 2 MiB of second-level cache).
-constexpr size_t kFinishedFrom = size_t{1} << 20;
-
-// As much as the primitive finishes in the bits of the ops apart; the rest behind it. Where products of copied patches
-// are its way, it is slow at that.
-std::optional<PrimitiveHandle> finishing_primitive(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm,
-                                                   const FinishedBy& finish, const std::string& like) {
-  if (shape.y.get_size() < kFinishedFrom || like.find("gemm") != std::string::npos ||
-      !(finish.adds || finish.activation != Finish::kNone))
-    return std::nullopt;
-  try {
-    return convolution(shape, bias, algorithm, finish, like);
-  } catch (const dnnl::error&) {
-    return std::nullopt;
-  }
-}
-
 bool forward_act(uint16_t op, const pt_call& call, ConvAlgorithm algorithm, Prepared& prepared) {
   Arranged arranged;
-  const std::optional<ConvEpilogue> epilogue = epilogue_of(op, call);
+  const std::optional<Epilogue> epilogue = epilogue_of(call);
   if (!epilogue || !arrange(op, call, kForward, arranged)) return false;
   const ConvShape shape = shape_of(arranged, call.ints);
   const Desc bias = epilogue->inputs > 2 ? row_major({call.inputs[2].dims[0]}) : none();
   const PrimitiveHandle plain = convolution(shape, bias, algorithm, prepared.later());
   if (plain.is_reference) return false;
-  std::vector<Argument> arguments = forward_arguments(shape, bias, arranged);
-  Rest rest = epilogue->rest;
-  FinishedBy own = epilogue->by_primitive;
-  std::optional<PrimitiveHandle> finishing = finishing_primitive(shape, bias, algorithm, own, plain.implementation);
-  if (!finishing && own.adds && own.activation != Finish::kNone) {
-    own.activation = Finish::kNone;
-    finishing = finishing_primitive(shape, bias, algorithm, own, plain.implementation);
-  }
-  if (finishing && own.activation != Finish::kNone) rest.activation.op = 0;
-  if (finishing && own.adds) {
-    arguments.push_back({FinishedBy::kAdded, shape.y, {rest.added}});
-    rest.added = -1;
-  }
-  prepared.add(finishing ? *finishing : plain, std::move(arguments));
-  if (rest.added >= 0 || rest.activation.op != 0) prepared.finish(rest);
+  const auto finishing = [&](const FinishedBy& finish) {
+    return convolution(shape, bias, algorithm, finish, plain.implementation);
+  };
+  add_finished(*epilogue, plain, shape.y, forward_arguments(shape, bias, arranged), finishing, prepared);
   return true;
 }
 

@@ -1,21 +1,30 @@
 // The kernels on oneDNN, one file per family; table.cc lists them.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <vector>
 
 #include "kernels/onednn/prepared.h"
 
 namespace pantoum::onednn {
 
-// What a call of conv2d_act or conv2d_act_nchwc has behind its convolution: all of it as a primitive would do it, and as a
-// pass over its result would.
-struct ConvEpilogue {
+// What a call of conv2d_act, conv2d_act_nchwc or matmul_act has behind its product: all of it as a primitive would do it,
+// and as a pass over its result would.
+struct Epilogue {
   FinishedBy by_primitive;
   Rest rest;
-  int inputs = 0;  // of the convolution itself
+  int inputs = 0;  // of the product itself
 };
 // None: an activation whose bits there are no kernels for here.
-[[nodiscard]] std::optional<ConvEpilogue> epilogue_of(uint16_t op, const pt_call& call);
+[[nodiscard]] std::optional<Epilogue> epilogue_of(const pt_call& call);
+
+// Adds the product with what follows it: as much as its primitive finishes in the bits of the ops apart, then a pass over
+// the result, y. `plain` is the primitive alone; `finishing` makes that of the same implementation with a finish, and
+// throws dnnl::error where there is none.
+void add_finished(const Epilogue& epilogue, const PrimitiveHandle& plain, const Desc& y,
+                  std::vector<Argument> arguments, const std::function<PrimitiveHandle(const FinishedBy&)>& finishing,
+                  Prepared& prepared);
 
 // Operators whose operands lie in blocks of channels, and reorders between layouts.
 bool make_convolution(const pt_call& call, Prepared& prepared);
@@ -43,6 +52,7 @@ bool make_volume_convolution(const pt_call& call, Prepared& prepared);
 bool make_volume_convolution_data(const pt_call& call, Prepared& prepared);
 bool make_volume_convolution_weights(const pt_call& call, Prepared& prepared);
 bool make_matmul(const pt_call& call, Prepared& prepared);
+bool make_matmul_act(const pt_call& call, Prepared& prepared);
 bool make_softmax(const pt_call& call, Prepared& prepared);
 bool make_softmax_grad(const pt_call& call, Prepared& prepared);
 bool make_log_softmax(const pt_call& call, Prepared& prepared);

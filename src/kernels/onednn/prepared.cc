@@ -48,8 +48,8 @@ int threads_for(uint16_t op, const pt_call& call) {
     if (operand < 2 || operand == call.input_count) all *= count;
   }
   // The three factors of a product have m k, k n and m n elements: the root of their product is m n k.
-  const bool multiplies = op == PT_OP_matmul || op == PT_OP_conv2d || op == PT_OP_conv2d_act || op == PT_OP_conv2d_dx ||
-                          op == PT_OP_conv2d_dw;
+  const bool multiplies = op == PT_OP_matmul || op == PT_OP_matmul_act || op == PT_OP_conv2d ||
+                          op == PT_OP_conv2d_act || op == PT_OP_conv2d_dx || op == PT_OP_conv2d_dw;
   const double seconds =
       4 * touched / kBytesPerSecond + (multiplies ? 2 * std::max(std::sqrt(all), largest) / kFlopsPerSecond : 0);
   return static_cast<int>(std::clamp(std::ceil(seconds / kSecondsWorthAThread), 1.0, double(most_threads(call))));

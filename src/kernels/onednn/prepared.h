@@ -40,7 +40,7 @@ class Stage {
   std::vector<dnnl_exec_arg_t> bound_;
 };
 
-// What is left to do to a convolution's result where its primitive does not do it, in one pass where it lies.
+// What is left to do to a product's result where its primitive does not do it, in one pass where it lies.
 struct Rest {
   int added = -1;  // the operand that is added; -1: none
   pt_activation activation{};

@@ -1,4 +1,8 @@
 // Products, softmax and activations on plain tensors.
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "kernels/onednn/kernels.h"
 
 namespace pantoum::onednn {
@@ -36,6 +40,30 @@ pt_tensor flat(const pt_tensor& tensor) {
   return rows;
 }
 
+struct Product {
+  MatmulShape shape;
+  std::vector<Argument> arguments;
+};
+
+// Of a call whose first inputs are the product's.
+Product product_of(const pt_call& call, int inputs) {
+  const bool trans_a = call.ints[PT_MATMUL_TRANS_A] != 0, trans_b = call.ints[PT_MATMUL_TRANS_B] != 0;
+  pt_tensor a = call.inputs[0], y = call.outputs[0];
+  const pt_tensor& b = call.inputs[1];
+  if (b.rank == 2 && a.rank > 2 && !trans_a) a = flat(a), y = flat(y);
+  const size_t rank = y.rank;
+  Dims bias_dims(rank, 1);
+  bias_dims[rank - 1] = y.dims[rank - 1];
+  const MatmulShape shape{.a = factor(a, rank, trans_a),
+                          .b = factor(b, rank, trans_b),
+                          .bias = inputs > 2 ? row_major(bias_dims) : none(),
+                          .y = row_major(dims_of(y))};
+  std::vector<Argument> arguments = {
+      {DNNL_ARG_SRC, shape.a, {0}}, {DNNL_ARG_WEIGHTS, shape.b, {1}}, {DNNL_ARG_DST, shape.y, {call.input_count}}};
+  if (inputs > 2) arguments.push_back({DNNL_ARG_BIAS, shape.bias, {2}});
+  return {shape, std::move(arguments)};
+}
+
 bool elementwise(const pt_call& call, dnnl::algorithm algorithm, Prepared& prepared) {
   const Desc x = row_major({elements(call.inputs[0])});
   prepared.add(eltwise(algorithm, x, 0, 0), {{DNNL_ARG_SRC, x, {0}}, {DNNL_ARG_DST, x, {1}}});
@@ -62,21 +90,21 @@ bool rows_grad(const pt_call& call, bool logarithm, Prepared& prepared) {
 }  // namespace
 
 bool make_matmul(const pt_call& call, Prepared& prepared) {
-  const bool trans_a = call.ints[0] != 0, trans_b = call.ints[1] != 0;
-  pt_tensor a = call.inputs[0], y = call.outputs[0];
-  const pt_tensor& b = call.inputs[1];
-  if (b.rank == 2 && a.rank > 2 && !trans_a) a = flat(a), y = flat(y);
-  const size_t rank = y.rank;
-  const Desc a_desc = factor(a, rank, trans_a), b_desc = factor(b, rank, trans_b), y_desc = row_major(dims_of(y));
-  Dims bias_dims(rank, 1);
-  bias_dims[rank - 1] = y.dims[rank - 1];
-  const Desc bias = call.input_count > 2 ? row_major(bias_dims) : none();
-  std::vector<Argument> arguments = {
-      {DNNL_ARG_SRC, a_desc, {0}}, {DNNL_ARG_WEIGHTS, b_desc, {1}}, {DNNL_ARG_DST, y_desc, {call.input_count}}};
-  if (call.input_count > 2) arguments.push_back({DNNL_ARG_BIAS, bias, {2}});
-  const PrimitiveHandle made = matmul(a_desc, b_desc, bias, y_desc, prepared.later());
+  Product product = product_of(call, call.input_count);
+  const PrimitiveHandle made = matmul(product.shape, prepared.later());
   if (made.is_reference && prepared.later() > 0) return false;
-  prepared.add(made, std::move(arguments));
+  prepared.add(made, std::move(product.arguments));
+  return true;
+}
+
+bool make_matmul_act(const pt_call& call, Prepared& prepared) {
+  const std::optional<Epilogue> epilogue = epilogue_of(call);
+  if (!epilogue) return false;
+  Product product = product_of(call, epilogue->inputs);
+  const PrimitiveHandle plain = matmul(product.shape, prepared.later());
+  if (plain.is_reference && prepared.later() > 0) return false;
+  const auto finishing = [&](const FinishedBy& finish) { return matmul(product.shape, finish, plain.implementation); };
+  add_finished(*epilogue, plain, product.shape.y, std::move(product.arguments), finishing, prepared);
   return true;
 }
 

@@ -40,8 +40,8 @@ enum { PT_COMPACT_ROWS = 8 };
 void PT_NAME(pt_conv2d_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dx_compact_finish)(const pt_call* call, const pt_finish* finish);
 
-/* A weight's gradient for whoever wants its elements as they are made: `take` gets batch 0, row 0, and their place in
- * the gradient as the column. The output of `call` says the gradient's extents; scratch in elements. */
+/* matmul, and a weight's gradient, for whoever wants their elements as they are made: `take` gets batch 0, row 0, and
+ * their place in the result as the column. The output of `call` says its extents; scratch in elements. */
 void PT_NAME(pt_matmul_compact_finish)(const pt_call* call, const pt_finish* finish);
 void PT_NAME(pt_conv2d_dw_compact_finish)(const pt_call* call, const pt_finish* finish);
 size_t PT_NAME(pt_matmul_compact_scratch)(const pt_call* call);

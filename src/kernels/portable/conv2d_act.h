@@ -2,6 +2,7 @@
 #ifndef PANTOUM_KERNELS_PORTABLE_CONV2D_ACT_H
 #define PANTOUM_KERNELS_PORTABLE_CONV2D_ACT_H
 
+#include "kernels/portable/epilogue.h"
 #include "kernels/portable/gemm.h"
 
 /* A convolution without bias, of a call that begins like one of conv2d; chains grow in the output itself where the
@@ -10,13 +11,5 @@ typedef pt_status (*pt_convolve)(const pt_call* call, const pt_finish* finish);
 
 /* `scratch`: elements for the finish in the call's workspace, NULL: none. */
 pt_status PT_NAME(pt_conv2d_act_by)(const pt_call* call, pt_convolve convolve, pt_real* scratch);
-
-/* May the result lie over what is added to it, and does it? Chains cannot grow there. */
-static inline int pt_act_may_lie_over(const pt_call* call) {
-  return call->ints[PT_CONV_ATTRS + PT_EPILOGUE_RESIDUAL] == PT_RESIDUAL_OVER;
-}
-static inline int pt_act_lies_over(const pt_call* call) {
-  return pt_act_may_lie_over(call) && call->outputs[0].data == call->inputs[call->input_count - 1].data;
-}
 
 #endif

@@ -23,6 +23,12 @@ enum { PT_BLOCKED = 1, PT_COMPACT = 2, PT_COMPACT_WHOLE = 3, PT_SHIFT_COMPACT = 
 #define PT_SHIFT_ROW(ROW, op) \
   ROW(op, PT_REAL_DTYPE, 4, "shift_compact", "ascending", pt_##op##_shift_compact, pt_##op##_shift_compact_workspace)
 
+/* A product with what follows it: each form has its own strips. */
+#define PT_ACT_ROWS(ROW, op)                                                                              \
+  ROW(op, PT_REAL_DTYPE, 0, "reference", "ascending", pt_##op##_reference, pt_##op##_reference_workspace) \
+  ROW(op, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_##op##_blocked, pt_##op##_blocked_workspace)       \
+  ROW(op, PT_REAL_DTYPE, 2, "compact", "ascending", pt_##op##_compact, pt_##op##_compact_workspace)
+
 /* Winograd's convolutions (winograd.h): fewer multiplications, other bits. Algorithms from PT_FIRST_OTHER on are offered
  * beside the first, which says the class of numerics that plans keep to. */
 enum {
@@ -74,6 +80,7 @@ enum {
 
 #define PT_KERNEL_ROWS(ROW)                                                                                         \
   PT_PRODUCT_ROWS(ROW, matmul, pt_no_workspace, pt_no_workspace)                                                    \
+  PT_ACT_ROWS(ROW, matmul_act)                                                                                      \
   PT_PRODUCT_ROWS(ROW, conv2d, pt_no_workspace, pt_no_workspace)                                                    \
   PT_PRODUCT_ROWS(ROW, conv2d_dx, pt_no_workspace, pt_no_workspace)                                                 \
   PT_PRODUCT_ROWS(ROW, conv2d_dw, pt_no_workspace, pt_no_workspace)                                                 \
@@ -85,10 +92,7 @@ enum {
   PT_PRODUCT_ROWS(ROW, conv2d_dz, pt_conv2d_dz_workspace, pt_conv2d_dz_compact_workspace)                           \
   PT_SHIFT_ROW(ROW, conv2d_dz)                                                                                      \
   PT_WINOGRAD_ROWS(ROW, conv2d_dz)                                                                                  \
-  ROW(conv2d_act, PT_REAL_DTYPE, 0, "reference", "ascending", pt_conv2d_act_reference,                              \
-      pt_conv2d_act_reference_workspace)                                                                            \
-  ROW(conv2d_act, PT_REAL_DTYPE, 1, "blocked", "ascending", pt_conv2d_act_blocked, pt_conv2d_act_blocked_workspace) \
-  ROW(conv2d_act, PT_REAL_DTYPE, 2, "compact", "ascending", pt_conv2d_act_compact, pt_conv2d_act_compact_workspace) \
+  PT_ACT_ROWS(ROW, conv2d_act)                                                                                      \
   PT_SHIFT_ROW(ROW, conv2d_act)                                                                                     \
   PT_WINOGRAD_ROWS(ROW, conv2d_act)                                                                                 \
   PT_VOLUME_ROWS(ROW, conv3d)                                                                                       \

@@ -1,7 +1,7 @@
 /* matmul: the blocked product of gemm.h on packed panels of b, and the reference. Both sum over k in ascending order. */
 #include <string.h>
 
-#include "kernels/portable/gemm.h"
+#include "kernels/portable/matmul.h"
 #include "kernels/portable/matmul_shape.h"
 #include "kernels/portable/products.h"
 
@@ -40,12 +40,29 @@ static void pack_b(const void* context, size_t batch, size_t k0, size_t count, s
       panel[kk * PT_GEMM_NR + column] = b[column * product->b_column + kk * product->b_k];
 }
 
-pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call) {
-  const matmul_shape context = matmul_shape_of(call);
-  const pt_product product = {context.batches, context.m, context.n, context.k, &context, a_of, context.a_row,
-                              a_offsets,       pack_b,    c_of,      context.n, bias_of,  0,    NULL};
+static pt_product product_of(const matmul_shape* of, const pt_finish* finish) {
+  const pt_product product = {of->batches, of->m,  of->n, of->k, of,      a_of, of->a_row,
+                              a_offsets,   pack_b, c_of,  of->n, bias_of, 0,    finish};
+  return product;
+}
+
+pt_status PT_NAME(pt_matmul_fast)(const pt_call* call, const pt_finish* finish) {
+  const matmul_shape shape = matmul_shape_of(call);
+  const pt_product product = product_of(&shape, finish);
   PT_NAME(pt_product_run)(&product, call->pool);
   return PT_OK;
+}
+
+size_t PT_NAME(pt_matmul_scratch)(const pt_call* call) {
+  pt_real somewhere;
+  const pt_finish finish = {NULL, NULL, &somewhere}; /* has some */
+  const matmul_shape shape = matmul_shape_of(call);
+  const pt_product product = product_of(&shape, &finish);
+  return PT_NAME(pt_product_scratch)(&product, call->pool);
+}
+
+pt_status PT_NAME(pt_matmul_blocked)(const pt_call* call) {
+  return PT_NAME(pt_matmul_fast)(call, NULL);
 }
 
 static void reference_rows(void* arg, size_t begin, size_t end) {

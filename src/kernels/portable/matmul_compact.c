@@ -14,16 +14,18 @@ static pt_nest nest_of(const matmul_shape* p, size_t rows, size_t columns) {
                    1};
 }
 
+static void add_bias(pt_real* c, const pt_real* bias, size_t rows, size_t columns) {
+  for (size_t row = 0; row < rows; ++row)
+    for (size_t column = 0; column < columns; ++column) *c++ += bias[column];
+}
+
 pt_status PT_NAME(pt_matmul_compact)(const pt_call* call) {
   const matmul_shape p = matmul_shape_of(call);
   pt_nest nest = nest_of(&p, p.m, p.n);
   pt_real* c = call->outputs[0].data;
   for (size_t batch = 0; batch < p.batches; ++batch)
     PT_NAME(pt_nest_run)(&nest, matmul_a(&p, batch), matmul_b(&p, batch), c + batch * p.m * p.n);
-  if (call->input_count < 3) return PT_OK;
-  const pt_real* bias = call->inputs[2].data;
-  for (size_t row = 0; row < p.batches * p.m; ++row)
-    for (size_t column = 0; column < p.n; ++column) *c++ += bias[column];
+  if (call->input_count > 2) add_bias(c, call->inputs[2].data, p.batches * p.m, p.n);
   return PT_OK;
 }
 
@@ -61,15 +63,21 @@ static void take(const matmul_shape* p, const pt_finish* finish, size_t row, siz
     finish->take(finish->context, 0, 0, (row + at) * p->n + column, part.columns, finish->scratch + at * part.columns);
 }
 
+static void finish_matrix(const matmul_shape* p, size_t batch, const pt_real* bias, const pt_finish* finish) {
+  const strip whole = strip_of(p);
+  for (size_t row = 0; row < p->m; row += whole.rows)
+    for (size_t column = 0; column < p->n; column += whole.columns) {
+      const strip part = {least(whole.rows, p->m - row), least(whole.columns, p->n - column)};
+      pt_nest nest = nest_of(p, part.rows, part.columns);
+      PT_NAME(pt_nest_run)
+      (&nest, matmul_a(p, batch) + row * p->a_row, matmul_b(p, batch) + column * p->b_column, finish->scratch);
+      if (bias != NULL) add_bias(finish->scratch, bias + column, part.rows, part.columns);
+      take(p, finish, batch * p->m + row, column, part);
+    }
+}
+
 void PT_NAME(pt_matmul_compact_finish)(const pt_call* call, const pt_finish* finish) {
   const matmul_shape p = matmul_shape_of(call);
-  const strip whole = strip_of(&p);
-  for (size_t row = 0; row < p.m; row += whole.rows)
-    for (size_t column = 0; column < p.n; column += whole.columns) {
-      const strip part = {least(whole.rows, p.m - row), least(whole.columns, p.n - column)};
-      pt_nest nest = nest_of(&p, part.rows, part.columns);
-      PT_NAME(pt_nest_run)
-      (&nest, matmul_a(&p, 0) + row * p.a_row, matmul_b(&p, 0) + column * p.b_column, finish->scratch);
-      take(&p, finish, row, column, part);
-    }
+  const pt_real* bias = call->input_count > 2 ? call->inputs[2].data : NULL;
+  for (size_t batch = 0; batch < p.batches; ++batch) finish_matrix(&p, batch, bias, finish);
 }

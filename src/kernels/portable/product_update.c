@@ -76,20 +76,20 @@ static pt_status strip_by_strip(const pt_call* call, int product_ints, strips gr
   update u;
   const pt_finish finish = {take, &u, call->workspace};
   const pt_status status = update_of(call, product_ints, &u);
-  if (status == PT_OK) gradient(call, &finish);
+  pt_call factors = *call;
+  factors.input_count = kWeight;
+  if (status == PT_OK) gradient(&factors, &finish);
   return status;
 }
 
-enum { kMatmulInts = 2 };
-
 pt_status PT_NAME(pt_matmul_update_reference)(const pt_call* call) {
-  return whole(call, kMatmulInts, PT_NAME(pt_matmul_reference));
+  return whole(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_reference));
 }
 pt_status PT_NAME(pt_matmul_update_compact)(const pt_call* call) {
-  return strip_by_strip(call, kMatmulInts, PT_NAME(pt_matmul_compact_finish));
+  return strip_by_strip(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_compact_finish));
 }
 pt_status PT_NAME(pt_matmul_update_compact_whole)(const pt_call* call) {
-  return whole(call, kMatmulInts, PT_NAME(pt_matmul_compact));
+  return whole(call, PT_MATMUL_ATTRS, PT_NAME(pt_matmul_compact));
 }
 pt_status PT_NAME(pt_conv2d_dw_update_reference)(const pt_call* call) {
   return whole(call, PT_CONV_ATTRS, PT_NAME(pt_conv2d_dw_reference));

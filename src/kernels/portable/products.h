@@ -9,8 +9,8 @@
  * Positions in the padding are added as zero products or left out: the same bits for finite weights. A bias is added at
  * the end. "reference" is plain loops; the others give the same bits. "blocked" packs, on a stack of tens of KiB, for
  * processors with caches; "compact" (compact.h) is for those with little memory and one thread. None needs a workspace,
- * but for what makes more of a product: strips of conv2d_dz's dX, of what conv2d_act writes over R, and of the gradient
- * that an update follows. */
+ * but for what makes more of a product: strips of conv2d_dz's dX, of what conv2d_act and matmul_act write over R, and
+ * of the gradient that an update follows. */
 #ifndef PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 #define PANTOUM_KERNELS_PORTABLE_PRODUCTS_H
 
@@ -32,26 +32,26 @@ pt_status PT_NAME(pt_conv2d_dw_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv2d_dz_compact)(const pt_call* call);
-pt_status PT_NAME(pt_conv2d_act_reference)(const pt_call* call);
-pt_status PT_NAME(pt_conv2d_act_blocked)(const pt_call* call);
-pt_status PT_NAME(pt_conv2d_act_compact)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dx_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dx_blocked)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_reference)(const pt_call* call);
 pt_status PT_NAME(pt_conv3d_dw_blocked)(const pt_call* call);
-/* Attention in blocks (attention.h): a row, a block that fits a cache, four rows of scores in the workspace. */
-#define PT_ATTENTION_PROTOTYPES(op)     \
-  PT_ATTENTION_PROTOTYPE(op, reference) \
-  PT_ATTENTION_PROTOTYPE(op, blocked) PT_ATTENTION_PROTOTYPE(op, compact)
-#define PT_ATTENTION_PROTOTYPE(op, name)                    \
+/* Attention in blocks (attention.h): a row, a block that fits a cache, four rows of scores in the workspace. And products
+ * with what follows them (epilogue.h). */
+#define PT_WORKSPACE_PROTOTYPES(op)     \
+  PT_WORKSPACE_PROTOTYPE(op, reference) \
+  PT_WORKSPACE_PROTOTYPE(op, blocked) PT_WORKSPACE_PROTOTYPE(op, compact)
+#define PT_WORKSPACE_PROTOTYPE(op, name)                    \
   pt_status PT_NAME(pt_##op##_##name)(const pt_call* call); \
   size_t PT_NAME(pt_##op##_##name##_workspace)(const pt_call* call);
-PT_ATTENTION_PROTOTYPES(attention)
-PT_ATTENTION_PROTOTYPES(attention_grad)
-#undef PT_ATTENTION_PROTOTYPE
-#undef PT_ATTENTION_PROTOTYPES
+PT_WORKSPACE_PROTOTYPES(attention)
+PT_WORKSPACE_PROTOTYPES(attention_grad)
+PT_WORKSPACE_PROTOTYPES(conv2d_act)
+PT_WORKSPACE_PROTOTYPES(matmul_act)
+#undef PT_WORKSPACE_PROTOTYPE
+#undef PT_WORKSPACE_PROTOTYPES
 /* Of a padded strip of the image, for few channels (conv2d_shift_compact.c). */
 #define PT_SHIFT_PROTOTYPE(op)                                     \
   pt_status PT_NAME(pt_##op##_shift_compact)(const pt_call* call); \
@@ -91,8 +91,5 @@ size_t PT_NAME(pt_conv2d_dw_update_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dw_update_compact_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_workspace)(const pt_call* call);
 size_t PT_NAME(pt_conv2d_dz_compact_workspace)(const pt_call* call);
-size_t PT_NAME(pt_conv2d_act_reference_workspace)(const pt_call* call);
-size_t PT_NAME(pt_conv2d_act_blocked_workspace)(const pt_call* call);
-size_t PT_NAME(pt_conv2d_act_compact_workspace)(const pt_call* call);
 
 #endif

@@ -15,6 +15,16 @@ using ir::Op;
 using ir::OpId;
 using ir::ValueId;
 
+struct Product {
+  Kind alone, finished;
+};
+constexpr Product kProducts[] = {{Kind::k_conv2d, Kind::k_conv2d_act}, {Kind::k_matmul, Kind::k_matmul_act}};
+
+const Product* product_of(const Op& op) {
+  const auto* found = std::ranges::find(kProducts, op.kind, &Product::alone);
+  return found == std::end(kProducts) || !op.alternatives.empty() ? nullptr : found;
+}
+
 // What a back end's kernels finish in its ops' own bits, and zeros that pad a block of channels stay zeros.
 bool back_end_finishes(const Op& activation) {
   switch (activation.kind) {
@@ -45,10 +55,10 @@ class EpilogueFusion {
     consumed_.assign(graph_.ops.size(), 0);
   }
 
-  // The last convolution first: a sum of two takes the one that is made last.
+  // The last product first: a sum of two takes the one that is made last.
   Graph run() {
     for (OpId op = static_cast<OpId>(graph_.ops.size()); op-- > 0;)
-      if (graph_.op(op).kind == Kind::k_conv2d && graph_.op(op).alternatives.empty()) follow(op);
+      if (product_of(graph_.op(op)) != nullptr) follow(op);
     ir::drop_dead_ops(graph_);
     return std::move(graph_);
   }
@@ -66,13 +76,13 @@ class EpilogueFusion {
     return graph_.op(readers[0]).alternatives.empty() ? readers[0] : kNone;
   }
 
-  // What a sum adds to the convolution's result, element for element; kNone: it is no such sum, or what it adds is made
-  // after the convolution, whose image would have to wait for it.
-  [[nodiscard]] ValueId added_to(OpId conv, ValueId made, const Op& op) const {
+  // What a sum adds to the product, element for element; kNone: it is no such sum, or what it adds is made after the
+  // product, which would have to wait for it.
+  [[nodiscard]] ValueId added_to(OpId product, ValueId made, const Op& op) const {
     if (op.kind != Kind::k_add || op.inputs[0] == op.inputs[1]) return kNone;
     const ValueId other = op.inputs[0] == made ? op.inputs[1] : op.inputs[0];
     const OpId producer = graph_.value(other).producer;
-    const bool is_there = producer == kNone || producer < conv;
+    const bool is_there = producer == kNone || producer < product;
     return is_there && graph_.value(other).type == graph_.value(made).type ? other : kNone;
   }
 
@@ -102,23 +112,21 @@ class EpilogueFusion {
     return alone ? found : kNone;
   }
 
-  void follow(OpId id) {
-    const Op conv = graph_.op(id);
-    ValueId made = conv.outputs[0], residual = kNone;
+  void follow(OpId product) {
+    ValueId made = graph_.op(product).outputs[0], residual = kNone;
     OpId last = kNone;
-    if (const OpId sum = only_reader(made); sum != kNone && (residual = added_to(id, made, graph_.op(sum))) != kNone) {
+    if (const OpId sum = only_reader(made);
+        sum != kNone && (residual = added_to(product, made, graph_.op(sum))) != kNone) {
       last = sum;
+      consumed_[at(sum)] = 1;
       made = graph_.op(sum).outputs[0];
     }
     const OpId activation = activation_behind(made);
-    if (activation != kNone) {
-      if (last != kNone) consumed_[at(last)] = 1;
-      last = activation;
-    }
+    if (activation != kNone) last = activation;
     if (last == kNone) return;
     const Op finish = activation == kNone ? Op{} : graph_.op(activation);
     if (activation != kNone) read_output(finish);
-    replace(last, conv, finish, residual);
+    replace(product, last, finish, residual);
   }
 
   // Gradients of leaky relu read what it makes.
@@ -138,25 +146,26 @@ class EpilogueFusion {
     return id;
   }
 
-  [[nodiscard]] int64_t how_added(const Op& conv, ValueId residual) const {
+  [[nodiscard]] int64_t how_added(const Op& product, ValueId residual) const {
     if (residual == kNone) return PT_RESIDUAL_NONE;
     const bool is_read_too =
-        std::ranges::any_of(conv.inputs, [&](ValueId input) { return root_of(input) == root_of(residual); });
+        std::ranges::any_of(product.inputs, [&](ValueId input) { return root_of(input) == root_of(residual); });
     return by_back_end_ || is_read_too ? PT_RESIDUAL_READ : PT_RESIDUAL_OVER;
   }
 
-  // At the place of the last op that it stands for, where all that it reads is made.
-  void replace(OpId last, const Op& conv, const Op& activation, ValueId residual) {
-    Op fused = conv;
-    fused.kind = Kind::k_conv2d_act;
-    fused.outputs = graph_.op(last).outputs;
-    fused.attrs.ints.insert(
-        fused.attrs.ints.end(),
-        {activation.outputs.empty() ? 0 : static_cast<int64_t>(activation.kind), how_added(conv, residual)});
-    fused.attrs.reals = activation.attrs.reals;
-    fused.attrs.reals.resize(PT_EPILOGUE_REALS);
-    if (residual != kNone) fused.inputs.push_back(residual);
-    graph_.ops[at(last)] = std::move(fused);
+  // Where the product stands, and all that it reads is made; the last op that it stands for gets the product's own result,
+  // which nobody reads any more.
+  void replace(OpId id, OpId last, const Op& activation, ValueId residual) {
+    Op& product = graph_.ops[at(id)];
+    product.kind = product_of(product)->finished;
+    product.attrs.ints.insert(
+        product.attrs.ints.end(),
+        {activation.outputs.empty() ? 0 : static_cast<int64_t>(activation.kind), how_added(product, residual)});
+    product.attrs.reals = activation.attrs.reals;
+    product.attrs.reals.resize(PT_EPILOGUE_REALS);
+    if (residual != kNone) product.inputs.push_back(residual);
+    std::swap(product.outputs, graph_.ops[at(last)].outputs);
+    graph_.value(product.outputs[0]).producer = id;
     consumed_[at(last)] = 1;
   }
 
@@ -169,7 +178,7 @@ class EpilogueFusion {
 
 }  // namespace
 
-Graph fuse_conv_epilogue(Graph graph, bool by_back_end) {
+Graph fuse_epilogues(Graph graph, bool by_back_end) {
   return EpilogueFusion(std::move(graph), by_back_end).run();
 }
 
