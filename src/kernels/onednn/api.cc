@@ -46,38 +46,58 @@ Tag weight_tag(const uint32_t logical[4], int64_t groups, pt_layout layout, uint
   }
 }
 
-// oneDNN 3 made descriptors of operations part of the primitives' own.
+// Which implementation of oneDNN's list, with which attributes.
+struct Choice {
+  const dnnl::primitive_attr& with;
+  int later = 0;          // so much further down the list
+  std::string like = {};  // the first of this name; "": of any
+};
+
+template <class PrimitiveDescriptor>
+PrimitiveDescriptor chosen_of(PrimitiveDescriptor listed, const Choice& choice) {
+  const auto next = [&] {
+    if (!listed.next_impl()) throw dnnl::error(dnnl_unimplemented, "no other implementation");
+  };
+  for (int later = choice.later; later > 0; --later) next();
+  while (!choice.like.empty() && choice.like != listed.impl_info_str()) next();
+  return listed;
+}
+
+// oneDNN 3 made descriptors of operations part of the primitives' own. Before, the list refers to the descriptor (and to
+// the hint), and is walked while that lives.
 #if DNNL_VERSION_MAJOR >= 3
 using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
 
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc descriptor_with(const dnnl::primitive_attr& with, Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., with);
+typename Primitive::primitive_desc descriptor_with(const Choice& choice, Arguments&&... arguments) {
+  return chosen_of(typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., choice.with),
+                   choice);
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., hint, attributes());
+typename Primitive::primitive_desc descriptor_after(const Choice& choice, const Hint& hint, Arguments&&... arguments) {
+  return chosen_of(
+      typename Primitive::primitive_desc(engine(), std::forward<Arguments>(arguments)..., hint, choice.with), choice);
 }
 #else
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 
 template <class Primitive, class... Arguments>
-typename Primitive::primitive_desc descriptor_with(const dnnl::primitive_attr& with, Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...), with,
-                                            engine());
+typename Primitive::primitive_desc descriptor_with(const Choice& choice, Arguments&&... arguments) {
+  const typename Primitive::desc operation(std::forward<Arguments>(arguments)...);
+  return chosen_of(typename Primitive::primitive_desc(operation, choice.with, engine()), choice);
 }
 template <class Primitive, class Hint, class... Arguments>
-typename Primitive::primitive_desc descriptor_after(const Hint& hint, Arguments&&... arguments) {
-  return typename Primitive::primitive_desc(typename Primitive::desc(std::forward<Arguments>(arguments)...),
-                                            attributes(), engine(), hint);
+typename Primitive::primitive_desc descriptor_after(const Choice& choice, const Hint& hint, Arguments&&... arguments) {
+  const typename Primitive::desc operation(std::forward<Arguments>(arguments)...);
+  return chosen_of(typename Primitive::primitive_desc(operation, choice.with, engine(), hint), choice);
 }
 #endif
 
 template <class Primitive, class... Arguments>
 typename Primitive::primitive_desc descriptor(Arguments&&... arguments) {
-  return descriptor_with<Primitive>(attributes(), std::forward<Arguments>(arguments)...);
+  return descriptor_with<Primitive>(Choice{attributes()}, std::forward<Arguments>(arguments)...);
 }
 
 template <class Primitive>
@@ -90,34 +110,19 @@ PrimitiveHandle handle_of(const typename Primitive::primitive_desc& descriptor) 
           .implementation = descriptor.impl_info_str()};
 }
 
-// That many further down the list of implementations.
-template <class PrimitiveDescriptor>
-PrimitiveDescriptor skipping(PrimitiveDescriptor descriptor, int later) {
-  for (; later > 0; --later)
-    if (!descriptor.next_impl()) throw dnnl::error(dnnl_unimplemented, "no other implementation");
-  return descriptor;
-}
-
-template <class PrimitiveDescriptor>
-PrimitiveDescriptor like(PrimitiveDescriptor descriptor, const std::string& implementation) {
-  while (descriptor.impl_info_str() != implementation)
-    if (!descriptor.next_impl()) throw dnnl::error(dnnl_unimplemented, "it finishes nothing in this way");
-  return descriptor;
-}
-
 dnnl::algorithm algorithm_of(ConvAlgorithm algorithm) {
   return algorithm == ConvAlgorithm::kDirect ? dnnl::algorithm::convolution_direct
                                              : dnnl::algorithm::convolution_winograd;
 }
 
-dnnl::convolution_forward::primitive_desc convolution_forward(const dnnl::primitive_attr& with, const ConvShape& shape,
+dnnl::convolution_forward::primitive_desc convolution_forward(const Choice& choice, const ConvShape& shape,
                                                               const Desc& bias, ConvAlgorithm algorithm) {
   const auto kind = algorithm_of(algorithm);
   if (bias == Desc())
-    return descriptor_with<dnnl::convolution_forward>(with, prop_kind::forward_training, kind, shape.x, shape.w,
+    return descriptor_with<dnnl::convolution_forward>(choice, prop_kind::forward_training, kind, shape.x, shape.w,
                                                       shape.y, shape.strides, shape.dilations, shape.before,
                                                       shape.after);
-  return descriptor_with<dnnl::convolution_forward>(with, prop_kind::forward_training, kind, shape.x, shape.w, bias,
+  return descriptor_with<dnnl::convolution_forward>(choice, prop_kind::forward_training, kind, shape.x, shape.w, bias,
                                                     shape.y, shape.strides, shape.dilations, shape.before, shape.after);
 }
 
@@ -154,19 +159,17 @@ dnnl::convolution_forward::primitive_desc forward_hint(const ConvShape& shape, d
                                                shape.strides, shape.dilations, shape.before, shape.after);
 }
 
-// The list is walked while the hint lives, which it refers to.
 template <class Primitive>
 typename Primitive::primitive_desc convolution_backward(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
   const auto kind = algorithm_of(algorithm);
   const auto hint = forward_hint(shape, kind);
-  return skipping(descriptor_after<Primitive>(hint, kind, shape.x, shape.w, shape.y, shape.strides, shape.dilations,
-                                              shape.before, shape.after),
-                  later);
+  return descriptor_after<Primitive>(Choice{attributes(), later}, hint, kind, shape.x, shape.w, shape.y, shape.strides,
+                                     shape.dilations, shape.before, shape.after);
 }
 
-dnnl::matmul::primitive_desc product(const dnnl::primitive_attr& with, const MatmulShape& shape) {
-  if (shape.bias == Desc()) return descriptor_with<dnnl::matmul>(with, shape.a, shape.b, shape.y);
-  return descriptor_with<dnnl::matmul>(with, shape.a, shape.b, shape.bias, shape.y);
+dnnl::matmul::primitive_desc product(const Choice& choice, const MatmulShape& shape) {
+  if (shape.bias == Desc()) return descriptor_with<dnnl::matmul>(choice, shape.a, shape.b, shape.y);
+  return descriptor_with<dnnl::matmul>(choice, shape.a, shape.b, shape.bias, shape.y);
 }
 
 PoolingForward::primitive_desc pool_forward(const PoolShape& shape, bool with_workspace) {
@@ -237,7 +240,7 @@ void bind(dnnl::memory& memory, void* data, [[maybe_unused]] const dnnl::stream&
 }
 
 PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, int later) {
-  const auto chosen = skipping(convolution_forward(attributes(), shape, bias, algorithm), later);
+  const auto chosen = convolution_forward(Choice{attributes(), later}, shape, bias, algorithm);
   PrimitiveHandle result = handle_of<dnnl::convolution_forward>(chosen);
   result.weights = chosen.weights_desc();
   return result;
@@ -245,8 +248,9 @@ PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgori
 
 PrimitiveHandle convolution(const ConvShape& shape, const Desc& bias, ConvAlgorithm algorithm, const FinishedBy& finish,
                             const std::string& implementation) {
+  const dnnl::primitive_attr with = finishing(finish, shape.y);
   return handle_of<dnnl::convolution_forward>(
-      like(convolution_forward(finishing(finish, shape.y), shape, bias, algorithm), implementation));
+      convolution_forward(Choice{with, 0, implementation}, shape, bias, algorithm));
 }
 
 PrimitiveHandle convolution_data(const ConvShape& shape, ConvAlgorithm algorithm, int later) {
@@ -271,17 +275,18 @@ PrimitiveHandle pool(const PoolShape& shape, bool with_workspace) {
 }
 
 PrimitiveHandle pool_grad(const PoolShape& shape) {
-  return handle_of<PoolingBackward>(descriptor_after<PoolingBackward>(pool_forward(shape, true), shape.algorithm,
-                                                                      shape.x, shape.y, shape.strides, shape.kernel,
-                                                                      shape.dilations, shape.before, shape.after));
+  return handle_of<PoolingBackward>(descriptor_after<PoolingBackward>(
+      Choice{attributes()}, pool_forward(shape, true), shape.algorithm, shape.x, shape.y, shape.strides, shape.kernel,
+      shape.dilations, shape.before, shape.after));
 }
 
 PrimitiveHandle matmul(const MatmulShape& shape, int later) {
-  return handle_of<dnnl::matmul>(skipping(product(attributes(), shape), later));
+  return handle_of<dnnl::matmul>(product(Choice{attributes(), later}, shape));
 }
 
 PrimitiveHandle matmul(const MatmulShape& shape, const FinishedBy& finish, const std::string& implementation) {
-  return handle_of<dnnl::matmul>(like(product(finishing(finish, shape.y), shape), implementation));
+  const dnnl::primitive_attr with = finishing(finish, shape.y);
+  return handle_of<dnnl::matmul>(product(Choice{with, 0, implementation}, shape));
 }
 
 PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y) {
@@ -290,7 +295,7 @@ PrimitiveHandle matmul_added(const Desc& a, const Desc& b, const Desc& y) {
   sum.append_sum();
   adding.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   adding.set_post_ops(sum);
-  return handle_of<dnnl::matmul>(product(adding, {a, b, none(), y}));
+  return handle_of<dnnl::matmul>(product(Choice{adding}, {a, b, none(), y}));
 }
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -307,8 +312,8 @@ PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm) {
 
 PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm) {
   const auto kind = logarithm ? dnnl::algorithm::softmax_log : dnnl::algorithm::softmax_accurate;
-  return handle_of<dnnl::softmax_backward>(
-      descriptor_after<dnnl::softmax_backward>(softmax_of(x, axis, logarithm), kind, x, x, x, axis));
+  return handle_of<dnnl::softmax_backward>(descriptor_after<dnnl::softmax_backward>(
+      Choice{attributes()}, softmax_of(x, axis, logarithm), kind, x, x, x, axis));
 }
 
 PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
@@ -319,7 +324,7 @@ PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, f
 PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
   const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, x, alpha, beta);
   return handle_of<dnnl::eltwise_backward>(
-      descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, x, alpha, beta));
+      descriptor_after<dnnl::eltwise_backward>(Choice{attributes()}, forward, algorithm, x, x, x, alpha, beta));
 }
 #else
 PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm) {
@@ -332,10 +337,12 @@ PrimitiveHandle softmax(const Desc& x, int axis, bool logarithm) {
 PrimitiveHandle softmax_grad(const Desc& x, int axis, bool logarithm) {
   if (logarithm) {
     const auto forward = descriptor<dnnl::logsoftmax_forward>(prop_kind::forward_training, x, axis);
-    return handle_of<dnnl::logsoftmax_backward>(descriptor_after<dnnl::logsoftmax_backward>(forward, x, x, axis));
+    return handle_of<dnnl::logsoftmax_backward>(
+        descriptor_after<dnnl::logsoftmax_backward>(Choice{attributes()}, forward, x, x, axis));
   }
   const auto forward = descriptor<dnnl::softmax_forward>(prop_kind::forward_training, x, axis);
-  return handle_of<dnnl::softmax_backward>(descriptor_after<dnnl::softmax_backward>(forward, x, x, axis));
+  return handle_of<dnnl::softmax_backward>(
+      descriptor_after<dnnl::softmax_backward>(Choice{attributes()}, forward, x, x, axis));
 }
 
 PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
@@ -346,7 +353,7 @@ PrimitiveHandle eltwise(dnnl::algorithm algorithm, const Desc& x, float alpha, f
 PrimitiveHandle eltwise_grad(dnnl::algorithm algorithm, const Desc& x, float alpha, float beta) {
   const auto forward = descriptor<dnnl::eltwise_forward>(prop_kind::forward_training, algorithm, x, alpha, beta);
   return handle_of<dnnl::eltwise_backward>(
-      descriptor_after<dnnl::eltwise_backward>(forward, algorithm, x, x, alpha, beta));
+      descriptor_after<dnnl::eltwise_backward>(Choice{attributes()}, forward, algorithm, x, x, alpha, beta));
 }
 #endif
 
