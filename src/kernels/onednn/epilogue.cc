@@ -64,9 +64,10 @@ void run_rest(const Rest& rest, const pt_call& call, int threads) {
   auto* y = static_cast<float*>(output.data);
   const float* added = rest.added < 0 ? nullptr : static_cast<const float*>(call.inputs[rest.added].data);
   const Elements elements = elements_of(rest);
+  if (threads == 1) return elements(rest, added, y, count);
   constexpr int64_t kLine = 16;  // elements of a line of the caches, which one thread has
   const int64_t lines = (count + kLine - 1) / kLine;
-#pragma omp parallel for schedule(static, 1) num_threads(threads) if (threads > 1)
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
   for (int piece = 0; piece < threads; ++piece) {
     const int64_t begin = lines * piece / threads * kLine, end = std::min(count, lines * (piece + 1) / threads * kLine);
     if (begin < end) elements(rest, added == nullptr ? nullptr : added + begin, y + begin, end - begin);
