@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/portable/epilogue.h"
+
 namespace pantoum::onednn {
 namespace {
 
@@ -36,20 +38,22 @@ int most_threads(const pt_call& call) {
 
 // As many as have something to do: waking a thread and waiting for it costs more than a few microseconds of work, and
 // much more where others want the processors. Work is the memory that is touched, and of products and convolutions,
-// whose weight is input 1 or the output, the multiplications.
+// whose weight is input 1 or the output, the multiplications. What is added to a product does not count: fused and apart,
+// it takes as many threads, and so has the same bits.
 int threads_for(uint16_t op, const pt_call& call) {
   constexpr double kBytesPerSecond = 8e9, kFlopsPerSecond = 5e10, kSecondsWorthAThread = 2e-5;
   double touched = 0, largest = 0, all = 1;
-  for (unsigned operand = 0; operand < unsigned{call.input_count} + call.output_count; ++operand) {
-    const double count =
-        elements(operand < call.input_count ? call.inputs[operand] : call.outputs[operand - call.input_count]);
+  const bool is_finished = op == PT_OP_conv2d_act || op == PT_OP_matmul_act;
+  const unsigned inputs = is_finished ? pt_product_inputs(&call) : call.input_count;
+  for (unsigned operand = 0; operand < inputs + call.output_count; ++operand) {
+    const double count = elements(operand < inputs ? call.inputs[operand] : call.outputs[operand - inputs]);
     touched += count;
     largest = std::max(largest, count);
-    if (operand < 2 || operand == call.input_count) all *= count;
+    if (operand < 2 || operand == inputs) all *= count;
   }
   // The three factors of a product have m k, k n and m n elements: the root of their product is m n k.
-  const bool multiplies = op == PT_OP_matmul || op == PT_OP_matmul_act || op == PT_OP_conv2d ||
-                          op == PT_OP_conv2d_act || op == PT_OP_conv2d_dx || op == PT_OP_conv2d_dw;
+  const bool multiplies =
+      is_finished || op == PT_OP_matmul || op == PT_OP_conv2d || op == PT_OP_conv2d_dx || op == PT_OP_conv2d_dw;
   const double seconds =
       4 * touched / kBytesPerSecond + (multiplies ? 2 * std::max(std::sqrt(all), largest) / kFlopsPerSecond : 0);
   return static_cast<int>(std::clamp(std::ceil(seconds / kSecondsWorthAThread), 1.0, double(most_threads(call))));
