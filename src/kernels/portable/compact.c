@@ -8,6 +8,12 @@
 #define INLINE static inline
 #endif
 
+/* There calls of the library are nearly all of a product's time: loops of their own for strides that are known would be
+ * flash for nothing. */
+#if defined(__arm__) && !defined(__ARM_FP)
+#define PT_FLOATS_IN_SOFTWARE
+#endif
+
 /* Four elements of C side by side; where four operands lie, and how they move on. */
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(PT_REAL_DOUBLE)
 #include <arm_mve.h>
@@ -95,6 +101,7 @@ INLINE void tile_4x4(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, ptrdi
   store(c + 3 * n->c_row, n->c_column, sum3);
 }
 
+#ifndef PT_FLOATS_IN_SOFTWARE
 /* The same where the innermost loop has three terms, which lie together in A, as a kernel's row has them: unrolled, and
  * columns that lie together share what they read. */
 INLINE lanes add_three(lanes sum, const pt_real* a, lanes x, lanes y, lanes z) {
@@ -121,6 +128,7 @@ INLINE void tile_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step,
   store(c + 2 * n->c_row, n->c_column, sum2);
   store(c + 3 * n->c_row, n->c_column, sum3);
 }
+#endif
 
 /* One or two terms of 4 rows, whose chains go on in C where these are not the first. Columns come in fours. */
 INLINE void add_terms(const pt_nest* n, int terms, int first, const pt_real* a, const pt_real* b, pt_real* c) {
@@ -179,6 +187,7 @@ INLINE void four_columns(const pt_nest* n, ptrdiff_t column, ptrdiff_t a_step, p
     tile_4x4(n, column, a_step, b_step, a + at * n->a_row, b, c + at * n->c_row);
   }
 }
+#ifndef PT_FLOATS_IN_SOFTWARE
 INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_step, const pt_real* a, const pt_real* b,
                               pt_real* c) {
   for (size_t row = 0; row < n->rows; row += 4) {
@@ -186,6 +195,7 @@ INLINE void columns_of_threes(const pt_nest* n, ptrdiff_t column, ptrdiff_t b_st
     tile_of_threes(n, column, b_step, a + at * n->a_row, b, c + at * n->c_row);
   }
 }
+#endif
 INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const pt_real* a, const pt_real* b,
                        pt_real* c) {
   for (size_t first = 0; first < n->rows; first += 8) {
@@ -198,14 +208,15 @@ INLINE void one_column(const pt_nest* n, ptrdiff_t row, ptrdiff_t a_step, const 
 PT_APART void columns_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   four_columns(n, 1, n->a_step[2], n->b_step[2], a, b, c);
 }
+PT_APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
+  four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c);
+}
+#ifndef PT_FLOATS_IN_SOFTWARE
 PT_APART void columns_and_a_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   four_columns(n, 1, 1, n->b_step[2], a, b, c);
 }
 PT_APART void a_and_b_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   four_columns(n, n->b_column, 1, 1, a, b, c);
-}
-PT_APART void columns_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
-  four_columns(n, n->b_column, n->a_step[2], n->b_step[2], a, b, c);
 }
 PT_APART void threes_forward(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   columns_of_threes(n, 1, 1, a, b, c);
@@ -216,6 +227,7 @@ PT_APART void threes_backward(const pt_nest* n, const pt_real* a, const pt_real*
 PT_APART void threes_apart(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   columns_of_threes(n, n->b_column, 1, a, b, c);
 }
+#endif
 PT_APART void rows_together(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c) {
   one_column(n, 1, n->a_step[2], a, b, c);
 }
@@ -258,6 +270,9 @@ static void turn(pt_nest* n) {
 typedef void (*pass)(const pt_nest* n, const pt_real* a, const pt_real* b, pt_real* c);
 
 static pass pass_of_four(const pt_nest* n) {
+#ifdef PT_FLOATS_IN_SOFTWARE
+  return n->b_column == 1 ? columns_together : columns_apart;
+#else
   const int columns = n->b_column == 1, a = n->a_step[2] == 1, b = n->b_step[2] == 1;
   if (a && n->count[2] == 3) {
     if (b) return columns ? threes_forward : threes_apart;
@@ -265,6 +280,7 @@ static pass pass_of_four(const pt_nest* n) {
   }
   if (columns) return a ? columns_and_a_together : columns_together;
   return a && b ? a_and_b_together : columns_apart;
+#endif
 }
 static pass pass_of_one(const pt_nest* n) {
   if (n->rows < 8) return one_by_one;
@@ -408,10 +424,14 @@ PT_APART void window_of_any_size(const pt_window* t, size_t lines, size_t count,
                                  pt_real* c) {
   any_columns(t, lines, count, w, x, t->x_move, c, t->c_move);
 }
+#ifndef PT_FLOATS_IN_SOFTWARE
 PT_APART void window_together(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
                               pt_real* c) {
   any_columns(t, lines, count, w, x, 1, c, 1);
 }
+#else
+#define window_together window_of_any_size
+#endif
 
 void PT_NAME(pt_window_run)(const pt_window* t, size_t lines, size_t count, const pt_real* w, const pt_real* x,
                             pt_real* c) {
