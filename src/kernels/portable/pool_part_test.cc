@@ -18,10 +18,11 @@ pt_pool team_of(uint32_t& threads) {
 }
 
 TEST(PoolPart, RunsEverythingOnceInAsManyPieces) {
+  constexpr size_t kCounts[] = {0, 1, 2, 3, 7, 100};
   for (uint32_t all = 1; all <= 8; ++all) {
     const pt_pool team = team_of(all);
     for (uint32_t threads = 2; threads < all; ++threads)
-      for (const size_t count : {0, 1, 2, 3, 7, 100}) {
+      for (const size_t count : kCounts) {
         pt_pool_part part;
         const pt_pool* pool = pt_take_pool(&part, &team, threads);
         ASSERT_EQ(pool->threads, threads);
