@@ -16,7 +16,8 @@ namespace pantoum::pipeline {
 
 // Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, several small and large transfers
 // at a time, and fits latency and rate to what they take when a step waits for them, and to what the threads of training
-// lose when it does not; both directions; kept in the store.
+// lose when it does not; both directions; kept in the store. Where those threads have every core, transfers pass for so
+// slow that what a step hides of them takes little of its time.
 // Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0905, E0908; E0275 of the store.
 struct StorageQuestion {
   std::string folder = {};        // "": where a run makes its page file
