@@ -11,6 +11,7 @@ NETWORKS = {"squeezenet": 1, "inception_v3": 1, "resnet50": 1}
 DEVICE = ("--device", "jetson-orin", "--effort", 4)
 CORES = ("--device", os.path.join(HERE, "host_cores.toml"))
 ANY = ("--allow-numerics-change",)
+OTHER_STEPS = (("--disable", "fusions"), ("--disable", "layouts"))
 # Table 3, time in ms, power in W, energy in J for 1000 inferences, of a V100.
 PAPER = {"squeezenet": {"origin": (.916, 101.2, 92.72), "best time": (.683, 107.2, 73.26), "best energy": (.736, 86.5, 63.67), "best power": (2.183, 59.2, 129.2)},
          "inception_v3": {"origin": (6.796, 71.16, 483.6), "best time": (5.469, 82.0, 448.4), "best energy": (5.788, 72.13, 417.5), "best power": (12.59, 53.25, 670.6)},
@@ -36,13 +37,13 @@ def table_1(bench, program, name, infer):
 def table_2(bench, program, name, infer):
     """Graphs and algorithms: estimated and actual."""
     pairs = []
-    for at, words in enumerate([*CONTRIBUTION.values(), ("--disable", "fusions"), ("--disable", "layouts"), ("--disable", "fold-batch-norm", *ANY), ("--threads", "1")]):
+    for at, words in enumerate([*CONTRIBUTION.values(), *OTHER_STEPS, ("--disable", "fold-batch-norm", *ANY), ("--threads", "1")]):
         plan = os.path.join(program.folder, name, f"table2-{at}.json")
-        threads = words if words[:1] == ("--threads",) else ()
+        of_step = words if words[:2] in OTHER_STEPS or words[:1] == ("--threads",) else ()
         try:
             program.ask("profile", program.model(name), "--batch", NETWORKS[name], "--ram", PLENTY, *program.times(), *words, *infer)
             made = program.plan(name, NETWORKS[name], PLENTY, plan, *words, *infer)
-            pairs.append(program.steps(name, NETWORKS[name], plan, steps_for(made["time_s"], bench.seconds / 2), *infer, *threads)[:2])
+            pairs.append(program.steps(name, NETWORKS[name], plan, steps_for(made["time_s"], bench.seconds / 2), *infer, *of_step)[:2])
         except Refused as none:
             bench.raw.setdefault("refused", []).append(f"{name} {words}: {none}")
     good, tau = sum(abs(p / m - 1) <= .1 for p, m in pairs), kendall(pairs)
