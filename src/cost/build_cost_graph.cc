@@ -165,7 +165,8 @@ class Construction {
     std::vector<Choice> choices = choices_for(op, chosen);
     if (!device_.clocks.empty()) run_at_clock_levels(op, choices, chosen);
     std::vector<int> threads(choices.size(), 0);
-    if (!options_.first_choices) run_on_fewer_threads(op, choices, chosen, threads);
+    if (!options_.first_choices || options_.classes.contains(op.name))
+      run_on_fewer_threads(op, choices, chosen, threads);
     keep_class(op, choices, chosen, threads);
     for (Choice& choice : choices) {
       for (int& position : choice.reads) position += before;
@@ -306,6 +307,10 @@ class Construction {
                                                    static_cast<uint8_t>(key_dtype(op)), algorithm, 0))
         found.push_back(kernel);
     std::stable_partition(found.begin(), found.end(), [](const pt_kernel* kernel) { return !is_other(*kernel); });
+    if (const auto kept = options_.classes.find(op.name); kept != options_.classes.end())
+      std::erase_if(found, [&](const pt_kernel* kernel) {  // fewer threads may have made a class of its own
+        return kept->second != kernel->numerics && !kept->second.starts_with(std::string(kernel->numerics) + "@");
+      });
     return found;
   }
 

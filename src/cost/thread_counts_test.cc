@@ -90,6 +90,8 @@ TEST(ThreadCounts, ABackEndsAreAClassOfTheirOwnWhichMayBeKept) {
   const BuiltCostGraph kept = build_cost_graph(product(), host_with(4), options).value();
   EXPECT_THAT(names(kept.graph.ops[0].choices), ElementsAre("fast@1t"));
   EXPECT_THAT(kept.threads_of[0], ElementsAre(1));
+  options.first_choices = true;
+  EXPECT_THAT(names(build_cost_graph(product(), host_with(4), options)->graph.ops[0].choices), ElementsAre("fast@1t"));
 }
 
 TEST(ThreadCounts, AProfileOfAnotherMachineHasNoWattsOfThreads) {

@@ -237,7 +237,8 @@ class Probe {
 };
 
 bool have_every_core(const pt_pool* pool) {
-  return pool != nullptr && pool->threads > 1 && pool->threads >= std::thread::hardware_concurrency();
+  const uint32_t threads = pool != nullptr ? pool->threads : 1;
+  return threads >= std::max(1U, std::thread::hardware_concurrency());
 }
 
 // A plan's time does not tell what its transfers take from its ops: they pass for so slow that it cannot hide more of them.
