@@ -35,9 +35,9 @@ def port(bench, program):
             for way, words in (("on", on), ("off", off)):
                 path = os.path.join(program.folder, name, f"port-{way}.json")
                 made = program.plan(name, batch, PLENTY, path, "--disable", "rewriting", *words)
-                kernels = words[:2] if words[:1] == ("--kernels",) else ()
+                of_step = words if words[:1] != ("--kernels",) else words[:2]  # algorithms are of the plan alone
                 count = steps_for(made["time_s"], bench.seconds / 2)
-                figures.append((program.peak(name, batch, *words), lambda path=path, kernels=kernels, count=count: program.steps(name, batch, path, count, *kernels)[1]))
+                figures.append((program.peak(name, batch, *words), lambda path=path, of_step=of_step, count=count: program.steps(name, batch, path, count, *of_step)[1]))
             (on_peak, on_call), (off_peak, off_call) = figures
             on_s, off_s = program.in_turns([on_call, off_call], bench.rounds)
             bench.raw[row] = {"on_s": on_s, "off_s": off_s, "on_bytes": on_peak, "off_bytes": off_peak}

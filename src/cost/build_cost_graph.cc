@@ -67,6 +67,10 @@ class Construction {
     add_tensors();
     for (size_t op = 0; op < graph_.ops.size(); ++op)
       if (graph_.ops[op].kind != ir::Kind::k_alias) add_op(static_cast<ir::OpId>(op));
+    if (!gone_.empty())
+      return fail("E0404", "some ops have no kernel of the class of numerics that they have to keep", graph_.name,
+                  "use the kernels (--kernels) that it was trained with, or begin anew with its weights (--weights)",
+                  gone_);
     if (!missing_.empty())
       return fail("E0404", "no kernel for some operators of the training step", graph_.name,
                   "use float32 for data and int64 for indices", missing_);
@@ -147,7 +151,10 @@ class Construction {
     built_.computed_as.emplace_back();
     built_.threads_of.emplace_back();
     add_choices(op, entry);
-    if (entry.choices.empty())
+    const auto kept = options_.classes.find(op.name);
+    if (entry.choices.empty() && kept != options_.classes.end())
+      gone_.push_back(fmt::format("{} ({})", op.name, kept->second));
+    else if (entry.choices.empty())
       missing_.push_back(fmt::format("{} ({} on {})", op.name, ir::name_of(op.kind), ir::name_of(key_dtype(op))));
     for (const ir::Alternative& other : op.alternatives) {
       ir::Op as = op;
@@ -165,8 +172,7 @@ class Construction {
     std::vector<Choice> choices = choices_for(op, chosen);
     if (!device_.clocks.empty()) run_at_clock_levels(op, choices, chosen);
     std::vector<int> threads(choices.size(), 0);
-    if (!options_.first_choices || options_.classes.contains(op.name))
-      run_on_fewer_threads(op, choices, chosen, threads);
+    run_on_fewer_threads(op, choices, chosen, threads);
     keep_class(op, choices, chosen, threads);
     for (Choice& choice : choices) {
       for (int& position : choice.reads) position += before;
@@ -182,7 +188,14 @@ class Construction {
   void run_on_fewer_threads(const ir::Op& op, std::vector<Choice>& choices, std::vector<const pt_kernel*>& chosen,
                             std::vector<int>& threads) {
     const size_t all = choices.size();
-    for (const int count : fewer_threads(device_.compute, options_.threads)) {
+    const auto kept = options_.classes.find(op.name);
+    const int kept_threads = kept != options_.classes.end() ? threads_of_class(kept->second) : 0;
+    if (kept_threads >= options_.threads)  // all that there are
+      for (Choice& choice : choices) choice.numerics = of_threads(choice.numerics, kept_threads);
+    std::vector<int> counts;
+    if (!options_.first_choices) counts = fewer_threads(device_.compute, options_.threads);
+    if (kept_threads > 0 && kept_threads < options_.threads) counts = {kept_threads};
+    for (const int count : counts) {
       for (size_t choice = 0; choice < all; ++choice) {
         const pt_kernel& kernel = *chosen[choice];
         const std::optional<Bytes> asked = workspace_of(op, kernel, count);
@@ -370,7 +383,7 @@ class Construction {
   const pt_kernel_table* kernels_;
   bool in_aux_ = false;
   BuiltCostGraph built_;
-  std::vector<std::string> missing_;
+  std::vector<std::string> missing_, gone_;  // ops without a kernel, and without one of the class that they keep
 };
 
 }  // namespace

@@ -22,6 +22,7 @@ class Walk {
   void step(std::vector<std::vector<double>>& shares) {
     for (const int64_t at : graph_.order) {
       const Op& op = graph_.ops[static_cast<size_t>(at)];
+      if (op.optional) continue;
       const std::map<int64_t, int64_t> over = overwritten(op, at);  // by input
       std::set<int64_t> takes_over;
       for (const auto& [input, output] : over) takes_over.insert(output);
@@ -53,6 +54,7 @@ class Walk {
     std::vector<int64_t> last(graph_.tensors.size(), -1);
     for (const int64_t at : graph_.order) {
       const Op& op = graph_.ops[static_cast<size_t>(at)];
+      if (op.optional) continue;
       for (const int64_t output : op.outputs) last[static_cast<size_t>(output)] = at;
       for (const int64_t input : op.inputs) last[static_cast<size_t>(input)] = at;
     }
@@ -63,14 +65,17 @@ class Walk {
     }
   }
 
-  // Inputs whose bytes pass on to outputs.
+  // Inputs whose bytes pass on to outputs: those that die here, and what an update replaces.
   [[nodiscard]] std::map<int64_t, int64_t> overwritten(const Op& op, int64_t at) const {
     std::map<int64_t, int64_t> passed;
+    std::set<int64_t> placed;
     if (op.choices.empty()) return passed;
     const std::vector<int64_t>& dying = dies_[static_cast<size_t>(at)];
     for (const auto& [output, input] : op.choices.front().overwrites) {
       const int64_t to = op.outputs[static_cast<size_t>(output)], from = op.inputs[static_cast<size_t>(input)];
-      if (std::find(dying.begin(), dying.end(), from) != dying.end()) passed.try_emplace(from, to);
+      const bool yields = std::find(dying.begin(), dying.end(), from) != dying.end() ||
+                          graph_.tensors[static_cast<size_t>(from)].next == to;
+      if (yields && !placed.contains(to) && passed.try_emplace(from, to).second) placed.insert(to);
     }
     return passed;
   }

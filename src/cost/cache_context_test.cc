@@ -54,6 +54,47 @@ TEST(ColdShares, AResultOverItsInputIsThere) {
   EXPECT_THAT(firsts(line(4, true), 1 * kUnit), ElementsAre(0.5, 0, 0, 0));  // x stays
 }
 
+// Either input's bytes would do: the other's are free for the next result.
+TEST(ColdShares, AResultLiesOverOneOfItsInputs) {
+  CostGraph graph;
+  graph.tensors.push_back({.id = 0, .name = "x", .bytes = kUnit, .start = Home::kRam, .end = Home::kRam});
+  const auto add = [&](std::vector<int64_t> inputs, bool over) {
+    const auto id = static_cast<int64_t>(graph.ops.size());
+    Choice choice{.algorithm = "a", .writes = {0}};
+    for (size_t at = 0; at < inputs.size(); ++at) {
+      choice.reads.push_back(static_cast<int>(at));
+      if (over) choice.overwrites.emplace_back(0, static_cast<int>(at));
+    }
+    graph.tensors.push_back({.id = id + 1, .name = "t", .bytes = kUnit});
+    graph.ops.push_back({.id = id, .name = "op", .inputs = inputs, .outputs = {id + 1}, .choices = {choice}});
+    graph.order.push_back(id);
+    return id + 1;
+  };
+  int64_t last = 0;
+  for (int turn = 0; turn < 4; ++turn) last = add({add({last}, false), add({last}, false)}, true);
+  const std::vector<double> shares = firsts(graph, 1000 * kUnit);
+  for (size_t op = 0; op < shares.size(); ++op) EXPECT_DOUBLE_EQ(shares[op], 0) << op;
+}
+
+TEST(ColdShares, AnUpdateLiesOverWhatItReplaces) {
+  CostGraph graph = line(1, true);
+  graph.tensors[0].end = Home::kNone, graph.tensors[0].next = 1, graph.tensors[1].end = Home::kRam;
+  EXPECT_THAT(firsts(graph, 0), ElementsAre(0.5));  // what it reads
+}
+
+// Plans of first choices do not run it.
+TEST(ColdShares, AnOptionalOpMovesNothing) {
+  CostGraph graph = line(4, false), longer = line(4, false);
+  longer.tensors.push_back({.id = 5, .name = "tap", .bytes = 100 * kUnit});
+  const std::vector<Choice> choices = longer.ops[0].choices;
+  longer.ops.push_back(
+      {.id = 4, .name = "tap", .inputs = {1}, .outputs = {5}, .optional = true, .choices = choices});
+  longer.order.insert(longer.order.begin() + 1, 4);
+  std::vector<double> shares = firsts(graph, 3 * kUnit);
+  std::vector<std::vector<double>> with = cold_shares(longer, 3 * kUnit);
+  for (size_t op = 0; op < 4; ++op) EXPECT_DOUBLE_EQ(with[op].at(0), shares[op]) << op;
+}
+
 // Kept for later: every result takes bytes of its own, and the last one reads what has left meanwhile.
 TEST(ColdShares, WhatIsKeptLeavesNothingToTake) {
   CostGraph graph = line(6, false);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 namespace pantoum::cost {
 
@@ -14,6 +15,19 @@ std::vector<int> fewer_threads(const Compute& compute, int all) {
   return counts;
 }
 
+std::string of_threads(const std::string& name, int threads) {
+  return fmt::format("{}@{}t", name, threads);
+}
+
+int threads_of_class(const std::string& name) {
+  const size_t at = name.rfind('@');
+  if (at == std::string::npos || name.back() != 't') return 0;
+  int threads = 0;
+  const char* const end = name.data() + name.size() - 1;
+  const auto [stop, wrong] = std::from_chars(name.data() + at + 1, end, threads);
+  return wrong == std::errc() && stop == end && threads > 0 ? threads : 0;
+}
+
 problem::Watts watts_on(const Compute& compute, int threads) {
   return compute.active_w + std::max(0, threads - 1) * compute.core_w;
 }
@@ -23,9 +37,8 @@ problem::Choice on_fewer_threads(const problem::Choice& choice, const Work& work
   Compute fewer = compute;
   fewer.flops_per_s *= static_cast<double>(threads) / all;
   problem::Choice on = choice;
-  const std::string suffix = fmt::format("@{}t", threads);
-  on.algorithm += suffix;
-  if (!keeps_bits) on.numerics += suffix;
+  on.algorithm = of_threads(on.algorithm, threads);
+  if (!keeps_bits) on.numerics = of_threads(on.numerics, threads);
   const Seconds with_all = modelled_seconds(compute, work);
   if (with_all > 0) on.time_s *= modelled_seconds(fewer, work) / with_all;
   on.energy_j = on.time_s * watts_on(compute, threads);

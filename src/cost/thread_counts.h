@@ -11,6 +11,7 @@
 // algorithms of low power take on a CPU. The runtime does what the plan says (docs/plan-format.md).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "cost/device.h"
@@ -21,6 +22,10 @@ namespace pantoum::cost {
 // Of a machine's `all` threads: those that ops are offered beside all, ascending (1 and 2). None where further threads
 // draw nothing (core_w 0): then fewer would only be slower.
 [[nodiscard]] std::vector<int> fewer_threads(const Compute& compute, int all);
+
+// The name of an algorithm or a class of numerics on that many threads, and how many such a name tells (0: none).
+[[nodiscard]] std::string of_threads(const std::string& name, int threads);
+[[nodiscard]] int threads_of_class(const std::string& name);
 
 // While an op computes on `threads`.
 [[nodiscard]] problem::Watts watts_on(const Compute& compute, int threads);

@@ -94,6 +94,38 @@ TEST(ThreadCounts, ABackEndsAreAClassOfTheirOwnWhichMayBeKept) {
   EXPECT_THAT(names(build_cost_graph(product(), host_with(4), options)->graph.ops[0].choices), ElementsAre("fast@1t"));
 }
 
+// A checkpoint from a machine with more threads, or from a profile that told their watts.
+TEST(ThreadCounts, AKeptClassIsThereOnOtherThreadsAndWithoutTheirWatts) {
+  const pt_kernel row{
+      PT_OP_matmul, PT_F32, 0, PT_FIRST_BACK_END_ALGORITHM, "fast", "fast", [](const pt_call*) { return PT_OK; },
+      nullptr,      nullptr};
+  const pt_kernel_table table{&row, 1};
+  for (const double core_w : {0., 4.})
+    for (const int threads : {1, 2, 3, 4}) {
+      const CostGraphOptions options{.kernels = &table, .threads = threads, .classes = {{"y", "fast@2t"}}};
+      const BuiltCostGraph built = build_cost_graph(product(), host_with(core_w), options).value();
+      ASSERT_EQ(built.graph.ops[0].choices.size(), 1U) << threads;
+      EXPECT_EQ(built.graph.ops[0].choices[0].numerics, "fast@2t");
+      EXPECT_THAT(built.threads_of[0], ElementsAre(threads > 2 ? 2 : 0));
+    }
+}
+
+TEST(ThreadCounts, AKeptClassThatIsNotThereIsNamed) {
+  for (const char* const kept : {"other", "ascending@0t", "ascending@t", "ascending@-1t", "ascending@99999999999t"}) {
+    const auto built = build_cost_graph(product(), host_with(4), {.threads = 4, .classes = {{"y", kept}}});
+    ASSERT_FALSE(built) << kept;
+    EXPECT_EQ(built.error().code, "E0404");
+    EXPECT_THAT(built.error().notes, ElementsAre(std::string("y (") + kept + ")"));
+    EXPECT_NE(built.error().help.find("--weights"), std::string::npos);
+  }
+}
+
+TEST(ThreadCounts, NamesTellThreads) {
+  EXPECT_EQ(threads_of_class(of_threads("fast", 2)), 2);
+  for (const char* const name : {"", "fast", "@t", "fast@", "fast@t", "fast@2", "fast@2.5t", "fast@600MHz"})
+    EXPECT_EQ(threads_of_class(name), 0) << name;
+}
+
 TEST(ThreadCounts, AProfileOfAnotherMachineHasNoWattsOfThreads) {
   const std::string text = "name = \"d\"\nram = \"1MiB\"\n[compute]\nflops_per_s = 1.0\nactive_w = 1.0\ncore_w = 1.0\n";
   const auto other = parse_device(text, "d.toml");

@@ -179,6 +179,7 @@ void Costing::tell(Compiled& compiled) const {
   machine_.tell(compiled.warnings);
   compiled.measuring_s = machine_.seconds();
   compiled.storage = machine_.storage();
+  compiled.waited_for = machine_.waited_for();
 }
 
 }  // namespace pantoum::pipeline

@@ -117,7 +117,12 @@ void MachineMeasurement::measure_storage(problem::Pager& pager) {
   if (!taken)
     warnings_.push_back(fmt::format("the storage was not measured: {} ({}); the figures of profile {} count",
                                     taken.error().message, taken.error().where, profile_));
-  if (storage_) storage_->put_into(pager, compute_.active_w);
+  if (!storage_) return;
+  if (storage_->beside_every_core) {
+    waited_for_ = pager;
+    storage_->put_into(*waited_for_, compute_.active_w);
+  }
+  storage_->held_back().put_into(pager, compute_.active_w);
 }
 
 cost::MeasuringLimits MachineMeasurement::limits() const {

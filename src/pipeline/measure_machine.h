@@ -27,6 +27,8 @@ class MachineMeasurement {
   // The pager's rates, latencies and watts; at most half of the time that there is.
   void measure_storage(problem::Pager& pager);
   [[nodiscard]] const std::optional<MeasuredStorage>& storage() const { return storage_; }
+  // As a step finds it that waits for it, where the pager that plans are made with has transfers held back.
+  [[nodiscard]] const std::optional<problem::Pager>& waited_for() const { return waited_for_; }
   // Seconds and joules of all choices, and whose they are (Device::costs_of).
   cost::MeasuredCosts measure_ops(Programs& programs);
   // The same, and nothing is measured.
@@ -54,6 +56,7 @@ class MachineMeasurement {
   std::unique_ptr<cost::ProfileStore> store_;  // null: nothing is measured
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::optional<MeasuredStorage> storage_ = {};
+  std::optional<problem::Pager> waited_for_ = {};
   problem::Seconds seconds_ = 0;
   std::vector<std::string> warnings_;
 };

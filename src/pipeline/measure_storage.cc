@@ -241,7 +241,6 @@ bool have_every_core(const pt_pool* pool) {
   return threads >= std::max(1U, std::thread::hardware_concurrency());
 }
 
-// A plan's time does not tell what its transfers take from its ops: they pass for so slow that it cannot hide more of them.
 void hold_back(cost::LinkSample& sample) {
   sample.link.latency_s = std::max(sample.link.latency_s, sample.engine_s / kMostLost);
   if (sample.engine_s_per_byte > 0)
@@ -255,8 +254,8 @@ std::string key_of(const StorageQuestion& question) {
   return (question.folder.empty() ? "default"
           : none                  ? question.folder
                                   : folder.string()) +
-         (question.encrypt ? "|encrypted blocks, held back" : "|held back") +
-         fmt::format("|{} threads", question.pool != nullptr ? question.pool->threads : 1);
+         fmt::format("{}|{} threads of {}", question.encrypt ? "|encrypted blocks" : "",
+                     question.pool != nullptr ? question.pool->threads : 1, std::thread::hardware_concurrency());
 }
 
 }  // namespace
@@ -265,6 +264,12 @@ Link fit_link(double small_s, double large_s) {
   constexpr double kMoved = kLarge - kSmall;
   const double rate = kMoved / std::max({large_s - small_s, large_s / 16, 1e-7});
   return {.latency_s = std::max(0.0, std::min(small_s, large_s) - kSmall / rate), .bytes_per_s = rate};
+}
+
+MeasuredStorage MeasuredStorage::held_back() const {
+  MeasuredStorage slower = *this;
+  if (beside_every_core) hold_back(slower.in), hold_back(slower.out);
+  return slower;
 }
 
 problem::Seconds MeasuredStorage::taken_by(const problem::Plan& plan) const {
@@ -293,7 +298,7 @@ Result<std::optional<MeasuredStorage>> known_storage(const StorageQuestion& ques
   const std::string key = key_of(question);
   PANTOUM_ASSIGN(const std::optional<cost::LinkSample> in, store.find_link(key + "|in"));
   PANTOUM_ASSIGN(const std::optional<cost::LinkSample> out, store.find_link(key + "|out"));
-  return in && out ? std::optional<MeasuredStorage>({*in, *out}) : std::nullopt;
+  return in && out ? std::optional<MeasuredStorage>({*in, *out, have_every_core(question.pool)}) : std::nullopt;
 }
 
 Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::ProfileStore& store) {
@@ -309,7 +314,7 @@ Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::P
   PANTOUM_ASSIGN(found.in.link, probe.link(false));
   PANTOUM_TRY(probe.add_lost(team, true, found.out));
   PANTOUM_TRY(probe.add_lost(team, false, found.in));
-  if (have_every_core(question.pool)) hold_back(found.in), hold_back(found.out);
+  found.beside_every_core = have_every_core(question.pool);
   const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", found.in, kSamples));
   PANTOUM_TRY(store.put_link(key + "|out", found.out, kSamples));

@@ -16,8 +16,7 @@ namespace pantoum::pipeline {
 
 // Writes and reads a page file of 8 MiB in `folder`, by the pager that a run would use, several small and large transfers
 // at a time, and fits latency and rate to what they take when a step waits for them, and to what the threads of training
-// lose when it does not; both directions; kept in the store. Where those threads have every core, transfers pass for so
-// slow that what a step hides of them takes little of its time.
+// lose when it does not; both directions; kept in the store.
 // Takes about a third of a second. E0902, E0903 when the folder cannot be used; E0905, E0908; E0275 of the store.
 struct StorageQuestion {
   std::string folder = {};        // "": where a run makes its page file
@@ -30,10 +29,14 @@ struct StorageQuestion {
 // Both directions, and what they take from the threads of training beside them.
 struct MeasuredStorage {
   cost::LinkSample in = {}, out = {};
+  bool beside_every_core = false;  // the threads of training leave none to the transfers
 
-  // Latencies and rates; and watts, beside those that are there, of the processor for its part of a transfer: plans of
-  // the least energy weigh it against computing again.
+  // Latencies and rates, as a step finds them that waits; and watts, beside those that are there, of the processor for
+  // its part of a transfer: plans of the least energy weigh it against computing again.
   void put_into(problem::Pager& pager, problem::Watts active_w) const;
+  // A plan's time does not tell what its transfers take from its ops. Where the threads have every core, transfers pass
+  // here for so slow that what a step hides of them takes little of its time.
+  [[nodiscard]] MeasuredStorage held_back() const;
   // Of the processor, by the plan's transfers in a step. They delay its ops, which the plan's own time does not count.
   [[nodiscard]] problem::Seconds taken_by(const problem::Plan& plan) const;
 };

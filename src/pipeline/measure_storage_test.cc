@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <thread>
 
 #include "host/thread_pool.h"
 #include "testing/temporary_folder.h"
@@ -81,6 +82,31 @@ TEST(MeasureStorage, CountsTheProcessorsPartInWattsAndSeconds) {
                        {.what = problem::Do::kPageIn, .subject = 7},
                        {.what = problem::Do::kFree, .subject = 3}};
   EXPECT_DOUBLE_EQ(storage.taken_by(plan), 2 * kTaken);
+}
+
+// Held back, what a step hides of its transfers takes at most .15 of it; where a core is free, nothing is.
+TEST(MeasureStorage, HoldsBackWhereThreadsHaveEveryCore) {
+  const MeasuredStorage free{.in = {{1e-4, 1 << 30}, 1e-4, 2e-10}, .out = {{1e-5, 1e9}, 0, 0}};
+  EXPECT_EQ(free.held_back().in.link.latency_s, 1e-4);
+  MeasuredStorage full = free;
+  full.beside_every_core = true;
+  const MeasuredStorage held = full.held_back();
+  EXPECT_DOUBLE_EQ(held.in.link.latency_s, 1e-4 / 0.15);
+  EXPECT_DOUBLE_EQ(held.in.link.bytes_per_s, 0.15 / 2e-10);
+  EXPECT_EQ(held.out.link.latency_s, 1e-5);
+  EXPECT_EQ(held.out.link.bytes_per_s, 1e9);
+  EXPECT_EQ(full.in.link.latency_s, 1e-4);
+}
+
+TEST(MeasureStorage, TellsWhetherThreadsHaveEveryCoreWithTheStoreOrWithout) {
+  const TemporaryFolder folder;
+  const auto store = cost::ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  const auto pool = host::ThreadPool::create(static_cast<int>(std::max(1U, std::thread::hardware_concurrency())));
+  ASSERT_TRUE(pool);
+  const StorageQuestion asked{.folder = folder.path().string(), .pool = (*pool)->interface()};
+  EXPECT_TRUE(measure_storage(asked, **store)->beside_every_core);
+  EXPECT_TRUE(known_storage(asked, **store).value()->beside_every_core);
 }
 
 // Whatever the clock says, the store takes the link and the large transfer's seconds come out again, nearly.

@@ -37,6 +37,7 @@ struct Compiled {
   problem::Seconds measuring_s = 0;                 // spent on times of this machine
   cost::MeasuredCosts measured = {};                // what they are
   std::optional<MeasuredStorage> storage = {};      // where it was measured
+  std::optional<problem::Pager> waited_for = {};    // as MachineMeasurement has it
   std::map<std::string, std::string> kept_classes;  // as RewriteOptions has them
   uint64_t structure_hash = 0;            // of the first program as no substitution has changed it: it tells the model
   bool remakes = true;                    // activations behind norms, in backward
@@ -71,6 +72,10 @@ using SweptGraphs = std::vector<problem::CostGraph>;
 [[nodiscard]] Result<void> plan_model(Compiled& compiled, const PlanRequest& request,
                                       const problem::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
                                       const Dump& dump = {});
+
+// How long a step of a training plan takes here: where the storage was measured, with what a waiting step finds it to take,
+// and with what transfers take of the processor.
+[[nodiscard]] problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan);
 
 // A bare cost graph, the same way.
 struct PlannedGraph {

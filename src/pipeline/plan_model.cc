@@ -25,6 +25,8 @@ namespace {
 using problem::Bytes;
 using problem::CostGraph;
 
+constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
+
 // What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training
 // has more freedom without, but may scatter them so that the evaluation does not fit; packed, both have the rest of
 // the arena in one piece.
@@ -280,7 +282,53 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
   return best ? Result<void>() : answer;
 }
 
+// A plan with transfers as a step finds them that waits for them; its bound is of others.
+std::optional<problem::Plan> as_waited_for(const Compiled& compiled, const problem::Plan& plan) {
+  problem::Plan waiting = plan;
+  waiting.graph.device.pager = *compiled.waited_for;
+  waiting.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+  waiting.bound = {};
+  const Result<check::Found> found = check::replay(waiting.graph, waiting);
+  if (!found) return std::nullopt;
+  waiting.predicted.time_s = found->time_s, waiting.predicted.energy_j = found->energy_j;
+  return waiting;
+}
+
+// Its worth with what its transfers take of the processor, by the true figures of the storage.
+std::optional<double> expected_value(const Compiled& compiled, const problem::Plan& plan, const PlanRequest& request) {
+  std::optional<problem::Plan> waiting = as_waited_for(compiled, plan);
+  if (!waiting) return std::nullopt;
+  waiting->predicted.time_s += compiled.storage->taken_by(plan);
+  return value_of_plan(*waiting, request);
+}
+
+// Plans were made with transfers held back, so that steps hide few of them. Where the step waits for transfers all the
+// same, it is planned again with what they take then, from the plan that is there: the one that is expected to be worth
+// more is the answer. Deadlines keep to the figures that are on the safe side.
+void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
+  constexpr double kLeastWait = 0.02;  // of the step
+  const problem::Plan first = compiled.training().plan;
+  if (!compiled.waited_for || options.question.deadline || options.stop.stop_requested()) return;
+  const std::optional<problem::Plan> waiting = as_waited_for(compiled, first);
+  if (!waiting || waiting->predicted.time_s > first.predicted.time_s * (1 - kLeastWait)) return;
+  Compiled again = compiled;
+  for (Program& program : again.programs) program.cost.graph.device.pager = *compiled.waited_for;
+  options.warm_start = &first;
+  plan::Infeasible none;
+  if (!find_plans({again, request, options}, nullptr, &none)) return;
+  const std::optional<double> before = expected_value(compiled, first, request);
+  const std::optional<double> after = expected_value(compiled, again.training().plan, request);
+  if (before && after && *after <= *before) compiled = std::move(again);
+}
+
 }  // namespace
+
+problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan) {
+  problem::Seconds seconds = plan.predicted.time_s;
+  if (compiled.waited_for)
+    if (const auto waiting = as_waited_for(compiled, plan)) seconds = waiting->predicted.time_s;
+  return compiled.storage ? seconds + compiled.storage->taken_by(plan) : seconds;
+}
 
 Result<check::Found> checked(const CostGraph& graph, const problem::Plan& plan, const std::string& what) {
   problem::Plan whole = plan;
@@ -345,7 +393,12 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   PANTOUM_ASSIGN(plan::PlanOptions options, planner_options(first, sized, compiled.unplanned));
   options.time_limit = std::max(0.0, options.time_limit - compiled.measuring_s);
   plan::Infeasible none;
+  const bool plans_again = compiled.waited_for.has_value() && reuse == nullptr;
+  const double limit = options.time_limit;
+  if (plans_again) options.time_limit *= kShareOfHeldBack;
   const Result<void> found = find_best_plans(compiled, request, options, reuse, &none);
+  options.time_limit = limit * (1 - kShareOfHeldBack);
+  if (found && plans_again) plan_as_waited_for(compiled, request, options);
   if (infeasible != nullptr) *infeasible = none;
   Program& training = compiled.training();
   if (!found)

@@ -26,8 +26,7 @@ Result<Profiled> profile_model(const ModelOptions& model, const ProfileRequest& 
                                                          .encrypt_pages = request.encrypt_pages,
                                                          .stop = request.plan.options.stop}));
     profiled.plan = compiled.training().plan;
-    profiled.predicted_s = profiled.plan->predicted.time_s;
-    if (compiled.storage) profiled.predicted_s += compiled.storage->taken_by(*profiled.plan);
+    profiled.predicted_s = expected_seconds(compiled, *profiled.plan);
   }
   PANTOUM_ASSIGN(profiled.unplanned, unplanned_step(compiled.training().cost.graph, planning));
   profiled.costs = std::move(compiled.measured);

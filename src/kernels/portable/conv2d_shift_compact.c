@@ -37,9 +37,11 @@ static size_t phases_along(const conv_work* c) {
   return c->backward ? (size_t)c->s.stride_w : 1;
 }
 
+/* Phases beyond what is made have no position. */
 static sight look(const conv_work* c, int down, size_t phases) {
+  const size_t made = down ? c->height : c->width;
   ptrdiff_t low = PTRDIFF_MAX, high = PTRDIFF_MIN;
-  for (size_t phase = 0; phase < phases; ++phase) {
+  for (size_t phase = 0; phase < phases && phase < made; ++phase) {
     const conv_axis x = down ? PT_NAME(pt_conv_rows)(c, phase) : PT_NAME(pt_conv_columns)(c, phase);
     const ptrdiff_t last = x.first + ((ptrdiff_t)x.taps - 1) * x.tap_move;
     if (x.taps == 0) continue;
@@ -48,7 +50,7 @@ static sight look(const conv_work* c, int down, size_t phases) {
     if (x.first > high) high = x.first;
     if (last > high) high = last;
   }
-  return (sight){low, high - low};
+  return low <= high ? (sight){low, high - low} : (sight){0, 0};
 }
 
 /* What `count` positions of every phase read. */
@@ -161,13 +163,17 @@ static int has_edges(const sight* s, size_t made, size_t extent) {
 /* Bytes of workspace; `apart`: a finish has a scratch. Many channels gain nothing, as their products with zeros cost more
  * than the edges' pieces, nor do strides, but where the direct way makes dX row by row for a finish. */
 static size_t bytes_of(const conv_work* c, int apart) {
-  const strips s = strips_of(c);
-  const size_t made = apart ? least(c->rows, PT_COMPACT_ROWS) * s.rows * c->width : 0;
   const int strided = c->s.stride_h > 1 || c->s.stride_w > 1;
   if (c->rows >= PT_FEW_CHANNELS || c->reduced >= PT_FEW_CHANNELS) return PT_NO_KERNEL;
+  if (c->reduced == 0 || c->height == 0 || c->width == 0) return PT_NO_KERNEL;
   if (strided && !(c->backward && apart)) return PT_NO_KERNEL;
+  const strips s = strips_of(c);
   if (!strided && !has_edges(&s.down, c->height, c->source_height) && !has_edges(&s.along, c->width, c->source_width))
     return PT_NO_KERNEL;
+  /* Padding alone may make a strip larger than what can be addressed. */
+  const size_t most = SIZE_MAX / sizeof(pt_real) / 2;
+  if (s.pitch > most / c->reduced / s.height) return PT_NO_KERNEL;
+  const size_t made = apart ? least(c->rows, PT_COMPACT_ROWS) * (least(s.rows, c->height) * c->width) : 0;
   return (c->reduced * s.height * s.pitch + made) * sizeof(pt_real);
 }
 

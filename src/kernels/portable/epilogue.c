@@ -4,6 +4,8 @@
 
 #include "kernels/portable/kernels.h"
 
+enum { kMostExtent = 1 << 30 }; /* of what one pass is given */
+
 /* Those that are a pass of their own. A firmware that has none of them says so, and need not hold their code. */
 static pt_status (*kernel_of(int64_t op))(const pt_call*) {
   switch (op) {
@@ -59,12 +61,15 @@ void PT_NAME(pt_epilogue_take)(const pt_epilogue* e, size_t at, size_t count, co
   static const int64_t no_flag[1] = {0};
   finish(e, made, bias, e->residual != NULL ? e->residual + at : NULL, e->y + at, count);
   if (e->other != NULL) {
-    pt_tensor tensor = {.data = e->y + at, .rank = 1, .dtype = PT_REAL_DTYPE};
+    pt_tensor tensor = {.rank = 1, .dtype = PT_REAL_DTYPE};
     pt_call part = *e->call;
-    tensor.dims[0] = (uint32_t)count;
     part.inputs = &tensor, part.input_count = 1, part.outputs = &tensor;
     part.ints = no_flag, part.int_count = 1;
     part.pool = NULL;
-    (void)e->other(&part);
+    for (size_t done = 0; done < count; done += tensor.dims[0]) { /* an extent has 32 bits */
+      tensor.data = e->y + at + done;
+      tensor.dims[0] = count - done < kMostExtent ? (uint32_t)(count - done) : kMostExtent;
+      (void)e->other(&part);
+    }
   }
 }
