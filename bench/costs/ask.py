@@ -18,6 +18,7 @@ class Program:
     def __init__(self, pantoum, folder, plan_seconds):
         self.pantoum, self.folder, self.plan_seconds = pantoum, folder, plan_seconds
         self.store = os.path.join(folder, "times.db")
+        self.known_limits = {}
         os.makedirs(folder, exist_ok=True)
 
     def ask(self, *words):
@@ -60,12 +61,25 @@ class Program:
 
     def least_ram(self, name, batch, *words):
         """For which a plan is known, in bytes."""
+        return self.limits(name, batch, *words)["min_ram_bytes"]
+
+    def proved_least(self, name, batch, *words):
+        """Below which no plan is, proved, in bytes."""
+        return self.limits(name, batch, *words)["min_ram_bound_bytes"]
+
+    def limits(self, name, batch, *words):
+        asked = (name, batch, *words)
+        if asked not in self.known_limits:
+            self.known_limits[asked] = self.ask_limits(*asked)
+        return self.known_limits[asked]
+
+    def ask_limits(self, name, batch, *words):
         done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--disable", "rewriting", "--format", "json", *words],
                               capture_output=True, text=True)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not said or not json.loads(said[-1]).get("min_ram_bytes"):
             raise Refused(self.reason(done))
-        return json.loads(said[-1])["min_ram_bytes"]
+        return json.loads(said[-1])
 
     def steps(self, name, batch, plan, count, *words):
         found = self.ask("profile", self.model(name), "--batch", batch, "--plan", plan, "--steps", count, "--measure", "known", "--ram", PLENTY,

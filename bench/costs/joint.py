@@ -26,6 +26,8 @@ def course(path):
 def measured(bench, program, name, share, threads, peak, best):
     batch, count = NETWORKS[name], ("--threads", threads)
     ram = f"{int(peak * share)}B"
+    if program.proved_least(name, batch, *count) > int(peak * share):  # with its parameters in RAM, nothing fits
+        count += ("--params-in", "aux")
     folder = os.path.join(program.folder, name)
     paths = {way: os.path.join(folder, f"joint-{way}.json") for way in ("default", *WAYS)}
     rows = {way: f"joint {name} {share} {'one' if threads == 1 else 'all'} {way}" for way in WAYS}
@@ -36,9 +38,10 @@ def measured(bench, program, name, share, threads, peak, best):
         except Refused as none:
             made[way] = str(none)
     if isinstance(made["default"], str):
+        proved = program.proved_least(name, batch, *count) > int(peak * share)
         for way, row in rows.items():
             plans = not isinstance(made[way], str)
-            bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms; joint: {'one' if plans else 'none'}")
+            bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms{', which is proved' if proved else ''}; joint: {'one' if plans else 'none'}")
         return
     steps = steps_for(made["default"]["time_s"], bench.seconds / 2)
     done = {way: course(path) for way, path in paths.items() if not isinstance(made[way], str)}
@@ -57,7 +60,9 @@ def measured(bench, program, name, share, threads, peak, best):
         best[name] = min(best.get(name, 1), ratio if way == "any-bits" else 1)
         rules = sorted({of["rule"] for of in made[way].get("substitutions", [])})
         bench.raw[row] = {"seconds": times[way], "default_s": times["default"], "rules": rules}
-        bench.table.add(row, ratio, "x", "<= 1", ratio <= NOISE, f"{times[way] * 1e3:.4g} of {times['default'] * 1e3:.4g} ms{'; ' + ', '.join(rules) if rules else ''}")
+        aux = "; parameters in storage" if "aux" in count else ""
+        bench.table.add(row, ratio, "x", "<= 1", ratio <= NOISE,
+                        f"{times[way] * 1e3:.4g} of {times['default'] * 1e3:.4g} ms{aux}{'; ' + ', '.join(rules) if rules else ''}")
 
 
 def modelled(bench, program, name, best):

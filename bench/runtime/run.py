@@ -19,6 +19,7 @@ from table import Table  # noqa: E402
 MIB = 1 << 20
 # Peak resident set of NNTrainer (December 2025), one thread, batch 32: its own process, training.
 NNTRAINER = {"lenet5": 13.7 * MIB, "vgg16": 132.6 * MIB, "resnet18": 253 * MIB}
+TIGHT = ("--time-limit", "20s")  # of planning inside a budget
 LAST_LAYER = 80.5 * MIB
 # Steps of a round: so many that a round takes seconds, not minutes.
 STEPS = {"lenet5": 200, "vgg16": 12, "resnet18": 8, "resnet50": 5, "mobilenet_v2": 6, "bert_mini": 12, "lstm": 60}
@@ -54,10 +55,10 @@ class Bench:
             open(marker, "w").close()
         return folder
 
-    def pantoum(self, folder, batch, *options, effort=4):
+    def pantoum(self, folder, batch, *options, search=("--effort", "4")):
         """One epoch; seconds of every step but the first, and the last line of the log."""
         log = os.path.join(folder, "run.jsonl")
-        command = [self.args.pantoum, "train", os.path.join(folder, "net.onnx"), "--data", folder, "--batch", str(batch), "--effort", str(effort),
+        command = [self.args.pantoum, "train", os.path.join(folder, "net.onnx"), "--data", folder, "--batch", str(batch), *search,
                    "--log-every", "1", "--log", log, "--page-file", folder, "-o", os.path.join(folder, "out.safetensors"), *options]
         answer = subprocess.run(command, capture_output=True, text=True)
         if answer.returncode != 0:
@@ -154,7 +155,7 @@ class Bench:
             for share, target in [(2, 1.10), (4, 1.30)]:
                 ram = max(peak // share, least)
                 (free, held), (_, log) = self.in_turns([lambda: self.pantoum(folder, batch, "--ram", "8GiB", *options),
-                                                        lambda: self.pantoum(folder, batch, "--ram", f"{ram}B", *options, effort=60)])
+                                                        lambda: self.pantoum(folder, batch, "--ram", f"{ram}B", *options, search=TIGHT)])
                 counts = free >= 0.05
                 row = f"{name}, {'half' if share == 2 else 'a quarter'} of the peak"
                 self.raw[row] = {"free_s": free, "held_s": held, "ram": ram, "peak": peak, "least": least}
@@ -185,7 +186,7 @@ class Bench:
             ways = {"PyTorch": lambda: self.torch_steps(network, 1),
                     f"PyTorch, checkpoint in {segments} segments": lambda: self.torch_steps(network, 1, segments),
                     "Pantoum, --ram 8GiB": lambda: self.held(folder, batch, "--ram", "8GiB", *kernels),
-                    f"Pantoum, --ram {ram}B": lambda: self.held(folder, batch, "--ram", f"{ram}B", "--objective", "time", *kernels, effort=60)}
+                    f"Pantoum, --ram {ram}B": lambda: self.held(folder, batch, "--ram", f"{ram}B", "--objective", "time", *kernels, search=TIGHT)}
             runs = {way: [] for way in ways}
             for _ in range(self.rounds):
                 for way, call in ways.items():
@@ -198,8 +199,8 @@ class Bench:
 
         self.attempt(f"side by side, {network} b{batch}", act)
 
-    def held(self, folder, batch, *options, effort=4):
-        seconds, log = self.pantoum(folder, batch, "--threads", "1", *options, effort=effort)
+    def held(self, folder, batch, *options, **search):
+        seconds, log = self.pantoum(folder, batch, "--threads", "1", *options, **search)
         return seconds, log["resident_bytes"]
 
     @staticmethod

@@ -100,6 +100,73 @@ class AlgorithmSearch {
   Assignment found_;
 };
 
+// The least sum of costs with sums of times within the deadline: a second costs more and more until they are. What such a
+// plan costs, less what the deadline's seconds cost, is less than any plan that is in time (Lagrangian duality).
+class InTime {
+ public:
+  InTime(const problem::CostGraph& graph, const Aim& aim) : graph_(graph), aim_(aim) {}
+
+  // From the assignment that takes too long.
+  Assignment run(Assignment slow) {
+    double low = 0, high = std::max(1e-9, std::abs(slow.value)) / std::max(1e-9, slow.time_s);
+    Assignment fast = at(high);
+    for (int round = 0; round < kDoublings && !in_time(fast); ++round) {
+      low = high, high *= 2;
+      fast = at(high);
+    }
+    double bound = std::max(slow.value, fast.value);
+    for (int round = 0; round < kHalvings; ++round) {
+      const double middle = (low + high) / 2;
+      Assignment now = at(middle);
+      bound = std::max(bound, now.value);
+      if (in_time(now)) {
+        high = middle;
+        fast = std::move(now);
+      } else {
+        low = middle;
+      }
+    }
+    fast.value = bound;
+    return fast;
+  }
+
+ private:
+  static constexpr int kDoublings = 60, kHalvings = 30;
+  static constexpr double kRounding = 1e-9;
+
+  [[nodiscard]] bool in_time(const Assignment& made) const {
+    return made.time_s <= *aim_.question.deadline * (1 + kRounding);
+  }
+
+  // Each op's cheapest way where a second costs so much; the value is the bound.
+  [[nodiscard]] Assignment at(double second) const {
+    Assignment made;
+    double sum = 0;  // of costs as the aim has them
+    for (const problem::Op& op : graph_.ops) {
+      int best = 0;
+      double least = HUGE_VAL;
+      for (size_t choice = 0; choice < op.choices.size(); ++choice) {
+        const Choice& way = op.choices[choice];
+        if (!aim_.question.freedoms.numerics && way.numerics != op.choices.front().numerics) continue;
+        const double cost = aim_.value(way.energy_j, way.time_s) + second * way.time_s;
+        if (cost < least) least = cost, best = static_cast<int>(choice);
+      }
+      made.choices.push_back(op.optional ? 0 : best);
+      if (op.optional) continue;
+      const Choice& way = op.choices[static_cast<size_t>(best)];
+      sum += aim_.value(way.energy_j, way.time_s);
+      made.energy_j += way.energy_j;
+      made.time_s += way.time_s;
+    }
+    const double late = made.time_s - *aim_.question.deadline;
+    made.value = sum + (late > 0 && in_time(made) ? 0 : second * late);
+    return made;
+  }
+
+  const problem::CostGraph& graph_;
+  const Aim& aim_;
+};
+
 }  // namespace
 
 double Aim::value(problem::Joules energy, problem::Seconds time) const {
@@ -108,7 +175,10 @@ double Aim::value(problem::Joules energy, problem::Seconds time) const {
 }
 
 Assignment assign_algorithms(const problem::CostGraph& graph, const Aim& aim) {
-  return AlgorithmSearch(graph, aim).run();
+  Assignment found = AlgorithmSearch(graph, aim).run();
+  const std::optional<problem::Seconds>& deadline = aim.question.deadline;
+  const bool is_sum = aim.expression == nullptr && aim.question.objective != Objective::kEdp;
+  return is_sum && deadline && found.time_s > *deadline ? InTime(graph, aim).run(std::move(found)) : found;
 }
 
 }  // namespace pantoum::pipeline

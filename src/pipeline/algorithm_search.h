@@ -25,7 +25,8 @@ struct Assignment {
 
 // Of the choices that the aim's freedom of numerics allows. A sum of costs is least where each op's is (distance 1);
 // for any other value changes of one op, then of two at a time (distance 2), as long as one makes it less: the paper's
-// algorithm 2 (energy-aware-graph-optimization, section 3.3), with differences of sums in place of sums. Cost: linear, or
+// algorithm 2 (energy-aware-graph-optimization, section 3.3), with differences of sums in place of sums. Of a sum with a
+// deadline: ways that are in time, if any are, and as the value what no plan in time costs less than. Cost: linear, or
 // quadratic in the ops that have a choice.
 [[nodiscard]] Assignment assign_algorithms(const problem::CostGraph& graph, const Aim& aim);
 

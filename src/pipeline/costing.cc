@@ -130,7 +130,7 @@ Result<void> Costing::offer(Compiled& compiled, FoundGraph found, bool remakes, 
   (void)machine_.measure_ops(one);
   const double now = assign_algorithms(one.front().cost.graph, aim).value;
   const double first = assign_algorithms(compiled.training().cost.graph, aim).value;
-  if (now < kWorthPlanning * first)
+  if (now < std::min(kWorthPlanning, worth_of_another_graph(compiled)) * first)
     compiled.alternatives.push_back({std::move(one.front()), std::move(found.made_by), remakes, now});
   return {};
 }

@@ -151,11 +151,35 @@ double exhaustive(const problem::CostGraph& graph, const Aim& aim) {
       if (graph.ops[op].optional) continue;
       energy += choice.energy_j, time += choice.time_s;
     }
-    if (allowed) best = std::min(best, aim.value(energy, time));
+    const bool in_time = !aim.question.deadline || time <= *aim.question.deadline * (1 + 1e-9);
+    if (allowed && in_time) best = std::min(best, aim.value(energy, time));
     size_t op = 0;
     while (op < at.size() && ++at[op] == graph.ops[op].choices.size()) at[op++] = 0;
     if (op == at.size()) return best;
   }
+}
+
+TEST(AlgorithmSearch, KeepsADeadlineAndBoundsWhatThatCosts) {
+  int in_time = 0, dearer = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    const problem::CostGraph graph = check::random_cost_graph(seed, {.most_ops = 6});
+    Aim aim, soonest;
+    aim.question.freedoms.numerics = soonest.question.freedoms.numerics = true;
+    soonest.question.objective = problem::Objective::kTime;
+    const double slow = assign_algorithms(graph, aim).time_s, fast = assign_algorithms(graph, soonest).time_s;
+    for (const double share : {0., .3, .9, 1.5}) {
+      const double deadline = aim.question.deadline.emplace(fast + share * (slow - fast));
+      const Assignment found = assign_algorithms(graph, aim);
+      EXPECT_LE(found.time_s, deadline * (1 + 1e-6)) << seed;
+      const double least = exhaustive(graph, aim);
+      EXPECT_LE(found.value, least * (1 + 1e-9)) << seed;
+      EXPECT_GE(found.energy_j, least * (1 - 1e-6)) << seed;
+      in_time += std::isfinite(least) ? 1 : 0;
+      dearer += found.energy_j > found.value * (1 + 1e-6) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(in_time, 200);
+  EXPECT_GT(dearer, 5);
 }
 
 TEST(AlgorithmSearch, IsTheLeastOfSums) {

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <memory>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "base/out_of_memory.h"
@@ -272,16 +271,20 @@ MeasuredStorage MeasuredStorage::held_back() const {
   return slower;
 }
 
-problem::Seconds MeasuredStorage::taken_by(const problem::Plan& plan) const {
-  std::unordered_map<int64_t, double> bytes;
-  for (const problem::Tensor& tensor : plan.graph.tensors) bytes[tensor.id] = static_cast<double>(tensor.bytes);
-  double taken = 0;
-  for (const problem::Instruction& step : plan.instructions) {
-    if (step.what != problem::Do::kPageIn && step.what != problem::Do::kPageOut) continue;
-    const cost::LinkSample& by = step.what == problem::Do::kPageIn ? in : out;
-    taken += by.engine_s + by.engine_s_per_byte * bytes[step.subject];
-  }
-  return taken;
+problem::Seconds MeasuredStorage::taken(bool written, problem::Bytes bytes) const {
+  const cost::LinkSample& by = written ? out : in;
+  return by.engine_s + by.engine_s_per_byte * static_cast<double>(bytes);
+}
+
+void MeasuredStorage::delay(problem::Pager& pager) const {
+  if (!beside_every_core) return;
+  const double more = 1.0 / std::max(1U, std::thread::hardware_concurrency());
+  const auto delay = [&](const cost::LinkSample& by, Link& link) {
+    link.latency_s += more * by.engine_s;
+    link.bytes_per_s = 1 / (1 / link.bytes_per_s + more * by.engine_s_per_byte);
+  };
+  delay(in, pager.in);
+  delay(out, pager.out);
 }
 
 void MeasuredStorage::put_into(problem::Pager& pager, problem::Watts active_w) const {

@@ -37,8 +37,11 @@ struct MeasuredStorage {
   // A plan's time does not tell what its transfers take from its ops. Where the threads have every core, transfers pass
   // here for so slow that what a step hides of them takes little of its time.
   [[nodiscard]] MeasuredStorage held_back() const;
-  // Of the processor, by the plan's transfers in a step. They delay its ops, which the plan's own time does not count.
-  [[nodiscard]] problem::Seconds taken_by(const problem::Plan& plan) const;
+  // Of the processor, by a transfer: it delays a step's ops, which a plan's own time does not count.
+  [[nodiscard]] problem::Seconds taken(bool written, problem::Bytes bytes) const;
+  // And the threads of training delay a transfer's part on the processor, where they have every core: one thread more than
+  // cores, each runs for cores / (cores + 1) of the time.
+  void delay(problem::Pager& pager) const;
 };
 [[nodiscard]] Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::ProfileStore& store);
 

@@ -75,13 +75,8 @@ TEST(MeasureStorage, CountsTheProcessorsPartInWattsAndSeconds) {
   constexpr double kMiB = 1 << 20, kTransfer = 1e-4 + 1.0 / 1024, kTaken = 1e-4 + 2e-10 * kMiB;
   EXPECT_DOUBLE_EQ(pager.in.w, 0.5 + 10 * kTaken / kTransfer);
   EXPECT_DOUBLE_EQ(pager.out.w, 0.5);
-  problem::Plan plan;
-  plan.graph.tensors = {{.id = 7, .bytes = 1 << 20}, {.id = 3, .bytes = 100}};
-  plan.instructions = {{.what = problem::Do::kPageOut, .subject = 7},
-                       {.what = problem::Do::kPageIn, .subject = 7},
-                       {.what = problem::Do::kPageIn, .subject = 7},
-                       {.what = problem::Do::kFree, .subject = 3}};
-  EXPECT_DOUBLE_EQ(storage.taken_by(plan), 2 * kTaken);
+  EXPECT_DOUBLE_EQ(storage.taken(false, 1 << 20), kTaken);
+  EXPECT_EQ(storage.taken(true, 1 << 20), 0);
 }
 
 // Held back, what a step hides of its transfers takes at most .15 of it; where a core is free, nothing is.
@@ -96,6 +91,13 @@ TEST(MeasureStorage, HoldsBackWhereThreadsHaveEveryCore) {
   EXPECT_EQ(held.out.link.latency_s, 1e-5);
   EXPECT_EQ(held.out.link.bytes_per_s, 1e9);
   EXPECT_EQ(full.in.link.latency_s, 1e-4);
+  problem::Pager alone{.in = free.in.link, .out = free.out.link}, beside = alone;
+  free.delay(alone), full.delay(beside);
+  EXPECT_EQ(alone.in.latency_s, 1e-4);
+  const double more = 1.0 / std::max(1U, std::thread::hardware_concurrency());
+  EXPECT_DOUBLE_EQ(beside.in.latency_s, 1e-4 * (1 + more));
+  EXPECT_DOUBLE_EQ(1 / beside.in.bytes_per_s, 1.0 / (1 << 30) + more * 2e-10);
+  EXPECT_EQ(beside.out.latency_s, 1e-5);
 }
 
 TEST(MeasureStorage, TellsWhetherThreadsHaveEveryCoreWithTheStoreOrWithout) {

@@ -73,9 +73,9 @@ using SweptGraphs = std::vector<problem::CostGraph>;
                                       const problem::Plan* reuse = nullptr, plan::Infeasible* infeasible = nullptr,
                                       const Dump& dump = {});
 
-// How long a step of a training plan takes here: where the storage was measured, with what a waiting step finds it to take,
-// and with what transfers take of the processor.
-[[nodiscard]] problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan);
+// Another graph than the first has to cost less than this share of what the first does: measured times of two graphs differ
+// by chance.
+[[nodiscard]] double worth_of_another_graph(const Compiled& compiled);
 
 // A bare cost graph, the same way.
 struct PlannedGraph {

@@ -133,6 +133,37 @@ class Measuring(House):
                 self.assertEqual(self.costs_of(self.path("again.json")), self.costs_of(self.path(plan + ".json")))
                 self.succeed("verify", self.path("again.json"))
 
+    def test_a_step_that_waits_for_storage_is_planned_with_what_that_takes(self):
+        """Where its threads have every core; of energy, deadlines keep to slower figures, on the safe side."""
+        cores = len(os.sched_getaffinity(0))
+        step = ("--batch", 8, "--threads", cores, "--kernels", "portable", "--no-remat", "--gap", "5%", "--time-limit", "2s", "--profile-store", self.store,
+                "-o", self.path("waits.json"))
+        least = json.loads(self.run_cli("plan", MODEL, *step, "--ram", "1B", "--format", "json").stdout)["min_ram_bytes"]
+        waits, idle, taken = 1e-5, 1e9, 1e-3
+        store = sqlite3.connect(self.store)
+        store.execute("UPDATE links SET latency_s = ?, bytes_per_s = ?, engine_s = ?, engine_s_per_byte = 0", (waits, idle, taken))
+        store.commit()
+        store.close()
+
+        def planned(*words):
+            found, _ = self.plan(*step, "--measure", "known", *words)
+            self.succeed("verify", self.path("waits.json"))
+            with open(self.path("waits.json")) as file:
+                plan = json.load(file)
+            moved = sum(each["do"] in ("page_in", "page_out") for each in plan["instructions"])
+            return found["time_s"], moved, plan["graph"]["device"]["pager"]["in"]["latency_s"]
+
+        for objective in ("time", "energy", "energy * time"):
+            seconds, moved, latency = planned("--ram", f"{least}B", "--objective", objective)
+            self.assertGreater(moved, 0, objective)
+            self.assertEqual(latency, waits, objective)
+            self.assertGreater(seconds, moved * waits / 2, objective)
+        expected = json.loads(self.succeed("profile", MODEL, *step[:-4], "--profile-store", self.store, "--measure", "known", "--plan", self.path("waits.json"), "--ram", "64MiB",
+                                           "--steps", 1, "--format", "json").stdout)["steps"]["predicted_s"]
+        self.assertGreater(expected, moved * taken / 2)  # some of it while the step waits
+        self.assertEqual(planned("--ram", f"{least}B", "--objective", "energy", "--deadline", "100s")[2], taken / .15)
+        self.assertEqual(planned("--ram", "64MiB", "--objective", "time")[1:], (0, waits))
+
     def test_emits_what_was_measured(self):
         plan, project = self.path("emitted.json"), self.path("project")
         self.plan(*STEP, "--ram", "16MiB", "--no-paging", "--measure", "all", "--profile-store", self.store, "-o", plan)

@@ -107,6 +107,30 @@ TEST(ShiftedConvolutions, HaveTheReferencesBits) {
   expect_the_references_bits<double>();
 }
 
+// What a hostile plan may ask, which is answered at once: workspaces that cannot be addressed are none.
+TEST(ShiftedConvolutions, TellTheWorkspaceOfHugeStridesAndPadding) {
+  const auto asked = [](pt_op op, const std::vector<int64_t>& ints, std::vector<std::vector<uint32_t>> dims) {
+    std::vector<pt_tensor> tensors;
+    for (const std::vector<uint32_t>& of : dims) {
+      tensors.push_back({.data = nullptr, .rank = static_cast<uint8_t>(of.size()), .dtype = PT_F32});
+      std::copy(of.begin(), of.end(), tensors.back().dims);
+    }
+    pt_call call{};
+    call.inputs = tensors.data(), call.input_count = static_cast<uint16_t>(tensors.size() - 1);
+    call.outputs = &tensors.back(), call.output_count = 1;
+    call.ints = ints.data(), call.int_count = static_cast<uint16_t>(ints.size());
+    return pt_kernel_find(table<float>(), static_cast<uint16_t>(op), PT_F32, PT_SHIFT_COMPACT, 0)
+        ->workspace_bytes(&call);
+  };
+  constexpr int64_t kHuge = int64_t{1} << 30;
+  const size_t padded =
+      asked(PT_OP_conv2d, {1, 1, 16384, 16384, 16383, 16383, 32767, 32767, 1}, {{1, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 1, 1}});
+  EXPECT_TRUE(padded == PT_NO_KERNEL || padded >= size_t{32768} * 32768 * sizeof(float));
+  const std::vector<int64_t> strides{kHuge, kHuge, 0, 0, 0, 0, 1, 1, 1, PT_OP_tanh_grad, 0};
+  EXPECT_LT(asked(PT_OP_conv2d_dz, strides, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}), size_t{1} << 20);
+  EXPECT_EQ(asked(PT_OP_conv2d_dx, strides, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}), PT_NO_KERNEL);
+}
+
 TEST(ShiftedConvolutions, GoThroughActivationsGradients) {
   std::mt19937 random(43);
   size_t ran = 0;

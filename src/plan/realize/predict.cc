@@ -24,7 +24,8 @@ bool overlap(const Block& block, Bytes at, Bytes size) {
 
 class PlanRunner {
  public:
-  PlanRunner(const CostGraph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  PlanRunner(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken)
+      : graph_(graph), plan_(plan), taken_(taken) {
     for (size_t tensor = 0; tensor < graph.tensors.size(); ++tensor) index_.emplace(graph.tensors[tensor].id, tensor);
     for (const problem::Op& op : graph.ops) ops_.emplace(op.id, &op);
     const size_t count = graph.tensors.size();
@@ -113,7 +114,11 @@ class PlanRunner {
     free_from = end;
     joules_ += seconds * link.w;
     end_ = std::max(end_, end);
-    if (pager.mode == problem::PagerMode::kSync) now_ = end;
+    if (pager.mode == problem::PagerMode::kSync)
+      now_ = end;
+    else if (taken_)
+      now_ += taken_(out, block.size);
+    end_ = std::max(end_, now_);
     return end;
   }
 
@@ -191,6 +196,7 @@ class PlanRunner {
 
   const CostGraph& graph_;
   const Plan& plan_;
+  const EngineSeconds& taken_;
   std::unordered_map<int64_t, size_t> index_;
   std::unordered_map<int64_t, const problem::Op*> ops_;
   std::vector<Block> block_;
@@ -205,8 +211,8 @@ class PlanRunner {
 
 }  // namespace
 
-std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan) {
-  return PlanRunner(graph, plan).run();
+std::optional<Predicted> predict(const CostGraph& graph, const Plan& plan, const EngineSeconds& taken) {
+  return PlanRunner(graph, plan, taken).run();
 }
 
 }  // namespace pantoum::plan

@@ -1,0 +1,158 @@
+#include "pipeline/expected_time.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "check/claims.h"
+#include "check/replay.h"
+#include "pipeline/plan_programs.h"
+#include "plan/planner.h"
+#include "plan/realize/predict.h"
+#include "problem/objective_values.h"
+
+namespace pantoum::pipeline {
+namespace {
+
+using problem::Bytes;
+using problem::CostGraph;
+
+// How a step runs by the true figures of the storage; `taken`: with what transfers take of the processor.
+std::optional<problem::Predicted> expected(const Compiled& compiled, const problem::Plan& plan, bool taken) {
+  CostGraph graph = plan.graph;
+  if (compiled.waited_for) graph.device.pager = *compiled.waited_for;
+  plan::EngineSeconds of_engine;
+  if (taken && compiled.storage) {
+    compiled.storage->delay(graph.device.pager);
+    of_engine = [&](bool out, Bytes bytes) { return compiled.storage->taken(out, bytes); };
+  }
+  return plan::predict(graph, plan, of_engine);
+}
+
+std::optional<double> expected_value(const Compiled& compiled, const problem::Plan& plan, const PlanRequest& request) {
+  const std::optional<problem::Predicted> found = expected(compiled, plan, true);
+  if (!found) return std::nullopt;
+  problem::Plan as_expected = plan;
+  as_expected.predicted = *found;
+  return value_of_plan(as_expected, request);
+}
+
+// Plans were made with transfers held back, so that steps hide few of them. Where the step waits for transfers all the
+// same, it is planned again with what they take then, from the plan that is there: the one that is expected to be worth
+// more is the answer. Deadlines keep to the figures that are on the safe side.
+void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
+  constexpr double kLeastWait = 0.02;  // of the step
+  const problem::Plan first = compiled.training().plan;
+  if (!compiled.waited_for || options.question.deadline || options.stop.stop_requested()) return;
+  const std::optional<problem::Predicted> waiting = expected(compiled, first, false);
+  if (!waiting || waiting->time_s > first.predicted.time_s * (1 - kLeastWait)) return;
+  Compiled again = compiled;
+  for (Program& program : again.programs) program.cost.graph.device.pager = *compiled.waited_for;
+  options.warm_start = &first;
+  plan::Infeasible none;
+  if (!find_plans(again, request, options, nullptr, &none)) return;
+  const std::optional<double> before = expected_value(compiled, first, request);
+  const std::optional<double> after = expected_value(compiled, again.training().plan, request);
+  if (before && after && *after <= *before) compiled = std::move(again);
+}
+
+// What a second of the engine that transfers take costs as much as one of the step.
+problem::Link priced(const problem::Link& link, const cost::LinkSample& sample) {
+  constexpr double kSlower = 4;  // that a small transfer may pass for, so that its joules are what it takes
+  problem::Link made = link;
+  made.w = sample.engine_s_per_byte * link.bytes_per_s;
+  if (link.latency_s > 0) made.w = std::max(made.w, sample.engine_s / (kSlower * link.latency_s));
+  if (made.w > 0) made.latency_s = std::max(link.latency_s, sample.engine_s / made.w);
+  return made;
+}
+
+// A step's joules are the seconds that its transfers take from the engine, and nothing else.
+void price_transfers(const Compiled& compiled, CostGraph& graph) {
+  graph.device.pager = *compiled.waited_for;
+  graph.device.pager.in = priced(compiled.waited_for->in, compiled.storage->in);
+  graph.device.pager.out = priced(compiled.waited_for->out, compiled.storage->out);
+  graph.device.idle_w = 0;
+  for (problem::Op& op : graph.ops)
+    for (problem::Choice& choice : op.choices) choice.energy_j = 0;
+}
+
+// The costs of the program that was chosen among a step's graphs.
+const CostGraph& true_costs(const Compiled& asked, const Compiled& chosen) {
+  for (const Alternative& each : asked.alternatives)
+    if (each.made_by == chosen.made_by && each.remakes == chosen.remakes) return each.program.cost.graph;
+  return asked.programs.front().cost.graph;
+}
+
+// One plan's instructions with the bound of another, which is of the same costs; none: the bound is of another order.
+std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan) {
+  problem::Plan made = bounded;
+  made.initial = plan.initial, made.staging_at = plan.staging_at;
+  made.instructions = plan.instructions, made.storage = plan.storage;
+  made.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+  made.bound = {}, made.certificate.reset(), made.lines.clear();
+  const Result<check::Found> found = check::replay(made.graph, made);
+  if (!found) return std::nullopt;
+  made.predicted = {found->peak_bytes, found->arena_bytes, found->time_s, found->energy_j};
+  made.bound = bounded.bound, made.certificate = bounded.certificate, made.lines = bounded.lines;
+  const double value = problem::value_of(made), bound = bounded.bound.time_s.value_or(0);
+  made.gap = value > 0 ? std::clamp((value - bound) / value, 0.0, 1.0) : 0;
+  made.status = made.gap <= made.asked_gap ? problem::Status::kOptimal : problem::Status::kFeasible;
+  return check::judge(made) ? std::optional(made) : std::nullopt;
+}
+
+// The least time where transfers take the engine's as well, which a plan's time does not tell (semantics.md): first the sum
+// of both is planned, with seconds of the engine in the place of joules, then the question that was asked, from that plan
+// on. Of both plans the one whose step is expected to be shorter is the answer, with the second's bound. False: there is
+// no plan, and `compiled` is as it was.
+bool plan_for_expected_time(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
+  constexpr double kShareOfSum = 0.75;
+  Patience patience(options.time_limit);
+  plan::PlanOptions of_sum = options;
+  of_sum.question.objective = problem::Objective::kWeighted;
+  of_sum.question.weights = {.joule = 1, .second = 1};
+  of_sum.time_limit *= kShareOfSum;
+  Compiled made = compiled;
+  for (Program& program : made.programs) price_transfers(compiled, program.cost.graph);
+  for (Alternative& each : made.alternatives) price_transfers(compiled, each.program.cost.graph);
+  plan::Infeasible none;
+  if (!find_best_plans(made, request, of_sum, nullptr, &none)) return false;
+  problem::Plan shortest = made.training().plan;
+  for (size_t program = 0; program < made.programs.size(); ++program) {
+    made.programs[program].cost.graph =
+        program == 0 ? true_costs(compiled, made) : compiled.programs[program].cost.graph;
+    made.programs[program].cost.graph.device.pager = *compiled.waited_for;
+  }
+  options.time_limit = patience.next();
+  options.warm_start = &shortest;
+  if (!find_plans(made, request, options, nullptr, &none)) return false;
+  const std::optional<problem::Plan> other = with_bound_of(made.training().plan, shortest);
+  if (other && expected_value(compiled, *other, request) < expected_value(compiled, made.training().plan, request)) {
+    Compiled kept = made;
+    if (find_plans(kept, request, options, &*other, &none)) made = std::move(kept);
+  }
+  compiled = std::move(made);
+  return true;
+}
+
+}  // namespace
+
+problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan) {
+  const std::optional<problem::Predicted> found = expected(compiled, plan, true);
+  return found ? found->time_s : plan.predicted.time_s;
+}
+
+Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
+                                    plan::Infeasible* infeasible) {
+  constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
+  const bool from_given = options.warm_start != nullptr;  // than which nothing may be worse, by a plan's own time
+  if (!compiled.waited_for || from_given) return find_best_plans(compiled, request, options, nullptr, infeasible);
+  const bool by_time = request.expression.empty() && options.question.objective == problem::Objective::kTime;
+  if (by_time && plan_for_expected_time(compiled, request, options)) return {};
+  plan::PlanOptions part = options;
+  part.time_limit *= kShareOfHeldBack;
+  PANTOUM_TRY(find_best_plans(compiled, request, part, nullptr, infeasible));
+  part.time_limit = options.time_limit - part.time_limit;
+  plan_as_waited_for(compiled, request, part);
+  return {};
+}
+
+}  // namespace pantoum::pipeline

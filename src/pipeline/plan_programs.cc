@@ -1,0 +1,231 @@
+#include "pipeline/plan_programs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "check/refusal.h"
+#include "check/replay.h"
+#include "pipeline/objective_search.h"
+#include "pipeline/planners.h"
+#include "plan/planner.h"
+#include "problem/objective_values.h"
+
+namespace pantoum::pipeline {
+
+using problem::Bytes;
+using problem::CostGraph;
+namespace {
+
+// What is in RAM when a step starts, packed at the bottom of the arena: what is pinned first, then the batch. Training
+// has more freedom without, but may scatter them so that the evaluation does not fit; packed, both have the rest of
+// the arena in one piece.
+std::map<int64_t, Bytes> pack_start(const CostGraph& graph) {
+  std::map<int64_t, Bytes> at;
+  Bytes top = 0;
+  const Bytes align = std::max<Bytes>(1, graph.device.align_bytes);
+  for (const bool pinned : {true, false}) {
+    for (const problem::Tensor& tensor : graph.tensors) {
+      if (tensor.start != problem::Home::kRam || tensor.pinned != pinned) continue;
+      at[tensor.id] = top;
+      top += (tensor.bytes + align - 1) / align * align;
+    }
+  }
+  return at;
+}
+
+std::map<std::string, Bytes> by_name(const CostGraph& graph, const std::map<int64_t, Bytes>& at) {
+  std::map<std::string, Bytes> named;
+  for (const problem::Tensor& tensor : graph.tensors)
+    if (const auto found = at.find(tensor.id); found != at.end()) named[tensor.name] = found->second;
+  return named;
+}
+
+// The offsets that another program inherits from the training step.
+std::map<int64_t, Bytes> inherited(const CostGraph& program, const std::map<std::string, Bytes>& named) {
+  std::map<int64_t, Bytes> at;
+  for (const problem::Tensor& tensor : program.tensors) {
+    if (tensor.start != problem::Home::kRam) continue;
+    if (const auto found = named.find(tensor.name); found != named.end()) at[tensor.id] = found->second;
+  }
+  return at;
+}
+
+// A plan of another graph, of the same structure and other sizes, is a start where it is a plan of this one too.
+bool is_start(const problem::Plan& given, const CostGraph& graph, const problem::Question& question) {
+  if (problem::structure_hash(given.graph) != problem::structure_hash(graph)) return false;
+  problem::Plan start = given;
+  start.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
+  start.bound = {};
+  return check::replay(graph, start, question).has_value();
+}
+
+}  // namespace
+
+Result<problem::Plan> make_plan(const PlanRequest& request, const CostGraph& graph, const plan::PlanOptions& given,
+                                plan::Infeasible* infeasible) {
+  plan::PlanOptions options = given;
+  PANTOUM_ASSIGN(const std::vector<NamedPlanner> named, planners_named({request.planner}));
+  if (options.warm_start != nullptr && !is_start(*options.warm_start, graph, options.question))
+    options.warm_start = nullptr;
+  const plan::PlanMaker& make = named.front().plan;
+  if (request.expression.empty()) return make(graph, options, infeasible);
+  PANTOUM_ASSIGN(const auto expression, ObjectiveExpression::parse(request.expression, "--objective"));
+  return plan_by_slopes(expression, graph, options, infeasible, make);
+}
+
+namespace {
+
+Result<problem::Plan> training_plan(const PlanRequest& request, const CostGraph& graph,
+                                    const plan::PlanOptions& options, const problem::Plan* reuse,
+                                    plan::Infeasible* infeasible) {
+  if (reuse == nullptr) return make_plan(request, graph, options, infeasible);
+  if (problem::structure_hash(graph) != problem::structure_hash(reuse->graph))
+    return fail("E0231", "the plan was made for another training step", "--plan",
+                "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
+  return *reuse;
+}
+
+// What is asked for all programs of a network together.
+struct Question {
+  Compiled& compiled;
+  const PlanRequest& request;
+  const plan::PlanOptions& options;
+  Patience patience{options.time_limit};
+};
+
+// The training step's own programs first, because they keep its limits.
+std::vector<Program*> others_in_order(Programs& programs) {
+  std::vector<Program*> others;
+  for (const bool backward : {true, false})
+    for (size_t other = 1; other < programs.size(); ++other)
+      if (programs[other].kind.backward == backward) others.push_back(&programs[other]);
+  return others;
+}
+
+// Plans training with these options, or takes `reuse`; the others find parameters and batch where training leaves them.
+Result<void> plan_all(const Question& asked, plan::PlanOptions options, const problem::Plan* reuse,
+                      plan::Infeasible* infeasible) {
+  Program& training = asked.compiled.training();
+  options.time_limit = asked.patience.next();
+  PANTOUM_ASSIGN(training.plan, training_plan(asked.request, training.cost.graph, options, reuse, infeasible));
+  std::map<std::string, Bytes> places = by_name(training.cost.graph, training.plan.initial);
+  options.warm_start = nullptr;
+  options.question.budget = training.plan.question.budget_bytes();
+  for (Program* program : others_in_order(asked.compiled.programs)) {
+    if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
+    options.time_limit = asked.patience.next();
+    options.fixed_initial = inherited(program->cost.graph, places);
+    plan::Infeasible none;
+    Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
+    if (!plan && infeasible != nullptr) infeasible->refusal = std::move(none.refusal);
+    PANTOUM_ASSIGN(program->plan, std::move(plan));
+    places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
+  }
+  return {};
+}
+
+// The state lies as in the plan of the smallest budget, so that a budget that was once named is enough.
+bool plan_from_least_budget(const Question& asked) {
+  Program& training = asked.compiled.training();
+  problem::Question question = asked.options.question;
+  question.budget = question.budget_bytes();
+  plan::PlanOptions options = asked.options;
+  options.question.budget = 1;
+  options.time_limit = asked.patience.next();
+  plan::Infeasible least;
+  if (plan::make_plan(training.cost.graph, options, &least)) return false;
+  if (!least.min_plan || least.min_ram_bytes > *question.budget || least.without_limits) return false;
+  if (!plan_all(asked, asked.options, &*least.min_plan, nullptr)) return false;
+  training.plan.question.budget = question.budget;
+  training.plan.question.deadline = question.deadline;
+  training.plan.question.energy_limit = question.energy_limit;
+  return true;
+}
+
+// A plan that was read from a file is the user's to mend, whatever is wrong with it.
+Result<void> check_given(const CostGraph& graph, const problem::Plan& given) {
+  if (problem::structure_hash(graph) != problem::structure_hash(given.graph)) return {};  // training_plan tells
+  const Result<check::Found> found = check::replay(graph, given);
+  if (found) return {};
+  const Error& wrong = found.error();
+  return fail(wrong.code, "the plan that was given is none: " + wrong.message, wrong.where, "plan again", wrong.notes);
+}
+
+}  // namespace
+
+Result<void> check_infeasibility(const plan::Infeasible& infeasible) {
+  if (!infeasible.refusal) return {};
+  if (const Result<double> proved = check::check_refusal(*infeasible.refusal); !proved)
+    return fail("E0001", "the planner refused with a proof that the checker rejects: " + proved.error().message,
+                proved.error().where,
+                "this is a bug of Pantoum's; please report it with the cost graph (--costgraph-out)");
+  return {};
+}
+
+Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
+                        const problem::Plan* reuse, plan::Infeasible* infeasible) {
+  const Question asked{compiled, request, options};
+  if (reuse != nullptr) PANTOUM_TRY(check_given(asked.compiled.training().cost.graph, *reuse));
+  plan::Infeasible answer;
+  Result<void> all = plan_all(asked, asked.options, reuse, &answer);
+  if (all || reuse != nullptr) return all;
+  if (!answer.min_plan || !plan_all(asked, asked.options, &*answer.min_plan, nullptr)) {
+    plan::PlanOptions packed = asked.options;
+    packed.fixed_initial = pack_start(asked.compiled.training().cost.graph);
+    plan::Infeasible packed_answer;
+    Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
+    if (again || asked.request.planner != kOwnPlanner) return again;
+    if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
+    if (plan_from_least_budget(asked)) return {};
+  }
+  PANTOUM_TRY(check_infeasibility(answer));
+  if (infeasible != nullptr) *infeasible = std::move(answer);
+  return all;
+}
+
+double value_of_plan(const problem::Plan& plan, const PlanRequest& request) {
+  if (request.expression.empty()) return problem::value_of(plan);
+  const auto expression = ObjectiveExpression::parse(request.expression, "--objective");
+  return expression ? expression->at(plan.predicted).value : problem::value_of(plan);
+}
+
+double worth_of_another_graph(const Compiled& compiled) {
+  constexpr double kWorthByMeasuredTimes = 0.97;
+  return compiled.measured.share > 0 ? kWorthByMeasuredTimes : 1;
+}
+
+Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
+                             const problem::Plan* reuse, plan::Infeasible* infeasible) {
+  if (reuse != nullptr || compiled.alternatives.empty())
+    return find_plans(compiled, request, options, reuse, infeasible);
+  constexpr double kShareOfFirst = 0.6;
+  plan::PlanOptions part = options;
+  part.time_limit *= kShareOfFirst;
+  Patience patience(options.time_limit);
+  Result<void> answer = find_plans(compiled, request, part, nullptr, infeasible);
+  std::optional<double> best;  // and with what another graph has to be worth more
+  if (answer) best = worth_of_another_graph(compiled) * value_of_plan(compiled.training().plan, request);
+  std::vector<Alternative> alternatives = std::move(compiled.alternatives);
+  compiled.alternatives.clear();
+  for (size_t at = 0; at < alternatives.size() && !options.stop.stop_requested(); ++at) {
+    if (best && alternatives[at].least >= *best) continue;
+    part.time_limit = patience.next() / static_cast<double>(alternatives.size() - at);
+    Compiled other = compiled;
+    other.training() = std::move(alternatives[at].program);
+    other.made_by = std::move(alternatives[at].made_by);
+    other.remakes = alternatives[at].remakes;
+    plan::Infeasible none;
+    Result<void> found = find_plans(other, request, part, nullptr, &none);
+    if (found) {
+      const double value = value_of_plan(other.training().plan, request);
+      if (best && !(value < *best)) continue;
+      best = value;
+      compiled = std::move(other);
+    } else if (!best && says_less(found.error(), none, answer.error(), *infeasible)) {
+      answer = std::move(found), *infeasible = std::move(none);
+    }
+  }
+  return best ? Result<void>() : answer;
+}
+
+}  // namespace pantoum::pipeline
