@@ -74,7 +74,7 @@ class Program:
         return self.known_limits[asked]
 
     def ask_limits(self, name, batch, *words):
-        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--disable", "rewriting", "--format", "json", *words],
+        done = subprocess.run([self.pantoum, "plan", self.model(name), "--batch", str(batch), "--ram", "1B", "--effort", "1", "--disable", "rewriting", "--format", "json", *map(str, words)],
                               capture_output=True, text=True)
         said = [line for line in done.stdout.splitlines() if line.startswith("{")]
         if not said or not json.loads(said[-1]).get("min_ram_bytes"):

@@ -87,8 +87,7 @@ TEST(ColdShares, AnOptionalOpMovesNothing) {
   CostGraph graph = line(4, false), longer = line(4, false);
   longer.tensors.push_back({.id = 5, .name = "tap", .bytes = 100 * kUnit});
   const std::vector<Choice> choices = longer.ops[0].choices;
-  longer.ops.push_back(
-      {.id = 4, .name = "tap", .inputs = {1}, .outputs = {5}, .optional = true, .choices = choices});
+  longer.ops.push_back({.id = 4, .name = "tap", .inputs = {1}, .outputs = {5}, .optional = true, .choices = choices});
   longer.order.insert(longer.order.begin() + 1, 4);
   std::vector<double> shares = firsts(graph, 3 * kUnit);
   std::vector<std::vector<double>> with = cold_shares(longer, 3 * kUnit);

@@ -24,8 +24,9 @@ constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3, kSettlingSlice = 0.2; 
 constexpr size_t kFewWarmRuns = 3, kWarmRuns = 5;
 constexpr double kOtherBits = 0.95;  // of the first choice's seconds: what one of another class has to gain
 constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
-constexpr int kMostVisits = 3;    // of a kernel that proves quicker every time
-constexpr double kQuicker = 0.9;   // than it was measured: it was disturbed
+constexpr int kMostVisits = 3;       // of a kernel that proves quicker every time
+constexpr int kShareOfVisits = 4;  // of the time that measuring took; without a limit where kernels are to be settled
+constexpr double kQuicker = 0.9;     // than it was measured: it was disturbed
 constexpr Bytes kMostFootprint = Bytes{64} << 20;  // more than the caches hold
 
 // One kernel on some shapes.
@@ -192,11 +193,14 @@ class Measuring {
     const std::vector<size_t> order = heaviest_first();
     if (order.empty() || left() <= 0) return;
     KernelBench bench(limits_.pool, footprint(), limits_.memory_bytes);
+    const Clock::time_point begin = Clock::now();
     for (size_t done = 0; done < order.size(); ++done) {
       if (limits_.stop.stop_requested() || left() <= 0) break;
       measure(bench, order[done], order.size() - done);
       tell(false);
     }
+    const auto taken = Clock::now() - begin;
+    visits_end_ = limits_.settle ? deadline_ : std::min(deadline_, Clock::now() + taken / kShareOfVisits);
     for (int visit = 0; visit < kMostVisits && visit_again(bench, order); ++visit) {
     }
     if (costs_.now > 0) tell(true);
@@ -209,10 +213,11 @@ class Measuring {
     for (const size_t at : order) {
       Sample& sample = samples_[at];
       if (!sample.found || sample.visited_all) continue;
-      if (limits_.stop.stop_requested() || left() <= kRunsExpected * sample.found->seconds) return false;
+      const std::chrono::duration<double> left = visits_end_ - Clock::now();
+      if (limits_.stop.stop_requested() || left.count() <= kRunsExpected * sample.found->seconds) return false;
       bench.take_threads(sample.threads);
       const auto measured = [&](Seconds slice, size_t warm_runs) {
-        const BenchLimits limits{.slice = slice, .deadline = deadline_, .warm_runs = warm_runs};
+        const BenchLimits limits{.slice = slice, .deadline = visits_end_, .warm_runs = warm_runs};
         return bench.measure(*sample.graph, *sample.op, *sample.kernel, limits);
       };
       std::optional<OpSample> now = measured(kLeastSlice, 0);
@@ -357,7 +362,7 @@ class Measuring {
   const std::vector<Measurable>& programs_;
   ProfileStore* store_;  // null: nothing is kept
   const MeasuringLimits& limits_;
-  Clock::time_point deadline_;
+  Clock::time_point deadline_, visits_end_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
   std::vector<OpKey> keys_;                      // by sample

@@ -6,6 +6,7 @@
 #include "check/claims.h"
 #include "check/replay.h"
 #include "pipeline/plan_programs.h"
+#include "pipeline/planners.h"
 #include "plan/planner.h"
 #include "plan/realize/predict.h"
 #include "problem/objective_values.h"
@@ -144,13 +145,16 @@ Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& reque
                                     plan::Infeasible* infeasible) {
   constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
   const bool from_given = options.warm_start != nullptr;  // than which nothing may be worse, by a plan's own time
-  if (!compiled.waited_for || from_given) return find_best_plans(compiled, request, options, nullptr, infeasible);
-  const bool by_time = request.expression.empty() && options.question.objective == problem::Objective::kTime;
+  if (!compiled.waited_for || from_given || request.planner != kOwnPlanner)
+    return find_best_plans(compiled, request, options, nullptr, infeasible);
+  const bool by_time = request.expression.empty() && options.question.objective == problem::Objective::kTime &&
+                       !options.question.energy_limit;
+  const Patience patience(options.time_limit);
   if (by_time && plan_for_expected_time(compiled, request, options)) return {};
   plan::PlanOptions part = options;
-  part.time_limit *= kShareOfHeldBack;
+  part.time_limit = patience.next() * kShareOfHeldBack;
   PANTOUM_TRY(find_best_plans(compiled, request, part, nullptr, infeasible));
-  part.time_limit = options.time_limit - part.time_limit;
+  part.time_limit = patience.next();
   plan_as_waited_for(compiled, request, part);
   return {};
 }

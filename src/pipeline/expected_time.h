@@ -8,11 +8,10 @@
 namespace pantoum::pipeline {
 
 // As find_best_plans. Where the storage was measured and the least time is asked, of the plans the one whose step is
-// expected to be the shortest; for other objectives a step that waits for its storage is planned with what it finds then. With a warm start
-// neither: the answer is no worse than that plan, by its own time.
+// expected to be the shortest; for other objectives a step that waits for its storage is planned with what it finds then.
+// With a warm start neither: the answer is no worse than that plan, by its own time.
 [[nodiscard]] Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& request,
-                                                  const plan::PlanOptions& options,
-                                                  plan::Infeasible* infeasible);
+                                                  const plan::PlanOptions& options, plan::Infeasible* infeasible);
 
 // How long a step of a training plan takes here: where the storage was measured, with what a waiting step finds it to
 // take, and with what transfers take of the processor.

@@ -123,8 +123,8 @@ TEST(ShiftedConvolutions, TellTheWorkspaceOfHugeStridesAndPadding) {
         ->workspace_bytes(&call);
   };
   constexpr int64_t kHuge = int64_t{1} << 30;
-  const size_t padded =
-      asked(PT_OP_conv2d, {1, 1, 16384, 16384, 16383, 16383, 32767, 32767, 1}, {{1, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 1, 1}});
+  const size_t padded = asked(PT_OP_conv2d, {1, 1, 16384, 16384, 16383, 16383, 32767, 32767, 1},
+                              {{1, 1, 1, 1}, {1, 1, 2, 2}, {1, 1, 1, 1}});
   EXPECT_TRUE(padded == PT_NO_KERNEL || padded >= size_t{32768} * 32768 * sizeof(float));
   const std::vector<int64_t> strides{kHuge, kHuge, 0, 0, 0, 0, 1, 1, 1, PT_OP_tanh_grad, 0};
   EXPECT_LT(asked(PT_OP_conv2d_dz, strides, {{1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1, 1}}), size_t{1} << 20);
