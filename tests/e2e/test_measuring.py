@@ -136,9 +136,8 @@ class Measuring(House):
     def test_a_step_that_waits_for_storage_is_planned_with_what_that_takes(self):
         """Where its threads have every core; of energy, deadlines keep to slower figures, on the safe side."""
         cores = len(os.sched_getaffinity(0))
-        step = ("--batch", 8, "--threads", cores, "--kernels", "portable", "--no-remat", "--gap", "5%", "--time-limit", "2s", "--profile-store", self.store,
-                "-o", self.path("waits.json"))
-        least = json.loads(self.run_cli("plan", MODEL, *step, "--ram", "1B", "--format", "json").stdout)["min_ram_bytes"]
+        step = ("--batch", 8, "--threads", cores, "--kernels", "portable", "--no-remat", "--effort", 4, "--profile-store", self.store, "-o", self.path("waits.json"))
+        least = json.loads(self.run_cli("plan", MODEL, *step, "--measure", "missing", "--ram", "1B", "--format", "json").stdout)["min_ram_bytes"]
         waits, idle, taken = 1e-5, 1e9, 1e-3
         store = sqlite3.connect(self.store)
         store.execute("UPDATE links SET latency_s = ?, bytes_per_s = ?, engine_s = ?, engine_s_per_byte = 0", (waits, idle, taken))
@@ -153,7 +152,7 @@ class Measuring(House):
             moved = sum(each["do"] in ("page_in", "page_out") for each in plan["instructions"])
             return found["time_s"], moved, plan["graph"]["device"]["pager"]["in"]["latency_s"]
 
-        for objective in ("time", "energy", "energy * time"):
+        for objective in ("energy", "time"):
             seconds, moved, latency = planned("--ram", f"{least}B", "--objective", objective)
             self.assertGreater(moved, 0, objective)
             self.assertEqual(latency, waits, objective)
