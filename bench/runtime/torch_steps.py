@@ -1,6 +1,7 @@
 """Training steps in PyTorch, timed: torch_steps.py NAME THREADS STEPS [checkpoint N | compile]; prints a line of JSON.
 
-torch_steps.py NAME THREADS peak: the operations of a step's products and convolutions ("flops"), and the best rate of large products ("flops_per_s").
+torch_steps.py NAME THREADS peak: the operations of a step's products and convolutions ("flops"), and the best rate of PyTorch's large products ("flops_per_s").
+torch_steps.py FILE 1 product: writes the model of one large product.
 """
 import json
 import resource
@@ -36,7 +37,14 @@ def main(name, threads, steps, segments=0, compiled=False):
     print(json.dumps({"seconds": seconds, "resident_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
 
-def peak(name, threads, size=2048, rounds=12):
+SIZE = 2048  # of large products
+
+
+def export_product(path):
+    torch.onnx.export(torch.nn.Linear(SIZE, SIZE, bias=False), torch.rand(SIZE, SIZE), path, dynamo=False)
+
+
+def peak(name, threads, size=SIZE, rounds=12):
     torch.set_num_threads(threads)
     make, batch, inputs, classes = networks.NETWORKS[name]
     with FlopCounterMode(display=False) as counter:
@@ -52,5 +60,7 @@ def peak(name, threads, size=2048, rounds=12):
 if __name__ == "__main__":
     if sys.argv[3] == "peak":
         peak(sys.argv[1], int(sys.argv[2]))
+    elif sys.argv[3] == "product":
+        export_product(sys.argv[1])
     else:
         main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[5]) if len(sys.argv) > 5 else 0, sys.argv[4:5] == ["compile"])
