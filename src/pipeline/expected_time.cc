@@ -43,7 +43,7 @@ std::optional<double> expected_value(const Compiled& compiled, const problem::Pl
 void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
   constexpr double kLeastWait = 0.02;  // of the step
   const problem::Plan first = compiled.training().plan;
-  if (!compiled.waited_for || options.question.deadline || options.stop.stop_requested()) return;
+  if (options.question.deadline || options.stop.stop_requested()) return;
   const std::optional<problem::Predicted> waiting = expected(compiled, first, false);
   if (!waiting || waiting->time_s > first.predicted.time_s * (1 - kLeastWait)) return;
   Compiled again = compiled;
@@ -115,7 +115,7 @@ bool plan_for_expected_time(Compiled& compiled, const PlanRequest& request, plan
   for (Program& program : made.programs) price_transfers(compiled, program.cost.graph);
   for (Alternative& each : made.alternatives) price_transfers(compiled, each.program.cost.graph);
   plan::Infeasible none;
-  if (!find_best_plans(made, request, of_sum, nullptr, &none)) return false;
+  if (!find_best_plans(made, request, of_sum, &none)) return false;
   problem::Plan shortest = made.training().plan;
   for (size_t program = 0; program < made.programs.size(); ++program) {
     made.programs[program].cost.graph =
@@ -146,14 +146,14 @@ Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& reque
   constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
   const bool from_given = options.warm_start != nullptr;  // than which nothing may be worse, by a plan's own time
   if (!compiled.waited_for || from_given || request.planner != kOwnPlanner)
-    return find_best_plans(compiled, request, options, nullptr, infeasible);
+    return find_best_plans(compiled, request, options, infeasible);
   const bool by_time = request.expression.empty() && options.question.objective == problem::Objective::kTime &&
                        !options.question.energy_limit;
   const Patience patience(options.time_limit);
   if (by_time && plan_for_expected_time(compiled, request, options)) return {};
   plan::PlanOptions part = options;
   part.time_limit = patience.next() * kShareOfHeldBack;
-  PANTOUM_TRY(find_best_plans(compiled, request, part, nullptr, infeasible));
+  PANTOUM_TRY(find_best_plans(compiled, request, part, infeasible));
   part.time_limit = patience.next();
   plan_as_waited_for(compiled, request, part);
   return {};

@@ -195,9 +195,8 @@ double worth_of_another_graph(const Compiled& compiled) {
 }
 
 Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
-                             const problem::Plan* reuse, plan::Infeasible* infeasible) {
-  if (reuse != nullptr || compiled.alternatives.empty())
-    return find_plans(compiled, request, options, reuse, infeasible);
+                             plan::Infeasible* infeasible) {
+  if (compiled.alternatives.empty()) return find_plans(compiled, request, options, nullptr, infeasible);
   constexpr double kShareOfFirst = 0.6;
   plan::PlanOptions part = options;
   part.time_limit *= kShareOfFirst;

@@ -36,8 +36,7 @@ class Patience {
 // The graph whose best plan in the budget costs least, among the first and those that cost less where RAM is unlimited
 // (Compiled::alternatives, which it takes).
 [[nodiscard]] Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request,
-                                           const plan::PlanOptions& options, const problem::Plan* reuse,
-                                           plan::Infeasible* infeasible);
+                                           const plan::PlanOptions& options, plan::Infeasible* infeasible);
 
 // What a planned program is worth to the request.
 [[nodiscard]] double value_of_plan(const problem::Plan& plan, const PlanRequest& request);

@@ -138,9 +138,9 @@ class Measuring(House):
         cores = len(os.sched_getaffinity(0))
         step = ("--batch", 8, "--threads", cores, "--kernels", "portable", "--no-remat", "--effort", 4, "--profile-store", self.store, "-o", self.path("waits.json"))
         least = json.loads(self.run_cli("plan", MODEL, *step, "--measure", "missing", "--ram", "1B", "--format", "json").stdout)["min_ram_bytes"]
-        waits, idle, taken = 1e-5, 1e9, 1e-3
+        waits, rate, taken = 1e-5, 1e9, 1e-3
         store = sqlite3.connect(self.store)
-        store.execute("UPDATE links SET latency_s = ?, bytes_per_s = ?, engine_s = ?, engine_s_per_byte = 0", (waits, idle, taken))
+        store.execute("UPDATE links SET latency_s = ?, bytes_per_s = ?, engine_s = ?, engine_s_per_byte = 0", (waits, rate, taken))
         store.commit()
         store.close()
 
