@@ -22,7 +22,10 @@ class Walk {
   void step(std::vector<std::vector<double>>& shares) {
     for (const int64_t at : graph_.order) {
       const Op& op = graph_.ops[static_cast<size_t>(at)];
-      if (op.optional) continue;
+      if (op.optional) {  // plans of first choices do not run it
+        shares[static_cast<size_t>(at)].assign(op.choices.size(), 1);
+        continue;
+      }
       const std::map<int64_t, int64_t> over = overwritten(op, at);  // by input
       std::set<int64_t> takes_over;
       for (const auto& [input, output] : over) takes_over.insert(output);

@@ -92,6 +92,7 @@ TEST(ColdShares, AnOptionalOpMovesNothing) {
   std::vector<double> shares = firsts(graph, 3 * kUnit);
   std::vector<std::vector<double>> with = cold_shares(longer, 3 * kUnit);
   for (size_t op = 0; op < 4; ++op) EXPECT_DOUBLE_EQ(with[op].at(0), shares[op]) << op;
+  EXPECT_THAT(with[4], ElementsAre(1)) << "it has a cost all the same";
 }
 
 // Kept for later: every result takes bytes of its own, and the last one reads what has left meanwhile.

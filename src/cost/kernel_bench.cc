@@ -14,7 +14,7 @@ namespace pantoum::cost {
 namespace {
 
 constexpr Bytes kOperandAlignment = 64;
-constexpr Bytes kMostPlaces = 128;
+constexpr Bytes kMostPlaces = 1024;
 constexpr size_t kLeastRuns = 3, kMostRuns = 1024;
 constexpr size_t kIntervalRuns = 6;  // fewer have no 95% interval of their median but beyond their extremes
 constexpr Seconds kLeastSeconds = 1e-9;
@@ -23,7 +23,24 @@ Bytes room_of(Bytes bytes) {
   return base::round_up(std::max<Bytes>(bytes, 1), kOperandAlignment);
 }
 
-void fill(const ir::TensorType& type, std::byte* bytes) {
+constexpr Bytes kNotComputed = std::numeric_limits<Bytes>::max() / 2;
+
+Bytes workspace_of(const pt_kernel& kernel, const pt_call& call) {
+  const size_t bytes = kernel.workspace_bytes == nullptr ? 0 : kernel.workspace_bytes(&call);
+  return bytes >= static_cast<size_t>(kNotComputed) ? kNotComputed : static_cast<Bytes>(bytes);
+}
+
+bool runs(const pt_kernel& kernel, const pt_call& call) {
+  return kernel.submit(&call) == PT_OK && (kernel.wait == nullptr || kernel.wait(&call) == PT_OK);
+}
+
+double since(KernelBench::Clock::time_point begin) {
+  return std::chrono::duration<double>(KernelBench::Clock::now() - begin).count();
+}
+
+}  // namespace
+
+void fill_operand(const ir::TensorType& type, std::byte* bytes) {
   const auto size = static_cast<size_t>(type.bytes());
   if (type.dtype != ir::DType::kF32) {
     std::memset(bytes, 0, size);
@@ -48,30 +65,18 @@ pt_tensor tensor_at(const ir::TensorType& type, std::byte* data) {
   return tensor;
 }
 
-constexpr Bytes kNotComputed = std::numeric_limits<Bytes>::max() / 2;
-
-Bytes workspace_of(const pt_kernel& kernel, const pt_call& call) {
-  const size_t bytes = kernel.workspace_bytes == nullptr ? 0 : kernel.workspace_bytes(&call);
-  return bytes >= static_cast<size_t>(kNotComputed) ? kNotComputed : static_cast<Bytes>(bytes);
-}
-
-bool runs(const pt_kernel& kernel, const pt_call& call) {
-  return kernel.submit(&call) == PT_OK && (kernel.wait == nullptr || kernel.wait(&call) == PT_OK);
-}
-
-double since(KernelBench::Clock::time_point begin) {
-  return std::chrono::duration<double>(KernelBench::Clock::now() - begin).count();
-}
-
-}  // namespace
-
 // A kernel's call on operands at one place. It stays where it is: the call points into it.
 class KernelBench::Place {
  public:
   // With `at` null nothing is filled, and the call only describes.
   Place(const ir::Graph& graph, const ir::Op& op, const pt_pool* pool, std::byte* at) : at_(at) {
     for (const ir::ValueId input : op.inputs) inputs_.push_back(operand(graph.value(input).type, true));
-    for (const ir::ValueId output : op.outputs) outputs_.push_back(operand(graph.value(output).type, false));
+    for (const ir::ValueId output : op.outputs) {
+      const auto replaced = std::find_if(op.inputs.begin(), op.inputs.end(),
+                                         [&](ir::ValueId input) { return graph.value(input).next == output; });
+      outputs_.push_back(replaced == op.inputs.end() ? operand(graph.value(output).type, false)
+                                                     : inputs_[static_cast<size_t>(replaced - op.inputs.begin())]);
+    }
     call_ = call_of(op, inputs_, outputs_);
     call_.scalars = &scalars_;
     call_.pool = pool;
@@ -86,7 +91,7 @@ class KernelBench::Place {
  private:
   pt_tensor operand(const ir::TensorType& type, bool filled) {
     std::byte* data = at_ == nullptr ? nullptr : at_ + size_;
-    if (data != nullptr && filled) fill(type, data);
+    if (data != nullptr && filled) fill_operand(type, data);
     size_ += room_of(type.bytes());
     return tensor_at(type, data);
   }
@@ -154,6 +159,21 @@ std::optional<KernelBench::Calls> KernelBench::prepare(const ir::Graph& graph, c
   return places;
 }
 
+// Caches that adapt take several runs to keep what only now comes again and again.
+bool KernelBench::warm_up(const Place& place, const pt_kernel& kernel, Clock::time_point deadline) {
+  constexpr int kMostRuns = 16;
+  constexpr double kStillFalling = 0.97;
+  Seconds before = std::numeric_limits<Seconds>::infinity();
+  for (int run = 0; run < kMostRuns && Clock::now() < deadline; ++run) {
+    const auto begin = Clock::now();
+    if (!runs(kernel, place.call())) return false;
+    const Seconds now = since(begin);
+    if (now > kStillFalling * before) break;
+    before = now;
+  }
+  return true;
+}
+
 std::optional<OpSample> KernelBench::measure(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel,
                                              const BenchLimits& limits) {
   const std::optional<Calls> places = prepare(graph, op, kernel);
@@ -176,9 +196,10 @@ std::optional<OpSample> KernelBench::measure(const ir::Graph& graph, const ir::O
   if (taken.empty()) return std::nullopt;
   sample = sample_of(std::move(taken));
   taken.clear();
-  for (size_t run = 0; limits.warm_runs > 0 && run <= limits.warm_runs && Clock::now() < limits.deadline; ++run)
+  if (limits.warm_runs > 0 && !warm_up(*places->front(), kernel, limits.deadline)) return std::nullopt;
+  while (taken.size() < limits.warm_runs && Clock::now() < limits.deadline)
     if (!run_once(*places->front())) return std::nullopt;
-  if (taken.size() > 1) taken.erase(taken.begin()), sample.warm_s = sample_of(std::move(taken)).seconds;
+  if (!taken.empty()) sample.warm_s = sample_of(std::move(taken)).seconds;
   sample.workspace_bytes = workspace_of(kernel, places->front()->call());
   return sample;
 }

@@ -30,9 +30,12 @@ inline constexpr double kSettled = 0.03;
 // The median of times, and its 95% interval by their order (binomial; the extremes of fewer than 6). At least one.
 [[nodiscard]] OpSample sample_of(std::vector<Seconds> taken);
 
-// Runs kernels on operands of their real shapes: numbers in (0, 1], so that none meets denormals, logarithms of 0 or
-// divisions by 0; zeros for indices. The operands take turns among several places, as many as fit into `footprint`: a
-// kernel finds in the caches no more of them than it would in a step of that many bytes.
+// Numbers in (0, 1], so that no kernel meets denormals, logarithms of 0 or divisions by 0; zeros for indices.
+void fill_operand(const ir::TensorType& type, std::byte* bytes);
+[[nodiscard]] pt_tensor tensor_at(const ir::TensorType& type, std::byte* data);
+
+// Runs kernels on operands of their real shapes, an update's result over what it replaces. The operands take turns among
+// several places, as many as fit into `footprint`: more than the caches hold.
 class KernelBench {
  public:
   using Clock = std::chrono::steady_clock;
@@ -67,6 +70,7 @@ class KernelBench {
   using Calls = std::vector<std::shared_ptr<Place>>;
 
   [[nodiscard]] bool reserve(size_t bytes);
+  static bool warm_up(const Place& place, const pt_kernel& kernel, Clock::time_point deadline);
   [[nodiscard]] std::optional<Calls> prepare(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel);
 
   const pt_pool* all_;

@@ -10,6 +10,7 @@
 #include "cost/cache_context.h"
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
+#include "cost/measured_step.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 
@@ -22,12 +23,14 @@ using problem::Choice;
 
 constexpr Seconds kLeastSlice = 1e-3, kMostSlice = 20e-3, kSettlingSlice = 0.2;  // of one kernel's runs
 constexpr size_t kFewWarmRuns = 3, kWarmRuns = 5;
+constexpr Seconds kShortStep = 0.1, kLongStep = 0.5;  // of the step's rounds
+constexpr Seconds kShortest = 1e-9;
 constexpr double kOtherBits = 0.95;  // of the first choice's seconds: what one of another class has to gain
 constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
 constexpr int kMostVisits = 3;       // of a kernel that proves quicker every time
-constexpr int kShareOfVisits = 4;  // of the time that measuring took; without a limit where kernels are to be settled
+constexpr int kShareOfVisits = 4;    // of the time that measuring took; without a limit where kernels are to be settled
 constexpr double kQuicker = 0.9;     // than it was measured: it was disturbed
-constexpr Bytes kMostFootprint = Bytes{64} << 20;  // more than the caches hold
+constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
 
 // One kernel on some shapes.
 struct Sample {
@@ -54,12 +57,6 @@ std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& value
   return text;
 }
 
-// Of this process alone: no part has such a character.
-std::string text_of(const OpKey& key) {
-  return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", key.machine, key.engine, key.op, key.algorithm,
-                     key.operands, key.attributes, key.threads);
-}
-
 // Measured over modelled seconds.
 struct Scale {
   double measured = 0, modelled = 0;
@@ -72,27 +69,6 @@ struct Scale {
   [[nodiscard]] double ratio() const { return is_known() ? measured / modelled : 1; }
 };
 
-// Bytes that a step in the given order holds at most when every tensor is kept from its producer to its last reader.
-Bytes most_alive(const CostGraph& graph) {
-  std::map<int64_t, size_t> last;  // reader, as a position in the order
-  for (size_t at = 0; at < graph.order.size(); ++at)
-    for (const int64_t input : graph.ops[static_cast<size_t>(graph.order[at])].inputs) last[input] = at;
-  const auto bytes = [&](int64_t tensor) { return graph.tensors[static_cast<size_t>(tensor)].bytes; };
-  Bytes alive = 0, most = 0;
-  for (const problem::Tensor& tensor : graph.tensors)
-    if (tensor.start != problem::Home::kNone) alive += tensor.bytes;
-  std::vector<Bytes> freed(graph.order.size() + 1, 0);
-  for (size_t at = 0; at < graph.order.size(); ++at) {
-    for (const int64_t output : graph.ops[static_cast<size_t>(graph.order[at])].outputs) {
-      alive += bytes(output);
-      freed[std::max(at, last.contains(output) ? last[output] : at)] += bytes(output);
-    }
-    most = std::max(most, alive);
-    alive -= freed[at];
-  }
-  return most;
-}
-
 class Measuring {
  public:
   Measuring(const std::vector<Measurable>& programs, ProfileStore& store, const MeasuringLimits& limits)
@@ -101,7 +77,9 @@ class Measuring {
   MeasuredCosts run() {
     collect();
     look_up();
+    take_step();
     measure();
+    take_step_again();
     apply();
     return std::move(costs_);
   }
@@ -150,12 +128,6 @@ class Measuring {
     return fewer > 0 ? std::min(all, static_cast<uint32_t>(fewer)) : all;
   }
 
-  [[nodiscard]] Bytes footprint() const {
-    Bytes most = 0;
-    for (const Measurable& program : programs_) most = std::max(most, most_alive(program.built.graph));
-    return std::min(most, kMostFootprint);
-  }
-
   // A store that fails is not asked again.
   void look_up() {
     if (limits_.anew) return;
@@ -170,6 +142,78 @@ class Measuring {
   void leave_store(const Error& error) {
     costs_.store_failure = error;
     store_ = nullptr;
+  }
+
+  // The first program's ops where they stand in its step: known, or found by running it. Of the first call alone.
+  void take_step() {
+    if (limits_.in_step == nullptr || limits_.in_step->usual || programs_.empty()) return;
+    const Measurable& program = programs_.front();
+    std::vector<OpKey> keys(program.built.graph.ops.size());
+    size_t at = 0;
+    for (const problem::Op& op : program.built.graph.ops) {
+      if (!op.choices.empty()) keys[static_cast<size_t>(op.id)] = keys_[samples_of_.front()[at]];
+      at += op.choices.size();
+    }
+    step_.emplace(program.graph, program.built, std::move(keys));
+    if (!limits_.anew && store_ != nullptr) {
+      const Result<bool> known = step_->look_up(*store_);
+      if (!known) leave_store(known.error());
+      if (known && *known) return;
+    }
+    runs_step_ = run_step(kShareOfStep * left());
+  }
+
+  // Once more, when all kernels are measured: what disturbed the first rounds may be gone.
+  void take_step_again() {
+    if (runs_step_) (void)run_step(left());
+  }
+
+  bool run_step(Seconds share) {
+    if (share <= 0 || limits_.stop.stop_requested()) return false;
+    Seconds expected = 0;
+    step_->each([&](const problem::Op& op, const OpKey& key) {
+      const std::optional<Seconds> measured = samples_[sample_of_.at(text_of(key))].measured();
+      expected += step_->find(key).value_or(measured.value_or(op.choices.front().time_s));
+    });
+    const bool ran = step_->run({.pool = limits_.pool,
+                                 .memory = limits_.memory_bytes,
+                                 .slice = limits_.settle ? kLongStep : kShortStep,
+                                 .expected = expected,
+                                 .deadline = deadline_in(share),
+                                 .stop = limits_.stop});
+    if (!ran || store_ == nullptr) return ran;
+    if (const Result<void> kept = step_->keep(*store_); !kept) leave_store(kept.error());
+    return true;
+  }
+
+  // What the first program's ops took in its step over what they would by their kernels' times.
+  void compare_with_step(const std::vector<std::vector<double>>& cold, double usual) {
+    if (!step_ || limits_.in_step->usual) return;
+    std::map<std::string, std::pair<Seconds, Seconds>> sums;  // in the step, by kernels
+    Seconds in_step = 0, alone = 0;
+    step_->each([&](const problem::Op& op, const OpKey& key) {
+      const std::optional<Seconds> seconds = step_->find(key);
+      if (!seconds) return;
+      const size_t sample = sample_of_.at(text_of(key));
+      const Seconds by_kernel =
+          seconds_of(sample, op.choices.front().time_s, cold[static_cast<size_t>(op.id)].front(), usual);
+      auto& [taken, guessed] = sums[text_of(key)];
+      taken += *seconds, guessed += by_kernel;
+      in_step += *seconds, alone += by_kernel;
+    });
+    if (!(in_step > 0) || !(alone > 0)) return;
+    for (const auto& [key, sum] : sums) limits_.in_step->of_op[key] = sum.first / std::max(sum.second, kShortest);
+    limits_.in_step->usual = in_step / alone;
+  }
+
+  [[nodiscard]] std::optional<Seconds> in_step(size_t sample) const {
+    return step_ ? step_->find(keys_[sample]) : std::nullopt;
+  }
+
+  [[nodiscard]] double factor_of(size_t sample) const {
+    if (limits_.in_step == nullptr || !limits_.in_step->usual) return 1;
+    const auto known = limits_.in_step->of_op.find(text_of(keys_[sample]));
+    return known != limits_.in_step->of_op.end() ? known->second : *limits_.in_step->usual;
   }
 
   [[nodiscard]] bool is_wanted(const Sample& sample) const {
@@ -192,7 +236,7 @@ class Measuring {
   void measure() {
     const std::vector<size_t> order = heaviest_first();
     if (order.empty() || left() <= 0) return;
-    KernelBench bench(limits_.pool, footprint(), limits_.memory_bytes);
+    KernelBench bench(limits_.pool, limits_.cold_footprint, limits_.memory_bytes);
     const Clock::time_point begin = Clock::now();
     for (size_t done = 0; done < order.size(); ++done) {
       if (limits_.stop.stop_requested() || left() <= 0) break;
@@ -274,8 +318,9 @@ class Measuring {
   void apply() {
     fit();
     tell_found();
-    if (std::none_of(samples_.begin(), samples_.end(), [](const Sample& sample) { return sample.found.has_value(); }))
-      return;
+    bool any = false;
+    for (size_t sample = 0; sample < samples_.size(); ++sample) any = any || samples_[sample].found || in_step(sample);
+    if (!any) return;
     for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
   }
 
@@ -304,7 +349,8 @@ class Measuring {
       const Sample& sample = samples_[number];
       if (!sample.allowed) continue;
       costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
-      costs_.found.push_back({keys_[number], sample.times, sample.modelled * fitted_[number], sample.found});
+      costs_.found.push_back(
+          {keys_[number], sample.times, sample.modelled * fitted_[number], sample.found, in_step(number)});
     }
     const auto weight = [](const FoundKernel& of) {
       return of.times * (of.sample ? of.sample->seconds : of.modelled_s);
@@ -335,16 +381,19 @@ class Measuring {
   void apply_to(size_t program) {
     const auto cold = cold_shares(programs_[program].built.graph, limits_.cache_bytes);
     const double usual = usual_warmth();
+    if (program == 0) compare_with_step(cold, usual);
     double measured = 0, all = 0;
     size_t at = 0;
     for (problem::Op& op : programs_[program].built.graph.ops) {
       const std::vector<double>& of_op = cold[static_cast<size_t>(&op - programs_[program].built.graph.ops.data())];
+      double factor = 1;
       for (Choice& choice : op.choices) {
         const size_t number = samples_of_[program][at++];
         const Sample& sample = samples_[number];
-        choice.time_s =
-            seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
         const Choice& first = op.choices.front();
+        if (&choice == &first) factor = factor_of(number);
+        choice.time_s =
+            factor * seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
         if (&choice != &first && sample.found && choice.numerics != first.numerics &&
             choice.time_s > kOtherBits * first.time_s)  // two measurements of one kernel differ by as much
           choice.time_s = std::max(choice.time_s, first.time_s);
@@ -353,7 +402,7 @@ class Measuring {
         if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
         if (&choice != &op.choices.front()) continue;
         all += choice.time_s;
-        measured += sample.found ? choice.time_s : 0;
+        measured += sample.found || in_step(number) ? choice.time_s : 0;
       }
     }
     if (program == 0 && all > 0) costs_.share = measured / all;
@@ -368,6 +417,8 @@ class Measuring {
   std::vector<OpKey> keys_;                      // by sample
   std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
   std::vector<double> fitted_;                   // by sample: what the model's seconds are multiplied by
+  std::optional<MeasuredStep> step_;             // the first program's
+  bool runs_step_ = false;
   Scale so_far_;
   MeasuredCosts costs_;
 };

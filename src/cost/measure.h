@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "cost/build_cost_graph.h"
@@ -19,6 +20,13 @@ struct Measurable {
   BuiltCostGraph& built;
 };
 
+// What ops take in a step over what their kernels take alone, as far as the caches are guessed: by kernel and operands.
+// Kept from one graph of a step to the others, whose costs are compared.
+struct StepFactors {
+  std::unordered_map<std::string, double> of_op;  // by an op's key
+  std::optional<double> usual;                    // of all; none: no step was run
+};
+
 // Runs a kernel again and again, as long as a meter needs; its joules and the meter's name. None: it was not measured.
 struct MeteredEnergy {
   Joules joules = 0;
@@ -29,9 +37,10 @@ using EnergyOf = std::function<std::optional<MeteredEnergy>(const std::function<
 // One kernel of a program, as it was found.
 struct FoundKernel {
   OpKey key;
-  double times = 0;                     // that the first program's step runs it, at its ops' first choices
-  Seconds modelled_s = 0;               // the fitted cost model's
-  std::optional<OpSample> sample = {};  // measured
+  double times = 0;                       // that the first program's step runs it, at its ops' first choices
+  Seconds modelled_s = 0;                 // the fitted cost model's
+  std::optional<OpSample> sample = {};    // measured
+  std::optional<Seconds> in_step_s = {};  // the mean of its ops', each where it stands in the step
 };
 
 struct MeasuringLimits {
@@ -43,6 +52,10 @@ struct MeasuringLimits {
   bool numerics = true;     // false: choices of another class than their op's first keep the model's seconds, fitted
   bool settle = false;      // each kernel for longer, those too whose known interval is wider than kSettled
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
+  // More than the caches hold: what a kernel's places, which take turns, come to.
+  Bytes cold_footprint = Bytes{64} << 20;
+  // Of the first call whose first program's step is known or can be run (step_bench.h), for all calls; null: of none.
+  StepFactors* in_step = nullptr;
   // Of the machine's last cache: a choice's seconds lie between those with cold and with warm caches, by what a step
   // leaves there (cache_context.h). 0: those with cold caches.
   Bytes cache_bytes = 0;
@@ -65,7 +78,8 @@ struct MeasuredCosts {
 
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
 // the medians, with cold and with warm caches, into the store, and into the choices what lies between. What is not measured takes what the model says, fitted to what was
-// (fit_model.h, a family for each operator); without any it keeps the profile's seconds.
+// (fit_model.h, a family for each operator); without any it keeps the profile's seconds. With `in_step` the first program's
+// step is run, too, and its ops' seconds in it correct those of all their choices.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);
 

@@ -11,6 +11,7 @@
 #include <fstream>
 
 #include "cost/kernel_bench.h"
+#include "cost/measured_step.h"
 #include "cost/profile_store.h"
 #include "cost/roofline.h"
 #include "ir/builder.h"
@@ -353,6 +354,73 @@ TEST_F(Measure, TakesAnOpForAsWarmAsTheStepLeavesItsOperands) {
   (void)between.measured(**store, limits);
   EXPECT_DOUBLE_EQ(between.time(0), 1 + 2 * (2.5 / 3));  // x and w have left; half of what y takes was freed just now
   EXPECT_DOUBLE_EQ(between.time(1), 1 + 2 * (2.0 / 3));  // what was just computed is there
+}
+
+// Both ways of knowing what an op takes are there: of the two, the step's counts.
+TEST_F(Measure, TakesOpsForWhatTheyTakeInTheStep) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  StepFactors factors;
+  Modelled modelled(chain());
+  const MeasuredCosts costs = modelled.measured(**store, {.seconds = 10, .in_step = &factors});
+  ASSERT_TRUE(factors.usual);
+  EXPECT_DOUBLE_EQ(costs.share, 1);
+  ASSERT_EQ(costs.found.size(), 3U) << "two products are of one kernel";
+  Seconds by_ops = 0, in_step = 0;
+  for (const FoundKernel& found : costs.found) {
+    ASSERT_TRUE(found.in_step_s) << found.key.op;
+    in_step += found.times * *found.in_step_s;
+  }
+  for (size_t op = 0; op < 4; ++op) by_ops += modelled.time(op);
+  EXPECT_NEAR(by_ops, in_step, 1e-6 * in_step);
+
+  StepFactors known;  // a step is run once
+  Modelled again(chain());
+  (void)again.measured(**store, {.seconds = 0, .in_step = &known});
+  for (size_t op = 0; op < 4; ++op) EXPECT_NEAR(again.time(op), modelled.time(op), 1e-6 * modelled.time(op));
+
+  StepFactors of_other;  // of which nothing is known
+  Modelled other(product(5));
+  (void)other.measured(**store, {.seconds = 0, .in_step = &of_other});
+  EXPECT_FALSE(of_other.usual);
+}
+
+// Two graphs of one step are compared: what was found of the first counts for both.
+TEST_F(Measure, TakesOtherGraphsOpsForWhatTheirLikeTakeInTheStep) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  Modelled first(chain()), other(product(5));
+  for (Modelled* of : {&first, &other})
+    for (size_t op = 0; op < of->graph.ops.size(); ++op)
+      ASSERT_TRUE((*store)->put_op(op_key(of->graph, of->graph.ops[op], *of->built.kernel_of[op][0], 1, "here"),
+                                   {.seconds = 3, .low_s = 3, .high_s = 3, .warm_s = 3, .runs = 9}));
+  StepFactors factors{
+      .of_op = {{text_of(op_key(first.graph, first.graph.ops[0], *first.built.kernel_of[0][0], 1, "here")), 0.5}},
+      .usual = 2};
+  (void)first.measured(**store, {.seconds = 0, .in_step = &factors});
+  (void)other.measured(**store, {.seconds = 0, .in_step = &factors});
+  EXPECT_DOUBLE_EQ(first.time(0), 1.5);
+  EXPECT_DOUBLE_EQ(first.time(2), 6);
+  EXPECT_DOUBLE_EQ(other.time(0), 6);
+}
+
+// Its weight's bytes become the new weight's, as in a step: kernels that only change some rows do not copy the others.
+TEST_F(Measure, MeasuresAnUpdateOverWhatItReplaces) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  const ir::ValueId w = builder.parameter("w", {ir::DType::kF32, {8}}, nullptr);
+  const ir::ValueId g = builder.input("g", {ir::DType::kF32, {8}});
+  const ir::ValueId next = builder.op(ir::Kind::k_add, "w#2", {w, g}, {});
+  graph.values[static_cast<size_t>(w)].next = next;
+  static const void *read = nullptr, *written = nullptr;
+  pt_kernel kernel{};
+  kernel.submit = [](const pt_call* call) {
+    read = call->inputs[0].data, written = call->outputs[0].data;
+    return PT_OK;
+  };
+  KernelBench bench(nullptr, 1 << 16, 1 << 20);
+  ASSERT_TRUE(bench.measure(graph, graph.ops[0], kernel, {.slice = 0}));
+  EXPECT_EQ(read, written);
 }
 
 TEST_F(Measure, SettlesWhatIsKnownTooVaguely) {

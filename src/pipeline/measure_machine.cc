@@ -125,7 +125,8 @@ void MachineMeasurement::measure_storage(problem::Pager& pager) {
   storage_->held_back().put_into(pager, compute_.active_w);
 }
 
-cost::MeasuringLimits MachineMeasurement::limits() const {
+cost::MeasuringLimits MachineMeasurement::limits() {
+  const auto cache = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0;
   return {.seconds = left(),
           .memory_bytes = memory_of_operands(),
           .anew = measure_ == Measure::kAll,
@@ -134,7 +135,9 @@ cost::MeasuringLimits MachineMeasurement::limits() const {
           .numerics = request_.options.question.freedoms.numerics,
           .settle = request_.measure.settle,
           .energy_of = request_.measure.energy_of,
-          .cache_bytes = is_host_ ? static_cast<base::Bytes>(host::cache_bytes()) : 0,
+          .cold_footprint = std::max(cost::MeasuringLimits{}.cold_footprint, 2 * cache),
+          .in_step = is_host_ ? &in_step_ : nullptr,
+          .cache_bytes = cache,
           .compute = compute_,
           .stop = request_.options.stop,
           .progress = request_.measure.progress};

@@ -44,7 +44,7 @@ class MachineMeasurement {
   [[nodiscard]] Result<void> do_without_store(const Error& error);
   [[nodiscard]] Result<void> take_storage();
   [[nodiscard]] problem::Seconds left() const;
-  [[nodiscard]] cost::MeasuringLimits limits() const;
+  [[nodiscard]] cost::MeasuringLimits limits();
   [[nodiscard]] std::string costs_of(double share) const;
 
   const PlanRequest& request_;
@@ -57,6 +57,7 @@ class MachineMeasurement {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   std::optional<MeasuredStorage> storage_ = {};
   std::optional<problem::Pager> waited_for_ = {};
+  cost::StepFactors in_step_ = {};
   problem::Seconds seconds_ = 0;
   std::vector<std::string> warnings_;
 };

@@ -1,0 +1,76 @@
+#include "cost/measured_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "base/checksum.h"
+
+namespace pantoum::cost {
+
+std::string text_of(const OpKey& key) {
+  return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", key.machine, key.engine, key.op, key.algorithm,
+                     key.operands, key.attributes, key.threads);
+}
+
+MeasuredStep::MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<OpKey> keys)
+    : graph_(graph), built_(built), keys_(std::move(keys)) {
+  std::string text;
+  each([&](const problem::Op& op, const OpKey& key) {
+    text += fmt::format("{}<{}>{};", text_of(key), fmt::join(op.inputs, ","), fmt::join(op.outputs, ","));
+  });
+  name_ = base::checksum_text(base::checksum_of(std::as_bytes(std::span(text))));
+}
+
+std::optional<Seconds> MeasuredStep::find(const OpKey& key) const {
+  const auto found = found_.find(text_of(key));
+  return found == found_.end() ? std::nullopt : std::optional(found->second);
+}
+
+OpKey MeasuredStep::in_step(OpKey key) const {
+  key.attributes += "|in step " + name_;
+  return key;
+}
+
+Result<bool> MeasuredStep::look_up(ProfileStore& store) {
+  std::map<std::string, Seconds> known;
+  for (const problem::Op& op : built_.graph.ops) {
+    if (op.optional || op.choices.empty()) continue;
+    const OpKey& key = keys_[static_cast<size_t>(op.id)];
+    if (known.contains(text_of(key))) continue;
+    PANTOUM_ASSIGN(const std::optional<OpSample> found, store.find_op(in_step(key)));
+    if (!found) return false;
+    known.emplace(text_of(key), found->seconds);
+  }
+  found_ = std::move(known);
+  return !found_.empty();
+}
+
+bool MeasuredStep::run(const StepLimits& limits) {
+  constexpr Seconds kShortest = 1e-9;
+  const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, limits);
+  if (!seconds) return false;
+  std::map<std::string, std::pair<Seconds, int>> sums;
+  each([&](const problem::Op& op, const OpKey& key) {
+    auto& [sum, count] = sums[text_of(key)];
+    sum += (*seconds)[static_cast<size_t>(op.id)], ++count;
+  });
+  for (const auto& [key, sum] : sums) {
+    const Seconds mean = std::max(sum.first / sum.second, kShortest);
+    const auto [entry, is_new] = found_.try_emplace(key, mean);
+    if (!is_new) entry->second = std::min(entry->second, mean);
+  }
+  return true;
+}
+
+Result<void> MeasuredStep::keep(ProfileStore& store) const {
+  for (const OpKey& key : keys_) {
+    const std::optional<Seconds> mean = find(key);
+    if (!mean) continue;
+    PANTOUM_TRY(store.put_op(in_step(key), {.seconds = *mean, .low_s = *mean, .high_s = *mean, .runs = 1}));
+  }
+  return {};
+}
+
+}  // namespace pantoum::cost

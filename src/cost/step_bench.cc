@@ -1,0 +1,262 @@
+#include "cost/step_bench.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <new>
+
+#include "base/round_up.h"
+#include "cost/kernel_call.h"
+
+namespace pantoum::cost {
+namespace {
+
+using problem::Choice;
+using problem::Home;
+using problem::Op;
+
+constexpr size_t kLeastRounds = 3, kMostRounds = 64;  // after one that warms up
+constexpr Bytes kNowhere = -1;
+
+// Addresses: the lowest that is free.
+class Addresses {
+ public:
+  Bytes take(Bytes size) {
+    for (auto gap = free_.begin(); gap != free_.end(); ++gap) {
+      if (gap->second < size) continue;
+      const auto [at, room] = *gap;
+      free_.erase(gap);
+      if (room > size) free_.emplace(at + size, room - size);
+      return at;
+    }
+    const bool grows = !free_.empty() && free_.rbegin()->first + free_.rbegin()->second == end_;
+    const Bytes at = grows ? free_.rbegin()->first : end_;
+    if (grows) free_.erase(at);
+    end_ = at + size;
+    return at;
+  }
+
+  void give_back(Bytes at, Bytes size) {
+    auto entry = free_.emplace(at, size).first;
+    if (const auto next = std::next(entry); next != free_.end() && at + size == next->first) {
+      entry->second += next->second;
+      free_.erase(next);
+    }
+    if (entry == free_.begin()) return;
+    const auto before = std::prev(entry);
+    if (before->first + before->second != entry->first) return;
+    before->second += entry->second;
+    free_.erase(entry);
+  }
+
+  [[nodiscard]] Bytes end() const { return end_; }
+
+ private:
+  std::map<Bytes, Bytes> free_;  // size by address; no two touch
+  Bytes end_ = 0;
+};
+
+// Where an op's operands and its workspace are.
+struct Placed {
+  int64_t op = 0;
+  std::vector<Bytes> inputs, outputs;
+  Bytes workspace = kNowhere;
+};
+
+class Placement {
+ public:
+  Placement(const BuiltCostGraph& built) : built_(built), graph_(built.graph), at_(graph_.tensors.size(), kNowhere) {
+    find_last_uses();
+    for (const problem::Tensor& tensor : graph_.tensors)
+      if (tensor.start != Home::kNone) take(tensor.id);
+    starts_ = at_;
+    for (const int64_t op : graph_.order)
+      if (!graph_.ops[static_cast<size_t>(op)].optional) place(op);
+  }
+
+  [[nodiscard]] Bytes bytes() const { return addresses_.end(); }
+  [[nodiscard]] const std::vector<Placed>& ops() const { return ops_; }
+  [[nodiscard]] Bytes start_of(size_t tensor) const { return starts_[tensor]; }
+
+ private:
+  static constexpr Bytes kAlignment = 64;
+
+  [[nodiscard]] Bytes size_of(int64_t tensor) const {
+    return base::round_up(graph_.tensors[static_cast<size_t>(tensor)].bytes, kAlignment);
+  }
+  Bytes& at(int64_t tensor) { return at_[static_cast<size_t>(tensor)]; }
+  void take(int64_t tensor) { at(tensor) = addresses_.take(size_of(tensor)); }
+
+  void find_last_uses() {
+    dies_.resize(graph_.ops.size());
+    std::vector<int64_t> last(graph_.tensors.size(), -1);
+    for (const int64_t at : graph_.order) {
+      const Op& op = graph_.ops[static_cast<size_t>(at)];
+      if (op.optional) continue;
+      for (const std::vector<int64_t>* of : {&op.inputs, &op.outputs})
+        for (const int64_t tensor : *of) last[static_cast<size_t>(tensor)] = at;
+    }
+    for (const problem::Tensor& tensor : graph_.tensors) {
+      const int64_t at = last[static_cast<size_t>(tensor.id)];
+      const bool stays = tensor.start != Home::kNone || tensor.end != Home::kNone;
+      if (at >= 0 && !stays) dies_[static_cast<size_t>(at)].push_back(tensor.id);
+    }
+  }
+
+  [[nodiscard]] bool dies_at(int64_t tensor, int64_t op) const {
+    const std::vector<int64_t>& dying = dies_[static_cast<size_t>(op)];
+    return std::find(dying.begin(), dying.end(), tensor) != dying.end();
+  }
+
+  void place(int64_t id) {
+    const Op& op = graph_.ops[static_cast<size_t>(id)];
+    std::vector<int64_t> passed_on;
+    for (const auto& [output, input] : op.choices.front().overwrites) {
+      const int64_t to = op.outputs[static_cast<size_t>(output)], from = op.inputs[static_cast<size_t>(input)];
+      const bool replaces = graph_.tensors[static_cast<size_t>(from)].next == to;
+      const bool taken = std::find(passed_on.begin(), passed_on.end(), from) != passed_on.end();
+      if (at(to) != kNowhere || taken || size_of(to) != size_of(from) || !(replaces || dies_at(from, id))) continue;
+      at(to) = at(from);
+      if (!replaces) passed_on.push_back(from);
+    }
+    for (const int64_t output : op.outputs)
+      if (at(output) == kNowhere) take(output);
+    Placed placed{.op = id};
+    const ir::Op& as = built_.computed_as[static_cast<size_t>(id)].front();
+    for (const ir::ValueId input : as.inputs) placed.inputs.push_back(at(built_.tensor_of[static_cast<size_t>(input)]));
+    for (const ir::ValueId output : as.outputs)
+      placed.outputs.push_back(at(built_.tensor_of[static_cast<size_t>(output)]));
+    if (const Bytes size = base::round_up(op.choices.front().workspace_bytes, kAlignment); size > 0) {
+      placed.workspace = addresses_.take(size);
+      addresses_.give_back(placed.workspace, size);
+    }
+    for (const int64_t tensor : dies_[static_cast<size_t>(id)])
+      if (std::find(passed_on.begin(), passed_on.end(), tensor) == passed_on.end())
+        addresses_.give_back(at(tensor), size_of(tensor));
+    ops_.push_back(std::move(placed));
+  }
+
+  const BuiltCostGraph& built_;
+  const CostGraph& graph_;
+  Addresses addresses_;
+  std::vector<Bytes> at_, starts_;          // by tensor
+  std::vector<std::vector<int64_t>> dies_;  // by op
+  std::vector<Placed> ops_;                 // in the step's order
+};
+
+// An op that is ready to run. It stays where it is: the call points into it.
+struct Ready {
+  int64_t op = 0;
+  const pt_kernel* kernel = nullptr;
+  std::vector<pt_tensor> inputs, outputs;
+  pt_call call = {};
+  std::vector<Seconds> taken = {};
+};
+
+class Step {
+ public:
+  Step(const ir::Graph& graph, const BuiltCostGraph& built, const StepLimits& limits)
+      : graph_(graph), built_(built), limits_(limits), placement_(built) {}
+
+  std::optional<std::vector<Seconds>> run() {
+    using Clock = std::chrono::steady_clock;
+    if (placement_.bytes() > limits_.memory || !reserve()) return std::nullopt;
+    prepare();
+    fill(false);
+    const auto left = [&] { return std::chrono::duration<double>(limits_.deadline - Clock::now()).count(); };
+    const auto begin = Clock::now();
+    const auto taken = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+    for (size_t round = 0; round <= kMostRounds; ++round) {
+      const Seconds each = round == 0 ? limits_.expected : taken() / static_cast<double>(round);
+      const size_t missing = round < kLeastRounds + 1 ? kLeastRounds + 1 - round : 1;
+      if (limits_.stop.stop_requested() || each * static_cast<double>(missing) > left()) break;
+      if (missing == 1 && round > kLeastRounds && taken() > limits_.slice) break;
+      if (!run_round(round)) return std::nullopt;
+    }
+    std::vector<Seconds> seconds(built_.graph.ops.size(), 0);
+    for (const std::unique_ptr<Ready>& op : ops_) {
+      if (op->taken.size() < kLeastRounds) return std::nullopt;
+      seconds[static_cast<size_t>(op->op)] = sample_of(std::move(op->taken)).seconds;
+    }
+    return seconds;
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{4096};
+  struct Release {
+    void operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
+  };
+
+  bool reserve() {
+    const auto size = static_cast<size_t>(std::max<Bytes>(placement_.bytes(), 1));
+    memory_.reset(static_cast<std::byte*>(::operator new[](size, kAlignment, std::nothrow)));
+    if (memory_) std::memset(memory_.get(), 0, size);
+    return memory_ != nullptr;
+  }
+
+  void prepare() {
+    for (const Placed& placed : placement_.ops()) {
+      auto ready = std::make_unique<Ready>();
+      const ir::Op& as = built_.computed_as[static_cast<size_t>(placed.op)].front();
+      ready->op = placed.op;
+      ready->kernel = built_.kernel_of[static_cast<size_t>(placed.op)].front();
+      for (size_t at = 0; at < as.inputs.size(); ++at)
+        ready->inputs.push_back(tensor_at(graph_.value(as.inputs[at]).type, memory_.get() + placed.inputs[at]));
+      for (size_t at = 0; at < as.outputs.size(); ++at)
+        ready->outputs.push_back(tensor_at(graph_.value(as.outputs[at]).type, memory_.get() + placed.outputs[at]));
+      ready->call = call_of(as, ready->inputs, ready->outputs);
+      ready->call.pool = limits_.pool;
+      ready->call.scalars = &scalars_;
+      if (placed.workspace != kNowhere) ready->call.workspace = memory_.get() + placed.workspace;
+      ops_.push_back(std::move(ready));
+    }
+  }
+
+  // What a step begins with, or of it what is fed anew.
+  void fill(bool fed_alone) {
+    for (size_t tensor = 0; tensor < built_.value_of.size(); ++tensor) {
+      const ir::Value& value = graph_.value(built_.value_of[tensor]);
+      const bool fed = value.role == ir::Role::kInput || value.role == ir::Role::kLabel;
+      if (placement_.start_of(tensor) == kNowhere || (fed_alone && !fed)) continue;
+      std::byte* at = memory_.get() + placement_.start_of(tensor);
+      if (value.data)
+        std::memcpy(at, value.data->data(), std::min(value.data->size(), static_cast<size_t>(value.type.bytes())));
+      else if (fed)
+        fill_operand(value.type, at);
+    }
+  }
+
+  bool run_round(size_t round) {
+    using Clock = std::chrono::steady_clock;
+    if (round > 0) fill(true);
+    ++scalars_.step;
+    for (const std::unique_ptr<Ready>& op : ops_) {
+      const auto begin = Clock::now();
+      const pt_kernel& kernel = *op->kernel;
+      if (kernel.submit(&op->call) != PT_OK || (kernel.wait != nullptr && kernel.wait(&op->call) != PT_OK))
+        return false;
+      if (round > 0) op->taken.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
+    }
+    return true;
+  }
+
+  const ir::Graph& graph_;
+  const BuiltCostGraph& built_;
+  const StepLimits& limits_;
+  const Placement placement_;
+  std::unique_ptr<std::byte[], Release> memory_;
+  std::vector<std::unique_ptr<Ready>> ops_;
+  pt_scalars scalars_{.step = 0, .seed = 1, .lr = 0.0};
+};
+
+}  // namespace
+
+std::optional<std::vector<Seconds>> seconds_in_step(const ir::Graph& graph, const BuiltCostGraph& built,
+                                                    const StepLimits& limits) {
+  const bool computable = std::none_of(built.graph.ops.begin(), built.graph.ops.end(),
+                                       [](const Op& op) { return !op.optional && op.choices.empty(); });
+  return computable ? Step(graph, built, limits).run() : std::nullopt;
+}
+
+}  // namespace pantoum::cost

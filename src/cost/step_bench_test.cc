@@ -1,0 +1,154 @@
+// A step that is run for its ops' times: its tensors must not lie over one another.
+#include "cost/step_bench.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <random>
+
+#include "ir/builder.h"
+
+namespace pantoum::cost {
+namespace {
+
+using testing::Each;
+using testing::Gt;
+
+DeviceProfile bench_device() {
+  DeviceProfile device;
+  device.device.name = "bench";
+  device.compute = {.flops_per_s = 1e9, .bytes_per_s = 1e9, .op_overhead_s = 1e-6};
+  device.host = true;
+  return device;
+}
+
+// What kernels read: of each call, each input's number, or kTorn where it is not one number throughout.
+constexpr uint32_t kTorn = UINT32_MAX;
+std::vector<std::vector<uint32_t>> read_numbers;
+
+size_t count_of(const pt_tensor& tensor) {
+  size_t count = 1;
+  for (unsigned dim = 0; dim < tensor.rank; ++dim) count *= tensor.dims[dim];
+  return count;
+}
+
+uint32_t number_in(const pt_tensor& tensor) {
+  const auto* words = static_cast<const uint32_t*>(tensor.data);
+  const size_t count = count_of(tensor);
+  return std::all_of(words, words + count, [&](uint32_t word) { return word == words[0]; }) ? words[0] : kTorn;
+}
+
+// Writes its call's number all over its outputs and its workspace.
+pt_status stamp(const pt_call* call) {
+  const auto number = static_cast<uint32_t>(read_numbers.size());
+  std::vector<uint32_t> read;
+  for (unsigned input = 0; input < call->input_count; ++input) read.push_back(number_in(call->inputs[input]));
+  read_numbers.push_back(std::move(read));
+  constexpr size_t kWorkspace = 64;
+  if (call->workspace != nullptr) std::memset(call->workspace, 0xEE, kWorkspace);
+  for (unsigned output = 0; output < call->output_count; ++output)
+    std::fill_n(static_cast<uint32_t*>(call->outputs[output].data), count_of(call->outputs[output]), number);
+  return PT_OK;
+}
+
+pt_status fails(const pt_call*) {
+  return PT_E_KERNEL;
+}
+
+pt_kernel kernel_of(pt_status (*submit)(const pt_call*)) {
+  pt_kernel kernel{};
+  kernel.submit = submit;
+  return kernel;
+}
+
+void compute_by(BuiltCostGraph& built, const pt_kernel& kernel) {
+  for (std::vector<const pt_kernel*>& of : built.kernel_of) std::fill(of.begin(), of.end(), &kernel);
+}
+
+StepLimits limits_of(Bytes memory) {
+  return {.memory = memory, .slice = 0};
+}
+
+// Sums and activations of several sizes, some results read again much later.
+ir::Graph random_graph(unsigned seed) {
+  ir::Graph graph;
+  ir::Builder builder(graph);
+  std::mt19937 random(seed);
+  const auto below = [&](size_t count) { return random() % count; };
+  std::map<int64_t, std::vector<ir::ValueId>> made;
+  for (const int64_t rows : {1, 3, 8})
+    made[rows].push_back(builder.input("x" + std::to_string(rows), {ir::DType::kF32, {rows, 16}}));
+  for (int op = 0; op < 24; ++op) {
+    auto of = made.begin();
+    std::advance(of, below(made.size()));
+    std::vector<ir::ValueId>& values = of->second;
+    const auto pick = [&] { return below(3) == 0 ? values[below(values.size())] : values.back(); };
+    const std::string name = "op" + std::to_string(op);
+    values.push_back(below(2) == 0 ? builder.op(ir::Kind::k_add, name, {pick(), pick()}, {})
+                                   : builder.op(ir::Kind::k_relu, name, {pick()}, {}));
+  }
+  for (const auto& [rows, values] : made) graph.results.push_back(values.back());
+  return graph;
+}
+
+TEST(SecondsInStep, EveryOpFindsWhatWasMadeForIt) {
+  const pt_kernel kernel = kernel_of(&stamp);
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    const ir::Graph graph = random_graph(seed);
+    BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
+    compute_by(built, kernel);
+    for (problem::Op& op : built.graph.ops)
+      if (op.id % 3 == 0) op.choices.front().workspace_bytes = 64;
+    read_numbers.clear();
+    ASSERT_TRUE(seconds_in_step(graph, built, limits_of(1 << 20))) << seed;
+    const size_t ops = built.graph.order.size();
+    ASSERT_GE(read_numbers.size(), 4 * ops) << "one round to warm up, three to measure";
+    std::map<int64_t, uint32_t> number_of;  // by tensor: the call that made it, of the last round
+    for (size_t call = read_numbers.size() - ops; call < read_numbers.size(); ++call) {
+      const auto op = static_cast<size_t>(built.graph.order[call % ops]);
+      const std::vector<int64_t>& inputs = built.graph.ops[op].inputs;
+      for (size_t input = 0; input < inputs.size(); ++input) {
+        const auto made = number_of.find(inputs[input]);
+        if (made == number_of.end()) continue;  // fed
+        ASSERT_EQ(read_numbers[call][input], made->second) << "seed " << seed << ", op " << op;
+      }
+      for (const int64_t output : built.graph.ops[op].outputs) number_of[output] = static_cast<uint32_t>(call);
+    }
+  }
+}
+
+TEST(SecondsInStep, TellsEveryOpButOptionalOnes) {
+  const ir::Graph graph = random_graph(1);
+  BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
+  EXPECT_THAT(seconds_in_step(graph, built, limits_of(1 << 20)).value(), Each(Gt(0)));
+  built.graph.ops.back().optional = true;
+  std::vector<Seconds> seconds = seconds_in_step(graph, built, limits_of(1 << 20)).value();
+  EXPECT_EQ(seconds.back(), 0);
+  seconds.pop_back();
+  EXPECT_THAT(seconds, Each(Gt(0)));
+}
+
+TEST(SecondsInStep, IsNoneWithoutMemoryOrTimeOrWhereAKernelFails) {
+  const ir::Graph graph = random_graph(2);
+  BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
+  EXPECT_FALSE(seconds_in_step(graph, built, limits_of(1)));
+  StepLimits limits = limits_of(1 << 20);
+  limits.deadline = std::chrono::steady_clock::now();
+  EXPECT_FALSE(seconds_in_step(graph, built, limits));
+  limits = limits_of(1 << 20);
+  limits.expected = 10, limits.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  EXPECT_FALSE(seconds_in_step(graph, built, limits)) << "four rounds of ten seconds";
+  std::stop_source stop;
+  stop.request_stop();
+  limits = limits_of(1 << 20);
+  limits.stop = stop.get_token();
+  EXPECT_FALSE(seconds_in_step(graph, built, limits));
+  const pt_kernel kernel = kernel_of(&fails);
+  compute_by(built, kernel);
+  EXPECT_FALSE(seconds_in_step(graph, built, limits_of(1 << 20)));
+}
+
+}  // namespace
+}  // namespace pantoum::cost
