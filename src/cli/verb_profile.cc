@@ -94,6 +94,7 @@ Json to_json(const cost::FoundKernel& found) {
             {"attributes", found.key.attributes},
             {"threads", found.key.threads},
             {"times", found.times}};
+  if (found.in_step_s) json["in_step_s"] = *found.in_step_s;
   if (!found.sample) {
     json["modelled_s"] = found.modelled_s;
     return json;
@@ -141,12 +142,13 @@ Json to_json(const pipeline::Profiled& profiled) {
 }
 
 double seconds_of(const cost::FoundKernel& found) {
-  return found.times * (found.sample ? found.sample->seconds : found.modelled_s);
+  return found.times * cost::usual_seconds(found);
 }
 
 std::string row_of(const cost::FoundKernel& found, double all) {
   const double share = all > 0 ? 100 * seconds_of(found) / all : 0;
-  std::string text = fmt::format("{:>5.1f}% {:>4.0f} x ", share, found.times);
+  std::string text = fmt::format("{:>5.1f}% {:>4.0f} x {:>9} ", share, found.times,
+                                 found.in_step_s ? base::show_seconds(*found.in_step_s) : "-");
   if (!found.sample) {
     text += fmt::format("{:>9} modelled                  ", base::show_seconds(found.modelled_s));
   } else {
@@ -169,7 +171,7 @@ std::string to_text(const pipeline::Profiled& profiled, int64_t top) {
                   costs.kernels, costs.known, costs.now, costs.unsettled, 100 * cost::kSettled);
   text += fmt::format("         step {} ({}), unplanned peak {}\n", base::show_seconds(profiled.unplanned.time_s),
                       profiled.time_source, base::show_bytes(profiled.unplanned.peak_bytes));
-  text += "share  times      median  95%         warm  runs  workspace kernel\n";
+  text += "share  times    in step    median  95%         warm  runs  workspace kernel\n";
   int64_t shown = 0;
   for (const cost::FoundKernel& found : costs.found)
     if (found.times > 0 && shown++ < top) text += row_of(found, all);

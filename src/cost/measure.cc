@@ -29,7 +29,8 @@ constexpr double kOtherBits = 0.95;  // of the first choice's seconds: what one 
 constexpr double kRunsExpected = 8;  // one to begin with, three and three to take medians of, and one between
 constexpr int kMostVisits = 3;       // of a kernel that proves quicker every time
 constexpr int kShareOfVisits = 4;    // of the time that measuring took; without a limit where kernels are to be settled
-constexpr double kQuicker = 0.9;     // than it was measured: it was disturbed
+constexpr int64_t kLeastRunsOfMedian = 3;
+constexpr double kQuicker = 0.9;      // than it was measured: it was disturbed
 constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
 
 // One kernel on some shapes.
@@ -269,7 +270,9 @@ class Measuring {
       if (sample.visited_all) continue;
       const bool settles = limits_.settle;
       now = measured(settles ? kSettlingSlice : kMostSlice, settles ? kWarmRuns : kFewWarmRuns);
-      if (!now || now->seconds >= sample.found->seconds) continue;
+      const bool whole = now && now->runs >= kLeastRunsOfMedian;  // the end may have come first
+      if (!whole || now->seconds >= sample.found->seconds) continue;
+      if (!now->warm_s && sample.found->warm_s) now->warm_s = std::min(*sample.found->warm_s, now->seconds);
       now->joules = sample.found->joules, now->meter = sample.found->meter;
       sample.found = std::move(now);
       keep(at);
@@ -352,9 +355,7 @@ class Measuring {
       costs_.found.push_back(
           {keys_[number], sample.times, sample.modelled * fitted_[number], sample.found, in_step(number)});
     }
-    const auto weight = [](const FoundKernel& of) {
-      return of.times * (of.sample ? of.sample->seconds : of.modelled_s);
-    };
+    const auto weight = [](const FoundKernel& of) { return of.times * usual_seconds(of); };
     std::stable_sort(costs_.found.begin(), costs_.found.end(),
                      [&](const FoundKernel& a, const FoundKernel& b) { return weight(a) > weight(b); });
   }
@@ -424,6 +425,11 @@ class Measuring {
 };
 
 }  // namespace
+
+Seconds usual_seconds(const FoundKernel& found) {
+  if (found.in_step_s) return *found.in_step_s;
+  return found.sample ? found.sample->seconds : found.modelled_s;
+}
 
 OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
              const std::string& machine) {

@@ -43,6 +43,9 @@ struct FoundKernel {
   std::optional<Seconds> in_step_s = {};  // the mean of its ops', each where it stands in the step
 };
 
+// In the step where that is known, else with cold caches, else modelled.
+[[nodiscard]] Seconds usual_seconds(const FoundKernel& found);
+
 struct MeasuringLimits {
   Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel at most
   Bytes memory_bytes = Bytes{1} << 30;                         // no op's operands take more

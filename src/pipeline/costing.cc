@@ -143,7 +143,12 @@ Result<void> Costing::search(Compiled& compiled) {
   if (!request_.expression.empty()) {
     PANTOUM_ASSIGN(expression, ObjectiveExpression::parse(request_.expression, "--objective"));
   }
-  const Aim aim{request_.options.question, expression ? &*expression : nullptr};
+  PlanRequest sized = request_;
+  sized.length.batch = batch_of(compiled);
+  PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(compiled.training().cost.graph, sized));
+  problem::Question question = request_.options.question;
+  PANTOUM_ASSIGN(question.deadline, step_deadline_of(sized, unplanned));
+  const Aim aim{question, expression ? &*expression : nullptr};
   const ProgramKind kind = compiled.training().kind;
   const int64_t effort = request_.options.effort;
   const size_t most = effort > 0 ? kGraphsOfEffort * static_cast<size_t>(effort) : SIZE_MAX;

@@ -39,11 +39,11 @@ std::optional<double> expected_value(const Compiled& compiled, const problem::Pl
 
 // Plans were made with transfers held back, so that steps hide few of them. Where the step waits for transfers all the
 // same, it is planned again with what they take then, from the plan that is there: the one that is expected to be worth
-// more is the answer. Deadlines keep to the figures that are on the safe side.
+// more is the answer.
 void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
   constexpr double kLeastWait = 0.02;  // of the step
   const problem::Plan first = compiled.training().plan;
-  if (options.question.deadline || options.stop.stop_requested()) return;
+  if (options.stop.stop_requested()) return;
   const std::optional<problem::Predicted> waiting = expected(compiled, first, false);
   if (!waiting || waiting->time_s > first.predicted.time_s * (1 - kLeastWait)) return;
   Compiled again = compiled;
@@ -58,10 +58,11 @@ void plan_as_waited_for(Compiled& compiled, const PlanRequest& request, plan::Pl
 
 // What a second of the engine that transfers take costs as much as one of the step.
 problem::Link priced(const problem::Link& link, const cost::LinkSample& sample) {
-  constexpr double kSlower = 4;  // that a small transfer may pass for, so that its joules are what it takes
+  constexpr double kSlower = 4;    // that a small transfer may pass for, so that its joules are what it takes
+  constexpr double kSmall = 4096;  // bytes: a block
   problem::Link made = link;
-  made.w = sample.engine_s_per_byte * link.bytes_per_s;
-  if (link.latency_s > 0) made.w = std::max(made.w, sample.engine_s / (kSlower * link.latency_s));
+  const double small_s = link.latency_s + kSmall / link.bytes_per_s;
+  made.w = std::max(sample.engine_s_per_byte * link.bytes_per_s, sample.engine_s / (kSlower * small_s));
   if (made.w > 0) made.latency_s = std::max(link.latency_s, sample.engine_s / made.w);
   return made;
 }
@@ -83,55 +84,87 @@ const CostGraph& true_costs(const Compiled& asked, const Compiled& chosen) {
   return asked.programs.front().cost.graph;
 }
 
-// One plan's instructions with the bound of another, which is of the same costs; none: the bound is of another order.
-std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan) {
-  problem::Plan made = bounded;
-  made.initial = plan.initial, made.staging_at = plan.staging_at;
-  made.instructions = plan.instructions, made.storage = plan.storage;
+// The plan's instructions as an answer to the question, with these costs; none where they are no such plan. Nothing is
+// proved of it yet.
+std::optional<problem::Plan> as_answer(const problem::Plan& plan, const CostGraph& costs,
+                                       const problem::Question& asked) {
+  problem::Plan made = plan;
+  made.graph = costs;
+  made.question = asked;
   made.predicted = {.peak_bytes = -1, .arena_bytes = -1, .time_s = std::nan(""), .energy_j = std::nan("")};
   made.bound = {}, made.certificate.reset(), made.lines.clear();
+  made.status = problem::Status::kFeasible, made.gap = 1;
   const Result<check::Found> found = check::replay(made.graph, made);
   if (!found) return std::nullopt;
   made.predicted = {found->peak_bytes, found->arena_bytes, found->time_s, found->energy_j};
-  made.bound = bounded.bound, made.certificate = bounded.certificate, made.lines = bounded.lines;
-  const double value = problem::value_of(made), bound = bounded.bound.time_s.value_or(0);
-  made.gap = value > 0 ? std::clamp((value - bound) / value, 0.0, 1.0) : 0;
-  made.status = made.gap <= made.asked_gap ? problem::Status::kOptimal : problem::Status::kFeasible;
   return check::judge(made) ? std::optional(made) : std::nullopt;
+}
+
+// With the bound of another plan, which is of the same costs and the same question; none: the bound is of another order.
+std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan) {
+  std::optional<problem::Plan> made = as_answer(plan, bounded.graph, bounded.question);
+  if (!made) return std::nullopt;
+  made->asked_gap = bounded.asked_gap, made->bound = bounded.bound;
+  made->certificate = bounded.certificate, made->lines = bounded.lines;
+  const double value = problem::value_of(*made), bound = bounded.bound.time_s.value_or(0);
+  made->gap = value > 0 ? std::clamp((value - bound) / value, 0.0, 1.0) : 0;
+  made->status = made->gap <= made->asked_gap ? problem::Status::kOptimal : problem::Status::kFeasible;
+  return check::judge(*made) ? made : std::nullopt;
+}
+
+// The graphs of the step whose plan was found with other costs get their own back.
+void take_back_costs(Compiled& made, const Compiled& asked) {
+  for (size_t program = 0; program < made.programs.size(); ++program)
+    made.programs[program].cost.graph = program == 0 ? true_costs(asked, made) : asked.programs[program].cost.graph;
 }
 
 // The least time where transfers take the engine's as well, which a plan's time does not tell (semantics.md): first the sum
 // of both is planned, with seconds of the engine in the place of joules, then the question that was asked, from that plan
-// on. Of both plans the one whose step is expected to be shorter is the answer, with the second's bound. False: there is
-// no plan, and `compiled` is as it was.
-bool plan_for_expected_time(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options) {
+// on. Of both plans the one whose step is expected to be shorter is the answer, with the second's bound. The first needs
+// no deadline: it is where the second begins. Where the second has no plan of that graph, the question is asked of all.
+Result<void> plan_for_expected_time(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options,
+                                    plan::Infeasible* infeasible) {
   constexpr double kShareOfSum = 0.75;
-  Patience patience(options.time_limit);
+  const Patience patience(options.time_limit);
   plan::PlanOptions of_sum = options;
   of_sum.question.objective = problem::Objective::kWeighted;
   of_sum.question.weights = {.joule = 1, .second = 1};
+  of_sum.question.deadline.reset();
   of_sum.time_limit *= kShareOfSum;
   Compiled made = compiled;
   for (Program& program : made.programs) price_transfers(compiled, program.cost.graph);
   for (Alternative& each : made.alternatives) price_transfers(compiled, each.program.cost.graph);
   plan::Infeasible none;
-  if (!find_best_plans(made, request, of_sum, &none)) return false;
-  problem::Plan shortest = made.training().plan;
-  for (size_t program = 0; program < made.programs.size(); ++program) {
-    made.programs[program].cost.graph =
-        program == 0 ? true_costs(compiled, made) : compiled.programs[program].cost.graph;
-    made.programs[program].cost.graph.device.pager = *compiled.waited_for;
-  }
+  const bool begun = find_best_plans(made, request, of_sum, &none).has_value();
   options.time_limit = patience.next();
-  options.warm_start = &shortest;
-  if (!find_plans(made, request, options, nullptr, &none)) return false;
-  const std::optional<problem::Plan> other = with_bound_of(made.training().plan, shortest);
-  if (other && expected_value(compiled, *other, request) < expected_value(compiled, made.training().plan, request)) {
+  if (!begun) return find_best_plans(compiled, request, options, infeasible);
+  const problem::Plan shortest = made.training().plan;
+  take_back_costs(made, compiled);
+  const CostGraph costs = made.training().cost.graph;
+  const auto take = [&](const problem::Plan& plan) {  // with the other programs beside it
     Compiled kept = made;
-    if (find_plans(kept, request, options, &*other, &none)) made = std::move(kept);
+    options.time_limit = patience.next(), options.warm_start = nullptr;
+    if (!find_plans(kept, request, options, &plan, &none)) return false;
+    compiled = std::move(kept);
+    return true;
+  };
+  options.warm_start = &shortest;
+  if (!find_plans(made, request, options, nullptr, &none)) {
+    const std::optional<problem::Plan> answer = as_answer(shortest, costs, options.question);
+    if (answer && take(*answer)) return {};
+    options.time_limit = patience.next(), options.warm_start = nullptr;
+    return find_best_plans(compiled, request, options, infeasible);
   }
-  compiled = std::move(made);
-  return true;
+  const std::optional<problem::Plan> other = with_bound_of(made.training().plan, shortest);
+  const bool quicker =
+      other && expected_value(compiled, *other, request) < expected_value(compiled, made.training().plan, request);
+  if (!quicker || !take(*other)) compiled = std::move(made);
+  return {};
+}
+
+bool is_by_time(const PlanRequest& request) {
+  const problem::Question& question = request.options.question;
+  return request.expression.empty() && question.objective == problem::Objective::kTime && !question.energy_limit;
 }
 
 }  // namespace
@@ -141,21 +174,41 @@ problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan&
   return found ? found->time_s : plan.predicted.time_s;
 }
 
+void choose_storage_costs(Compiled& compiled, const PlanRequest& request) {
+  if (!compiled.waited_for) return;
+  const plan::PlanOptions& options = request.options;
+  const problem::Pager& truly = *compiled.waited_for;
+  const auto same = [](const problem::Link& a, const problem::Link& b) {
+    return a.latency_s == b.latency_s && a.bytes_per_s == b.bytes_per_s;
+  };
+  const bool begun_with_them = options.warm_start != nullptr &&
+                               same(options.warm_start->graph.device.pager.in, truly.in) &&
+                               same(options.warm_start->graph.device.pager.out, truly.out);
+  if (!is_by_time(request) && !begun_with_them) return;
+  for (Program& program : compiled.programs) program.cost.graph.device.pager = truly;
+  for (Alternative& each : compiled.alternatives) each.program.cost.graph.device.pager = truly;
+}
+
 Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                                     plan::Infeasible* infeasible) {
   constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
   const bool from_given = options.warm_start != nullptr;  // than which nothing may be worse, by a plan's own time
   if (!compiled.waited_for || from_given || request.planner != kOwnPlanner)
     return find_best_plans(compiled, request, options, infeasible);
-  const bool by_time = request.expression.empty() && options.question.objective == problem::Objective::kTime &&
-                       !options.question.energy_limit;
+  if (is_by_time(request)) {
+    const Patience patience(options.time_limit);
+    PANTOUM_TRY(plan_for_expected_time(compiled, request, options, infeasible));
+    if (options.effort == 0) compiled.training().plan.solver_seconds = options.time_limit - patience.left();
+    return {};
+  }
+  if (options.question.deadline) return find_best_plans(compiled, request, options, infeasible);
   const Patience patience(options.time_limit);
-  if (by_time && plan_for_expected_time(compiled, request, options)) return {};
   plan::PlanOptions part = options;
   part.time_limit = patience.next() * kShareOfHeldBack;
   PANTOUM_TRY(find_best_plans(compiled, request, part, infeasible));
   part.time_limit = patience.next();
   plan_as_waited_for(compiled, request, part);
+  if (options.effort == 0) compiled.training().plan.solver_seconds = options.time_limit - patience.left();
   return {};
 }
 

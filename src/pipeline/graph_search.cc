@@ -188,7 +188,8 @@ Result<ir::Graph> substituted(ir::Graph graph, const std::vector<Substitution>& 
       return fail("E0231",
                   fmt::format("the substitution '{}' at '{}' does not fit this model's step", base::one_line(made.rule),
                               base::one_line(made.at)),
-                  graph.name, "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
+                  graph.name,
+                  "plan again with the same model, batch, loss, optimizer, frozen parameters, device and threads");
     graph = *std::move(changed);
   }
   return graph;

@@ -89,6 +89,10 @@ struct PlannedGraph {
 // What a step takes when nothing is planned: the figures that plans are compared with.
 [[nodiscard]] Result<problem::Predicted> unplanned_step(const problem::CostGraph& graph, const PlanRequest& request);
 
+// A step's deadline in seconds; none: no deadline is asked. E0122 as planner_options.
+[[nodiscard]] Result<std::optional<problem::Seconds>> step_deadline_of(const PlanRequest& request,
+                                                                       const problem::Predicted& unplanned);
+
 // What a request asks of the planner for this graph: the device's RAM where none is named, the reserve taken off, the
 // deadline in seconds (of `unplanned`, where it is relative). E0300 nothing is left; E0122 the number of steps is not
 // known, or 0, and the deadline is one of the whole training.

@@ -75,6 +75,19 @@ Result<problem::Predicted> unplanned_step(const CostGraph& graph, const PlanRequ
   return plan.predicted;
 }
 
+Result<std::optional<problem::Seconds>> step_deadline_of(const PlanRequest& request,
+                                                         const problem::Predicted& unplanned) {
+  std::optional<double> deadline = request.options.question.deadline;
+  const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
+  if (request.deadline.seconds) deadline = request.deadline.seconds;
+  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s);
+  if (request.deadline.training) {
+    PANTOUM_ASSIGN(const double seconds, step_deadline(*request.deadline.training, request.length));
+    not_after(seconds);
+  }
+  return deadline;
+}
+
 Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequest& request,
                                           const problem::Predicted& unplanned) {
   plan::PlanOptions options = request.options;
@@ -84,14 +97,7 @@ Result<plan::PlanOptions> planner_options(const CostGraph& graph, const PlanRequ
     return fail("E0300", fmt::format("nothing is left of {} after the reserve", base::show_bytes(budget)), "--reserve",
                 "give more --ram");
   budget -= request.reserve;
-  std::optional<double>& deadline = options.question.deadline;
-  const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
-  if (request.deadline.seconds) deadline = request.deadline.seconds;
-  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s);
-  if (request.deadline.training) {
-    PANTOUM_ASSIGN(const double seconds, step_deadline(*request.deadline.training, request.length));
-    not_after(seconds);
-  }
+  PANTOUM_ASSIGN(options.question.deadline, step_deadline_of(request, unplanned));
   return options;
 }
 
@@ -112,8 +118,17 @@ PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kerne
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   const CostGraph& first = compiled.training().cost.graph;
-  if (reuse != nullptr) take_costs_of(reuse->graph, compiled.training().cost.graph);
+  if (reuse != nullptr)
+    take_costs_of(reuse->graph, compiled.training().cost.graph);
+  else
+    choose_storage_costs(compiled, request);
   PANTOUM_ASSIGN(compiled.unplanned, unplanned_step(first, request));
+  problem::Predicted unplanned_as_waited_for = compiled.unplanned;
+  if (compiled.waited_for && reuse == nullptr) {
+    CostGraph graph = first;
+    graph.device.pager = *compiled.waited_for;
+    PANTOUM_ASSIGN(unplanned_as_waited_for, unplanned_step(graph, request));
+  }
   PlanRequest sized = request;
   sized.length.batch = batch_of(compiled);
 
@@ -128,6 +143,9 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
   if (!found)
     return Failure(
         with_reserve(with_source_of_times(found.error(), none, training.cost.graph.device), request.reserve));
+  const bool as_waited_for = compiled.waited_for && reuse == nullptr &&
+                             training.cost.graph.device.pager.in.latency_s == compiled.waited_for->in.latency_s;
+  if (as_waited_for) compiled.unplanned = unplanned_as_waited_for;  // it is compared with the plan
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
   training.plan.model = model_json(compiled.model);
   PlanRequest told = with_named_kernels(request, *compiled.kernels);
