@@ -52,20 +52,10 @@ class Walk {
 
   [[nodiscard]] Bytes bytes(int64_t tensor) const { return graph_.tensors[static_cast<size_t>(tensor)].bytes; }
 
-  // What a step makes and leaves behind no more: by the op that uses it last.
   void find_ends() {
-    std::vector<int64_t> last(graph_.tensors.size(), -1);
-    for (const int64_t at : graph_.order) {
-      const Op& op = graph_.ops[static_cast<size_t>(at)];
-      if (op.optional) continue;
-      for (const int64_t output : op.outputs) last[static_cast<size_t>(output)] = at;
-      for (const int64_t input : op.inputs) last[static_cast<size_t>(input)] = at;
-    }
-    for (const problem::Tensor& tensor : graph_.tensors) {
-      const int64_t at = last[static_cast<size_t>(tensor.id)];
-      if (tensor.start == problem::Home::kNone && tensor.end == problem::Home::kNone && at >= 0)
-        dies_[static_cast<size_t>(at)].push_back(tensor.id);
-    }
+    const std::vector<int64_t> last = last_uses(graph_);
+    for (size_t tensor = 0; tensor < last.size(); ++tensor)
+      if (last[tensor] >= 0) dies_[static_cast<size_t>(last[tensor])].push_back(static_cast<int64_t>(tensor));
   }
 
   // Inputs whose bytes pass on to outputs: those that die here, and what an update replaces.
@@ -128,6 +118,26 @@ class Walk {
 };
 
 }  // namespace
+
+std::vector<int64_t> last_uses(const CostGraph& graph) {
+  std::vector<int64_t> last(graph.tensors.size(), -1);
+  std::vector<char> made(graph.tensors.size(), 0), stays(graph.tensors.size(), 0);
+  for (const int64_t at : graph.order) {
+    const Op& op = graph.ops[static_cast<size_t>(at)];
+    if (op.optional) continue;
+    for (const int64_t output : op.outputs)
+      made[static_cast<size_t>(output)] = 1, last[static_cast<size_t>(output)] = at;
+    for (const int64_t input : op.inputs) last[static_cast<size_t>(input)] = at;
+  }
+  for (const problem::Tensor& tensor : graph.tensors) {
+    if (tensor.start != problem::Home::kNone || tensor.end != problem::Home::kNone)
+      stays[static_cast<size_t>(tensor.id)] = 1;
+    if (tensor.next >= 0) stays[static_cast<size_t>(tensor.next)] = 1;
+  }
+  for (size_t tensor = 0; tensor < last.size(); ++tensor)
+    if (stays[tensor] != 0 || made[tensor] == 0) last[tensor] = -1;
+  return last;
+}
 
 std::vector<std::vector<double>> cold_shares(const CostGraph& graph, Bytes cache) {
   std::vector<std::vector<double>> shares(graph.ops.size());

@@ -13,4 +13,8 @@ namespace pantoum::cost {
 // inputs. `cache` 0: all of it. Cost: two walks over the graph. Source: stack distances (Mattson et al., 1970), by whole tensors.
 [[nodiscard]] std::vector<std::vector<double>> cold_shares(const problem::CostGraph& graph, base::Bytes cache);
 
+// By tensor, the op after which its bytes are free when a step keeps every tensor from its producer to its last reader:
+// -1 for what lives between steps, what replaces it, and what only optional ops make.
+[[nodiscard]] std::vector<int64_t> last_uses(const problem::CostGraph& graph);
+
 }  // namespace pantoum::cost

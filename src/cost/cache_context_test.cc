@@ -82,6 +82,16 @@ TEST(ColdShares, AnUpdateLiesOverWhatItReplaces) {
   EXPECT_THAT(firsts(graph, 0), ElementsAre(0.5));  // what it reads
 }
 
+// What it replaced lies where it lay: nobody else takes those bytes.
+TEST(ColdShares, AnUpdateLeavesNothingToTake) {
+  CostGraph graph = line(2, true);  // x -> x' by an update, then y of it
+  graph.tensors[0].end = Home::kNone, graph.tensors[0].next = 1;
+  graph.ops[1].choices[0].overwrites.clear();
+  EXPECT_THAT(last_uses(graph), ElementsAre(-1, -1, 1));
+  const std::vector<double> shares = firsts(graph, 1 * kUnit);
+  EXPECT_DOUBLE_EQ(shares[1], 0.5) << "bytes of its own";
+}
+
 // Plans of first choices do not run it.
 TEST(ColdShares, AnOptionalOpMovesNothing) {
   CostGraph graph = line(4, false), longer = line(4, false);

@@ -45,7 +45,8 @@ struct Sample {
   double times = 0;      // of the first program, at first choices
   bool allowed = false;  // some op may be computed by it
   std::optional<OpSample> found = {};
-  bool visited_all = false;  // measuring it once more told nothing new
+  bool visited_all = false;             // measuring it once more told nothing new
+  std::optional<Seconds> in_step = {};  // of the first program
   [[nodiscard]] std::optional<Seconds> measured() const { return found ? std::optional(found->seconds) : std::nullopt; }
 };
 
@@ -81,6 +82,7 @@ class Measuring {
     take_step();
     measure();
     take_step_again();
+    if (costs_.now > 0 || runs_step_) tell(true);
     apply();
     return std::move(costs_);
   }
@@ -114,6 +116,7 @@ class Measuring {
         samples_.push_back(
             {&program.graph, &as, kernel, choices[choice].time_s, choices[choice].workspace_bytes, threads});
         keys_.push_back(std::move(key));
+        texts_.push_back(&entry->first);
       }
       Sample& sample = samples_[entry->second];
       sample.weight += choices[choice].time_s;
@@ -147,7 +150,7 @@ class Measuring {
 
   // The first program's ops where they stand in its step: known, or found by running it. Of the first call alone.
   void take_step() {
-    if (limits_.in_step == nullptr || limits_.in_step->usual || programs_.empty()) return;
+    if (limits_.in_step == nullptr || !limits_.runs_step || programs_.empty()) return;
     const Measurable& program = programs_.front();
     std::vector<OpKey> keys(program.built.graph.ops.size());
     size_t at = 0;
@@ -159,14 +162,19 @@ class Measuring {
     if (!limits_.anew && store_ != nullptr) {
       const Result<bool> known = step_->look_up(*store_);
       if (!known) leave_store(known.error());
-      if (known && *known) return;
+      if (known && *known) return remember_step();
     }
-    runs_step_ = run_step(kShareOfStep * left());
+    runs_step_ = true;
+    (void)run_step(kShareOfStep * left());
   }
 
   // Once more, when all kernels are measured: what disturbed the first rounds may be gone.
   void take_step_again() {
     if (runs_step_) (void)run_step(left());
+  }
+
+  void remember_step() {
+    for (size_t sample = 0; sample < samples_.size(); ++sample) samples_[sample].in_step = step_->find(keys_[sample]);
   }
 
   bool run_step(Seconds share) {
@@ -182,39 +190,48 @@ class Measuring {
                                  .expected = expected,
                                  .deadline = deadline_in(share),
                                  .stop = limits_.stop});
-    if (!ran || store_ == nullptr) return ran;
+    if (!ran) return false;
+    remember_step();
+    if (store_ == nullptr) return true;
     if (const Result<void> kept = step_->keep(*store_); !kept) leave_store(kept.error());
     return true;
   }
 
   // What the first program's ops took in its step over what they would by their kernels' times.
   void compare_with_step(const std::vector<std::vector<double>>& cold, double usual) {
-    if (!step_ || limits_.in_step->usual) return;
-    std::map<std::string, std::pair<Seconds, Seconds>> sums;  // in the step, by kernels
-    Seconds in_step = 0, alone = 0;
+    if (!step_) return;
+    struct Sums {
+      Seconds in_step = 0, by_kernel = 0;
+      void add(Seconds taken, Seconds guessed) { in_step += taken, by_kernel += guessed; }
+      [[nodiscard]] double factor() const { return in_step / std::max(by_kernel, kShortest); }
+    };
+    std::map<std::string, Sums> of_op, of_kind;
+    Sums all;
     step_->each([&](const problem::Op& op, const OpKey& key) {
       const std::optional<Seconds> seconds = step_->find(key);
       if (!seconds) return;
       const size_t sample = sample_of_.at(text_of(key));
       const Seconds by_kernel =
           seconds_of(sample, op.choices.front().time_s, cold[static_cast<size_t>(op.id)].front(), usual);
-      auto& [taken, guessed] = sums[text_of(key)];
-      taken += *seconds, guessed += by_kernel;
-      in_step += *seconds, alone += by_kernel;
+      of_op[text_of(key)].add(*seconds, by_kernel);
+      if (!samples_[sample].found) return;  // the model's error is no other kernel's
+      for (Sums* sums : {&of_kind[key.op], &all}) sums->add(*seconds, by_kernel);
     });
-    if (!(in_step > 0) || !(alone > 0)) return;
-    for (const auto& [key, sum] : sums) limits_.in_step->of_op[key] = sum.first / std::max(sum.second, kShortest);
-    limits_.in_step->usual = in_step / alone;
+    StepFactors& found = *limits_.in_step;
+    for (const auto& [key, sums] : of_op) found.of_op[key] = sums.factor();
+    for (const auto& [kind, sums] : of_kind) found.of_kind[kind] = sums.factor();
+    found.usual = all.by_kernel > 0 ? all.factor() : 1;
   }
 
-  [[nodiscard]] std::optional<Seconds> in_step(size_t sample) const {
-    return step_ ? step_->find(keys_[sample]) : std::nullopt;
-  }
-
-  [[nodiscard]] double factor_of(size_t sample) const {
+  // What multiplies the seconds of a choice of an op with this first choice.
+  [[nodiscard]] double factor_of(size_t first, size_t choice) const {
     if (limits_.in_step == nullptr || !limits_.in_step->usual) return 1;
-    const auto known = limits_.in_step->of_op.find(text_of(keys_[sample]));
-    return known != limits_.in_step->of_op.end() ? known->second : *limits_.in_step->usual;
+    const StepFactors& found = *limits_.in_step;
+    const bool alike = samples_[first].found || !samples_[choice].found;  // measured both, or modelled
+    const auto known = found.of_op.find(*texts_[first]);
+    if (alike && known != found.of_op.end()) return known->second;
+    const auto of_kind = found.of_kind.find(keys_[first].op);
+    return of_kind != found.of_kind.end() ? of_kind->second : *found.usual;
   }
 
   [[nodiscard]] bool is_wanted(const Sample& sample) const {
@@ -248,7 +265,6 @@ class Measuring {
     visits_end_ = limits_.settle ? deadline_ : std::min(deadline_, Clock::now() + taken / kShareOfVisits);
     for (int visit = 0; visit < kMostVisits && visit_again(bench, order); ++visit) {
     }
-    if (costs_.now > 0) tell(true);
   }
 
   // Whatever else the machine does for a while falls on the kernels that are measured meanwhile. A few runs later on tell;
@@ -282,7 +298,10 @@ class Measuring {
   }
 
   void tell(bool last) const {
-    if (limits_.progress) limits_.progress(costs_.known + costs_.now, costs_.kernels, last);
+    const auto done = std::count_if(samples_.begin(), samples_.end(), [](const Sample& sample) {
+      return sample.allowed && (sample.found || sample.in_step);
+    });
+    if (limits_.progress) limits_.progress(static_cast<size_t>(done), costs_.kernels, last);
   }
 
   void measure(KernelBench& bench, size_t at, size_t waiting) {
@@ -322,7 +341,8 @@ class Measuring {
     fit();
     tell_found();
     bool any = false;
-    for (size_t sample = 0; sample < samples_.size(); ++sample) any = any || samples_[sample].found || in_step(sample);
+    for (size_t sample = 0; sample < samples_.size(); ++sample)
+      any = any || samples_[sample].found || samples_[sample].in_step;
     if (!any) return;
     for (size_t program = 0; program < programs_.size(); ++program) apply_to(program);
   }
@@ -353,7 +373,7 @@ class Measuring {
       if (!sample.allowed) continue;
       costs_.unsettled += sample.found && !is_settled(*sample.found) ? 1 : 0;
       costs_.found.push_back(
-          {keys_[number], sample.times, sample.modelled * fitted_[number], sample.found, in_step(number)});
+          {keys_[number], sample.times, sample.modelled * fitted_[number], sample.found, sample.in_step});
     }
     const auto weight = [](const FoundKernel& of) { return of.times * usual_seconds(of); };
     std::stable_sort(costs_.found.begin(), costs_.found.end(),
@@ -387,23 +407,25 @@ class Measuring {
     size_t at = 0;
     for (problem::Op& op : programs_[program].built.graph.ops) {
       const std::vector<double>& of_op = cold[static_cast<size_t>(&op - programs_[program].built.graph.ops.data())];
-      double factor = 1;
+      size_t of_first = 0;
       for (Choice& choice : op.choices) {
         const size_t number = samples_of_[program][at++];
         const Sample& sample = samples_[number];
         const Choice& first = op.choices.front();
-        if (&choice == &first) factor = factor_of(number);
+        if (&choice == &first) of_first = number;
         choice.time_s =
-            factor * seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
+            factor_of(of_first, number) *
+            seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
         if (&choice != &first && sample.found && choice.numerics != first.numerics &&
             choice.time_s > kOtherBits * first.time_s)  // two measurements of one kernel differ by as much
           choice.time_s = std::max(choice.time_s, first.time_s);
         if (limits_.compute.active_w > 0)
           choice.energy_j = choice.time_s * watts_on(limits_.compute, static_cast<int>(sample.threads));
-        if (sample.found && sample.found->joules) choice.energy_j = *sample.found->joules;
+        if (sample.found && sample.found->joules)
+          choice.energy_j = *sample.found->joules * choice.time_s / sample.found->seconds;
         if (&choice != &op.choices.front()) continue;
         all += choice.time_s;
-        measured += sample.found || in_step(number) ? choice.time_s : 0;
+        measured += sample.found || sample.in_step ? choice.time_s : 0;
       }
     }
     if (program == 0 && all > 0) costs_.share = measured / all;
@@ -416,6 +438,7 @@ class Measuring {
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
   std::vector<OpKey> keys_;                      // by sample
+  std::vector<const std::string*> texts_;        // theirs, in sample_of_
   std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
   std::vector<double> fitted_;                   // by sample: what the model's seconds are multiplied by
   std::optional<MeasuredStep> step_;             // the first program's

@@ -23,8 +23,9 @@ struct Measurable {
 // What ops take in a step over what their kernels take alone, as far as the caches are guessed: by kernel and operands.
 // Kept from one graph of a step to the others, whose costs are compared.
 struct StepFactors {
-  std::unordered_map<std::string, double> of_op;  // by an op's key
-  std::optional<double> usual;                    // of all; none: no step was run
+  std::unordered_map<std::string, double> of_op;    // by an op's key
+  std::unordered_map<std::string, double> of_kind;  // by the operator: of ops that the step has not
+  std::optional<double> usual;                      // of all; none: no step was run
 };
 
 // Runs a kernel again and again, as long as a meter needs; its joules and the meter's name. None: it was not measured.
@@ -47,7 +48,7 @@ struct FoundKernel {
 [[nodiscard]] Seconds usual_seconds(const FoundKernel& found);
 
 struct MeasuringLimits {
-  Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel at most
+  Seconds seconds = std::numeric_limits<Seconds>::infinity();  // exceeded by one run of a kernel or an op at most
   Bytes memory_bytes = Bytes{1} << 30;                         // no op's operands take more
   bool anew = false;                                           // what the store has too
   const pt_pool* pool = nullptr;                               // outlives measuring; the threads of training
@@ -57,8 +58,9 @@ struct MeasuringLimits {
   EnergyOf energy_of = {};  // asked of each kernel that has no joules by this meter
   // More than the caches hold: what a kernel's places, which take turns, come to.
   Bytes cold_footprint = Bytes{64} << 20;
-  // Of the first call whose first program's step is known or can be run (step_bench.h), for all calls; null: of none.
+  // What was found of the step is kept here, for other calls too; null: nothing is.
   StepFactors* in_step = nullptr;
+  bool runs_step = false;  // the first program is the step that they are found of (step_bench.h)
   // Of the machine's last cache: a choice's seconds lie between those with cold and with warm caches, by what a step
   // leaves there (cache_context.h). 0: those with cold caches.
   Bytes cache_bytes = 0;

@@ -362,7 +362,7 @@ TEST_F(Measure, TakesOpsForWhatTheyTakeInTheStep) {
   ASSERT_TRUE(store);
   StepFactors factors;
   Modelled modelled(chain());
-  const MeasuredCosts costs = modelled.measured(**store, {.seconds = 10, .in_step = &factors});
+  const MeasuredCosts costs = modelled.measured(**store, {.seconds = 10, .in_step = &factors, .runs_step = true});
   ASSERT_TRUE(factors.usual);
   EXPECT_DOUBLE_EQ(costs.share, 1);
   ASSERT_EQ(costs.found.size(), 3U) << "two products are of one kernel";
@@ -376,12 +376,12 @@ TEST_F(Measure, TakesOpsForWhatTheyTakeInTheStep) {
 
   StepFactors known;  // a step is run once
   Modelled again(chain());
-  (void)again.measured(**store, {.seconds = 0, .in_step = &known});
+  (void)again.measured(**store, {.seconds = 0, .in_step = &known, .runs_step = true});
   for (size_t op = 0; op < 4; ++op) EXPECT_NEAR(again.time(op), modelled.time(op), 1e-6 * modelled.time(op));
 
   StepFactors of_other;  // of which nothing is known
   Modelled other(product(5));
-  (void)other.measured(**store, {.seconds = 0, .in_step = &of_other});
+  (void)other.measured(**store, {.seconds = 0, .in_step = &of_other, .runs_step = true});
   EXPECT_FALSE(of_other.usual);
 }
 
@@ -396,11 +396,13 @@ TEST_F(Measure, TakesOtherGraphsOpsForWhatTheirLikeTakeInTheStep) {
                                    {.seconds = 3, .low_s = 3, .high_s = 3, .warm_s = 3, .runs = 9}));
   StepFactors factors{
       .of_op = {{text_of(op_key(first.graph, first.graph.ops[0], *first.built.kernel_of[0][0], 1, "here")), 0.5}},
+      .of_kind = {{"relu", 3}},
       .usual = 2};
   (void)first.measured(**store, {.seconds = 0, .in_step = &factors});
   (void)other.measured(**store, {.seconds = 0, .in_step = &factors});
   EXPECT_DOUBLE_EQ(first.time(0), 1.5);
   EXPECT_DOUBLE_EQ(first.time(2), 6);
+  EXPECT_DOUBLE_EQ(first.time(3), 9) << "of its operator";
   EXPECT_DOUBLE_EQ(other.time(0), 6);
 }
 

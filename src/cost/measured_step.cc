@@ -17,8 +17,11 @@ std::string text_of(const OpKey& key) {
 MeasuredStep::MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<OpKey> keys)
     : graph_(graph), built_(built), keys_(std::move(keys)) {
   std::string text;
-  each([&](const problem::Op& op, const OpKey& key) {
-    text += fmt::format("{}<{}>{};", text_of(key), fmt::join(op.inputs, ","), fmt::join(op.outputs, ","));
+  each([&](const problem::Op& op, OpKey key) {
+    key.machine.clear();  // a table may come from elsewhere
+    text += fmt::format("{}<{}>{}", text_of(key), fmt::join(op.inputs, ","), fmt::join(op.outputs, ","));
+    for (const auto& [output, input] : op.choices.front().overwrites) text += fmt::format("<{}>{}", output, input);
+    text += ';';
   });
   name_ = base::checksum_text(base::checksum_of(std::as_bytes(std::span(text))));
 }

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/round_up.h"
+#include "cost/cache_context.h"
 #include "cost/kernel_call.h"
 
 namespace pantoum::cost {
@@ -89,19 +90,10 @@ class Placement {
   void take(int64_t tensor) { at(tensor) = addresses_.take(size_of(tensor)); }
 
   void find_last_uses() {
+    const std::vector<int64_t> last = last_uses(graph_);
     dies_.resize(graph_.ops.size());
-    std::vector<int64_t> last(graph_.tensors.size(), -1);
-    for (const int64_t at : graph_.order) {
-      const Op& op = graph_.ops[static_cast<size_t>(at)];
-      if (op.optional) continue;
-      for (const std::vector<int64_t>* of : {&op.inputs, &op.outputs})
-        for (const int64_t tensor : *of) last[static_cast<size_t>(tensor)] = at;
-    }
-    for (const problem::Tensor& tensor : graph_.tensors) {
-      const int64_t at = last[static_cast<size_t>(tensor.id)];
-      const bool stays = tensor.start != Home::kNone || tensor.end != Home::kNone;
-      if (at >= 0 && !stays) dies_[static_cast<size_t>(at)].push_back(tensor.id);
-    }
+    for (size_t tensor = 0; tensor < last.size(); ++tensor)
+      if (last[tensor] >= 0) dies_[static_cast<size_t>(last[tensor])].push_back(static_cast<int64_t>(tensor));
   }
 
   [[nodiscard]] bool dies_at(int64_t tensor, int64_t op) const {
@@ -151,6 +143,7 @@ struct Ready {
   const pt_kernel* kernel = nullptr;
   std::vector<pt_tensor> inputs, outputs;
   pt_call call = {};
+  pt_pool_part part = {};
   std::vector<Seconds> taken = {};
 };
 
@@ -161,10 +154,11 @@ class Step {
 
   std::optional<std::vector<Seconds>> run() {
     using Clock = std::chrono::steady_clock;
+    const auto left = [&] { return std::chrono::duration<double>(limits_.deadline - Clock::now()).count(); };
+    if (limits_.stop.stop_requested() || limits_.expected * (kLeastRounds + 1) > left()) return std::nullopt;
     if (placement_.bytes() > limits_.memory || !reserve()) return std::nullopt;
     prepare();
     fill(false);
-    const auto left = [&] { return std::chrono::duration<double>(limits_.deadline - Clock::now()).count(); };
     const auto begin = Clock::now();
     const auto taken = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
     for (size_t round = 0; round <= kMostRounds; ++round) {
@@ -172,7 +166,9 @@ class Step {
       const size_t missing = round < kLeastRounds + 1 ? kLeastRounds + 1 - round : 1;
       if (limits_.stop.stop_requested() || each * static_cast<double>(missing) > left()) break;
       if (missing == 1 && round > kLeastRounds && taken() > limits_.slice) break;
-      if (!run_round(round)) return std::nullopt;
+      const Round ended = run_round(round);
+      if (ended == Round::kFailed) return std::nullopt;
+      if (ended == Round::kStopped) break;
     }
     std::vector<Seconds> seconds(built_.graph.ops.size(), 0);
     for (const std::unique_ptr<Ready>& op : ops_) {
@@ -206,7 +202,8 @@ class Step {
       for (size_t at = 0; at < as.outputs.size(); ++at)
         ready->outputs.push_back(tensor_at(graph_.value(as.outputs[at]).type, memory_.get() + placed.outputs[at]));
       ready->call = call_of(as, ready->inputs, ready->outputs);
-      ready->call.pool = limits_.pool;
+      const int threads = built_.threads_of[static_cast<size_t>(placed.op)].front();
+      ready->call.pool = pt_take_pool(&ready->part, limits_.pool, static_cast<uint32_t>(threads));
       ready->call.scalars = &scalars_;
       if (placed.workspace != kNowhere) ready->call.workspace = memory_.get() + placed.workspace;
       ops_.push_back(std::move(ready));
@@ -227,18 +224,21 @@ class Step {
     }
   }
 
-  bool run_round(size_t round) {
+  enum class Round { kWhole, kStopped, kFailed };
+
+  Round run_round(size_t round) {
     using Clock = std::chrono::steady_clock;
     if (round > 0) fill(true);
     ++scalars_.step;
     for (const std::unique_ptr<Ready>& op : ops_) {
       const auto begin = Clock::now();
+      if (begin > limits_.deadline || limits_.stop.stop_requested()) return Round::kStopped;
       const pt_kernel& kernel = *op->kernel;
       if (kernel.submit(&op->call) != PT_OK || (kernel.wait != nullptr && kernel.wait(&op->call) != PT_OK))
-        return false;
+        return Round::kFailed;
       if (round > 0) op->taken.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     }
-    return true;
+    return Round::kWhole;
   }
 
   const ir::Graph& graph_;

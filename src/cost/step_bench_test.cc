@@ -71,7 +71,7 @@ StepLimits limits_of(Bytes memory) {
   return {.memory = memory, .slice = 0};
 }
 
-// Sums and activations of several sizes, some results read again much later.
+// Sums and activations of several sizes, some results read again much later, and the update of a parameter among them.
 ir::Graph random_graph(unsigned seed) {
   ir::Graph graph;
   ir::Builder builder(graph);
@@ -80,7 +80,12 @@ ir::Graph random_graph(unsigned seed) {
   std::map<int64_t, std::vector<ir::ValueId>> made;
   for (const int64_t rows : {1, 3, 8})
     made[rows].push_back(builder.input("x" + std::to_string(rows), {ir::DType::kF32, {rows, 16}}));
+  const ir::ValueId w = builder.parameter("w", {ir::DType::kF32, {8, 16}}, nullptr);
   for (int op = 0; op < 24; ++op) {
+    if (op == 12) {
+      const ir::ValueId next = builder.op(ir::Kind::k_add, "w#2", {w, made[8].back()}, {});
+      graph.values[static_cast<size_t>(w)].next = next;
+    }
     auto of = made.begin();
     std::advance(of, below(made.size()));
     std::vector<ir::ValueId>& values = of->second;
@@ -105,9 +110,16 @@ TEST(SecondsInStep, EveryOpFindsWhatWasMadeForIt) {
     ASSERT_TRUE(seconds_in_step(graph, built, limits_of(1 << 20))) << seed;
     const size_t ops = built.graph.order.size();
     ASSERT_GE(read_numbers.size(), 4 * ops) << "one round to warm up, three to measure";
-    std::map<int64_t, uint32_t> number_of;  // by tensor: the call that made it, of the last round
-    for (size_t call = read_numbers.size() - ops; call < read_numbers.size(); ++call) {
+    std::map<int64_t, uint32_t> number_of;  // by tensor: the call that made it, of the last two rounds
+    for (size_t call = read_numbers.size() - 2 * ops; call < read_numbers.size(); ++call) {
       const auto op = static_cast<size_t>(built.graph.order[call % ops]);
+      if (call % ops == 0) {
+        std::map<int64_t, uint32_t> kept;  // of what the round before made, the new parameter
+        for (const problem::Tensor& tensor : built.graph.tensors)
+          if (number_of.contains(tensor.next)) kept[tensor.id] = number_of.at(tensor.next);
+        ASSERT_EQ(kept.size(), number_of.empty() ? 0U : 1U);
+        number_of = std::move(kept);
+      }
       const std::vector<int64_t>& inputs = built.graph.ops[op].inputs;
       for (size_t input = 0; input < inputs.size(); ++input) {
         const auto made = number_of.find(inputs[input]);
@@ -128,6 +140,25 @@ TEST(SecondsInStep, TellsEveryOpButOptionalOnes) {
   EXPECT_EQ(seconds.back(), 0);
   seconds.pop_back();
   EXPECT_THAT(seconds, Each(Gt(0)));
+}
+
+// The result of an optional op is an input of the choices that read it in place of another.
+TEST(SecondsInStep, LeavesOutWhatOnlyOtherChoicesRead) {
+  const pt_kernel kernel = kernel_of(&stamp);
+  const ir::Graph graph = random_graph(3);
+  BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
+  compute_by(built, kernel);
+  const auto tap = static_cast<int64_t>(built.graph.tensors.size());
+  built.graph.tensors.push_back({.id = tap, .name = "tap", .bytes = 4096});
+  built.value_of.push_back(built.value_of.front());
+  problem::Op optional = built.graph.ops.front();
+  optional.id = static_cast<int64_t>(built.graph.ops.size()), optional.outputs = {tap}, optional.optional = true;
+  built.graph.order.insert(built.graph.order.begin() + 1, optional.id);
+  built.graph.ops.push_back(std::move(optional));
+  built.graph.ops[5].inputs.push_back(tap);
+  const std::vector<Seconds> seconds = seconds_in_step(graph, built, limits_of(1 << 20)).value();
+  EXPECT_EQ(seconds.back(), 0);
+  EXPECT_EQ(std::count(seconds.begin(), seconds.end(), 0), 1);
 }
 
 TEST(SecondsInStep, IsNoneWithoutMemoryOrTimeOrWhereAKernelFails) {

@@ -3,8 +3,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
@@ -62,6 +64,18 @@ uint64_t cache_in(const std::string& folder) {
   return bytes;
 }
 
+std::optional<uint64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  uint64_t number = 0;
+  return file >> number ? std::optional(number) : std::nullopt;  // "max" is none
+}
+
+uint64_t left_in(const std::string& folder, const std::string& most_name, const std::string& used_name) {
+  const std::optional<uint64_t> most = number_in(folder + "/" + most_name), used = number_in(folder + "/" + used_name);
+  if (!most || !used) return UINT64_MAX;
+  return *most > *used ? *most - *used : 0;
+}
+
 }  // namespace
 
 std::string processor_name() {
@@ -82,9 +96,31 @@ uint64_t available_bytes() {
     std::istringstream words(line);
     std::string name;
     uint64_t kilobytes = 0;
-    if (words >> name >> kilobytes && name == "MemAvailable:") return kilobytes * 1024;
+    if (words >> name >> kilobytes && name == "MemAvailable:")
+      return std::min(kilobytes * 1024, bytes_left_by_groups());
   }
   return 0;
+}
+
+uint64_t bytes_left_by_groups(const std::string& groups, const std::string& root) {
+  uint64_t left = UINT64_MAX;
+  std::ifstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (!controllers.empty() && controllers != "memory") continue;
+    const bool old = !controllers.empty();
+    std::string path = line.substr(second + 1);
+    for (bool more = true; more;) {  // where a container shows its own group as the root, the first are not there
+      const std::string folder = root + (old ? "/memory" : "") + path;
+      left = std::min(left, left_in(folder, old ? "memory.limit_in_bytes" : "memory.max",
+                                    old ? "memory.usage_in_bytes" : "memory.current"));
+      more = !path.empty();
+      path.erase(std::min(path.rfind('/'), path.size()));
+    }
+  }
+  return left;
 }
 
 uint64_t cache_bytes(const std::string& folder) {

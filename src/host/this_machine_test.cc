@@ -57,5 +57,38 @@ TEST(ThisMachine, TakesNoCacheFromWhatIsNone) {
   EXPECT_EQ(cache_bytes(folder.path().string()), by_sysconf);
 }
 
+void write(const TemporaryFolder& folder, const std::string& path, const std::string& text) {
+  const std::filesystem::path at = folder.path() / path;
+  std::filesystem::create_directories(at.parent_path());
+  std::ofstream(at) << text;
+}
+
+TEST(ThisMachine, LeavesWhatItsGroupsLeave) {
+  const TemporaryFolder folder;
+  const auto left = [&] { return bytes_left_by_groups(folder.file("cgroup"), folder.file("fs")); };
+  EXPECT_EQ(left(), UINT64_MAX) << "no groups";
+  write(folder, "cgroup", "0::/user/mine\n");
+  EXPECT_EQ(left(), UINT64_MAX) << "no files";
+  write(folder, "fs/user/mine/memory.max", "max\n");
+  write(folder, "fs/user/mine/memory.current", "5\n");
+  EXPECT_EQ(left(), UINT64_MAX) << "no limit";
+  write(folder, "fs/user/memory.max", "1000\n");
+  write(folder, "fs/user/memory.current", "400\n");
+  EXPECT_EQ(left(), 600U) << "the parent's";
+  write(folder, "fs/memory.max", "900\n");
+  write(folder, "fs/memory.current", "890\n");
+  EXPECT_EQ(left(), 10U) << "the root's, as in a container";
+  write(folder, "fs/user/mine/memory.max", "3\n");
+  EXPECT_EQ(left(), 0U) << "more is used than may be";
+}
+
+TEST(ThisMachine, KnowsGroupsOfVersionOne) {
+  const TemporaryFolder folder;
+  write(folder, "cgroup", "12:cpu:/a\n9:memory:/docker/b\nnonsense\n");
+  write(folder, "fs/memory/memory.limit_in_bytes", "2000");
+  write(folder, "fs/memory/memory.usage_in_bytes", "500");
+  EXPECT_EQ(bytes_left_by_groups(folder.file("cgroup"), folder.file("fs")), 1500U);
+}
+
 }  // namespace
 }  // namespace pantoum::host

@@ -147,7 +147,7 @@ Result<void> Costing::search(Compiled& compiled) {
   sized.length.batch = batch_of(compiled);
   PANTOUM_ASSIGN(const problem::Predicted unplanned, unplanned_step(compiled.training().cost.graph, sized));
   problem::Question question = request_.options.question;
-  PANTOUM_ASSIGN(question.deadline, step_deadline_of(sized, unplanned));
+  if (const auto deadline = step_deadline_of(sized, unplanned)) question.deadline = *deadline;  // else it is told later
   const Aim aim{question, expression ? &*expression : nullptr};
   const ProgramKind kind = compiled.training().kind;
   const int64_t effort = request_.options.effort;

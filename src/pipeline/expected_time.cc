@@ -100,9 +100,13 @@ std::optional<problem::Plan> as_answer(const problem::Plan& plan, const CostGrap
   return check::judge(made) ? std::optional(made) : std::nullopt;
 }
 
-// With the bound of another plan, which is of the same costs and the same question; none: the bound is of another order.
-std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan) {
-  std::optional<problem::Plan> made = as_answer(plan, bounded.graph, bounded.question);
+// With the bound of another plan, which is of the same costs, where no deadline or a later one was asked: what no plan
+// beats none in time does. None: the plan is not in time, or the bound is of another order.
+std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan,
+                                           std::optional<problem::Seconds> deadline) {
+  problem::Question question = bounded.question;
+  question.deadline = deadline;
+  std::optional<problem::Plan> made = as_answer(plan, bounded.graph, question);
   if (!made) return std::nullopt;
   made->asked_gap = bounded.asked_gap, made->bound = bounded.bound;
   made->certificate = bounded.certificate, made->lines = bounded.lines;
@@ -120,8 +124,8 @@ void take_back_costs(Compiled& made, const Compiled& asked) {
 
 // The least time where transfers take the engine's as well, which a plan's time does not tell (semantics.md): first the sum
 // of both is planned, with seconds of the engine in the place of joules, then the question that was asked, from that plan
-// on. Of both plans the one whose step is expected to be shorter is the answer, with the second's bound. The first needs
-// no deadline: it is where the second begins. Where the second has no plan of that graph, the question is asked of all.
+// on. Of both plans the one whose step is expected to be shorter is the answer, with the second's bound. Neither is asked
+// for a deadline: the least time is what keeps one. Where no plan of them does, the question is asked with it, of all graphs.
 Result<void> plan_for_expected_time(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options,
                                     plan::Infeasible* infeasible) {
   constexpr double kShareOfSum = 0.75;
@@ -148,23 +152,40 @@ Result<void> plan_for_expected_time(Compiled& compiled, const PlanRequest& reque
     compiled = std::move(kept);
     return true;
   };
-  options.warm_start = &shortest;
-  if (!find_plans(made, request, options, nullptr, &none)) {
-    const std::optional<problem::Plan> answer = as_answer(shortest, costs, options.question);
-    if (answer && take(*answer)) return {};
-    options.time_limit = patience.next(), options.warm_start = nullptr;
-    return find_best_plans(compiled, request, options, infeasible);
+  const std::optional<problem::Seconds> deadline = options.question.deadline;
+  plan::PlanOptions without = options;
+  without.question.deadline.reset();
+  without.warm_start = &shortest;
+  std::vector<std::optional<problem::Plan>> answers;  // the best first
+  if (find_plans(made, request, without, nullptr, &none)) {
+    const problem::Plan second = made.training().plan;
+    const std::optional<problem::Plan> other = with_bound_of(second, shortest, deadline);
+    if (other && expected_value(compiled, *other, request) < expected_value(compiled, second, request))
+      answers.push_back(other);
+    answers.push_back(deadline ? with_bound_of(second, second, deadline) : second);
+  } else {
+    answers.push_back(as_answer(shortest, costs, options.question));
   }
-  const std::optional<problem::Plan> other = with_bound_of(made.training().plan, shortest);
-  const bool quicker =
-      other && expected_value(compiled, *other, request) < expected_value(compiled, made.training().plan, request);
-  if (!quicker || !take(*other)) compiled = std::move(made);
-  return {};
+  for (const std::optional<problem::Plan>& answer : answers)
+    if (answer && take(*answer)) return {};
+  options.time_limit = patience.next(), options.warm_start = nullptr;
+  return find_best_plans(compiled, request, options, infeasible);
 }
 
 bool is_by_time(const PlanRequest& request) {
   const problem::Question& question = request.options.question;
   return request.expression.empty() && question.objective == problem::Objective::kTime && !question.energy_limit;
+}
+
+Result<void> plan_from_given(Compiled& compiled, const PlanRequest& request, plan::PlanOptions options,
+                             plan::Infeasible* infeasible) {
+  const Patience patience(options.time_limit);
+  const Compiled asked = compiled;
+  const Result<void> found = find_best_plans(compiled, request, options, infeasible);
+  if (found || !is_by_time(request) || !options.question.deadline) return found;
+  compiled = asked;  // the start is late, which says nothing of others
+  options.time_limit = patience.next(), options.warm_start = nullptr;
+  return plan_for_expected_time(compiled, request, options, infeasible);
 }
 
 }  // namespace
@@ -192,9 +213,10 @@ void choose_storage_costs(Compiled& compiled, const PlanRequest& request) {
 Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                                     plan::Infeasible* infeasible) {
   constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
-  const bool from_given = options.warm_start != nullptr;  // than which nothing may be worse, by a plan's own time
-  if (!compiled.waited_for || from_given || request.planner != kOwnPlanner)
+  if (!compiled.waited_for || request.planner != kOwnPlanner)
     return find_best_plans(compiled, request, options, infeasible);
+  if (options.warm_start != nullptr)  // than which nothing may be worse, by a plan's own time
+    return plan_from_given(compiled, request, options, infeasible);
   if (is_by_time(request)) {
     const Patience patience(options.time_limit);
     PANTOUM_TRY(plan_for_expected_time(compiled, request, options, infeasible));

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "base/units.h"
 #include "host/this_machine.h"
@@ -169,7 +170,8 @@ void MachineMeasurement::know_ops(Programs& programs) {
 
 cost::MeasuredCosts MachineMeasurement::measure_ops(Programs& programs) {
   if (store_ == nullptr) return {};
-  const cost::MeasuringLimits limits = this->limits();
+  cost::MeasuringLimits limits = this->limits();
+  limits.runs_step = is_host_ && !std::exchange(step_known_, true);  // of the request's own programs
   cost::MeasuredCosts measured = put_costs(programs, limits);
   if (measured.store_failure)
     warnings_.push_back(fmt::format("measured times are not kept: {} ({})", measured.store_failure->message,

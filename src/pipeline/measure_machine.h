@@ -58,6 +58,7 @@ class MachineMeasurement {
   std::optional<MeasuredStorage> storage_ = {};
   std::optional<problem::Pager> waited_for_ = {};
   cost::StepFactors in_step_ = {};
+  bool step_known_ = false;  // as far as it will be
   problem::Seconds seconds_ = 0;
   std::vector<std::string> warnings_;
 };
