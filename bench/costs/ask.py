@@ -52,7 +52,7 @@ class Program:
         return ("--profile-store", self.store)
 
     def plan(self, name, batch, ram, out, *words):
-        return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, "--time-limit", f"{self.plan_seconds}s",
+        return self.ask("plan", self.model(name), "--batch", batch, "--ram", ram, *(() if "--time-limit" in words else ("--time-limit", f"{self.plan_seconds}s")),
                         *(() if "--objective" in words else ("--objective", "time")), "--measure", "missing", *self.times(), "-o", out, *words)
 
     def peak(self, name, batch, *words):

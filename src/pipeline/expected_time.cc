@@ -100,8 +100,8 @@ std::optional<problem::Plan> as_answer(const problem::Plan& plan, const CostGrap
   return check::judge(made) ? std::optional(made) : std::nullopt;
 }
 
-// With the bound of another plan, which is of the same costs, where no deadline or a later one was asked: what no plan
-// beats none in time does. None: the plan is not in time, or the bound is of another order.
+// With the bound of another plan of the same costs, for which no deadline was asked: a bound of all plans is one of those
+// in time. None: the plan is not in time, or the bound is of another order.
 std::optional<problem::Plan> with_bound_of(const problem::Plan& bounded, const problem::Plan& plan,
                                            std::optional<problem::Seconds> deadline) {
   problem::Question question = bounded.question;

@@ -194,25 +194,74 @@ double worth_of_another_graph(const Compiled& compiled) {
   return compiled.measured.share > 0 ? kWorthByMeasuredTimes : 1;
 }
 
+namespace {
+
+// The step with another of its graphs.
+Compiled with_graph(const Compiled& compiled, Alternative alternative) {
+  Compiled other = compiled;
+  other.training() = std::move(alternative.program);
+  other.made_by = std::move(alternative.made_by);
+  other.remakes = alternative.remakes;
+  return other;
+}
+
+struct Chosen {
+  Compiled compiled;
+  problem::Plan plan;
+};
+
+// The graph that is worth most when each is planned for a short while; the first unless another is worth clearly more.
+// None: the first has no plan yet.
+std::optional<Chosen> choose_graph(const Compiled& compiled, const std::vector<Alternative>& alternatives,
+                                   const PlanRequest& request, const plan::PlanOptions& options) {
+  plan::Infeasible none;
+  std::optional<Chosen> chosen(Chosen{compiled, {}});
+  if (!find_plans(chosen->compiled, request, options, nullptr, &none)) return std::nullopt;
+  chosen->plan = chosen->compiled.training().plan;
+  double best = worth_of_another_graph(compiled) * value_of_plan(chosen->plan, request);
+  for (const Alternative& each : alternatives) {
+    if (each.least >= best || options.stop.stop_requested()) continue;
+    Compiled other = with_graph(compiled, each);
+    if (!find_plans(other, request, options, nullptr, &none)) continue;
+    const double value = value_of_plan(other.training().plan, request);
+    if (!(value < best)) continue;
+    best = value;
+    chosen->plan = other.training().plan;
+    chosen->compiled = std::move(other);
+  }
+  return chosen;
+}
+
+}  // namespace
+
 Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                              plan::Infeasible* infeasible) {
   if (compiled.alternatives.empty()) return find_plans(compiled, request, options, nullptr, infeasible);
+  constexpr double kShareOfChoice = 0.08;  // for each graph, and the rest for the one that is chosen
   constexpr double kShareOfFirst = 0.6;
   plan::PlanOptions part = options;
-  part.time_limit *= kShareOfFirst;
   Patience patience(options.time_limit);
+  std::vector<Alternative> alternatives = std::move(compiled.alternatives);
+  compiled.alternatives.clear();
+  if (options.effort == 0) {
+    part.time_limit = kShareOfChoice * options.time_limit;
+    std::optional<Chosen> chosen = choose_graph(compiled, alternatives, request, part);
+    part.time_limit = patience.next();
+    part.warm_start = chosen ? &chosen->plan : options.warm_start;
+    if (chosen && find_plans(chosen->compiled, request, part, nullptr, infeasible)) {
+      compiled = std::move(chosen->compiled);
+      return {};
+    }
+  }
+  part = options;
+  part.time_limit = kShareOfFirst * patience.next();
   Result<void> answer = find_plans(compiled, request, part, nullptr, infeasible);
   std::optional<double> best;  // and with what another graph has to be worth more
   if (answer) best = worth_of_another_graph(compiled) * value_of_plan(compiled.training().plan, request);
-  std::vector<Alternative> alternatives = std::move(compiled.alternatives);
-  compiled.alternatives.clear();
   for (size_t at = 0; at < alternatives.size() && !options.stop.stop_requested(); ++at) {
     if (best && alternatives[at].least >= *best) continue;
     part.time_limit = patience.next() / static_cast<double>(alternatives.size() - at);
-    Compiled other = compiled;
-    other.training() = std::move(alternatives[at].program);
-    other.made_by = std::move(alternatives[at].made_by);
-    other.remakes = alternatives[at].remakes;
+    Compiled other = with_graph(compiled, std::move(alternatives[at]));
     plan::Infeasible none;
     Result<void> found = find_plans(other, request, part, nullptr, &none);
     if (found) {
