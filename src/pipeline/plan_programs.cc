@@ -232,22 +232,51 @@ std::optional<Chosen> choose_graph(const Compiled& compiled, const std::vector<A
   return chosen;
 }
 
+// A plan of each op's first choice alone, as one of the whole graph: of fewer plans a good one is found sooner. None: there
+// is no other choice, or no such plan.
+std::optional<problem::Plan> plan_of_first_choices(const CostGraph& graph, const PlanRequest& request,
+                                                   const plan::PlanOptions& options) {
+  CostGraph first = graph;
+  bool fewer = false;
+  for (problem::Op& op : first.ops) {
+    fewer = fewer || op.choices.size() > 1;
+    if (op.choices.size() > 1) op.choices.resize(1);
+  }
+  plan::Infeasible none;
+  if (!fewer) return std::nullopt;
+  Result<problem::Plan> plan = make_plan(request, first, options, &none);
+  if (!plan) return std::nullopt;
+  plan->graph = graph;
+  return std::move(*plan);
+}
+
 }  // namespace
 
 Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                              plan::Infeasible* infeasible) {
-  if (compiled.alternatives.empty()) return find_plans(compiled, request, options, nullptr, infeasible);
   constexpr double kShareOfChoice = 0.08;  // for each graph, and the rest for the one that is chosen
   constexpr double kShareOfFirst = 0.6;
   plan::PlanOptions part = options;
   Patience patience(options.time_limit);
+  const bool in_time = options.effort == 0 && request.planner == kOwnPlanner;
+  part.time_limit = kShareOfChoice * options.time_limit;
+  if (compiled.alternatives.empty()) {
+    std::optional<problem::Plan> start;
+    if (in_time && options.warm_start == nullptr)
+      start = plan_of_first_choices(compiled.training().cost.graph, request, part);
+    part.time_limit = patience.next();
+    if (start) part.warm_start = &*start;
+    return find_plans(compiled, request, part, nullptr, infeasible);
+  }
   std::vector<Alternative> alternatives = std::move(compiled.alternatives);
   compiled.alternatives.clear();
-  if (options.effort == 0) {
-    part.time_limit = kShareOfChoice * options.time_limit;
+  if (in_time) {
     std::optional<Chosen> chosen = choose_graph(compiled, alternatives, request, part);
+    std::optional<problem::Plan> start;
+    if (chosen) start = plan_of_first_choices(chosen->compiled.training().cost.graph, request, part);
+    const bool better = start && value_of_plan(*start, request) < value_of_plan(chosen->plan, request);
     part.time_limit = patience.next();
-    part.warm_start = chosen ? &chosen->plan : options.warm_start;
+    part.warm_start = better ? &*start : chosen ? &chosen->plan : options.warm_start;
     if (chosen && find_plans(chosen->compiled, request, part, nullptr, infeasible)) {
       compiled = std::move(chosen->compiled);
       return {};
