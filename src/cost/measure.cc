@@ -422,7 +422,7 @@ class Measuring {
         if (limits_.compute.active_w > 0)
           choice.energy_j = choice.time_s * watts_on(limits_.compute, static_cast<int>(sample.threads));
         if (sample.found && sample.found->joules)
-          choice.energy_j = *sample.found->joules * choice.time_s / sample.found->seconds;
+          choice.energy_j = *sample.found->joules * (choice.time_s / sample.found->seconds);
         if (&choice != &op.choices.front()) continue;
         all += choice.time_s;
         measured += sample.found || sample.in_step ? choice.time_s : 0;
