@@ -20,17 +20,23 @@ class Ranges:
     def __init__(self, program, name, size):
         self.program, self.name, self.size, self.known = program, name, size, {}
 
-    def of(self, words):
+    def peak(self, words):
         if words not in self.known:
             self.program.ask("profile", self.program.model(self.name), "--batch", self.size, "--ram", PLENTY, *self.program.times(), *words)
-            self.known[words] = self.program.peak(self.name, self.size, *words), self.program.least_ram(self.name, self.size, *words)
+            self.known[words] = self.program.peak(self.name, self.size, *words)
         return self.known[words]
+
+    def at(self, way, words):
+        peak = self.peak(words)
+        if way > 1:
+            return way * peak
+        least = 1.02 * self.program.least_ram(self.name, self.size, *words)
+        return least + way * max(0, peak - least)
 
 
 def plan_at(program, ranges, name, size, way, words, path):
     """Its seconds, predicted."""
-    peak, least = ranges.of(words)
-    ram = peak * way if way > 1 else 1.02 * least + way * max(0, peak - 1.02 * least)
+    ram = ranges.at(way, words)
     return program.plan(name, size, f"{int(ram)}B", path, *words)["time_s"]
 
 
