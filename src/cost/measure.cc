@@ -82,7 +82,7 @@ class Measuring {
     take_step();
     measure();
     take_step_again();
-    if (costs_.now > 0 || runs_step_) tell(true);
+    if (costs_.now > 0 || ran_step_) tell(true);
     apply();
     return std::move(costs_);
   }
@@ -164,8 +164,8 @@ class Measuring {
       if (!known) leave_store(known.error());
       if (known && *known) return remember_step();
     }
-    runs_step_ = true;
-    (void)run_step(kShareOfStep * left());
+    runs_step_ = left() > 0;
+    if (runs_step_) (void)run_step(kShareOfStep * left());
   }
 
   // Once more, when all kernels are measured: what disturbed the first rounds may be gone.
@@ -191,6 +191,7 @@ class Measuring {
                                  .deadline = deadline_in(share),
                                  .stop = limits_.stop});
     if (!ran) return false;
+    ran_step_ = true;
     remember_step();
     if (store_ == nullptr) return true;
     if (const Result<void> kept = step_->keep(*store_); !kept) leave_store(kept.error());
@@ -442,7 +443,7 @@ class Measuring {
   std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
   std::vector<double> fitted_;                   // by sample: what the model's seconds are multiplied by
   std::optional<MeasuredStep> step_;             // the first program's
-  bool runs_step_ = false;
+  bool runs_step_ = false, ran_step_ = false;    // it is to be measured, and was
   Scale so_far_;
   MeasuredCosts costs_;
 };
