@@ -161,10 +161,10 @@ std::optional<KernelBench::Calls> KernelBench::prepare(const ir::Graph& graph, c
 
 // Caches that adapt take several runs to keep what only now comes again and again.
 bool KernelBench::warm_up(const Place& place, const pt_kernel& kernel, Clock::time_point deadline) {
-  constexpr int kMostRuns = 16;
+  constexpr int kMostWarmUps = 16;
   constexpr double kStillFalling = 0.97;
   Seconds before = std::numeric_limits<Seconds>::infinity();
-  for (int run = 0; run < kMostRuns && Clock::now() < deadline; ++run) {
+  for (int run = 0; run < kMostWarmUps && Clock::now() < deadline; ++run) {
     const auto begin = Clock::now();
     if (!runs(kernel, place.call())) return false;
     const Seconds now = since(begin);

@@ -51,7 +51,7 @@ Result<bool> MeasuredStep::look_up(ProfileStore& store) {
 }
 
 bool MeasuredStep::run(const StepLimits& limits) {
-  constexpr Seconds kShortest = 1e-9;
+  constexpr Seconds kLeastMean = 1e-9;
   const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, limits);
   if (!seconds) return false;
   std::map<std::string, std::pair<Seconds, int>> sums;
@@ -60,7 +60,7 @@ bool MeasuredStep::run(const StepLimits& limits) {
     sum += (*seconds)[static_cast<size_t>(op.id)], ++count;
   });
   for (const auto& [key, sum] : sums) {
-    const Seconds mean = std::max(sum.first / sum.second, kShortest);
+    const Seconds mean = std::max(sum.first / sum.second, kLeastMean);
     const auto [entry, is_new] = found_.try_emplace(key, mean);
     if (!is_new) entry->second = std::min(entry->second, mean);
   }
