@@ -13,7 +13,6 @@
 namespace pantoum::cost {
 namespace {
 
-using problem::Choice;
 using problem::Home;
 using problem::Op;
 
