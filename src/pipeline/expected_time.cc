@@ -157,17 +157,23 @@ Result<void> plan_for_expected_time(Compiled& compiled, const PlanRequest& reque
   without.question.deadline.reset();
   without.warm_start = &shortest;
   std::vector<std::optional<problem::Plan>> answers;  // the best first
+  bool whole = false;                                 // with its other programs, the second is an answer as it is
   if (find_plans(made, request, without, nullptr, &none)) {
     const problem::Plan second = made.training().plan;
     const std::optional<problem::Plan> other = with_bound_of(second, shortest, deadline);
     if (other && expected_value(compiled, *other, request) < expected_value(compiled, second, request))
       answers.push_back(other);
-    answers.push_back(deadline ? with_bound_of(second, second, deadline) : second);
+    if (deadline) answers.push_back(with_bound_of(second, second, deadline));
+    whole = !deadline;
   } else {
     answers.push_back(as_answer(shortest, costs, options.question));
   }
   for (const std::optional<problem::Plan>& answer : answers)
     if (answer && take(*answer)) return {};
+  if (whole) {
+    compiled = std::move(made);
+    return {};
+  }
   options.time_limit = patience.next(), options.warm_start = nullptr;
   return find_best_plans(compiled, request, options, infeasible);
 }
