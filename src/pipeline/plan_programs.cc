@@ -7,6 +7,7 @@
 #include "check/replay.h"
 #include "pipeline/objective_search.h"
 #include "pipeline/planners.h"
+#include "plan/other_program.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 
@@ -102,18 +103,56 @@ std::vector<Program*> others_in_order(Programs& programs) {
   return others;
 }
 
+// What the other programs hold in RAM by plans of their own: where training leaves its state such that these have offsets,
+// the others fit. Those that have a plan, of earlier costs perhaps, keep it. Those for which none is found at once are
+// left out.
+std::vector<plan::OtherProgram> held_by_others(const std::vector<Program*>& others, const CostGraph& training,
+                                               plan::PlanOptions options) {
+  constexpr double kShareOfEach = 0.04;
+  std::map<std::string, int64_t> known;
+  for (const problem::Tensor& tensor : training.tensors) known.emplace(tensor.name, tensor.id);
+  options.time_limit *= kShareOfEach;
+  options.effort = std::min<int64_t>(options.effort, 1);  // any plan will do
+  options.warm_start = nullptr;
+  std::vector<plan::OtherProgram> held;
+  for (const Program* program : others) {
+    if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
+    const CostGraph& graph = program->cost.graph;
+    const Result<problem::Plan> plan =
+        program->plan.instructions.empty() ? plan::make_plan(graph, options) : program->plan;
+    std::optional<plan::OtherProgram> made;
+    if (plan) made = plan::other_program(graph, *plan, options);
+    if (!made) continue;
+    std::map<int64_t, size_t> shared;
+    for (const problem::Tensor& tensor : graph.tensors)
+      if (const auto own = made->shared.find(tensor.id); own != made->shared.end())
+        if (const auto found = known.find(tensor.name); found != known.end())
+          shared.emplace(found->second, own->second);
+    made->shared = std::move(shared);
+    held.push_back(std::move(*made));
+  }
+  return held;
+}
+
 // Plans training with these options, or takes `reuse`; the others find parameters and batch where training leaves them.
+// With other programs, neither training nor they take all of the time that is left: where state lies such that the others
+// do not fit, there is another attempt.
 Result<void> plan_all(const Question& asked, plan::PlanOptions options, const problem::Plan* reuse,
                       plan::Infeasible* infeasible) {
+  constexpr double kShareOfTraining = 0.8, kShareOfOther = 0.5;  // of what is left
   Program& training = asked.compiled.training();
-  options.time_limit = asked.patience.next();
+  const std::vector<Program*> others = others_in_order(asked.compiled.programs);
+  std::vector<plan::OtherProgram> held;
+  if (reuse == nullptr && options.fixed_initial.empty()) held = held_by_others(others, training.cost.graph, options);
+  options.others = &held;
+  options.time_limit = (others.empty() ? 1 : kShareOfTraining) * asked.patience.next();
   PANTOUM_ASSIGN(training.plan, training_plan(asked.request, training.cost.graph, options, reuse, infeasible));
   std::map<std::string, Bytes> places = by_name(training.cost.graph, training.plan.initial);
-  options.warm_start = nullptr;
+  options.warm_start = nullptr, options.others = nullptr;
   options.question.budget = training.plan.question.budget_bytes();
-  for (Program* program : others_in_order(asked.compiled.programs)) {
+  for (Program* program : others) {
     if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
-    options.time_limit = asked.patience.next();
+    options.time_limit = kShareOfOther * asked.patience.next();
     options.fixed_initial = inherited(program->cost.graph, places);
     plan::Infeasible none;
     Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
@@ -167,11 +206,15 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
   const Question asked{compiled, request, options};
   if (reuse != nullptr) PANTOUM_TRY(check_given(asked.compiled.training().cost.graph, *reuse));
   plan::Infeasible answer;
+  Program& training = asked.compiled.training();
+  training.plan = {};
   Result<void> all = plan_all(asked, asked.options, reuse, &answer);
   if (all || reuse != nullptr) return all;
+  const problem::Plan alone = std::move(training.plan);  // with which no other program fits, where it has instructions
   if (!answer.min_plan || !plan_all(asked, asked.options, &*answer.min_plan, nullptr)) {
     plan::PlanOptions packed = asked.options;
-    packed.fixed_initial = pack_start(asked.compiled.training().cost.graph);
+    packed.fixed_initial = pack_start(training.cost.graph);
+    if (!alone.instructions.empty()) packed.warm_start = &alone;
     plan::Infeasible packed_answer;
     Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
     if (again || asked.request.planner != kOwnPlanner) return again;

@@ -11,6 +11,7 @@
 #include "plan/realize/realize.h"
 #include "plan/realize/reserve.h"
 #include "plan/search/parallel_annealing.h"
+#include "plan/search/policy_of_plan.h"
 #include "plan/simulate/simulate.h"
 #include "plan/simulate/switches.h"
 #include "problem/objective_values.h"
@@ -94,9 +95,10 @@ void PlanSearch::search_with_transfers(const Starts& starts, Found& best) {
     if (best.plan && proved(*best.plan)) break;
     if (waits && ++losses <= kMostLosses) {  // plan again with more RAM for what is being written out
       best.lost = true;
-      if (out_of_time(attempt)) break;
+      if (no_time_left()) break;
       give_way(attempt.limit.question, instance_.options.question.budget_bytes() / kWritePart);
-      found = greedy(instance_.model, attempt.limit, starts.best.policy, limits(attempt));
+      attempt.time_share = next_share(kNextShare);
+      found = greedy(instance_.model, attempt.limit, found.policy, limits(attempt));
       continue;
     }
     if (found.outcome.excess > 0 || !found.outcome.sound) break;
@@ -273,6 +275,9 @@ SearchLimits PlanSearch::limits(const Attempt& attempt) const {
 
 PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   const Model& model = instance_.model;
+  std::optional<SearchResult> given = start_given(attempt);
+  const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
+  if (hurried && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
   const Policy keep = keep_all(model, first_choices(model, instance_.objective()));
   instance_.doing.search = "evicting until it fits";
   // However short the limit: a plan that is known to exist is found.
@@ -280,12 +285,28 @@ PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   SearchResult found = greedy(model, attempt.limit, keep, whole);
   if (!(found.policy == keep) || !found.outcome.fits()) found = with_lean_reads(attempt, keep, std::move(found));
   Starts starts{.best = with_lean_choices(attempt, std::move(found)), .by_energy = {}};
+  const auto consider = [&](const SearchResult& start) {
+    if (better(start.outcome, starts.best.outcome)) starts.best = start;
+  };
+  if (given) consider(*given);
   if (instance_.objective() == Objective::kEnergy || !Simulator(model, attempt.limit).clocked()) return starts;
   starts.by_energy.push_back(least_energy(attempt));
   const Policy prefetched = prefetch(model, attempt.limit, starts.by_energy.front().policy, limits(attempt));
   starts.by_energy.push_back({prefetched, Simulator(model, attempt.limit).reset(prefetched)});
-  if (better(starts.by_energy.back().outcome, starts.best.outcome)) starts.best = starts.by_energy.back();
+  consider(starts.by_energy.back());
   return starts;
+}
+
+// The plan that was given to begin with, as far as a policy can say what it does.
+std::optional<SearchResult> PlanSearch::start_given(const Attempt& attempt) const {
+  const Plan* given = instance_.options.warm_start;
+  if (given == nullptr || !instance_.model.uses(Switch::kWarmStart)) return std::nullopt;
+  std::optional<Policy> policy = policy_of(*given, instance_.model);
+  if (!policy) return std::nullopt;
+  const Outcome outcome = Simulator(instance_.model, attempt.limit).reset(*policy);
+  if (!outcome.sound) return std::nullopt;
+  if (outcome.fits()) return SearchResult{std::move(*policy), outcome};
+  return greedy(instance_.model, attempt.limit, std::move(*policy), limits(attempt));
 }
 
 // Where something has to be evicted: from the choices that read the fewest bytes, less has to be.

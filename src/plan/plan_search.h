@@ -75,6 +75,7 @@ class PlanSearch {
   [[nodiscard]] SearchLimits limits(const Attempt& attempt) const;
 
   [[nodiscard]] Starts find_starts(const Attempt& attempt);
+  [[nodiscard]] std::optional<SearchResult> start_given(const Attempt& attempt) const;
   SearchResult with_lean_reads(const Attempt& attempt, const Policy& keep, SearchResult found) const;
   SearchResult with_lean_choices(const Attempt& attempt, SearchResult found) const;
   SearchResult least_energy(const Attempt& attempt);

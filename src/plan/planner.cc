@@ -41,6 +41,8 @@ struct OrderChoice {
 
 // Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
 OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options) {
+  if (options.order_of_start && options.warm_start != nullptr)
+    return {.graph = in_order(graph, order_of(*options.warm_start, graph)), .plan = std::nullopt};
   std::vector<std::vector<int64_t>> orders = candidate_orders(graph, options);
   OrderChoice chosen{.graph = in_order(graph, orders.back()), .plan = std::nullopt};
   if (orders.size() == 1) return chosen;
@@ -70,8 +72,10 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
   const Instance::Clock::time_point begin = Instance::Clock::now();
-  OrderChoice chosen = choose_order(graph, options);
   PlanOptions rest = options;
+  if (rest.warm_start != nullptr && problem::structure_hash(rest.warm_start->graph) != problem::structure_hash(graph))
+    rest.warm_start = nullptr;
+  OrderChoice chosen = choose_order(graph, rest);
   rest.time_limit -= std::chrono::duration<double>(Instance::Clock::now() - begin).count();
   Solver solver(chosen.graph, rest);
   const WorkingSet least = least_ram(solver.instance().model);

@@ -24,12 +24,15 @@ class Collector {
         open_(model.tensors.size()),
         closing_(begin_of(events.size()) + 1) {}
 
-  Allocations run(const std::map<int64_t, Bytes>& fixed) {
-    start(fixed);
+  Allocations run(const Surroundings& around) {
+    start(around.fixed);
     out_.outputs.resize(events_.size());
     out_.workspace.resize(events_.size());
     for (size_t event = 0; event < events_.size(); ++event) add(event);
     finish();
+    out_.own = out_.all.size();
+    if (around.others != nullptr)
+      for (const OtherProgram& other : *around.others) append(other);
     number_groups();
     return std::move(out_);
   }
@@ -102,6 +105,22 @@ class Collector {
     for (const auto& [tensor, home] : model_.duplicate_homes) join(tensor, home);
   }
 
+  // After all that is there.
+  void append(const OtherProgram& other) {
+    const size_t first = out_.all.size();
+    const int64_t begin = closing_;
+    std::map<int32_t, size_t> groups;
+    for (const place::Allocation& each : other.all) {
+      const size_t at = open(begin + each.begin, each.size);
+      out_.all[at].end = begin + each.end;
+      closing_ = std::max(closing_, out_.all[at].end);
+      if (each.group >= 0) unite(at, groups.emplace(each.group, at).first->second);
+    }
+    for (const auto& [tensor, at] : out_.initial)
+      if (const auto same = other.shared.find(model_.tensors[tensor].id); same != other.shared.end())
+        unite(first + same->second, at);
+  }
+
   void number_groups() {
     std::vector<int32_t> members(parent_.size(), 0);
     for (size_t each = 0; each < parent_.size(); ++each) ++members[root(each)];
@@ -120,9 +139,9 @@ class Collector {
 
 }  // namespace
 
-Allocations make_allocations(const Model& model, const std::vector<Event>& events,
-                             const std::map<int64_t, Bytes>& fixed, const std::vector<size_t>& until) {
-  return Collector(model, events, until).run(fixed);
+Allocations make_allocations(const Model& model, const std::vector<Event>& events, const Surroundings& around,
+                             const std::vector<size_t>& until) {
+  return Collector(model, events, until).run(around);
 }
 
 void write_instructions(const Model& model, const std::vector<Event>& events, const Allocations& allocations,

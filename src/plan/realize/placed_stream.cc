@@ -52,7 +52,7 @@ void PlacedStream::name_all(const std::vector<Event>& events, const Allocations&
 PlacedStream::PlacedStream(const Model& model, const PlanOptions& options, const std::vector<Event>& events,
                            const Plan& plan)
     : model_(model), options_(options), events_(events) {
-  const Allocations allocations = make_allocations(model, events, options.fixed_initial, {});
+  const Allocations allocations = make_allocations(model, events, {options.fixed_initial, options.others}, {});
   std::vector<Bytes> at(allocations.all.size(), 0);
   if (allocations.staging) at[*allocations.staging] = plan.staging_at;
   for (const auto& [tensor, initial] : allocations.initial) at[initial] = plan.initial.at(model.tensors[tensor].id);
@@ -66,22 +66,24 @@ PlacedStream::PlacedStream(const Model& model, const PlanOptions& options, const
 }
 
 bool PlacedStream::take(const std::vector<Event>& events, int64_t nodes) {
-  const Allocations allocations = make_allocations(model_, events, options_.fixed_initial, {});
+  const Allocations allocations = make_allocations(model_, events, {options_.fixed_initial, options_.others}, {});
   std::vector<std::optional<Bytes>> near(allocations.all.size());
   name_all(events, allocations, [&](const Name& name, size_t at) {
     if (const auto known = offsets_.find(name); known != offsets_.end()) near[at] = known->second;
   });
+  for (size_t other = 0; other < others_.size(); ++other) near[allocations.own + other] = others_[other];
   const place::PlaceOptions how{.align = model_.align, .budget = options_.question.budget, .steps = nodes};
   const Result<place::Placement> found = place::adjust(allocations.all, near, how);
   if (!found) return false;
   offsets_.clear();
   name_all(events, allocations, [&](const Name& name, size_t at) { offsets_[name] = found->at[at]; });
+  others_.assign(found->at.begin() + static_cast<std::ptrdiff_t>(allocations.own), found->at.end());
   events_ = events;
   return true;
 }
 
 Realized PlacedStream::realized(const CostGraph& graph) const {
-  const Allocations allocations = make_allocations(model_, events_, options_.fixed_initial, {});
+  const Allocations allocations = make_allocations(model_, events_, {options_.fixed_initial, options_.others}, {});
   place::Placement placement{.at = std::vector<Bytes>(allocations.all.size(), 0)};
   name_all(events_, allocations, [&](const Name& name, size_t at) { placement.at[at] = offsets_.at(name); });
   Plan plan{.question = options_.question, .graph = graph};

@@ -36,13 +36,14 @@ class PlacedStream {
   class Namer;
   using Offsets = std::unordered_map<Name, Bytes, Hash>;
 
-  // Calls with the name and the position in `all` of each allocation.
+  // Calls with the name and the position in `all` of each allocation of the stream.
   template <class Each>
   void name_all(const std::vector<Event>& events, const Allocations& allocations, const Each& each) const;
 
   const Model& model_;
   const PlanOptions& options_;
   Offsets offsets_;
+  std::vector<Bytes> others_;  // offsets of other programs' allocations, as they were last found
   std::vector<Event> events_;  // last taken
 };
 

@@ -84,16 +84,21 @@ class Placer {
     if (shortfall_.clashes.empty()) return by_stage;
     const std::vector<Stage> stages = stages_of(model_, events_);
     by_stage.assign(static_cast<size_t>(model_.end()) + 1, 0);
-    for (const place::Shortfall::Clash& clash : shortfall_.clashes)
+    bool any = false;
+    for (const place::Shortfall::Clash& clash : shortfall_.clashes) {
+      if (event_at(clash.begin) == events_.size()) continue;  // of another program
+      any = true;
       for (Stage stage = stages[event_at(clash.begin)]; stage <= stages[event_at(clash.end - 1)]; ++stage)
         by_stage[stage] += clash.bytes;
+    }
+    if (!any) by_stage.clear();
     return by_stage;
   }
   [[nodiscard]] Bytes live_bytes() const { return place::peak_live_bytes(allocations({}).all, model_.align); }
 
  private:
   [[nodiscard]] Allocations allocations(const std::vector<size_t>& until) const {
-    return make_allocations(model_, events_, options_.fixed_initial, until);
+    return make_allocations(model_, events_, {options_.fixed_initial, options_.others}, until);
   }
 
   Result<Placed> attempt(const std::vector<size_t>& until, double share) {

@@ -1,11 +1,16 @@
 #include "plan/simulate/clock.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <ranges>
+#include <span>
 
 namespace pantoum::plan {
 namespace {
 
 constexpr double kLessThanRounding = 1 - 1e-9;  // sums that were kept up to date by adding and subtracting
+constexpr double kRounding = 1e-12;             // of times that were added in another order, a part of them
 
 }  // namespace
 
@@ -15,6 +20,7 @@ Clock::Clock(const Model& model, Bytes budget, Bytes first_live, bool timed)
   checkpoints_.resize(static_cast<size_t>((model.end() + 1) / kCheckpointEvery) + 1);
   ready_.resize(model.tensors.size());
   stored_.resize(model.tensors.size());
+  seen_.resize(model.tensors.size());
 }
 
 Seconds Clock::least_time(const StageCost& totals) const {
@@ -23,13 +29,18 @@ Seconds Clock::least_time(const StageCost& totals) const {
   return kLessThanRounding * std::max(totals.compute, moves);
 }
 
-template <class BeforeStage>
-void Clock::run_stages(const AcceptedRun& accepted, const TrialRecord& trial, Stage from, BeforeStage before) {
-  Stage stage = from / kCheckpointEvery * kCheckpointEvery;
-  restore(checkpoints_[static_cast<size_t>(from / kCheckpointEvery)]);
+Seconds Clock::run(const AcceptedRun& accepted, const TrialRecord& trial, Stage from) {
+  Stage stage = begin_at(from);
   Bytes live = stage == 0 ? first_live_ : accepted.begin(stage);
-  for (size_t visit = 0; stage <= model_.end(); ++stage) {
-    before(stage);
+  size_t visit = 0;
+  for (; stage <= model_.end(); ++stage) {
+    const bool differs = visit < trial.visits.size() && trial.visits[visit].stage == stage;
+    if (!differs && stage > from && stage % kCheckpointEvery == 0 && live == accepted.begin(stage)) {
+      while (visit < trial.visits.size() && is_as_accepted(accepted, trial, visit)) ++visit;
+      const Stage next = visit < trial.visits.size() ? trial.visits[visit].stage : model_.never();
+      if (const std::optional<Seconds> end = go_on_as_accepted(stage, next)) return *end;
+      live = accepted.begin(stage);
+    }
     if (visit < trial.visits.size() && trial.visits[visit].stage == stage) {
       for (const Tick& tick : trial.ticks_of(visit)) run(tick, live);
       live += trial.visits[visit].end - trial.visits[visit].begin;
@@ -39,27 +50,90 @@ void Clock::run_stages(const AcceptedRun& accepted, const TrialRecord& trial, St
       live += accepted.net(stage);
     }
   }
-}
-
-Seconds Clock::run(const AcceptedRun& accepted, const TrialRecord& trial, Stage from) {
-  run_stages(accepted, trial, from, [](Stage) {});
   return state_.end;
 }
 
 void Clock::keep(const AcceptedRun& accepted, Stage from) {
-  run_stages(accepted, {}, from, [&](Stage stage) {
+  Stage stage = begin_at(from);
+  Bytes live = stage == 0 ? first_live_ : accepted.begin(stage);
+  for (; stage <= model_.end(); ++stage) {
     if (stage % kCheckpointEvery == 0) keep(checkpoints_[static_cast<size_t>(stage / kCheckpointEvery)]);
+    for (const Tick& tick : accepted.ticks(stage)) run(tick, live);
+    live += accepted.net(stage);
+  }
+  end_ = state_.end;
+}
+
+// The last stage up to this one that has a checkpoint, with everything as it was then.
+Stage Clock::begin_at(Stage stage) {
+  restore(checkpoints_[static_cast<size_t>(stage / kCheckpointEvery)], 0);
+  return stage / kCheckpointEvery * kCheckpointEvery;
+}
+
+// Does the stage ask of the clock what it asked in the accepted run?
+bool Clock::is_as_accepted(const AcceptedRun& accepted, const TrialRecord& trial, size_t visit) {
+  const TrialRecord::Visit& made = trial.visits[visit];
+  return made.end - made.begin == accepted.net(made.stage) &&
+         std::ranges::equal(trial.ticks_of(visit), accepted.ticks(made.stage));
+}
+
+// From a stage with a checkpoint to the last one before `next`, at which the accepted run is left again, if everything is as
+// it was there. The makespan where it is not left again.
+std::optional<Seconds> Clock::go_on_as_accepted(Stage& stage, Stage next) {
+  const Checkpoint& then = checkpoints_[static_cast<size_t>(stage / kCheckpointEvery)];
+  const Stage to = next / kCheckpointEvery * kCheckpointEvery;
+  if (to <= stage || !goes_on_as(then)) return std::nullopt;
+  const Seconds shift = state_.now - then.state.now;
+  const bool never = next == model_.never();
+  const Checkpoint& later = never ? then : checkpoints_[static_cast<size_t>(to / kCheckpointEvery)];
+  const Seconds end = never ? end_ : later.state.end;
+  if (end <= then.state.end && state_.end < end + shift) return std::nullopt;  // which it was before
+  const Seconds latest = end > then.state.end ? std::max(state_.end, end + shift) : state_.end;
+  if (never) return latest;
+  restore(later, shift);
+  state_.end = latest;
+  stage = to;
+  return std::nullopt;
+}
+
+// Is everything as it was then, but for the time on the clock? What has ended by now is of no account.
+bool Clock::goes_on_as(const Checkpoint& then) {
+  const Seconds now = state_.now, rounding = kRounding * now;
+  const auto same = [&](Seconds time, Seconds other) {
+    const Seconds left = std::max(0.0, time - now), other_left = std::max(0.0, other - then.state.now);
+    return std::abs(left - other_left) <= rounding;
+  };
+  if (!same(state_.in_free, then.state.in_free) || !same(state_.out_free, then.state.out_free)) return false;
+  const auto in_flight = [](const State& state) {
+    const auto first = std::find_if(state.flights.begin(), state.flights.end(),
+                                    [&](const Flight& flight) { return flight.end > state.now; });
+    return std::span(first, state.flights.end());
+  };
+  const std::span<const Flight> flights = in_flight(state_), others = in_flight(then.state);
+  if (flights.size() != others.size()) return false;
+  for (size_t flight = 0; flight < flights.size(); ++flight)
+    if (flights[flight].bytes != others[flight].bytes || !same(flights[flight].end, others[flight].end)) return false;
+  ++comparison_;
+  for (const Pending& pending : then.pending) {
+    if (!same(ready_[pending.tensor], pending.ready) || !same(stored_[pending.tensor], pending.stored)) return false;
+    seen_[pending.tensor] = comparison_;
+  }
+  return std::all_of(moved_.begin(), moved_.end(), [&](TensorIndex tensor) {
+    return seen_[tensor] == comparison_ || (ready_[tensor] <= now + rounding && stored_[tensor] <= now + rounding);
   });
 }
 
-void Clock::restore(const Checkpoint& checkpoint) {
+// Everything as it was then, so much later.
+void Clock::restore(const Checkpoint& checkpoint, Seconds shift) {
   state_ = checkpoint.state;
+  for (Seconds* time : {&state_.now, &state_.in_free, &state_.out_free, &state_.end}) *time += shift;
+  for (Flight& flight : state_.flights) flight.end += shift;
   std::fill(ready_.begin(), ready_.end(), 0);
   std::fill(stored_.begin(), stored_.end(), 0);
   moved_.clear();
   for (const Pending& pending : checkpoint.pending) {
-    ready_[pending.tensor] = pending.ready;
-    stored_[pending.tensor] = pending.stored;
+    ready_[pending.tensor] = pending.ready + shift;
+    stored_[pending.tensor] = pending.stored + shift;
     moved_.push_back(pending.tensor);
   }
 }

@@ -3,6 +3,7 @@
 // Bytes that are being written out are waited for only when RAM is full otherwise: offsets are not known here.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "plan/simulate/accepted_run.h"
@@ -15,7 +16,8 @@ class Clock {
   Clock(const Model& model, Bytes budget, Bytes first_live, bool timed);
 
   // The makespan of a step: the accepted run's stages, but for those that the trial ran. From `from` on they may differ
-  // from those of the last run that kept.
+  // from those of the last run that kept. Where everything is as it was then, sooner or later, stages that the trial did
+  // not change take as long as then, and are not run.
   [[nodiscard]] Seconds run(const AcceptedRun& accepted, const TrialRecord& trial, Stage from);
   // The same for the accepted run, whose course is remembered: the next run may start later than at the beginning.
   void keep(const AcceptedRun& accepted, Stage from);
@@ -43,15 +45,17 @@ class Clock {
     std::vector<Pending> pending;
   };
 
-  void restore(const Checkpoint& checkpoint);
+  void restore(const Checkpoint& checkpoint, Seconds shift);
   void keep(Checkpoint& checkpoint);
   void run(const Tick& tick, Bytes begin);
   void compute(const Tick& tick, Bytes live);
   void free(TensorIndex tensor);
   Seconds wait_for_room(Bytes live, Bytes size);
   Seconds transfer(TensorIndex tensor, bool out, Seconds earliest);
-  template <class BeforeStage>
-  void run_stages(const AcceptedRun& accepted, const TrialRecord& trial, Stage from, BeforeStage before);
+  [[nodiscard]] static bool is_as_accepted(const AcceptedRun& accepted, const TrialRecord& trial, size_t visit);
+  [[nodiscard]] bool goes_on_as(const Checkpoint& then);
+  [[nodiscard]] std::optional<Seconds> go_on_as_accepted(Stage& stage, Stage next);
+  Stage begin_at(Stage stage);
 
   const Model& model_;
   const Bytes budget_, first_live_;
@@ -61,6 +65,9 @@ class Clock {
                                                   // where later than state_.now
   std::vector<TensorIndex> moved_;                // of transfers that may be so
   std::vector<Checkpoint> checkpoints_;           // before every few stages of the accepted run
+  Seconds end_ = 0;                               // of the accepted run
+  Indexed<TensorIndex, uint64_t> seen_;           // the last comparison that met it
+  uint64_t comparison_ = 0;
 };
 
 }  // namespace pantoum::plan

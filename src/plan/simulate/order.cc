@@ -1,8 +1,10 @@
 #include "plan/simulate/order.h"
 
 #include <functional>
+#include <optional>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace pantoum::plan {
 namespace {
@@ -17,20 +19,25 @@ class Sorter {
     waits_.assign(graph.order.size(), 0);
   }
 
-  std::vector<int64_t> run() {
+  // Every op behind those that make what it may read, otherwise in the graph's order. Nothing: that is a cycle.
+  std::optional<std::vector<int64_t>> inputs_first() {
+    for (size_t position = 0; position < graph_.order.size(); ++position)
+      for (const int64_t input : op_at(position).inputs)
+        if (const auto maker = producer_.find(input); maker != producer_.end()) follow(maker->second, position);
+    return sort();
+  }
+
+  std::vector<int64_t> updates_last() {
     std::unordered_map<int64_t, std::vector<size_t>> readers;
     for (size_t position = 0; position < graph_.order.size(); ++position)
-      for (const int64_t input : op_at(position).inputs) {
-        readers[input].push_back(position);
-        if (const auto maker = producer_.find(input); maker != producer_.end()) follow(maker->second, position);
-      }
+      for (const int64_t input : op_at(position).inputs) readers[input].push_back(position);
     for (const problem::Tensor& tensor : graph_.tensors) {
       const auto maker = producer_.find(tensor.next);
       if (tensor.next < 0 || maker == producer_.end()) continue;
       for (const size_t reader : readers[tensor.id])
         if (reader != maker->second) follow(reader, maker->second);
     }
-    return sort();
+    return inputs_first().value_or(graph_.order);
   }
 
  private:
@@ -41,7 +48,7 @@ class Sorter {
     ++waits_[after];
   }
 
-  std::vector<int64_t> sort() {
+  std::optional<std::vector<int64_t>> sort() {
     std::priority_queue<size_t, std::vector<size_t>, std::greater<>> ready;
     for (size_t position = 0; position < waits_.size(); ++position)
       if (waits_[position] == 0) ready.push(position);
@@ -53,7 +60,8 @@ class Sorter {
       for (const size_t follower : followers_[position])
         if (--waits_[follower] == 0) ready.push(follower);
     }
-    return order.size() == graph_.order.size() ? order : graph_.order;
+    if (order.size() != graph_.order.size()) return std::nullopt;
+    return order;
   }
 
   const problem::CostGraph& graph_;
@@ -66,7 +74,18 @@ class Sorter {
 }  // namespace
 
 std::vector<int64_t> updates_last(const problem::CostGraph& graph) {
-  return Sorter(graph).run();
+  return Sorter(graph).updates_last();
+}
+
+std::vector<int64_t> order_of(const problem::Plan& plan, const problem::CostGraph& graph) {
+  problem::CostGraph ordered = graph;
+  std::unordered_set<int64_t> computed;
+  std::vector<int64_t> first;
+  for (const problem::Instruction& step : plan.instructions)
+    if (step.what == problem::Do::kCompute && computed.insert(step.subject).second) first.push_back(step.subject);
+  std::erase_if(ordered.order, [&](int64_t op) { return computed.contains(op); });
+  ordered.order.insert(ordered.order.end(), first.begin(), first.end());
+  return Sorter(ordered).inputs_first().value_or(graph.order);
 }
 
 }  // namespace pantoum::plan

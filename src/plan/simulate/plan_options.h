@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <stop_token>
+#include <vector>
 
 #include "plan/simulate/without.h"
 #include "problem/plan.h"
@@ -18,6 +19,8 @@ using problem::Plan;
 using problem::Question;
 using problem::Seconds;
 
+struct OtherProgram;
+
 struct Progress {
   Seconds elapsed = 0;
   double best = 0;          // objective value of the best plan so far; infinity before the first
@@ -27,16 +30,22 @@ struct Progress {
 };
 
 struct PlanOptions {
-  Question question;                 // of equal values, the other one of time and energy counts
-  Without without;                   // rules of bounds and search that are switched off
-  double gap = 1e-4;                 // stop when proved within
-  Seconds time_limit = 60;           // honoured to within 200 ms, but for a first plan
-  int64_t effort = 0;                // > 0: a fixed amount of search instead of a clock: the same plan on any machine
-  int threads = 0;                   // at work at any moment; 0: as many as there are cores
-  const Plan* warm_start = nullptr;  // a plan of the same graph; the answer is never worse than it where it fits
+  Question question;        // of equal values, the other one of time and energy counts
+  Without without;          // rules of bounds and search that are switched off
+  double gap = 1e-4;        // stop when proved within
+  Seconds time_limit = 60;  // honoured to within 200 ms, but for a first plan
+  int64_t effort = 0;       // > 0: a fixed amount of search instead of a clock: the same plan on any machine
+  int threads = 0;          // at work at any moment; 0: as many as there are cores
+  const Plan* warm_start =
+      nullptr;                  // a plan of the same graph, where the search begins; the answer is never worse than
+                                // it where it fits
+  bool order_of_start = false;  // plan in the warm start's order of first computations: no other is looked at
   std::map<int64_t, Bytes>
-      fixed_initial;     // tensors whose arena offset is given (a second program that shares the arena)
-  std::stop_token stop;  // asks for the best so far
+      fixed_initial;  // tensors whose arena offset is given (a second program that shares the arena)
+  const std::vector<OtherProgram>* others =
+      nullptr;                                    // that share the arena and do not run beside this one: tensors that
+                                                  // both start with get offsets that serve all
+  std::stop_token stop;                           // asks for the best so far
   std::function<void(const Progress&)> progress;  // asked a few times a second, from another thread
 };
 

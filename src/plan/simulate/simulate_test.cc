@@ -36,11 +36,11 @@ void expect_same(const Outcome& a, const Outcome& b) {
 }
 
 // Random neighbours, some accepted: each is what a simulation from the start gives, and so are the live bytes.
-void wander(const Model& model, const Limit& limit, uint32_t seed) {
+void wander(const Model& model, const Limit& limit, uint32_t seed, int steps = 60) {
   std::mt19937 random(seed);
   Simulator walker(model, limit), fresh(model, limit);
   walker.reset(keep_all(model, first_choices(model, limit.question.objective)));
-  for (int step = 0; step < 60; ++step) {
+  for (int step = 0; step < steps; ++step) {
     if (random() % 8 == 0) {
       const OpIndex op(random() % model.ops.size());
       walker.propose_choice(op, static_cast<int32_t>(random() % model.ops[op].choices.size()));
@@ -109,6 +109,25 @@ TEST(Simulator, GivesANeighbourWhatASimulationFromTheStartGives) {
     wander(model,
            {.question = {.budget = 3000}, .reserve = std::make_shared<const Indexed<Stage, Bytes>>(std::move(reserve))},
            static_cast<uint32_t>(seed));
+  }
+}
+
+// Of long steps, in which transfers run beside compute, most stages of a neighbour are not run: what follows a change is
+// as it was, sooner or later.
+TEST(Simulator, TellsTheTimeOfNeighboursOfLongSteps) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    CostGraph graph = check::random_cost_graph(seed, {.least_ops = 60, .most_ops = 150});
+    problem::Pager& pager = graph.device.pager;
+    pager.mode = problem::PagerMode::kAsync;
+    for (problem::Link* link : {&pager.in, &pager.out}) {
+      link->latency_s *= static_cast<double>(1 + seed % 4) / 2;  // until the storage is always at work
+      link->bytes_per_s *= 4 / static_cast<double>(1 + seed % 4);
+    }
+    const Model model = make_model(graph, {.question = {.budget = 1}});
+    if (model.intervals.empty() || !model.async) continue;
+    SCOPED_TRACE(seed);
+    for (const Bytes budget : {6000, 12000, 100000})
+      wander(model, {.question = {.budget = budget, .objective = Objective::kTime}}, static_cast<uint32_t>(seed), 400);
   }
 }
 

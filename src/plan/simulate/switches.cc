@@ -78,6 +78,8 @@ constexpr std::array<SwitchInfo, static_cast<size_t>(Switch::kCount)> kSwitches{
      "placement: bytes are not taken before their write completion while others are free"},
     {Switch::kSmallArena, "small-arena",
      "placement: an arena above the peak of the live bytes is made smaller than the budget asks for"},
+    {Switch::kWarmStart, "warm-start",
+     "search: begins with the plan that was given, where that is better than its own start"},
 }};
 
 // Spellings of earlier releases.

@@ -66,6 +66,7 @@ enum class Switch : uint8_t {
   kPlacedAnnealing,
   kWriteCompletion,
   kSmallArena,
+  kWarmStart,
   kCount
 };
 

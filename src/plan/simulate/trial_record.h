@@ -35,6 +35,7 @@ struct Tick {  // what a stage asks of the clock
   What what = kCompute;             // kOverwrite: the compute after it writes over the tensor's bytes
   int32_t subject = 0, choice = 0;  // op or tensor
   Bytes live = 0, size = 0;         // live bytes before it, less those when the stage began; what it takes
+  friend bool operator==(const Tick&, const Tick&) = default;
 };
 
 struct TrialRecord {

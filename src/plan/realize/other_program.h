@@ -1,0 +1,21 @@
+// What another program of the same arena holds in RAM, so that one placement serves both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "place/place.h"
+
+namespace pantoum::plan {
+
+// A program that runs before or after the one that is planned, never beside it, and finds tensors that both start with at
+// the same offsets: an evaluation finds the parameters where training leaves them.
+struct OtherProgram {
+  std::vector<place::Allocation> all;  // in its own time
+  std::map<int64_t, size_t>
+      shared;  // by tensor id of the program that is planned: the position in `all` of the same tensor
+};
+
+}  // namespace pantoum::plan

@@ -1,0 +1,18 @@
+// A plan that is there -> the policy that makes it, for the search to start from.
+#pragma once
+
+#include <optional>
+
+#include "plan/simulate/policy.h"
+#include "problem/plan.h"
+
+namespace pantoum::plan {
+
+// What each op is first computed by, and when each tensor is evicted and rematerialized between two uses. A plan may say
+// more than a policy can: of several times that a tensor comes back before its use, the policy has the last. It may so be
+// over the budget, or not sound. Nothing: the plan first computes its ops in another order than the model's, or by a
+// choice that is not permitted.
+// The plan is of the model's graph, other costs apart. Cost: instructions, and n log n.
+[[nodiscard]] std::optional<Policy> policy_of(const problem::Plan& plan, const Model& model);
+
+}  // namespace pantoum::plan
