@@ -103,28 +103,36 @@ std::vector<Program*> others_in_order(Programs& programs) {
   return others;
 }
 
-// What the other programs hold in RAM by plans of their own: where training leaves its state such that these have offsets,
-// the others fit. Those that have a plan, of earlier costs perhaps, keep it. Those for which none is found at once are
-// left out.
+// What the program holds in RAM by its plan, of earlier costs perhaps, or by one that is found at once; none there is also
+// where planning it may be as hard as planning training.
+std::optional<plan::OtherProgram> held_by(const Program& program, const plan::PlanOptions& options) {
+  const CostGraph& graph = program.cost.graph;
+  if (!program.plan.instructions.empty())
+    if (std::optional<plan::OtherProgram> held = plan::other_program(graph, program.plan, options)) return held;
+  if (program.kind.backward) return std::nullopt;
+  const Result<problem::Plan> plan = plan::make_plan(graph, options);
+  return plan ? plan::other_program(graph, *plan, options) : std::nullopt;
+}
+
+// Where training leaves its state such that what the other programs hold has offsets, these fit. Those of which nothing is
+// known soon are left out.
 std::vector<plan::OtherProgram> held_by_others(const std::vector<Program*>& others, const CostGraph& training,
                                                plan::PlanOptions options) {
-  constexpr double kShareOfEach = 0.04;
+  constexpr double kShare = 0.04;
+  const Patience patience(kShare * options.time_limit);
   std::map<std::string, int64_t> known;
   for (const problem::Tensor& tensor : training.tensors) known.emplace(tensor.name, tensor.id);
-  options.time_limit *= kShareOfEach;
   options.effort = std::min<int64_t>(options.effort, 1);  // any plan will do
   options.warm_start = nullptr;
+  options.question.deadline.reset(), options.question.energy_limit.reset();
   std::vector<plan::OtherProgram> held;
   for (const Program* program : others) {
-    if (!program->kind.backward) options.question.deadline.reset(), options.question.energy_limit.reset();
-    const CostGraph& graph = program->cost.graph;
-    const Result<problem::Plan> plan =
-        program->plan.instructions.empty() ? plan::make_plan(graph, options) : program->plan;
-    std::optional<plan::OtherProgram> made;
-    if (plan) made = plan::other_program(graph, *plan, options);
+    if (options.effort == 0 && patience.over()) break;
+    options.time_limit = patience.next();
+    std::optional<plan::OtherProgram> made = held_by(*program, options);
     if (!made) continue;
     std::map<int64_t, size_t> shared;
-    for (const problem::Tensor& tensor : graph.tensors)
+    for (const problem::Tensor& tensor : program->cost.graph.tensors)
       if (const auto own = made->shared.find(tensor.id); own != made->shared.end())
         if (const auto found = known.find(tensor.name); found != known.end())
           shared.emplace(found->second, own->second);
@@ -211,15 +219,23 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
   Result<void> all = plan_all(asked, asked.options, reuse, &answer);
   if (all || reuse != nullptr) return all;
   const problem::Plan alone = std::move(training.plan);  // with which no other program fits, where it has instructions
-  if (!answer.min_plan || !plan_all(asked, asked.options, &*answer.min_plan, nullptr)) {
+  const auto is_least_of_all = [&] {                     // of all programs, what is known of training alone
+    return answer.min_plan && plan_all(asked, asked.options, &*answer.min_plan, nullptr);
+  };
+  const bool refused = all.error().code == "E0301";  // wherever its state lies
+  if (!refused || !is_least_of_all()) {
     plan::PlanOptions packed = asked.options;
     packed.fixed_initial = pack_start(training.cost.graph);
-    if (!alone.instructions.empty()) packed.warm_start = &alone;
+    const auto is_packed = [&](const problem::Plan& plan) { return plan.initial == packed.fixed_initial; };
+    if (!alone.instructions.empty() && (packed.warm_start == nullptr || !is_packed(*packed.warm_start)))
+      packed.warm_start = &alone;
     plan::Infeasible packed_answer;
     Result<void> again = plan_all(asked, packed, nullptr, &packed_answer);
     if (again || asked.request.planner != kOwnPlanner) return again;
-    if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
-    if (plan_from_least_budget(asked)) return {};
+    if (refused || !is_least_of_all()) {
+      if (asked.options.effort > 0 || !asked.patience.over()) all = std::move(again), answer = std::move(packed_answer);
+      if (plan_from_least_budget(asked)) return {};
+    }
   }
   PANTOUM_TRY(check_infeasibility(answer));
   if (infeasible != nullptr) *infeasible = std::move(answer);
@@ -264,7 +280,7 @@ std::optional<Chosen> choose_graph(const Compiled& compiled, const std::vector<A
   double best = worth_of_another_graph(compiled) * value_of_plan(chosen->plan, request);
   for (const Alternative& each : alternatives) {
     if (each.least >= best || options.stop.stop_requested()) continue;
-    Compiled other = with_graph(compiled, each);
+    Compiled other = with_graph(chosen->compiled, each);  // with the plans of its other programs
     if (!find_plans(other, request, options, nullptr, &none)) continue;
     const double value = value_of_plan(other.training().plan, request);
     if (!(value < best)) continue;

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "plan/bound/tolerances.h"
 #include "plan/freedoms_used.h"
+#include "plan/realize/other_program.h"
 #include "plan/realize/predict.h"
 #include "plan/realize/upper_end.h"
 #include "plan/solver.h"
@@ -79,13 +81,27 @@ bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& optio
          keeps_freedoms(graph, other, options.question.freedoms);
 }
 
+namespace {
+
+// Does what the other programs hold have room where this plan leaves what they share?
+bool serves_others(const Plan& plan, const PlanOptions& options, Bytes align) {
+  if (options.others == nullptr) return true;
+  return std::all_of(options.others->begin(), options.others->end(), [&](const OtherProgram& other) {
+    return offsets_beside(other, plan.initial, align, options.question.budget_bytes()).has_value();
+  });
+}
+
+}  // namespace
+
 void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options) {
   if (options.warm_start == nullptr || !answers(*options.warm_start, graph, options)) return;
   Plan warm = *options.warm_start;
   warm.graph = graph;
   warm.predicted = *predict(graph, warm);
   warm.question = options.question;
-  if (!best || value_of(warm) <= value_of(*best)) best = std::move(warm);
+  const double most = best ? value_of(*best) : std::numeric_limits<double>::infinity();
+  const bool serves = serves_others(warm, options, std::max<Bytes>(1, graph.device.align_bytes));
+  if (serves ? value_of(warm) <= most : value_of(warm) < most) best = std::move(warm);
 }
 
 }  // namespace pantoum::plan

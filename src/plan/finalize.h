@@ -16,7 +16,8 @@ void finalize(Plan& plan, const CostGraph& original, const Solver& solver, const
 // Is a plan that was made for another question an answer to this one?
 [[nodiscard]] bool answers(const Plan& other, const CostGraph& graph, const PlanOptions& options);
 
-// options.warm_start in place of `best`, where it answers the question and is no worse.
+// options.warm_start in place of `best`, where it answers the question and is no worse; where it may leave other programs no
+// room, only where it is better.
 void keep_better_warm_start(std::optional<Plan>& best, const CostGraph& graph, const PlanOptions& options);
 
 }  // namespace pantoum::plan

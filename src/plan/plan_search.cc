@@ -276,9 +276,10 @@ SearchLimits PlanSearch::limits(const Attempt& attempt) const {
 PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   const Model& model = instance_.model;
   std::optional<SearchResult> given = start_given(attempt);
-  const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
-  if (hurried && given && given->outcome.fits()) return {.best = std::move(*given), .by_energy = {}};
   const Policy keep = keep_all(model, first_choices(model, instance_.objective()));
+  const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
+  if (hurried && given && given->outcome.fits() && !Simulator(model, attempt.limit).reset(keep).fits())
+    return {.best = std::move(*given), .by_energy = {}};
   instance_.doing.search = "evicting until it fits";
   // However short the limit: a plan that is known to exist is found.
   const SearchLimits whole{.stop = [this] { return instance_.stopped(); }, .target = target()};

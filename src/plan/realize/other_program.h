@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "place/place.h"
@@ -17,5 +18,11 @@ struct OtherProgram {
   std::map<int64_t, size_t>
       shared;  // by tensor id of the program that is planned: the position in `all` of the same tensor
 };
+
+// Offsets of its allocations where those that it shares have these, by tensor id. Nothing: none were found soon, the same on
+// every machine.
+[[nodiscard]] std::optional<std::vector<place::Bytes>> offsets_beside(const OtherProgram& other,
+                                                                      const std::map<int64_t, place::Bytes>& initial,
+                                                                      place::Bytes align, place::Bytes budget);
 
 }  // namespace pantoum::plan

@@ -63,6 +63,12 @@ PlacedStream::PlacedStream(const Model& model, const PlanOptions& options, const
     if (allocations.workspace[index]) at[*allocations.workspace[index]] = entry.workspace_at;
   }
   name_all(events, allocations, [&](const Name& name, size_t each) { offsets_[name] = at[each]; });
+  if (options.others == nullptr) return;
+  for (const OtherProgram& other : *options.others) {
+    const auto found = offsets_beside(other, plan.initial, model.align, options.question.budget_bytes());
+    for (size_t each = 0; each < other.all.size(); ++each)
+      others_.push_back(found ? std::optional((*found)[each]) : std::nullopt);
+  }
 }
 
 bool PlacedStream::take(const std::vector<Event>& events, int64_t nodes) {

@@ -43,8 +43,8 @@ class PlacedStream {
   const Model& model_;
   const PlanOptions& options_;
   Offsets offsets_;
-  std::vector<Bytes> others_;  // offsets of other programs' allocations, as they were last found
-  std::vector<Event> events_;  // last taken
+  std::vector<std::optional<Bytes>> others_;  // offsets of other programs' allocations, as they were last found
+  std::vector<Event> events_;                 // last taken
 };
 
 }  // namespace pantoum::plan

@@ -10,11 +10,11 @@ namespace {
 using problem::Do;
 using problem::Instruction;
 
-enum class Move : uint8_t { kPagedIn, kRecomputed, kFreed, kPagedOut };
+enum class Move : uint8_t { kComputed, kPagedIn, kRecomputed, kFreed, kPagedOut };
 
 struct Moved {
   Move what = Move::kFreed;
-  Stage stage = 0;  // made: before its first computation; else: after it
+  Stage stage = 0;  // computed: by its first computation; paged in or recomputed: before that; else: after it
 };
 
 class PlanReader {
@@ -44,8 +44,9 @@ class PlanReader {
  private:
   bool note(const Instruction& step) {
     if (step.what == Do::kCompute) return note_compute(step);
+    if (step.what == Do::kPageIn && step.at.size() != 1) return false;
     const auto found = tensors_.find(step.subject);
-    if (found == tensors_.end()) return true;  // in rom
+    if (found == tensors_.end()) return false;
     if (step.what == Do::kPageOut) moves_[found->second].push_back({Move::kPagedOut, stage_});
     if (step.what == Do::kPageIn) make(found->second, step.at.front(), Move::kPagedIn);
     if (step.what == Do::kFree) free(found->second);
@@ -58,7 +59,7 @@ class PlanReader {
     const OpModel& op = model_.ops[found->second];
     const auto how = std::find_if(op.choices.begin(), op.choices.end(),
                                   [&](const ChoiceModel& choice) { return choice.number == step.choice; });
-    if (how == op.choices.end()) return false;
+    if (how == op.choices.end() || step.at.size() != how->writes.size()) return false;
     const bool again = computed_[found->second] != 0;
     if (!again) {
       if (op.stage <= stage_) return false;
@@ -75,6 +76,7 @@ class PlanReader {
         make(written, step.at[write], Move::kRecomputed);
       else
         at_[written] = step.at[write];
+      if (!again) moves_[written].push_back({Move::kComputed, stage_});
     }
     return true;
   }
@@ -112,28 +114,35 @@ class PlanReader {
   [[nodiscard]] IntervalPolicy read(IntervalIndex interval) const {
     const Interval& span = model_.intervals[interval];
     IntervalPolicy policy = retained(span);
-    bool in_ram = span.from > 0 || model_.tensors[span.tensor].start != problem::Home::kAux;
-    bool comes_back = false, paged_out = false;
-    if (!in_ram) policy.evict = span.from, policy.page = true;
-    for (const Moved& move : moves_[span.tensor]) {
+    const std::vector<Moved>& moves = moves_[span.tensor];
+    bool in_ram = model_.tensors[span.tensor].start == problem::Home::kRam;
+    bool in_storage = model_.tensors[span.tensor].start == problem::Home::kAux;
+    size_t next = 0;  // what is before the interval
+    for (; next < moves.size(); ++next) {
+      const bool after = moves[next].what == Move::kFreed || moves[next].what == Move::kPagedOut;
+      if (after ? moves[next].stage >= span.from : moves[next].stage > span.from) break;
+      if (moves[next].what == Move::kPagedOut)
+        in_storage = true;
+      else
+        in_ram = moves[next].what != Move::kFreed;
+    }
+    if (!in_ram) policy.evict = span.from;
+    bool comes_back = false, written = false;
+    for (; next < moves.size() && moves[next].stage <= span.to; ++next) {
+      const Moved& move = moves[next];
       if (move.what == Move::kPagedOut) {
-        paged_out = paged_out || (move.stage >= span.from && move.stage < span.to && policy.evict == span.to);
-        continue;
-      }
-      if (move.what == Move::kFreed) {
-        if (move.stage < span.from || move.stage >= span.to) continue;
+        written = written || (move.stage < span.to && policy.evict == span.to);
+      } else if (move.what == Move::kFreed && move.stage < span.to) {
         if (policy.evict == span.to) policy.evict = move.stage;
         if (policy.fetch < span.to) policy.retain = policy.fetch, policy.until = move.stage;
         policy.fetch = span.to;
-        in_ram = false;
-        continue;
+      } else if (move.what == Move::kPagedIn || move.what == Move::kRecomputed) {
+        if (!comes_back) policy.page = move.what == Move::kPagedIn;
+        comes_back = true;
+        policy.fetch = move.stage;
       }
-      if (move.stage <= span.from || move.stage > span.to) continue;
-      if (!comes_back) policy.page = move.what == Move::kPagedIn;
-      comes_back = in_ram = true;
-      policy.fetch = move.stage;
     }
-    policy.page = policy.page || paged_out;
+    policy.page = policy.page || written || (!comes_back && in_storage);
     return permitted(interval, policy);
   }
 

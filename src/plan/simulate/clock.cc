@@ -196,7 +196,7 @@ Seconds Clock::wait_for_room(Bytes live, Bytes size) {
     const Flight& flight = state_.flights[done];
     const bool over = flight.end <= state_.now;
     if (!over && live + state_.flying + size <= budget_) break;
-    wait = flight.end;
+    wait = std::max(wait, flight.end);
     state_.flying -= flight.bytes;
     ++done;
   }

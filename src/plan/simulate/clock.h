@@ -34,7 +34,7 @@ class Clock {
   struct State {
     Seconds now = 0, in_free = 0, out_free = 0, end = 0;
     Bytes flying = 0;             // the sum of `flights`
-    std::vector<Flight> flights;  // by end
+    std::vector<Flight> flights;  // as they were freed
   };
   struct Pending {  // a tensor's transfers that may end after `now`
     TensorIndex tensor;
