@@ -82,5 +82,34 @@ TEST(PolicyOfPlan, TellsOfNoOtherOrder) {
   EXPECT_GT(others, 3);
 }
 
+// A plan that nobody has checked: whatever its instructions say, there is a policy or none.
+TEST(PolicyOfPlan, ReadsAnyInstructions) {
+  int policies = 0, none = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const CostGraph graph = check::random_cost_graph(seed, {.least_ops = 4, .most_ops = 12});
+    const PlanOptions options{.question = {.freedoms = {.reordering = false}}};
+    const auto plan = unplanned(graph, options);
+    ASSERT_TRUE(plan);
+    const Model model = make_model(graph, options);
+    check::Random random(seed);
+    for (int change = 0; change < 40; ++change) {
+      Plan other = *plan;
+      problem::Instruction& step = other.instructions[random.index(other.instructions.size())];
+      const auto what = random.between(0, 5);
+      if (what == 0) step.at.clear();
+      if (what == 1) step.at.push_back(random.between(-8, 1 << 20));
+      if (what == 2) step.subject = random.between(-1, 2000);
+      if (what == 3) step.choice = static_cast<int>(random.between(-1, 5));
+      if (what == 4) step.what = static_cast<problem::Do>(random.between(0, 3));
+      if (what == 5) std::swap(step, other.instructions[random.index(other.instructions.size())]);
+      const std::optional<Policy> policy = policy_of(other, model);
+      ++(policy ? policies : none);
+      if (policy) (void)Simulator(model, {.question = {.budget = 100000}, .clock = true}).reset(*policy);
+    }
+  }
+  EXPECT_GT(policies, 100);
+  EXPECT_GT(none, 100);
+}
+
 }  // namespace
 }  // namespace pantoum::plan
