@@ -18,7 +18,7 @@ struct Realized {
   // Nothing: no offsets within the budget, a stream that cannot run, a limit that is missed, or too little storage.
   std::optional<Plan> plan;
   Bytes byte_excess = 0;  // > 0: by how much the smallest arena found exceeds the budget
-  Bytes live_bytes = 0;   // the most at one moment: no arena is smaller
+  Bytes live_bytes = 0;   // the most at one moment, of other programs too: no arena is smaller
   // By stage, where offsets within the budget came near: the bytes that allocations would have to share. Empty: nothing is
   // known of that.
   Indexed<Stage, Bytes> clashes;

@@ -2,7 +2,8 @@
 //
 // A stage's instructions are run by StageRun. The accepted run knows which stages looked at which tensor, so a trial of
 // a neighbour skips a stage when nothing that differs was looked at there; its live bytes are shifted. Where time
-// matters, what every stage asks of the clock is noted, and after the first change all stages' notes are read again.
+// matters, what every stage asks of the clock is noted, and from the first change on the notes are read again, but for
+// stages that go on as before.
 #pragma once
 
 #include <vector>
