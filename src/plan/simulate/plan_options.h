@@ -36,15 +36,13 @@ struct PlanOptions {
   Seconds time_limit = 60;  // honoured to within 200 ms, but for a first plan
   int64_t effort = 0;       // > 0: a fixed amount of search instead of a clock: the same plan on any machine
   int threads = 0;          // at work at any moment; 0: as many as there are cores
-  const Plan* warm_start =
-      nullptr;                  // a plan of the same graph, where the search begins; the answer is never worse than
-                                // it where it fits
+  // A plan of the same graph, where the search begins; the answer is never worse than it where it fits.
+  const Plan* warm_start = nullptr;
   bool order_of_start = false;  // plan in the warm start's order of first computations: no other is looked at
-  std::map<int64_t, Bytes>
-      fixed_initial;  // tensors whose arena offset is given (a second program that shares the arena)
-  const std::vector<OtherProgram>* others =
-      nullptr;                                    // that share the arena and do not run beside this one: tensors that
-                                                  // both start with get offsets that serve all
+  // Tensors whose arena offset is given (a second program that shares the arena).
+  std::map<int64_t, Bytes> fixed_initial;
+  // That share the arena and do not run beside this one: tensors that both start with get offsets that serve all.
+  const std::vector<OtherProgram>* others = nullptr;
   std::stop_token stop;                           // asks for the best so far
   std::function<void(const Progress&)> progress;  // asked a few times a second, from another thread
 };
