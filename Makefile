@@ -17,7 +17,7 @@ FASHION := /usr/share/datasets/fashion-mnist
 PACKAGES := g++ gcc make cmake ninja-build pkg-config python3 python3-dev python3-numpy python3-pip python3-venv protobuf-compiler libprotobuf-dev libonnx-dev libonnx-testdata \
   nlohmann-json3-dev libtomlplusplus-dev libcli11-dev libfmt-dev libexpected-dev libsqlite3-dev libxxhash-dev liburing-dev libsodium-dev $(if $(filter x86_64,$(shell uname -m)),libipsec-mb-dev) \
   coinor-libclp-dev coinor-libcbc-dev zlib1g-dev libpng-dev libjpeg62-turbo-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev clang clang-format clang-tidy libclang-rt-14-dev \
-  util-linux dataset-fashion-mnist libdnnl-dev mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm \
+  util-linux ccache dataset-fashion-mnist libdnnl-dev mandoc gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm \
   chromium fonts-dejavu-core python3-pil python3-jsonschema
 
 # Installs the packages that are missing, once; silent and quick when all are there.
@@ -100,7 +100,7 @@ asan tsan: setup
 tidy: setup dockerfile-lint
 	@$(CMAKE) --preset tidy > /dev/null
 	@$(CMAKE) --build build/tidy -j $(JOBS) --target pantoum_headers pantoum_cold_headers
-	@tests/house/tidy.sh build/tidy $(JOBS)
+	@/usr/bin/python3 tests/house/tidy.py build/tidy $(JOBS)
 
 # Whether each place of docs/adding-an-operator.md is named when it is left out; ONLY=6,12 asks some.
 operator-page: build

@@ -11,8 +11,8 @@
 #   COLD      no time is spent in this room while a step runs or a plan is sought: PANTOUM_COLD_OPTIMIZATION, as tests are; -O1
 #             compiles in two thirds of the time of -O3, and with sanitizers -O0 in half the time of -O1
 #
-# Unity builds (PANTOUM_UNITY): five files are compiled as one, in half the time. `all`: every room of C++ alone and its tests, as
-# the sanitizers are built; `cold`: COLD rooms and their tests; `none`: no room, for daily work and for tools that look at each file.
+# Unity builds (PANTOUM_UNITY): five files are compiled as one, in half the time. `all`: every room of C++ and its tests, as
+# the sanitizers are built and clang-tidy looks at it; `cold`: COLD rooms and their tests; `none`: no room, for daily work. C is never.
 
 set(PANTOUM_UNITY cold CACHE STRING "rooms that are compiled five files at a time: none, cold, all")
 if(NOT PANTOUM_UNITY MATCHES "^(none|cold|all)$")
@@ -120,14 +120,12 @@ function(pantoum_room name)
   set_source_files_properties(${room_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set(c_sources ${sources})
   list(FILTER c_sources INCLUDE REGEX "\\.c$")
-  set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${c_sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   if(sources)
     add_library(${target} STATIC EXCLUDE_FROM_ALL ${sources})
     target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${target} PUBLIC ${room_DEPENDS} PRIVATE ${room_PRIVATE})
-    if(NOT c_sources)
-      pantoum_unity(${target} ${room_COLD})
-    endif()
+    pantoum_unity(${target} ${room_COLD})
     list(FILTER sources INCLUDE REGEX "\\.cc$")
     set(headers pantoum_headers)
     if(room_COLD)

@@ -8,6 +8,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 PLENTY = "64GiB"
+SAME = 1.01
 
 
 class Refused(RuntimeError):
@@ -86,18 +87,30 @@ class Program:
                          *self.times(), *words)["steps"]
         return found["predicted_s"], found["median_s"], found["least_s"]
 
-    def in_turns(self, calls, rounds):
-        """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step."""
-        return [min(times) for times in self.all_in_turns(calls, rounds)]
+    def in_turns(self, calls, rounds, most=0):
+        """The least of the medians of several rounds, each call once a round: what others on the machine took is no part of a step. Further rounds follow, most in
+        all, until every call's least was met twice: a step that waits for its storage differs more from one second to the next than two ways of it do."""
+        taken = [[] for _ in calls]
+        while calls and (len(taken[0]) < rounds or (len(taken[0]) < most and not all(map(met_twice, taken)))):
+            for times, call in zip(taken, calls):
+                times.append(call())
+        return [min(times) for times in taken]
 
     @staticmethod
-    def all_in_turns(calls, rounds):
-        """What each call returned, by round."""
+    def predicted_and_measured(calls, rounds, most=0):
+        """Pairs, one a call that returns its own; as above, but that further rounds are of those calls alone whose least was not met twice."""
         taken = [[] for _ in calls]
-        for _ in range(rounds):
-            for at, call in enumerate(calls):
-                taken[at].append(call())
-        return taken
+        for at in range(max(rounds, most)):
+            for found, call in zip(taken, calls):
+                if at < rounds or not met_twice([measured for _, measured in found]):
+                    found.append(call())
+        return [(found[0][0], min(measured for _, measured in found)) for found in taken]
+
+
+def met_twice(times):
+    """Within SAME."""
+    least, second = sorted(times)[:2] if len(times) > 1 else (0, 1)
+    return second <= SAME * least
 
 
 def kendall(pairs):

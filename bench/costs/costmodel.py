@@ -51,7 +51,7 @@ def run(bench, program, name):
             continue
         of_step = words if words and words[0] in OF_STEP else ()
         calls.append(lambda size=size, path=path, count=count, of_step=of_step: program.steps(name, size, path, count, *of_step)[:2])
-    pairs = [(found[0][0], min(of[1] for of in found)) for found in program.all_in_turns(calls, bench.rounds)]
+    pairs = program.predicted_and_measured(calls, bench.rounds, bench.most)
     good = sum(abs(predicted / measured - 1) <= WITHIN for predicted, measured in pairs)
     share, tau = good / max(1, len(pairs)), kendall(pairs)
     worst = max((abs(p / m - 1) for p, m in pairs), default=1)

@@ -47,7 +47,7 @@ def table_2(bench, program, name, infer):
             calls.append(lambda plan=plan, count=count, of_step=of_step: program.steps(name, NETWORKS[name], plan, count, *infer, *of_step)[:2])
         except Refused as none:
             bench.raw.setdefault("refused", []).append(f"{name} {words}: {none}")
-    pairs = [(found[0][0], min(of[1] for of in found)) for found in program.all_in_turns(calls, bench.rounds)]
+    pairs = program.predicted_and_measured(calls, bench.rounds, bench.most)
     good, tau = sum(abs(p / m - 1) <= .1 for p, m in pairs), kendall(pairs)
     bench.raw[f"energy table 2 {name}{' training' if not infer else ''}"] = pairs
     return good, len(pairs), tau
@@ -118,7 +118,7 @@ def contribution(bench, program, name, infer, kind):
         count = steps_for(made["time_s"], bench.seconds / 2)
         ways.append(way)
         calls.append(lambda plan=plan, count=count: program.steps(name, NETWORKS[name], plan, count, *infer)[1])
-    times = dict(zip(ways, program.in_turns(calls, bench.rounds)))
+    times = dict(zip(ways, program.in_turns(calls, bench.rounds, bench.most)))
     bench.raw[f"energy table 5 {name}{kind}"] = times
     alone = min(times["outer"], times["inner"])
     bench.table.add(f"energy table 5 {name}{kind}", times["both"] / times["neither"], "x time", "both <= either", times["both"] <= alone * 1.03,

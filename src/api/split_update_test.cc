@@ -12,7 +12,6 @@
 namespace pantoum::api {
 namespace {
 
-using testing::ElementsAreArray;
 using testing::HasSubstr;
 
 constexpr int64_t kImage = 8, kImageClasses = 4;

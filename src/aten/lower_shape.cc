@@ -8,7 +8,6 @@
 namespace pantoum::aten {
 namespace {
 
-using ir::Shape;
 using ir::ValueId;
 
 // The captured shape.

@@ -3,7 +3,6 @@
 namespace pantoum::aten {
 
 using ir::Kind;
-using ir::Shape;
 using ir::TensorType;
 using ir::ValueId;
 

@@ -8,7 +8,6 @@ namespace pantoum::cost {
 using problem::Choice;
 using problem::CostGraph;
 using problem::Home;
-using problem::Op;
 namespace {
 
 using testing::ElementsAre;

@@ -11,7 +11,6 @@
 namespace pantoum::layers {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;

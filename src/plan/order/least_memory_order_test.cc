@@ -20,7 +20,6 @@
 namespace pantoum::plan {
 namespace {
 
-using problem::Home;
 
 constexpr Bytes kNone = -1;
 constexpr size_t kMostOrders = 3000;
