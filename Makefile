@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := build
-.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
+.PHONY: package package-test dockerfile-lint run axe test test-long build setup clean unit unit-long e2e sanitize asan tsan tidy onnx-node-tests operator-page fuzz fuzz-long format bench bench-planner bench-planner-long bench-papers bench-runtime bench-costs firmware-bench firmware-test peers programs faults faults-quick docs docs-tools charts python python-venv python-peers flower python-style python-test python-test-long notebooks bench-python wheel
 
 CMAKE := /usr/bin/cmake
 CTEST := /usr/bin/ctest
@@ -63,7 +63,10 @@ run: build
 	@examples/fashion/run.sh $(PANTOUM) $(FASHION)
 	@echo "the report: $(if $(PANTOUM_OUT),$(PANTOUM_OUT),out)/report.html, for any browser (xdg-open opens it)"
 
-test: unit e2e python-style python-test notebooks faults-quick sanitize fuzz
+test: unit e2e python-style python-test notebooks faults-quick
+
+# What takes long: every random case, the sanitizers, the fuzzers, PyTorch's networks.
+test-long: unit-long sanitize fuzz python-test-long
 
 unit: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
@@ -82,7 +85,7 @@ e2e: build axe docs-tools
 	@$(CTEST) --test-dir $(RELEASE) -L e2e -j 2 --output-on-failure
 
 # Every unit test with all of its random cases, where `make unit` asks a part.
-test-long: build onnx-node-tests
+unit-long: build onnx-node-tests
 	@$(CMAKE) --build $(RELEASE) -j $(JOBS) --target unit_tests
 	@PANTOUM_ALL_CASES=1 PANTOUM_AGREEMENT_CASES=40000 $(CTEST) --test-dir $(RELEASE) -L unit -j $(JOBS) --output-on-failure
 

@@ -29,8 +29,10 @@ using problem::Refusal;
 
 #ifdef PANTOUM_SANITIZER
 constexpr int kForged = 2000;
+constexpr uint64_t kRandomWorlds = 1;
 #else
 const int kForged = all_cases() ? 1'000'000 : 20'000;
+const uint64_t kRandomWorlds = all_cases() ? 24 : 6;
 #endif
 constexpr double kRounding = 1e-9;  // of the exhaustive search's sums
 
@@ -511,7 +513,7 @@ Worlds& worlds() {
     };
     add(plan_test::chain(6), 1);
     add(two_towers(3), 2);
-    for (uint64_t seed = 1; seed <= (all_cases() ? 24 : 6); ++seed)
+    for (uint64_t seed = 1; seed <= kRandomWorlds; ++seed)
       add(check::random_cost_graph(
               seed, {.least_ops = 3, .most_ops = 5, .most_sources = 3, .several_numerics = seed % 3 == 0}),
           seed);
