@@ -5,7 +5,7 @@
 
 namespace pantoum {
 
-// `make test-long`: all of them; `make test` asks a part.
+// `make unit-long`: all of them; `make test` asks a part.
 inline bool all_cases() {
   return std::getenv("PANTOUM_ALL_CASES") != nullptr;
 }
