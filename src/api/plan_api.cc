@@ -90,7 +90,7 @@ Result<Plan> Plan::make(const Model& model, const Device& device, const PlanOpti
     plan::Infeasible none;
     const Result<void> planned = pipeline::plan_model(compiled, request, nullptr, &none);
     if (!planned)
-      return Failure(with_min_ram(pipeline::with_leaner_kernels(planned.error(), compiled), none, request.reserve));
+      return Failure(with_min_ram(pipeline::with_leaner_options(planned.error(), compiled), none, request.reserve));
     PANTOUM_ASSIGN(impl, PlanMaker::impl_of(compiled));
   }
   impl->options = model.options();

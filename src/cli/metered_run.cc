@@ -32,6 +32,9 @@ std::string told(const Error& error) {
 Result<void> check_age(const std::string& file, int64_t begun_ns) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};  // reading it tells why
+  if (!S_ISREG(status.st_mode))
+    return fail("E0273", "the recording is no file that was written, and reading it may never end", file,
+                "let the instrument's program write a file");
   if (int64_t{status.st_mtim.tv_sec} * kSecond + status.st_mtim.tv_nsec + 2 * kSecond >= begun_ns) return {};
   return fail("E0273", "the recording was last written before the run began, so that it is another run's", file,
               "record while it trains, and write the file before it ends");

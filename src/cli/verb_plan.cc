@@ -62,7 +62,7 @@ Result<Answer> plan_network(const PlanVerbOptions& options, const pipeline::Plan
   pipeline::Program& training = compiled.training();
   if (!options.costgraph_output.empty())
     PANTOUM_TRY(problem::write_cost_graph(training.cost.graph, options.costgraph_output));
-  if (!planned) return Failure(pipeline::with_leaner_kernels(planned.error(), compiled));
+  if (!planned) return Failure(pipeline::with_leaner_options(planned.error(), compiled));
   Answer answer{.found = training.found,
                 .unplanned = compiled.unplanned,
                 .micro_batch = summary_of(compiled).micro_batch,
@@ -122,9 +122,9 @@ Result<int> make(const PlanVerbOptions& options) {
     return Failure(unless_interrupted(answer.error()));
   }
   PANTOUM_TRY(write(options, *answer));
-  const PlanSummary summary{answer->plan,        answer->found,
-                            answer->unplanned,   options.model.optimizer.accumulate,
-                            answer->micro_batch, answer->made_by, answer->measuring_s};
+  const PlanSummary summary{
+      answer->plan,        answer->found,   answer->unplanned,  options.model.optimizer.accumulate,
+      answer->micro_batch, answer->made_by, answer->measuring_s};
   options.common.json() ? print_json(to_json(summary)) : print_result(to_text(summary));
   if (was_interrupted()) return interrupted_after(*answer, options);
   if (options.require_gap && answer->plan.gap > request.options.gap)

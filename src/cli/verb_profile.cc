@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +44,12 @@ Result<int> exchange(const ProfileOptions& options) {
   if (path.empty())
     return fail("E0275", "there is no folder for measured times", "--profile-store",
                 "name a file with --profile-store");
+  std::error_code none;
+  if (options.imported.empty() && !std::filesystem::exists(path, none))
+    return fail("E0201", "there is no such profile store", path,
+                "name the one with --profile-store, or measure first: pantoum profile model.onnx");
+  if (!options.exported.empty() && std::filesystem::equivalent(path, options.exported, none))
+    return fail("E0119", "the table would take the place of the store that it is of", "--export", "name another file");
   PANTOUM_ASSIGN(const std::unique_ptr<cost::ProfileStore> store, cost::ProfileStore::open(path));
   Json json{{"schema", "pantoum.profile/1"}, {"store", path}};
   if (!options.imported.empty()) {

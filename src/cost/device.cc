@@ -46,6 +46,10 @@ class Reader {
     if (!found || !std::isfinite(*found) || *found < 0 || (positive && *found == 0))
       return refuse(fmt::format("'{}' is not a finite number {} 0", name_of(key), positive ? ">" : ">="),
                     place(where_, *node), "");
+    constexpr double kLeast = 1e-30, kMost = 1e30;  // products of a whole step's stay finite
+    if (*found > kMost || (*found > 0 && *found < kLeast))
+      return refuse(fmt::format("'{}' is not from {} to {}", name_of(key), kLeast, kMost), place(where_, *node),
+                    "numbers are in SI units: seconds, watts, bytes, operations per second");
     value = *found;
   }
 

@@ -11,6 +11,7 @@
 #include "cost/fit_model.h"
 #include "cost/kernel_bench.h"
 #include "cost/measured_step.h"
+#include "cost/op_key.h"
 #include "cost/thread_counts.h"
 #include "ir/op_registry.h"
 
@@ -50,27 +51,6 @@ struct Sample {
   [[nodiscard]] std::optional<Seconds> measured() const { return found ? std::optional(found->seconds) : std::nullopt; }
 };
 
-std::string shapes(const ir::Graph& graph, const std::vector<ir::ValueId>& values) {
-  std::string text;
-  for (const ir::ValueId value : values) {
-    const ir::TensorType& type = graph.value(value).type;
-    text += fmt::format("{}{}[{}]", text.empty() ? "" : " ", ir::name_of(type.dtype), fmt::join(type.shape, ","));
-  }
-  return text;
-}
-
-// Measured over modelled seconds.
-struct Scale {
-  double measured = 0, modelled = 0;
-  void add(const Sample& sample) {
-    const double times = sample.modelled > 0 ? sample.weight / sample.modelled : 0;
-    measured += times * *sample.measured();
-    modelled += times * sample.modelled;
-  }
-  [[nodiscard]] bool is_known() const { return measured > 0 && modelled > 0; }
-  [[nodiscard]] double ratio() const { return is_known() ? measured / modelled : 1; }
-};
-
 class Measuring {
  public:
   Measuring(const std::vector<Measurable>& programs, ProfileStore& store, const MeasuringLimits& limits)
@@ -82,6 +62,7 @@ class Measuring {
     take_step();
     measure();
     take_step_again();
+    take_step_of_others();
     if (costs_.now > 0 || ran_step_) tell(true);
     apply();
     return std::move(costs_);
@@ -97,7 +78,7 @@ class Measuring {
   // Every choice's sample, and what all programs have in RAM at most.
   void collect() {
     for (const Measurable& program : programs_) {
-      samples_of_.emplace_back();
+      samples_of_.emplace_back(program.built.graph.ops.size());
       for (size_t op = 0; op < program.built.graph.ops.size(); ++op) add_op(program, op);
     }
     costs_.kernels = static_cast<size_t>(
@@ -122,7 +103,7 @@ class Measuring {
       sample.weight += choices[choice].time_s;
       sample.allowed = sample.allowed || limits_.numerics || choices[choice].numerics == choices.front().numerics;
       if (samples_of_.size() == 1 && choice == 0) ++sample.times;
-      samples_of_.back().push_back(entry->second);
+      samples_of_.back()[op].push_back(entry->second);
     }
   }
 
@@ -151,50 +132,91 @@ class Measuring {
   // The first program's ops where they stand in its step: known, or found by running it. Of the first call alone.
   void take_step() {
     if (limits_.in_step == nullptr || !limits_.runs_step || programs_.empty()) return;
-    const Measurable& program = programs_.front();
-    std::vector<OpKey> keys(program.built.graph.ops.size());
-    size_t at = 0;
-    for (const problem::Op& op : program.built.graph.ops) {
-      if (!op.choices.empty()) keys[static_cast<size_t>(op.id)] = keys_[samples_of_.front()[at]];
-      at += op.choices.size();
-    }
-    step_.emplace(program.graph, program.built, std::move(keys));
-    if (!limits_.anew && store_ != nullptr) {
-      const Result<bool> known = step_->look_up(*store_);
-      if (!known) leave_store(known.error());
-      if (known && *known) return remember_step();
-    }
+    step_.emplace(step_of(std::vector<size_t>(programs_.front().built.graph.ops.size(), 0)));
+    if (is_known(*step_)) return;
     runs_step_ = left() > 0;
-    if (runs_step_) (void)run_step(kShareOfStep * left());
+    if (runs_step_) (void)run_step(*step_, kShareOfStep * left());
   }
 
   // Once more, when all kernels are measured: what disturbed the first rounds may be gone.
   void take_step_again() {
-    if (runs_step_) (void)run_step(left());
+    if (runs_step_) (void)run_step(*step_, left());
   }
 
-  void remember_step() {
-    for (size_t sample = 0; sample < samples_.size(); ++sample) samples_[sample].in_step = step_->find(keys_[sample]);
+  // And twice with the choices that seem quicker than their ops' first: those of other ops tell less of them.
+  void take_step_of_others() {
+    if (!step_ || !step_->is_found()) return;
+    const std::vector<size_t> choices = quickest_choices();
+    if (std::all_of(choices.begin(), choices.end(), [](size_t choice) { return choice == 0; })) return;
+    step_of_others_.emplace(step_of(choices));
+    if (is_known(*step_of_others_)) return;
+    for (int run = 0; run < 2 && left() > 0; ++run) (void)run_step(*step_of_others_, left());
   }
 
-  bool run_step(Seconds share) {
+  // Both were measured, and read and write the same: an optional op's result is not in the step.
+  [[nodiscard]] bool can_stand_for_first(size_t op, size_t choice) const {
+    const std::vector<size_t>& of_op = samples_of_.front()[op];
+    const std::vector<ir::Op>& as = programs_.front().built.computed_as[op];
+    return samples_[of_op.front()].found && samples_[of_op[choice]].found && as[choice].inputs == as.front().inputs &&
+           as[choice].outputs == as.front().outputs;
+  }
+
+  // Of each op of the first program.
+  [[nodiscard]] std::vector<size_t> quickest_choices() const {
+    const BuiltCostGraph& built = programs_.front().built;
+    const auto cold = cold_shares(built.graph, limits_.cache_bytes);
+    const double usual = usual_warmth();
+    std::vector<size_t> quickest(built.graph.ops.size(), 0);
+    for (size_t op = 0; op < quickest.size(); ++op) {
+      const std::vector<size_t>& of_op = samples_of_.front()[op];
+      const auto seconds = [&](size_t choice) { return seconds_of(of_op[choice], 0, cold[op][choice], usual); };
+      for (size_t choice = 1; choice < of_op.size(); ++choice)
+        if (can_stand_for_first(op, choice) && seconds(choice) < seconds(quickest[op])) quickest[op] = choice;
+    }
+    return quickest;
+  }
+
+  [[nodiscard]] MeasuredStep step_of(const std::vector<size_t>& choices) const {
+    const Measurable& program = programs_.front();
+    std::vector<OpKey> keys(choices.size());
+    for (size_t op = 0; op < keys.size(); ++op)
+      if (!samples_of_.front()[op].empty()) keys[op] = keys_[samples_of_.front()[op][choices[op]]];
+    return {program.graph, program.built, choices, std::move(keys)};
+  }
+
+  bool is_known(MeasuredStep& step) {
+    if (limits_.anew || store_ == nullptr) return false;
+    const Result<bool> known = step.look_up(*store_);
+    if (!known) leave_store(known.error());
+    if (!known || !*known) return false;
+    remember(step);
+    return true;
+  }
+
+  // The step of first choices comes first, and its seconds stay.
+  void remember(const MeasuredStep& step) {
+    for (size_t sample = 0; sample < samples_.size(); ++sample)
+      if (&step == &*step_ || !step_->find(keys_[sample])) samples_[sample].in_step = step.find(keys_[sample]);
+  }
+
+  bool run_step(MeasuredStep& step, Seconds share) {
     if (share <= 0 || limits_.stop.stop_requested()) return false;
     Seconds expected = 0;
-    step_->each([&](const problem::Op& op, const OpKey& key) {
+    step.each([&](const problem::Op& op, size_t choice, const OpKey& key) {
       const std::optional<Seconds> measured = samples_[sample_of_.at(text_of(key))].measured();
-      expected += step_->find(key).value_or(measured.value_or(op.choices.front().time_s));
+      expected += step.find(key).value_or(measured.value_or(op.choices[choice].time_s));
     });
-    const bool ran = step_->run({.pool = limits_.pool,
-                                 .memory = limits_.memory_bytes,
-                                 .slice = limits_.settle ? kLongStep : kShortStep,
-                                 .expected = expected,
-                                 .deadline = deadline_in(share),
-                                 .stop = limits_.stop});
+    const bool ran = step.run({.pool = limits_.pool,
+                               .memory = limits_.memory_bytes,
+                               .slice = limits_.settle ? kLongStep : kShortStep,
+                               .expected = expected,
+                               .deadline = deadline_in(share),
+                               .stop = limits_.stop});
     if (!ran) return false;
     ran_step_ = true;
-    remember_step();
+    remember(step);
     if (store_ == nullptr) return true;
-    if (const Result<void> kept = step_->keep(*store_); !kept) leave_store(kept.error());
+    if (const Result<void> kept = step.keep(*store_); !kept) leave_store(kept.error());
     return true;
   }
 
@@ -206,20 +228,28 @@ class Measuring {
       void add(Seconds taken, Seconds guessed) { in_step += taken, by_kernel += guessed; }
       [[nodiscard]] double factor() const { return in_step / std::max(by_kernel, kShortest); }
     };
-    std::map<std::string, Sums> of_op, of_kind;
+    std::map<std::string, Sums> of_op, of_kind, of_other;
     Sums all;
-    step_->each([&](const problem::Op& op, const OpKey& key) {
+    const auto by_kernel_of = [&](const problem::Op& op, size_t choice, size_t sample) {
+      return seconds_of(sample, op.choices[choice].time_s, cold[static_cast<size_t>(op.id)][choice], usual);
+    };
+    step_->each([&](const problem::Op& op, size_t choice, const OpKey& key) {
       const std::optional<Seconds> seconds = step_->find(key);
       if (!seconds) return;
       const size_t sample = sample_of_.at(text_of(key));
-      const Seconds by_kernel =
-          seconds_of(sample, op.choices.front().time_s, cold[static_cast<size_t>(op.id)].front(), usual);
+      const Seconds by_kernel = by_kernel_of(op, choice, sample);
       of_op[text_of(key)].add(*seconds, by_kernel);
       if (!samples_[sample].found) return;  // the model's error is no other kernel's
       for (Sums* sums : {&of_kind[key.op], &all}) sums->add(*seconds, by_kernel);
     });
+    if (step_of_others_)
+      step_of_others_->each([&](const problem::Op& op, size_t choice, const OpKey& key) {
+        const std::optional<Seconds> seconds = choice > 0 ? step_of_others_->find(key) : std::nullopt;
+        if (seconds) of_other[text_of(key)].add(*seconds, by_kernel_of(op, choice, sample_of_.at(text_of(key))));
+      });
     StepFactors& found = *limits_.in_step;
     for (const auto& [key, sums] : of_op) found.of_op[key] = sums.factor();
+    for (const auto& [key, sums] : of_other) found.of_other[key] = sums.factor();
     for (const auto& [kind, sums] : of_kind) found.of_kind[kind] = sums.factor();
     found.usual = all.by_kernel > 0 ? all.factor() : 1;
   }
@@ -228,6 +258,8 @@ class Measuring {
   [[nodiscard]] double factor_of(size_t first, size_t choice) const {
     if (limits_.in_step == nullptr || !limits_.in_step->usual) return 1;
     const StepFactors& found = *limits_.in_step;
+    if (const auto other = found.of_other.find(*texts_[choice]); choice != first && other != found.of_other.end())
+      return other->second;
     const bool alike = samples_[first].found || !samples_[choice].found;  // measured both, or modelled
     const auto known = found.of_op.find(*texts_[first]);
     if (alike && known != found.of_op.end()) return known->second;
@@ -307,7 +339,7 @@ class Measuring {
 
   void measure(KernelBench& bench, size_t at, size_t waiting) {
     Sample& sample = samples_[at];
-    if (kRunsExpected * sample.modelled * so_far_.ratio() > left()) return;
+    if (kRunsExpected * sample.modelled * measured_over_modelled() > left()) return;
     bench.take_threads(sample.threads);
     if (bench.bytes_of(*sample.graph, *sample.op, *sample.kernel) > limits_.memory_bytes) {
       ++costs_.too_large;
@@ -328,8 +360,13 @@ class Measuring {
     costs_.known -= sample.found ? 1 : 0;
     sample.found = std::move(found);
     ++costs_.now;
-    so_far_.add(sample);
+    const double times = sample.modelled > 0 ? sample.weight / sample.modelled : 0;
+    measured_so_far_ += times * sample.found->seconds, modelled_so_far_ += times * sample.modelled;
     keep(at);
+  }
+
+  [[nodiscard]] double measured_over_modelled() const {
+    return measured_so_far_ > 0 && modelled_so_far_ > 0 ? measured_so_far_ / modelled_so_far_ : 1;
   }
 
   void keep(size_t at) {
@@ -405,26 +442,22 @@ class Measuring {
     const double usual = usual_warmth();
     if (program == 0) compare_with_step(cold, usual);
     double measured = 0, all = 0;
-    size_t at = 0;
     for (problem::Op& op : programs_[program].built.graph.ops) {
-      const std::vector<double>& of_op = cold[static_cast<size_t>(&op - programs_[program].built.graph.ops.data())];
-      size_t of_first = 0;
-      for (Choice& choice : op.choices) {
-        const size_t number = samples_of_[program][at++];
-        const Sample& sample = samples_[number];
+      const auto id = static_cast<size_t>(op.id);
+      const std::vector<size_t>& of_op = samples_of_[program][id];
+      for (size_t at = 0; at < of_op.size(); ++at) {
+        Choice& choice = op.choices[at];
         const Choice& first = op.choices.front();
-        if (&choice == &first) of_first = number;
-        choice.time_s =
-            factor_of(of_first, number) *
-            seconds_of(number, choice.time_s, of_op[static_cast<size_t>(&choice - op.choices.data())], usual);
-        if (&choice != &first && sample.found && choice.numerics != first.numerics &&
+        const Sample& sample = samples_[of_op[at]];
+        choice.time_s = factor_of(of_op.front(), of_op[at]) * seconds_of(of_op[at], choice.time_s, cold[id][at], usual);
+        if (at > 0 && sample.found && choice.numerics != first.numerics &&
             choice.time_s > kOtherBits * first.time_s)  // two measurements of one kernel differ by as much
           choice.time_s = std::max(choice.time_s, first.time_s);
         if (limits_.compute.active_w > 0)
           choice.energy_j = choice.time_s * watts_on(limits_.compute, static_cast<int>(sample.threads));
         if (sample.found && sample.found->joules)
           choice.energy_j = *sample.found->joules * (choice.time_s / sample.found->seconds);
-        if (&choice != &op.choices.front()) continue;
+        if (at > 0) continue;
         all += choice.time_s;
         measured += sample.found || sample.in_step ? choice.time_s : 0;
       }
@@ -438,13 +471,14 @@ class Measuring {
   Clock::time_point deadline_, visits_end_;
   std::vector<Sample> samples_;
   std::unordered_map<std::string, size_t> sample_of_;
-  std::vector<OpKey> keys_;                      // by sample
-  std::vector<const std::string*> texts_;        // theirs, in sample_of_
-  std::vector<std::vector<size_t>> samples_of_;  // by program: of each choice of each op
-  std::vector<double> fitted_;                   // by sample: what the model's seconds are multiplied by
-  std::optional<MeasuredStep> step_;             // the first program's
-  bool runs_step_ = false, ran_step_ = false;    // it is to be measured, and was
-  Scale so_far_;
+  std::vector<OpKey> keys_;                                   // by sample
+  std::vector<const std::string*> texts_;                     // theirs, in sample_of_
+  std::vector<std::vector<std::vector<size_t>>> samples_of_;  // by program and op: of each choice
+  std::vector<double> fitted_;                                // by sample: what the model's seconds are multiplied by
+  std::optional<MeasuredStep> step_;                          // the first program's, at first choices
+  std::optional<MeasuredStep> step_of_others_;                // the same with those that seem quicker
+  bool runs_step_ = false, ran_step_ = false;                 // it is to be measured, and was
+  Seconds measured_so_far_ = 0, modelled_so_far_ = 0;
   MeasuredCosts costs_;
 };
 
@@ -453,16 +487,6 @@ class Measuring {
 Seconds usual_seconds(const FoundKernel& found) {
   if (found.in_step_s) return *found.in_step_s;
   return found.sample ? found.sample->seconds : found.modelled_s;
-}
-
-OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
-             const std::string& machine) {
-  return {.machine = machine,
-          .op = ir::name_of(op.kind),
-          .algorithm = kernel.algorithm_name,
-          .operands = shapes(graph, op.inputs) + "->" + shapes(graph, op.outputs),
-          .attributes = fmt::format("{}|{}", fmt::join(op.attrs.ints, ","), fmt::join(op.attrs.reals, ",")),
-          .threads = static_cast<int>(threads)};
 }
 
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cost/build_cost_graph.h"
-#include "cost/profile_store.h"
+#include "cost/op_key.h"
 
 namespace pantoum::cost {
 
@@ -23,9 +23,10 @@ struct Measurable {
 // What ops take in a step over what their kernels take alone, as far as the caches are guessed: by kernel and operands.
 // Kept from one graph of a step to the others, whose costs are compared.
 struct StepFactors {
-  std::unordered_map<std::string, double> of_op;    // by an op's key
-  std::unordered_map<std::string, double> of_kind;  // by the operator: of ops that the step has not
-  std::optional<double> usual;                      // of all; none: no step was run
+  std::unordered_map<std::string, double> of_op;     // by the key of an op's first choice: of all its choices
+  std::unordered_map<std::string, double> of_other;  // by the key of another choice: of that one
+  std::unordered_map<std::string, double> of_kind;   // by the operator: of ops that the step has not
+  std::optional<double> usual;                       // of all; none: no step was run
 };
 
 // Runs a kernel again and again, as long as a meter needs; its joules and the meter's name. None: it was not measured.
@@ -84,12 +85,9 @@ struct MeasuredCosts {
 // Measures each kernel that a choice names, once for each key, the heaviest (by modelled seconds x how often) first; puts
 // the medians, with cold and with warm caches, into the store, and into the choices what lies between. What is not measured takes what the model says, fitted to what was
 // (fit_model.h, a family for each operator); without any it keeps the profile's seconds. With `in_step` the first program's
-// step is run, too, and its ops' seconds in it correct those of all their choices.
+// step is run, too, and its ops' seconds in it correct those of all their choices; then once more with the choices that
+// are quicker than the first, whose seconds in it count instead.
 MeasuredCosts measure_costs(const std::vector<Measurable>& programs, ProfileStore& store,
                             const MeasuringLimits& limits);
-
-// The key under which an op's time is kept.
-[[nodiscard]] OpKey op_key(const ir::Graph& graph, const ir::Op& op, const pt_kernel& kernel, uint32_t threads,
-                           const std::string& machine);
 
 }  // namespace pantoum::cost

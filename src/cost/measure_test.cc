@@ -119,6 +119,49 @@ TEST_F(Measure, RefusesAStoreWhoseQueriesDoNotEnd) {
   EXPECT_EQ(found.error().code, "E0275");
 }
 
+// Whatever it is named for, nothing is written into it.
+TEST_F(Measure, LeavesOtherProgramsDataBasesAlone) {
+  sqlite3* raw = nullptr;
+  ASSERT_EQ(sqlite3_open(path("other").c_str(), &raw), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(raw, "CREATE TABLE mine(a); INSERT INTO mine VALUES(1)", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(raw);
+  const auto bytes = [&] {
+    std::ifstream file(path("other"), std::ios::binary);
+    return std::string((std::istreambuf_iterator<char>(file)), {});
+  };
+  const std::string before = bytes();
+  EXPECT_EQ(ProfileStore::open(path("other")).error().code, "E0275");
+  EXPECT_EQ(ProfileStore::open_table(path("other")).error().code, "E0276");
+  EXPECT_EQ(bytes(), before);
+  EXPECT_EQ(ProfileStore::open_table(path("absent")).error().code, "E0276");
+  EXPECT_FALSE(fs::exists(path("absent")));
+}
+
+// A table is taken whole or not at all; of a store, what is no time is not known.
+TEST_F(Measure, ReadsATableOfManyRowsWhole) {
+  constexpr int kRows = 60'000;
+  {
+    const auto store = ProfileStore::open(path("many")).value();
+    ASSERT_TRUE(store->begin());
+    for (int row = 0; row < kRows; ++row) ASSERT_TRUE(store->put_op(key_of("op " + std::to_string(row)), sample(0.5)));
+    ASSERT_TRUE(store->commit());
+  }
+  int read = 0;
+  const auto count = [&](const OpKey& /*key*/, const OpSample& /*sample*/) {
+    ++read;
+    return Result<void>{};
+  };
+  EXPECT_TRUE(ProfileStore::open_table(path("many")).value()->each_op(count));
+  EXPECT_EQ(read, kRows);
+  const auto store = ProfileStore::open(path("many")).value();
+  ASSERT_TRUE(store->put_op(key_of("odd"), sample(-1)));
+  read = 0;
+  EXPECT_TRUE(store->each_op(count));
+  EXPECT_EQ(read, kRows);
+  EXPECT_EQ(ProfileStore::open_table(path("many")).value()->each_op(count).error().code, "E0276");
+}
+
 TEST_F(Measure, RefusesEveryDamagedStoreOrReadsIt) {
   {
     const auto store = ProfileStore::open(path("whole"));
@@ -383,6 +426,56 @@ TEST_F(Measure, TakesOpsForWhatTheyTakeInTheStep) {
   Modelled other(product(5));
   (void)other.measured(**store, {.seconds = 0, .in_step = &of_other, .runs_step = true});
   EXPECT_FALSE(of_other.usual);
+}
+
+// A choice that seems quicker than its op's first is run where it stands in the step, too; one that does not is not.
+TEST_F(Measure, TakesQuickerChoicesForWhatTheyTakeInTheStep) {
+  const auto store = ProfileStore::open(":memory:");
+  ASSERT_TRUE(store);
+  constexpr size_t kOp = 1;
+  pt_kernel quick{}, slow{};
+  const auto with_choices = [&](Modelled& modelled) {
+    quick = slow = *modelled.built.kernel_of[kOp][0];
+    quick.algorithm_name = "quick", slow.algorithm_name = "slow";
+    for (const pt_kernel* kernel : {&quick, &slow}) {
+      modelled.built.graph.ops[kOp].choices.push_back(modelled.built.graph.ops[kOp].choices.front());
+      modelled.built.kernel_of[kOp].push_back(kernel);
+      modelled.built.computed_as[kOp].push_back(modelled.built.computed_as[kOp].front());
+      modelled.built.threads_of[kOp].push_back(0);
+    }
+  };
+  Modelled modelled(chain());
+  with_choices(modelled);
+  const auto key = [&](const pt_kernel& kernel) {
+    return op_key(modelled.graph, modelled.graph.ops[kOp], kernel, 1, "here");
+  };
+  for (const auto& [kernel, seconds] :
+       {std::pair(modelled.built.kernel_of[kOp][0], 3e-6), {&quick, 2e-6}, {&slow, 4e-6}})
+    ASSERT_TRUE((*store)->put_op(
+        key(*kernel), {.seconds = seconds, .low_s = seconds, .high_s = seconds, .warm_s = seconds, .runs = 9}));
+  const auto times = [](const Modelled& of) {
+    std::vector<Seconds> seconds;
+    for (const problem::Choice& choice : of.built.graph.ops[kOp].choices) seconds.push_back(choice.time_s);
+    return seconds;
+  };
+  StepFactors factors;
+  const MeasuredCosts costs = modelled.measured(**store, {.seconds = 10, .in_step = &factors, .runs_step = true});
+  ASSERT_EQ(factors.of_other.size(), 1U);
+  ASSERT_TRUE(factors.of_other.contains(text_of(key(quick))));
+  for (const FoundKernel& found : costs.found) {
+    EXPECT_EQ(found.in_step_s.has_value(), found.key.algorithm != "slow") << found.key.algorithm;
+    if (found.key.algorithm != "quick") continue;
+    EXPECT_NEAR(times(modelled)[1], *found.in_step_s, 1e-6 * *found.in_step_s);
+  }
+  EXPECT_NEAR(times(modelled)[2], times(modelled)[0] * 4 / 3, 1e-6 * times(modelled)[2]) << "by its op's first choice";
+
+  StepFactors known;  // and kept
+  Modelled again(chain());
+  with_choices(again);
+  (void)again.measured(**store, {.seconds = 0, .in_step = &known, .runs_step = true});
+  EXPECT_EQ(known.of_other.size(), 1U);
+  for (size_t choice = 0; choice < 3; ++choice)
+    EXPECT_NEAR(times(again)[choice], times(modelled)[choice], 1e-6 * times(modelled)[choice]);
 }
 
 // Two graphs of one step are compared: what was found of the first counts for both.

@@ -9,18 +9,14 @@
 
 namespace pantoum::cost {
 
-std::string text_of(const OpKey& key) {
-  return fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", key.machine, key.engine, key.op, key.algorithm,
-                     key.operands, key.attributes, key.threads);
-}
-
-MeasuredStep::MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<OpKey> keys)
-    : graph_(graph), built_(built), keys_(std::move(keys)) {
+MeasuredStep::MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<size_t> choices,
+                           std::vector<OpKey> keys)
+    : graph_(graph), built_(built), choices_(std::move(choices)), keys_(std::move(keys)) {
   std::string text;
-  each([&](const problem::Op& op, OpKey key) {
+  each([&](const problem::Op& op, size_t choice, OpKey key) {
     key.machine.clear();  // a table may come from elsewhere
     text += fmt::format("{}<{}>{}", text_of(key), fmt::join(op.inputs, ","), fmt::join(op.outputs, ","));
-    for (const auto& [output, input] : op.choices.front().overwrites) text += fmt::format("<{}>{}", output, input);
+    for (const auto& [output, input] : op.choices[choice].overwrites) text += fmt::format("<{}>{}", output, input);
     text += ';';
   });
   name_ = base::checksum_text(base::checksum_of(std::as_bytes(std::span(text))));
@@ -52,10 +48,10 @@ Result<bool> MeasuredStep::look_up(ProfileStore& store) {
 
 bool MeasuredStep::run(const StepLimits& limits) {
   constexpr Seconds kLeastMean = 1e-9;
-  const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, limits);
+  const std::optional<std::vector<Seconds>> seconds = seconds_in_step(graph_, built_, choices_, limits);
   if (!seconds) return false;
   std::map<std::string, std::pair<Seconds, int>> sums;
-  each([&](const problem::Op& op, const OpKey& key) {
+  each([&](const problem::Op& op, size_t /*choice*/, const OpKey& key) {
     auto& [sum, count] = sums[text_of(key)];
     sum += (*seconds)[static_cast<size_t>(op.id)], ++count;
   });

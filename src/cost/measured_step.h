@@ -6,24 +6,28 @@
 #include <string>
 #include <vector>
 
-#include "cost/profile_store.h"
+#include "cost/op_key.h"
 #include "cost/step_bench.h"
 
 namespace pantoum::cost {
 
 class MeasuredStep {
  public:
-  // `keys`: of each op's first choice, by the cost graph's op id. Graph and costs outlive it.
-  MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<OpKey> keys);
+  // How each op is computed, and the keys of these choices, by the cost graph's op id. Graph and costs outlive it.
+  MeasuredStep(const ir::Graph& graph, const BuiltCostGraph& built, std::vector<size_t> choices,
+               std::vector<OpKey> keys);
 
-  // Every op that a step of first choices runs: not the optional ones.
+  // Every op that the step runs, its choice and that one's key: not the optional ones.
   template <typename Act>
   void each(const Act& act) const {
     for (const problem::Op& op : built_.graph.ops)
-      if (!op.optional && !op.choices.empty()) act(op, keys_[static_cast<size_t>(op.id)]);
+      if (!op.optional && !op.choices.empty())
+        act(op, choices_[static_cast<size_t>(op.id)], keys_[static_cast<size_t>(op.id)]);
   }
   // The mean of the ops that have this key; none: not known, or no op has it.
   [[nodiscard]] std::optional<Seconds> find(const OpKey& key) const;
+
+  [[nodiscard]] bool is_found() const { return !found_.empty(); }
 
   // Takes what the store has, of all ops or none; false: none. Errors: the store's.
   [[nodiscard]] Result<bool> look_up(ProfileStore& store);
@@ -36,12 +40,10 @@ class MeasuredStep {
 
   const ir::Graph& graph_;
   const BuiltCostGraph& built_;
+  std::vector<size_t> choices_;
   std::vector<OpKey> keys_;
   std::string name_;
   std::map<std::string, Seconds> found_;  // by the key's text
 };
-
-// Of this process alone: no part of a key has such a character.
-[[nodiscard]] std::string text_of(const OpKey& key);
 
 }  // namespace pantoum::cost

@@ -307,7 +307,7 @@ Result<int64_t> import_sql(ProfileStore& store, const std::string& path, const s
 Result<int64_t> import_store(ProfileStore& store, const std::string& path, const std::string& machine) {
   std::error_code none;
   if (!std::filesystem::exists(path, none)) return fail("E0201", "there is no such file", path, "name a profile store");
-  PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> from, ProfileStore::open(path));
+  PANTOUM_ASSIGN(const std::unique_ptr<ProfileStore> from, ProfileStore::open_table(path));
   int64_t taken = 0;
   PANTOUM_TRY(from->each_op([&](const OpKey& key, const OpSample& sample) -> Result<void> {
     OpKey own = key;

@@ -135,7 +135,8 @@ TEST_F(Exchange, RefusesTablesThatAreNone) {
   EXPECT_EQ(refusal("e.csv", "machine,op,algorithm,operands,seconds,threads\n" + row + "1,0\n"), "E0276");
   EXPECT_EQ(refusal("e.csv", "machine,op,algorithm,operands,seconds,runs\n" + row + "1,1.5\n"), "E0276");
   EXPECT_EQ(refusal("f.txt", head), "E0117");
-  EXPECT_EQ(refusal("g.db", "no data base"), "E0275");
+  EXPECT_EQ(refusal("g.db", "no data base"), "E0276");
+  EXPECT_EQ(refusal("h.db", ""), "E0276");
   EXPECT_EQ(import_profile(*store_, path("none.csv"), "").error().code, "E0201");
   EXPECT_EQ(import_profile(*store_, path("none.db"), "").error().code, "E0201");
   EXPECT_EQ(export_profile(*store_, path("none/t.csv")).error().code, "E0901");

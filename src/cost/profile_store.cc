@@ -11,7 +11,8 @@ namespace {
 
 // A file of somebody else's making: what it computes is not trusted, and what it asks for ends.
 constexpr const char* kGuards = "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = OFF;";
-constexpr int kMostSteps = 1 << 20;  // of SQLite's machine, for one question
+constexpr int kTurn = 1 << 14,
+              kMostTurns = 64;  // steps of SQLite's machine; turns for one question, or for one of its rows
 constexpr int kBusyMilliseconds = 250;
 constexpr double kMostSeconds = 1e6, kLeastRate = 1, kMostRate = 1e15;
 
@@ -39,16 +40,30 @@ bool is_link(const LinkSample& sample) {
          std::isfinite(sample.engine_s_per_byte) && sample.engine_s_per_byte >= 0 && sample.engine_s_per_byte < 1;
 }
 
-int stop_statement(void* /*unused*/) {
-  return 1;
-}
-
 using Database = std::unique_ptr<sqlite3, int (*)(sqlite3*)>;
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 class SqliteStore final : public ProfileStore {
  public:
-  SqliteStore(Database database, std::string path) : database_(std::move(database)), path_(std::move(path)) {}
+  SqliteStore(Database database, std::string path, bool is_table)
+      : database_(std::move(database)), path_(std::move(path)), is_table_(is_table) {
+    const auto take_turn = [](void* turns) { return ++*static_cast<int*>(turns) > kMostTurns ? 1 : 0; };
+    sqlite3_progress_handler(database_.get(), kTurn, take_turn, &turns_);
+  }
+
+  // A data base without any table becomes a store; one with others is not ours.
+  Result<void> set_up() {
+    PANTOUM_TRY(execute(kGuards));
+    PANTOUM_ASSIGN(
+        const Statement query,
+        prepare("SELECT COUNT(*), COUNT(*) FILTER (WHERE type = 'table' AND name = 'op_costs') FROM sqlite_master"));
+    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
+    const bool is_empty = sqlite3_column_int64(query.get(), 0) == 0,
+               has_table = sqlite3_column_int64(query.get(), 1) == 1;
+    if (is_table_ && !has_table) return failure_of("it has no table op_costs");
+    if (!is_empty && !has_table) return failure_of("it is another program's data base");
+    return is_table_ ? Result<void>{} : execute(kSchema);
+  }
 
   Result<std::optional<OpSample>> find_op(const OpKey& key) override {
     static const std::string kQuery = fmt::format(
@@ -86,12 +101,15 @@ class SqliteStore final : public ProfileStore {
         fmt::format("SELECT {}, {} FROM op_costs ORDER BY {}", kKeyColumns, kFigures, kKeyColumns);
     PANTOUM_ASSIGN(const Statement query, prepare(kQuery.c_str()));
     for (int64_t row = 0; row < kMostRows; ++row) {
-      sqlite3_progress_handler(database_.get(), kMostSteps, &stop_statement, nullptr);
+      turns_ = 0;
       const int code = sqlite3_step(query.get());
       if (code == SQLITE_DONE) return {};
       if (code != SQLITE_ROW) return failure();
       const OpSample sample = sample_at(query, kKeyParts);
-      if (is_sample(sample)) PANTOUM_TRY(act(key_at(query), sample));
+      if (is_sample(sample))
+        PANTOUM_TRY(act(key_at(query), sample));
+      else if (is_table_)
+        return failure_of(fmt::format("row {}: its figures are no measurement", row + 1));
     }
     return failure();
   }
@@ -132,22 +150,31 @@ class SqliteStore final : public ProfileStore {
   }
 
   [[nodiscard]] Failure failure() const {
-    return fail("E0275", std::string("the profile store failed: ") + sqlite3_errmsg(database_.get()), path_,
-                "name another file with --profile-store, or delete this one: it will be measured again");
+    const int code = sqlite3_errcode(database_.get());
+    if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
+      return fail(is_table_ ? "E0276" : "E0275", "another program holds the file", path_,
+                  "try again when it has ended");
+    return failure_of(sqlite3_errmsg(database_.get()));
+  }
+
+  [[nodiscard]] Failure failure_of(const std::string& what) const {
+    if (is_table_) return fail("E0276", what, path_, "mend or export it again: nothing of the file was taken");
+    return fail("E0275", "the profile store failed: " + what, path_,
+                "name another file with --profile-store, where what is missing is measured again");
   }
 
  private:
   static constexpr int kKeyParts = 7;
   static constexpr int64_t kMostRows = 10'000'000;
 
-  Result<Statement> prepare(const char* sql) const {
-    sqlite3_progress_handler(database_.get(), kMostSteps, &stop_statement, nullptr);  // counts anew
+  Result<Statement> prepare(const char* sql) {
+    turns_ = 0;
     sqlite3_stmt* raw = nullptr;
     if (sqlite3_prepare_v2(database_.get(), sql, -1, &raw, nullptr) != SQLITE_OK) return failure();
     return Statement(raw, &sqlite3_finalize);
   }
 
-  Result<Statement> prepare(const char* sql, const std::string& key) const {
+  Result<Statement> prepare(const char* sql, const std::string& key) {
     PANTOUM_ASSIGN(Statement statement, prepare(sql));
     if (sqlite3_bind_text(statement.get(), 1, key.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
     return statement;
@@ -194,7 +221,8 @@ class SqliteStore final : public ProfileStore {
             .meter = text_at(query, first + 7)};
   }
 
-  Result<void> execute(const char* sql) const {
+  Result<void> execute(const char* sql) {
+    turns_ = 0;
     if (sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK) return failure();
     return {};
   }
@@ -206,6 +234,8 @@ class SqliteStore final : public ProfileStore {
 
   Database database_;
   std::string path_;
+  bool is_table_;  // that somebody gave, and that is only read
+  int turns_ = 0;
 };
 
 }  // namespace
@@ -218,19 +248,32 @@ bool is_sample(const OpSample& sample) {
          (!sample.joules || (std::isfinite(*sample.joules) && *sample.joules >= 0 && *sample.joules < kMostJoules));
 }
 
-Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
+namespace {
+
+Result<std::unique_ptr<ProfileStore>> open_store(const std::string& path, bool is_table) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open(path.c_str(), &raw);
+  const int flags = is_table ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database database(raw, &sqlite3_close);
   if (code != SQLITE_OK)
-    return fail("E0275", "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
-                "name another file with --profile-store");
+    return fail(is_table ? "E0276" : "E0275",
+                "cannot open the profile store: " + std::string(raw ? sqlite3_errmsg(raw) : "no memory"), path,
+                "name another file");
   sqlite3_busy_timeout(raw, kBusyMilliseconds);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  auto store = std::make_unique<SqliteStore>(std::move(database), path);
-  for (const char* words : {kGuards, kSchema})
-    if (sqlite3_exec(raw, words, nullptr, nullptr, nullptr) != SQLITE_OK) return store->failure();
+  auto store = std::make_unique<SqliteStore>(std::move(database), path, is_table);
+  PANTOUM_TRY(store->set_up());
   return store;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ProfileStore>> ProfileStore::open(const std::string& path) {
+  return open_store(path, false);
+}
+
+Result<std::unique_ptr<ProfileStore>> ProfileStore::open_table(const std::string& path) {
+  return open_store(path, true);
 }
 
 }  // namespace pantoum::cost

@@ -66,7 +66,8 @@ struct Placed {
 
 class Placement {
  public:
-  Placement(const BuiltCostGraph& built) : built_(built), graph_(built.graph), at_(graph_.tensors.size(), kNowhere) {
+  Placement(const BuiltCostGraph& built, const std::vector<size_t>& choices)
+      : built_(built), graph_(built.graph), choices_(choices), at_(graph_.tensors.size(), kNowhere) {
     find_last_uses();
     for (const problem::Tensor& tensor : graph_.tensors)
       if (tensor.start != Home::kNone) take(tensor.id);
@@ -102,8 +103,10 @@ class Placement {
 
   void place(int64_t id) {
     const Op& op = graph_.ops[static_cast<size_t>(id)];
+    const size_t chosen = choices_[static_cast<size_t>(id)];
+    const problem::Choice& choice = op.choices[chosen];
     std::vector<int64_t> passed_on;
-    for (const auto& [output, input] : op.choices.front().overwrites) {
+    for (const auto& [output, input] : choice.overwrites) {
       const int64_t to = op.outputs[static_cast<size_t>(output)], from = op.inputs[static_cast<size_t>(input)];
       const bool replaces = graph_.tensors[static_cast<size_t>(from)].next == to;
       const bool taken = std::find(passed_on.begin(), passed_on.end(), from) != passed_on.end();
@@ -114,11 +117,11 @@ class Placement {
     for (const int64_t output : op.outputs)
       if (at(output) == kNowhere) take(output);
     Placed placed{.op = id};
-    const ir::Op& as = built_.computed_as[static_cast<size_t>(id)].front();
+    const ir::Op& as = built_.computed_as[static_cast<size_t>(id)][chosen];
     for (const ir::ValueId input : as.inputs) placed.inputs.push_back(at(built_.tensor_of[static_cast<size_t>(input)]));
     for (const ir::ValueId output : as.outputs)
       placed.outputs.push_back(at(built_.tensor_of[static_cast<size_t>(output)]));
-    if (const Bytes size = base::round_up(op.choices.front().workspace_bytes, kAlignment); size > 0) {
+    if (const Bytes size = base::round_up(choice.workspace_bytes, kAlignment); size > 0) {
       placed.workspace = addresses_.take(size);
       addresses_.give_back(placed.workspace, size);
     }
@@ -130,6 +133,7 @@ class Placement {
 
   const BuiltCostGraph& built_;
   const CostGraph& graph_;
+  const std::vector<size_t>& choices_;
   Addresses addresses_;
   std::vector<Bytes> at_, starts_;          // by tensor
   std::vector<std::vector<int64_t>> dies_;  // by op
@@ -148,8 +152,9 @@ struct Ready {
 
 class Step {
  public:
-  Step(const ir::Graph& graph, const BuiltCostGraph& built, const StepLimits& limits)
-      : graph_(graph), built_(built), limits_(limits), placement_(built) {}
+  Step(const ir::Graph& graph, const BuiltCostGraph& built, const std::vector<size_t>& choices,
+       const StepLimits& limits)
+      : graph_(graph), built_(built), choices_(choices), limits_(limits), placement_(built, choices) {}
 
   std::optional<std::vector<Seconds>> run() {
     using Clock = std::chrono::steady_clock;
@@ -193,15 +198,16 @@ class Step {
   void prepare() {
     for (const Placed& placed : placement_.ops()) {
       auto ready = std::make_unique<Ready>();
-      const ir::Op& as = built_.computed_as[static_cast<size_t>(placed.op)].front();
+      const auto op = static_cast<size_t>(placed.op);
+      const ir::Op& as = built_.computed_as[op][choices_[op]];
       ready->op = placed.op;
-      ready->kernel = built_.kernel_of[static_cast<size_t>(placed.op)].front();
+      ready->kernel = built_.kernel_of[op][choices_[op]];
       for (size_t at = 0; at < as.inputs.size(); ++at)
         ready->inputs.push_back(tensor_at(graph_.value(as.inputs[at]).type, memory_.get() + placed.inputs[at]));
       for (size_t at = 0; at < as.outputs.size(); ++at)
         ready->outputs.push_back(tensor_at(graph_.value(as.outputs[at]).type, memory_.get() + placed.outputs[at]));
       ready->call = call_of(as, ready->inputs, ready->outputs);
-      const int threads = built_.threads_of[static_cast<size_t>(placed.op)].front();
+      const int threads = built_.threads_of[op][choices_[op]];
       ready->call.pool = pt_take_pool(&ready->part, limits_.pool, static_cast<uint32_t>(threads));
       ready->call.scalars = &scalars_;
       if (placed.workspace != kNowhere) ready->call.workspace = memory_.get() + placed.workspace;
@@ -242,6 +248,7 @@ class Step {
 
   const ir::Graph& graph_;
   const BuiltCostGraph& built_;
+  const std::vector<size_t>& choices_;
   const StepLimits& limits_;
   const Placement placement_;
   std::unique_ptr<std::byte[], Release> memory_;
@@ -252,10 +259,10 @@ class Step {
 }  // namespace
 
 std::optional<std::vector<Seconds>> seconds_in_step(const ir::Graph& graph, const BuiltCostGraph& built,
-                                                    const StepLimits& limits) {
+                                                    const std::vector<size_t>& choices, const StepLimits& limits) {
   const bool computable = std::none_of(built.graph.ops.begin(), built.graph.ops.end(),
                                        [](const Op& op) { return !op.optional && op.choices.empty(); });
-  return computable ? Step(graph, built, limits).run() : std::nullopt;
+  return computable ? Step(graph, built, choices, limits).run() : std::nullopt;
 }
 
 }  // namespace pantoum::cost

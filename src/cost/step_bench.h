@@ -20,11 +20,12 @@ struct StepLimits {
   std::stop_token stop = {};
 };
 
-// Runs a step in RAM, round after round: in the graph's order, every op by its first choice, every tensor kept from its
-// producer to its last reader, at the lowest free address, or over an input that it may replace. Parameters are the
-// model's, with a learning rate of 0; inputs as fill_operand makes them. By op, the median of its seconds; 0 for optional
-// ops. None: no memory, no time for three rounds, or a kernel that fails on such data.
+// Runs a step in RAM, round after round: in the graph's order, every op by its choice (`choices`, by op id), every tensor
+// kept from its producer to its last reader, at the lowest free address, or over an input that it may replace. Parameters
+// are the model's, with a learning rate of 0; inputs as fill_operand makes them. By op, the median of its seconds; 0 for
+// optional ops. None: no memory, no time for three rounds, or a kernel that fails on such data.
 [[nodiscard]] std::optional<std::vector<Seconds>> seconds_in_step(const ir::Graph& graph, const BuiltCostGraph& built,
+                                                                  const std::vector<size_t>& choices,
                                                                   const StepLimits& limits);
 
 }  // namespace pantoum::cost

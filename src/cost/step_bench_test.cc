@@ -67,6 +67,10 @@ void compute_by(BuiltCostGraph& built, const pt_kernel& kernel) {
   for (std::vector<const pt_kernel*>& of : built.kernel_of) std::fill(of.begin(), of.end(), &kernel);
 }
 
+std::vector<size_t> first_choices(const BuiltCostGraph& built) {
+  return std::vector<size_t>(built.graph.ops.size(), 0);
+}
+
 StepLimits limits_of(Bytes memory) {
   return {.memory = memory, .slice = 0};
 }
@@ -107,7 +111,7 @@ TEST(SecondsInStep, EveryOpFindsWhatWasMadeForIt) {
     for (problem::Op& op : built.graph.ops)
       if (op.id % 3 == 0) op.choices.front().workspace_bytes = 64;
     read_numbers.clear();
-    ASSERT_TRUE(seconds_in_step(graph, built, limits_of(1 << 20))) << seed;
+    ASSERT_TRUE(seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20))) << seed;
     const size_t ops = built.graph.order.size();
     ASSERT_GE(read_numbers.size(), 4 * ops) << "one round to warm up, three to measure";
     std::map<int64_t, uint32_t> number_of;  // by tensor: the call that made it, of the last two rounds
@@ -134,9 +138,9 @@ TEST(SecondsInStep, EveryOpFindsWhatWasMadeForIt) {
 TEST(SecondsInStep, TellsEveryOpButOptionalOnes) {
   const ir::Graph graph = random_graph(1);
   BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
-  EXPECT_THAT(seconds_in_step(graph, built, limits_of(1 << 20)).value(), Each(Gt(0)));
+  EXPECT_THAT(seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20)).value(), Each(Gt(0)));
   built.graph.ops.back().optional = true;
-  std::vector<Seconds> seconds = seconds_in_step(graph, built, limits_of(1 << 20)).value();
+  std::vector<Seconds> seconds = seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20)).value();
   EXPECT_EQ(seconds.back(), 0);
   seconds.pop_back();
   EXPECT_THAT(seconds, Each(Gt(0)));
@@ -156,7 +160,7 @@ TEST(SecondsInStep, LeavesOutWhatOnlyOtherChoicesRead) {
   built.graph.order.insert(built.graph.order.begin() + 1, optional.id);
   built.graph.ops.push_back(std::move(optional));
   built.graph.ops[5].inputs.push_back(tap);
-  const std::vector<Seconds> seconds = seconds_in_step(graph, built, limits_of(1 << 20)).value();
+  const std::vector<Seconds> seconds = seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20)).value();
   EXPECT_EQ(seconds.back(), 0);
   EXPECT_EQ(std::count(seconds.begin(), seconds.end(), 0), 1);
 }
@@ -164,21 +168,21 @@ TEST(SecondsInStep, LeavesOutWhatOnlyOtherChoicesRead) {
 TEST(SecondsInStep, IsNoneWithoutMemoryOrTimeOrWhereAKernelFails) {
   const ir::Graph graph = random_graph(2);
   BuiltCostGraph built = build_cost_graph(graph, bench_device(), {}).value();
-  EXPECT_FALSE(seconds_in_step(graph, built, limits_of(1)));
+  EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits_of(1)));
   StepLimits limits = limits_of(1 << 20);
   limits.deadline = std::chrono::steady_clock::now();
-  EXPECT_FALSE(seconds_in_step(graph, built, limits));
+  EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits));
   limits = limits_of(1 << 20);
   limits.expected = 10, limits.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  EXPECT_FALSE(seconds_in_step(graph, built, limits)) << "four rounds of ten seconds";
+  EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits)) << "four rounds of ten seconds";
   std::stop_source stop;
   stop.request_stop();
   limits = limits_of(1 << 20);
   limits.stop = stop.get_token();
-  EXPECT_FALSE(seconds_in_step(graph, built, limits));
+  EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits));
   const pt_kernel kernel = kernel_of(&fails);
   compute_by(built, kernel);
-  EXPECT_FALSE(seconds_in_step(graph, built, limits_of(1 << 20)));
+  EXPECT_FALSE(seconds_in_step(graph, built, first_choices(built), limits_of(1 << 20)));
 }
 
 }  // namespace

@@ -194,6 +194,24 @@ Result<void> plan_from_given(Compiled& compiled, const PlanRequest& request, pla
   return plan_for_expected_time(compiled, request, options, infeasible);
 }
 
+Result<void> find_plans_of(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
+                           plan::Infeasible* infeasible) {
+  constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
+  if (!compiled.waited_for || request.planner != kOwnPlanner)
+    return find_best_plans(compiled, request, options, infeasible);
+  if (options.warm_start != nullptr)  // than which nothing may be worse, by a plan's own time
+    return plan_from_given(compiled, request, options, infeasible);
+  if (is_by_time(request)) return plan_for_expected_time(compiled, request, options, infeasible);
+  if (options.question.deadline) return find_best_plans(compiled, request, options, infeasible);
+  const Patience patience(options.time_limit);
+  plan::PlanOptions part = options;
+  part.time_limit = patience.next() * kShareOfHeldBack;
+  PANTOUM_TRY(find_best_plans(compiled, request, part, infeasible));
+  part.time_limit = patience.next();
+  plan_as_waited_for(compiled, request, part);
+  return {};
+}
+
 }  // namespace
 
 problem::Seconds expected_seconds(const Compiled& compiled, const problem::Plan& plan) {
@@ -218,24 +236,8 @@ void choose_storage_costs(Compiled& compiled, const PlanRequest& request) {
 
 Result<void> find_plans_as_expected(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                                     plan::Infeasible* infeasible) {
-  constexpr double kShareOfHeldBack = 0.75;  // of the time limit; the rest plans what waits for transfers again
-  if (!compiled.waited_for || request.planner != kOwnPlanner)
-    return find_best_plans(compiled, request, options, infeasible);
-  if (options.warm_start != nullptr)  // than which nothing may be worse, by a plan's own time
-    return plan_from_given(compiled, request, options, infeasible);
-  if (is_by_time(request)) {
-    const Patience patience(options.time_limit);
-    PANTOUM_TRY(plan_for_expected_time(compiled, request, options, infeasible));
-    if (options.effort == 0) compiled.training().plan.solver_seconds = options.time_limit - patience.left();
-    return {};
-  }
-  if (options.question.deadline) return find_best_plans(compiled, request, options, infeasible);
   const Patience patience(options.time_limit);
-  plan::PlanOptions part = options;
-  part.time_limit = patience.next() * kShareOfHeldBack;
-  PANTOUM_TRY(find_best_plans(compiled, request, part, infeasible));
-  part.time_limit = patience.next();
-  plan_as_waited_for(compiled, request, part);
+  PANTOUM_TRY(find_plans_of(compiled, request, options, infeasible));
   if (options.effort == 0) compiled.training().plan.solver_seconds = options.time_limit - patience.left();
   return {};
 }

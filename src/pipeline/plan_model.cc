@@ -18,6 +18,9 @@
 namespace pantoum::pipeline {
 namespace {
 
+// A limit is kept rounding included (check/claims.h): 1x of a step without any freedom is no limit that it misses.
+constexpr double kRounding = 1 + 1e-9;
+
 using problem::Bytes;
 using problem::CostGraph;
 
@@ -80,7 +83,7 @@ Result<std::optional<problem::Seconds>> step_deadline_of(const PlanRequest& requ
   std::optional<double> deadline = request.options.question.deadline;
   const auto not_after = [&](double seconds) { deadline = std::min(deadline.value_or(seconds), seconds); };
   if (request.deadline.seconds) deadline = request.deadline.seconds;
-  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s);
+  if (request.deadline.relative) not_after(*request.deadline.relative * unplanned.time_s * kRounding);
   if (request.deadline.training) {
     PANTOUM_ASSIGN(const double seconds, step_deadline(*request.deadline.training, request.length));
     not_after(seconds);

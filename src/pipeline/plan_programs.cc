@@ -7,6 +7,7 @@
 #include "check/replay.h"
 #include "pipeline/objective_search.h"
 #include "pipeline/planners.h"
+#include "plan/infeasibility_report.h"
 #include "plan/other_program.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
@@ -164,7 +165,7 @@ Result<void> plan_all(const Question& asked, plan::PlanOptions options, const pr
     options.fixed_initial = inherited(program->cost.graph, places);
     plan::Infeasible none;
     Result<problem::Plan> plan = plan::make_plan(program->cost.graph, options, &none);
-    if (!plan && infeasible != nullptr) infeasible->refusal = std::move(none.refusal);
+    if (!plan && infeasible != nullptr) *infeasible = std::move(none);
     PANTOUM_ASSIGN(program->plan, std::move(plan));
     places.merge(by_name(program->cost.graph, program->plan.initial));  // the model's inputs
   }
@@ -187,6 +188,26 @@ bool plan_from_least_budget(const Question& asked) {
   training.plan.question.deadline = question.deadline;
   training.plan.question.energy_limit = question.energy_limit;
   return true;
+}
+
+// What is told of training is told of all programs: the one that needs most RAM tells it, and its refusal, in place of
+// training's. The least plan stays training's.
+void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& all) {
+  for (const Program* program : others_in_order(asked.compiled.programs)) {
+    plan::PlanOptions options = asked.options;
+    options.question.budget = 1;
+    options.question.deadline.reset(), options.question.energy_limit.reset();
+    options.fixed_initial.clear();
+    options.warm_start = nullptr, options.others = nullptr;
+    options.time_limit = asked.patience.next();
+    plan::Infeasible least;
+    if (plan::make_plan(program->cost.graph, options, &least) || least.min_ram_bytes <= answer.min_ram_bytes) continue;
+    options.question = asked.options.question;
+    least.refusal = plan::refusal_of(program->cost.graph, options, least);
+    least.min_plan = std::move(answer.min_plan);
+    answer = std::move(least);
+    all = Failure(plan::infeasibility_report(program->cost.graph.name, options, answer));
+  }
 }
 
 // A plan that was read from a file is the user's to mend, whatever is wrong with it.
@@ -237,6 +258,7 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
       if (plan_from_least_budget(asked)) return {};
     }
   }
+  if (refused || all.error().code == "E0302") tell_of_all(asked, answer, all);
   PANTOUM_TRY(check_infeasibility(answer));
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return all;
@@ -272,14 +294,16 @@ struct Chosen {
 // The graph that is worth most when each is planned for a short while; the first unless another is worth clearly more.
 // None: the first has no plan yet.
 std::optional<Chosen> choose_graph(const Compiled& compiled, const std::vector<Alternative>& alternatives,
-                                   const PlanRequest& request, const plan::PlanOptions& options) {
+                                   const PlanRequest& request, const plan::PlanOptions& options,
+                                   const Patience& patience) {
   plan::Infeasible none;
   std::optional<Chosen> chosen(Chosen{compiled, {}});
   if (!find_plans(chosen->compiled, request, options, nullptr, &none)) return std::nullopt;
   chosen->plan = chosen->compiled.training().plan;
   double best = worth_of_another_graph(compiled) * value_of_plan(chosen->plan, request);
   for (const Alternative& each : alternatives) {
-    if (each.least >= best || options.stop.stop_requested()) continue;
+    if (patience.over() || options.stop.stop_requested()) break;
+    if (each.least >= best) continue;
     Compiled other = with_graph(chosen->compiled, each);  // with the plans of its other programs
     if (!find_plans(other, request, options, nullptr, &none)) continue;
     const double value = value_of_plan(other.training().plan, request);
@@ -313,7 +337,8 @@ std::optional<problem::Plan> plan_of_first_choices(const CostGraph& graph, const
 
 Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, const plan::PlanOptions& options,
                              plan::Infeasible* infeasible) {
-  constexpr double kShareOfChoice = 0.08;  // for each graph, and the rest for the one that is chosen
+  // For each graph, and for looking at further ones; the rest is for the one that is chosen.
+  constexpr double kShareOfChoice = 0.08, kShareOfChoices = 0.5;
   constexpr double kShareOfFirst = 0.6;
   plan::PlanOptions part = options;
   Patience patience(options.time_limit);
@@ -330,9 +355,14 @@ Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request, con
   std::vector<Alternative> alternatives = std::move(compiled.alternatives);
   compiled.alternatives.clear();
   if (in_time) {
-    std::optional<Chosen> chosen = choose_graph(compiled, alternatives, request, part);
+    const Patience choice(kShareOfChoices * options.time_limit);
+    std::optional<Chosen> chosen = choose_graph(compiled, alternatives, request, part, choice);
+    if (chosen && patience.over()) {
+      compiled = std::move(chosen->compiled);
+      return {};
+    }
     std::optional<problem::Plan> start;
-    if (chosen) start = plan_of_first_choices(chosen->compiled.training().cost.graph, request, part);
+    if (chosen && !choice.over()) start = plan_of_first_choices(chosen->compiled.training().cost.graph, request, part);
     const bool better = start && value_of_plan(*start, request) < value_of_plan(chosen->plan, request);
     part.time_limit = patience.next();
     part.warm_start = better ? &*start : chosen ? &chosen->plan : options.warm_start;

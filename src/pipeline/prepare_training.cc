@@ -149,7 +149,7 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   plan.reserve += prefetch_bytes(request.data, compiled.training().graph);
   plan.length.samples = made.data.train.count();
   const Result<void> planned = plan_model(compiled, plan, request.reuse, infeasible, listener.dump);
-  if (!planned) return Failure(with_leaner_kernels(planned.error(), compiled));
+  if (!planned) return Failure(with_leaner_options(planned.error(), compiled));
   if (listener.planned) PANTOUM_TRY(listener.planned(compiled, made.data));
 
   PANTOUM_ASSIGN(PreparedTraining training, prepared(compiled, std::move(made.data)));
@@ -161,10 +161,16 @@ Result<PreparedTraining> prepare_training(const TrainingRequest& request, const 
   return training;
 }
 
-Error with_leaner_kernels(Error error, const Compiled& compiled) {
-  const bool has_no_plan = error.code == "E0301" || error.code == "E0302";
-  if (has_no_plan && compiled.kernels->back_end() != nullptr)
-    error.help += (error.help.empty() ? "" : "; ") + std::string("--kernels portable takes less RAM");
+Error with_leaner_options(Error error, const Compiled& compiled) {
+  if (error.code != "E0301" && error.code != "E0302") return error;
+  const auto add = [&](const char* what) { error.help += (error.help.empty() ? "" : "; ") + std::string(what); };
+  const std::vector<problem::Tensor>& tensors = compiled.training().cost.graph.tensors;
+  const bool keeps_parameters =
+      std::any_of(tensors.begin(), tensors.end(), [](const auto& tensor) { return tensor.pinned && tensor.next >= 0; });
+  if (compiled.model.params_in == cost::ParamsIn::kAuto && keeps_parameters)
+    add("auto kept the parameters in RAM, and --params-in aux takes less");
+  if (compiled.kernels->back_end() != nullptr) add("--kernels portable may take less RAM");
+  if (error.code == "E0302") add("without fusions (--disable fusions) some steps take less");
   return error;
 }
 

@@ -55,8 +55,8 @@ struct PreparedTraining {
 [[nodiscard]] Result<PreparedTraining> prepare_training(const TrainingRequest& request, const Listener& listener,
                                                         plan::Infeasible* infeasible = nullptr);
 
-// A budget that is too small for a back end's kernels may do for the portable ones: the help says so. No budget chooses
-// the kernels by itself, because they give other bits.
-[[nodiscard]] Error with_leaner_kernels(Error error, const Compiled& compiled);
+// A budget that is too small may do with other options: the help says so. No budget chooses kernels or fusions by itself,
+// because they may give other bits.
+[[nodiscard]] Error with_leaner_options(Error error, const Compiled& compiled);
 
 }  // namespace pantoum::pipeline

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 namespace pantoum::plan {
@@ -25,17 +26,26 @@ std::string limits_of(const PlanOptions& options) {
   return text;
 }
 
+// Six digits that are no less than the value, or no more: what is told as known can be asked for, and what is told as proved is.
+double six_digits(double value, double (*rounded)(double)) {
+  constexpr double kRounding = 1e-9;  // a limit is kept rounding included
+  if (!(value > 0) || !std::isfinite(value)) return value;
+  const double unit = std::pow(10.0, std::floor(std::log10(value)) - 5);
+  return unit > 0 ? rounded(value / unit * (rounded(0.5) > 0 ? 1 + kRounding : 1 - kRounding)) * unit : value;
+}
+
 void note_least(const std::optional<Infeasible::Least>& least, const char* what, const char* unit, Error& error) {
   if (!least) return;
-  const std::string known = least->known ? fmt::format("{:.6g} {}", *least->known, unit) : "no plan";
+  const std::string known =
+      least->known ? fmt::format("{:.6g} {}", six_digits(*least->known, &std::ceil), unit) : "no plan";
   error.notes.push_back(
       fmt::format("the least {} known in this RAM: {}; below {:.6g} {} it is proved that there is none", what, known,
-                  least->proved, unit));
+                  six_digits(least->proved, &std::floor), unit));
   if (least->of_order > least->proved)
     error.notes.push_back(
         fmt::format("below {:.6g} {} there is none that first computes the ops in the planned order; "
                     "of other orders it is not known",
-                    least->of_order, unit));
+                    six_digits(least->of_order, &std::floor), unit));
 }
 
 // What to ask for instead.

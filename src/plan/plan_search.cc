@@ -61,6 +61,7 @@ std::optional<Plan> PlanSearch::run() {
   const Starts starts = find_starts(attempt);
   Found found{.plan = first_plan(attempt, starts.best), .placed = starts.best};
   if (!found.plan) found.plan = unplanned_step();
+  if (found.plan && is_over()) return std::move(found.plan);
   if (instance_.model.paging)
     search_with_transfers(starts, found);
   else
@@ -230,6 +231,11 @@ double PlanSearch::first_share() const {
 // From now on so much more of the time limit.
 double PlanSearch::next_share(double more) const {
   return std::min(1 - kPlacementShare, instance_.elapsed() / instance_.options.time_limit + more);
+}
+
+// A large step's first plan may take longer than the limit.
+bool PlanSearch::is_over() const {
+  return instance_.stopped() || (instance_.by_clock() && instance_.elapsed() > instance_.options.time_limit);
 }
 
 // For another attempt.
@@ -413,7 +419,7 @@ SearchResult PlanSearch::anneal_aside(const Attempt& attempt, const SearchResult
 // Of plans of the same energy the fastest, of the same makespan the one of least energy, as far as one is found in a small
 // part of the time taken so far, or where the best is proved in no time to speak of.
 void PlanSearch::settle_ties(const SearchResult& placed, std::optional<Plan>& best) {
-  if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || instance_.stopped()) return;
+  if (!best || instance_.objective() == Objective::kEdp || !placed.outcome.fits() || is_over()) return;
   instance_.doing.search = "settling ties";
   Attempt own = whole_question();
   const bool energy = instance_.objective() == Objective::kEnergy;

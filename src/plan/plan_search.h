@@ -67,6 +67,7 @@ class PlanSearch {
   [[nodiscard]] Attempt whole_question() const;
   [[nodiscard]] double first_share() const;
   [[nodiscard]] double next_share(double more) const;
+  [[nodiscard]] bool is_over() const;
   [[nodiscard]] bool no_time_left() const;
   [[nodiscard]] bool out_of_time(const Attempt& attempt) const;
   [[nodiscard]] double placing_left() const;

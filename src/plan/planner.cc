@@ -20,6 +20,8 @@ namespace pantoum::plan {
 namespace {
 
 constexpr double kProbeShare = 0.08;  // of the time limit, for a look at one of several orders
+constexpr double kProbesShare = 0.3;  // the same, after which a plan that was found is enough
+constexpr Seconds kAnyPlan = 3;       // for orders in which no plan is found, however short the limit
 constexpr int64_t kProbeEffort = 8;   // the part of the effort
 
 CostGraph in_order(const CostGraph& graph, std::vector<int64_t> order) {
@@ -40,7 +42,7 @@ struct OrderChoice {
 };
 
 // Of several orders the one in which a short search finds the best plan; where it finds none, the one that needs least RAM.
-OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options) {
+OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options, Instance::Clock::time_point begin) {
   if (options.order_of_start && options.warm_start != nullptr && options.question.freedoms.reordering)
     return {.graph = in_order(graph, order_of(*options.warm_start, graph)), .plan = std::nullopt};
   std::vector<std::vector<int64_t>> orders = candidate_orders(graph, options);
@@ -50,6 +52,10 @@ OrderChoice choose_order(const CostGraph& graph, const PlanOptions& options) {
   probe.time_limit *= kProbeShare;
   if (options.effort > 0) probe.effort = std::max<int64_t>(1, options.effort / kProbeEffort);
   for (std::vector<int64_t>& order : orders) {
+    const double taken = std::chrono::duration<double>(Instance::Clock::now() - begin).count();
+    if (options.effort == 0 &&
+        taken > (chosen.plan ? kProbesShare * options.time_limit : std::max(kAnyPlan, options.time_limit)))
+      break;
     CostGraph ordered = in_order(graph, std::move(order));
     std::optional<Plan> found = Solver(ordered, probe).solve();
     if (found && (!chosen.plan || value_of(*found) < value_of(*chosen.plan)))
@@ -68,6 +74,21 @@ bool out_of_reach(const Question& question, const WorkingSet& least, const Bound
          (question.energy_limit && bounds.energy > *question.energy_limit);
 }
 
+Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible);
+
+// Where no plan was found that is in time: one that is sought for its time alone, by the time limit anew.
+std::optional<Plan> plan_in_time(const CostGraph& graph, const PlanOptions& options) {
+  if (!options.question.deadline || options.stop.stop_requested()) return std::nullopt;
+  PlanOptions own = options;
+  own.question.objective = Objective::kTime;
+  own.question.deadline.reset();
+  own.warm_start = nullptr;
+  Result<Plan> plan = plan_of(graph, own, nullptr);
+  if (!plan || !answers(*plan, graph, options)) return std::nullopt;
+  plan->question = options.question;
+  return std::move(*plan);
+}
+
 Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasible* infeasible) {
   if (options.question.budget_bytes() <= 0)
     return fail("E0300", "a budget of 0 bytes", "--ram", "give the RAM that the step may use, as in --ram 256KiB");
@@ -75,14 +96,17 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   PlanOptions rest = options;
   if (rest.warm_start != nullptr && problem::structure_hash(rest.warm_start->graph) != problem::structure_hash(graph))
     rest.warm_start = nullptr;
-  OrderChoice chosen = choose_order(graph, rest);
+  OrderChoice chosen = choose_order(graph, rest, begin);
   rest.time_limit -= std::chrono::duration<double>(Instance::Clock::now() - begin).count();
   Solver solver(chosen.graph, rest);
   const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
-  if (!out_of_reach(options.question, least, solver.proved().bounds())) best = solver.solve_and_prove();
+  const bool too_late = options.effort == 0 && chosen.plan && rest.time_limit <= 0;
+  const bool in_reach = !out_of_reach(options.question, least, solver.proved().bounds());
+  if (!too_late && in_reach) best = solver.solve_and_prove();
   keep_better_order(best, std::move(chosen.plan));
   keep_better_warm_start(best, graph, options);
+  if (!best && in_reach) best = plan_in_time(graph, options);
   if (!best) {
     InfeasibilitySearch search(chosen.graph, options, begin);
     best = search.run(solver, least);

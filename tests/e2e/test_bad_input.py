@@ -1,9 +1,11 @@
 """Bad input: a clear error with its exit code, nothing lost, no crash."""
+import contextlib
 import json
 import os
 import pathlib
 import resource
 import shutil
+import sqlite3
 import stat
 import struct
 import subprocess
@@ -84,6 +86,34 @@ class BadInput(House):
         self.assertEqual({key: json.loads(done.stderr)[key] for key in ("error", "exit")}, {"error": "E0301", "exit": 5})
         found = self.plan_json(MODEL, "--batch", 8, "--ram", f"{answer['min_ram_bytes']}B", "--effort", 4)
         self.assertLessEqual(found["arena_bytes"], answer["min_ram_bytes"])
+
+    def test_the_least_ram_that_is_told_is_enough_for_all_programs(self):
+        """Training of this model (torch.onnx.export, in training mode) makes no concatenation of its two branches, and needs less than its evaluation, which does."""
+        model, asked = os.path.join(ROOT, "tests", "e2e", "exports", "gated.onnx"), ("--batch", 2, "--loss", "mse", "--momentum", "0.9", "--kernels", "portable", "--measure", "off", "--effort", 2)
+        least, bound = 0, 0
+        for ram in ("1B", "12288B", "13312B"):
+            answer = json.loads(self.run_cli("plan", model, *asked, "--ram", ram, "--format", "json").stdout)
+            least, bound = max(least, answer["min_ram_bytes"]), max(bound, answer["min_ram_bound_bytes"])
+            self.assertEqual((answer["status"], answer["min_ram_bytes"]), ("infeasible", least))
+        self.assertLessEqual(bound, least)
+        self.assertLessEqual(self.plan_json(model, *asked, "--ram", f"{least}B")["arena_bytes"], least)
+
+    def test_a_deadline_that_the_step_takes_to_the_last_bit(self):
+        for ram in ("8GiB", "256MiB"):
+            for objective in ("energy", "time"):
+                self.succeed("plan", MODEL, "--batch", 8, "--ram", ram, "--measure", "off", "--effort", 1, "--objective", objective, "--deadline", "1x")
+
+    def test_a_profile_store_that_is_none(self):
+        other = self.path("other.db")
+        with contextlib.closing(sqlite3.connect(other)) as base:
+            base.execute("CREATE TABLE mine(a)")
+            base.commit()
+        before = pathlib.Path(other).read_bytes()
+        for words in (("--import", other, "--profile-store", self.path("own.db")), ("--export", self.path("t.csv"), "--profile-store", other)):
+            self.assertEqual(self.run_cli("profile", *words).returncode, 3, words)
+        self.assertEqual(pathlib.Path(other).read_bytes(), before)
+        self.refuse(3, "E0201", "profile", "--export", self.path("t.csv"), "--profile-store", self.path("absent.db"))
+        self.assertFalse(os.path.exists(self.path("absent.db")) or os.path.exists(self.path("t.csv")))
 
     def test_plans(self):
         plan = self.path("plan.json")

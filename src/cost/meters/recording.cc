@@ -225,6 +225,7 @@ class Reader {
         return lines_.bad(fmt::format("more than {} columns", kMostRecordedColumns), "leave some out");
       const bool numbers = is_row_of_numbers(fields);
       if (!numbers && (fields.size() < 2 || !is_header(fields, word_))) continue;
+      named_ = fields.size();
       PANTOUM_ASSIGN(columns_, located(columns_of(numbers ? std::vector<std::string>{} : fields, word_)));
       return numbers ? row(line) : Result<void>{};
     }
@@ -247,6 +248,11 @@ class Reader {
       return lines_.bad(fmt::format("{} fields, where {} are needed", fields.size(), columns_.columns),
                         "the row is damaged: record again, or take it out (a gap is then told)");
     }
+    const auto behind = std::find_if(fields.begin() + static_cast<std::ptrdiff_t>(std::min(named_, fields.size())),
+                                     fields.end(), [](const std::string& field) { return !field.empty(); });
+    if (behind != fields.end())
+      return lines_.bad(fmt::format("{} fields, where {} are named", fields.size(), named_),
+                        "with decimal commas, export it with another separator, or with decimal points");
     Sample sample;
     PANTOUM_ASSIGN(sample.at, time_in(fields));
     PANTOUM_ASSIGN(const double watts, watts_in(fields));
@@ -312,6 +318,7 @@ class Reader {
   Lines lines_;
   Integrator found_;
   RecordedColumns columns_;
+  size_t named_ = 0;  // fields of the header, or of the first row where there is none
   char delimiter_ = ',';
   bool more_ = true;
   double last_time_ = -std::numeric_limits<double>::infinity(), turns_ = 0;

@@ -213,6 +213,8 @@ TEST_F(Recorded, RefusesWhatIsNoRecording) {
   expect_refused(std::string("time,power\n0,1\n1,\0 1\n", 21), "a byte of 0");
   expect_refused("time,power\n" + std::string(1 << 17, '1') + "\n", "more than 65536 bytes");
   expect_refused("time," + std::string(5000, ',') + "power\n", "more than 1024 columns");
+  expect_refused("time,power\n0,1,5\n1,1,5\n", "3 fields, where 2 are named");
+  expect_refused("0,1\n1,1\n2,1,5\n", "3 fields, where 2 are named", ",time=#1,power=#2");
   expect_refused("time,voltage\n0,1\n1,1\n", "no column is known to be power or current");
   expect_refused("time,current\n0,1\n1,1\n", "a current and no voltage");
   expect_refused("a,b\n0,1\n1,1\n", "no column is known to be the time");
