@@ -7,6 +7,7 @@
 
 #include "base/foreign_text.h"
 #include "base/units.h"
+#include "pipeline/objective_expression.h"
 #include "plan/planner.h"
 #include "problem/objective_values.h"
 #include "problem/plan_json.h"
@@ -15,7 +16,18 @@
 namespace pantoum::cli {
 namespace {
 
-std::string bound_text(const problem::Plan& plan) {
+// What a formula is worth for the plan; nothing is proved of it.
+std::optional<double> formula_value(const PlanSummary& summary) {
+  if (summary.expression.empty()) return std::nullopt;
+  const auto formula = pipeline::ObjectiveExpression::parse(summary.expression, "--objective");
+  if (!formula) return std::nullopt;
+  return formula->at({.time_s = summary.found.time_s, .energy_j = summary.found.energy_j}).value;
+}
+
+std::string bound_text(const PlanSummary& summary) {
+  const problem::Plan& plan = summary.plan;
+  if (const auto value = formula_value(summary))
+    return fmt::format("{}: {:.6g}; no bound proved", base::one_line(summary.expression), *value);
   const auto& bound = bound_of(plan);
   if (!bound) return "no bound proved";
   return fmt::format("proved bound {}, gap {:.3g}%, for {}", show_value(plan.question.objective, *bound),
@@ -68,7 +80,7 @@ std::string to_text(const PlanSummary& summary) {
                         base::show_joules(summary.micro_batch->energy_j), summary.micro_batches - 1);
   if (!summary.made_by.empty()) text += fmt::format("         rewritten: {}\n", counted(summary.made_by));
   const std::string effort = plan.solver_seconds > 0 ? "; planned in " + base::show_seconds(plan.solver_seconds) : "";
-  text += fmt::format("         {}{}\n", bound_text(plan), effort);
+  text += fmt::format("         {}{}\n", bound_text(summary), effort);
   return text;
 }
 
@@ -94,6 +106,10 @@ nlohmann::ordered_json to_json(const PlanSummary& summary) {
                               {"measuring_s", summary.measuring_s},
                               {"gap", plan.gap},
                               {"seconds", plan.solver_seconds}};
+  if (const auto value = formula_value(summary)) {
+    json["status"] = "feasible", json["gap"] = 1;
+    json["formula"] = summary.expression, json["formula_value"] = *value;
+  }
   if (summary.micro_batch)
     json["micro_batch"] = {{"before_each_step", summary.micro_batches - 1},
                            {"arena_bytes", summary.micro_batch->arena_bytes},

@@ -22,6 +22,7 @@ struct PlanSummary {
   std::optional<check::Found> micro_batch = {};      // of all but the last
   std::vector<pipeline::Substitution> made_by = {};  // the graph
   problem::Seconds measuring_s = 0;                  // spent on times of this machine
+  std::string expression = {};                       // what was to be least, where that is no question's objective
 };
 
 [[nodiscard]] PlanSummary summary_of(const pipeline::Compiled& compiled);  // which outlives it

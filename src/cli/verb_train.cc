@@ -24,9 +24,9 @@
 #include "cli/run_outputs.h"
 #include "cli/run_reporter.h"
 #include "data/fingerprint.h"
+#include "pipeline/numerics.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
-#include "pipeline/numerics.h"
 #include "report/report.h"
 
 namespace pantoum::cli {
@@ -85,8 +85,10 @@ Result<Asked> read_words(const TrainOptions& options) {
 }
 
 // Tells of the plan before anything is written.
-Result<void> report_plan(const pipeline::Compiled& compiled, const data::TrainTest& data, bool json, RunLog& log) {
-  const PlanSummary summary = summary_of(compiled);
+Result<void> report_plan(const pipeline::Compiled& compiled, const std::string& expression, const data::TrainTest& data,
+                         bool json, RunLog& log) {
+  PlanSummary summary = summary_of(compiled);
+  summary.expression = expression;
   if (!json) print_result(to_text(summary));
   std::fflush(stdout);
   Json event = to_json(summary);
@@ -120,7 +122,8 @@ Result<pipeline::PreparedTraining> prepare(const TrainOptions& options, const As
                                     .note = print_note,
                                     .warning = print_warning,
                                     .planned = [&](const pipeline::Compiled& compiled, const data::TrainTest& data) {
-                                      return report_plan(compiled, data, options.common.json(), log);
+                                      return report_plan(compiled, request.plan.expression, data, options.common.json(),
+                                                         log);
                                     }};
   plan::Infeasible infeasible;
   auto prepared = pipeline::prepare_training(request, listener, &infeasible);

@@ -1,3 +1,4 @@
+// why: one class, whose parts all work on the same samples: kernels, the step, the fit, and what is put into the costs.
 #include "cost/measure.h"
 
 #include <fmt/format.h>
@@ -5,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <thread>
 #include <unordered_map>
 
 #include "cost/cache_context.h"
@@ -33,6 +35,9 @@ constexpr int kShareOfVisits = 4;    // of the time that measuring took; without
 constexpr int64_t kLeastRunsOfMedian = 3;
 constexpr double kQuicker = 0.9;      // than it was measured: it was disturbed
 constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
+constexpr double kDisturbed = 1.15;   // of what its kernels take, that a step should not
+constexpr int kMostAgain = 6;
+constexpr Seconds kMoment = 0.25;
 
 // One kernel on some shapes.
 struct Sample {
@@ -138,9 +143,30 @@ class Measuring {
     if (runs_step_) (void)run_step(*step_, kShareOfStep * left());
   }
 
-  // Once more, when all kernels are measured: what disturbed the first rounds may be gone.
+  // Once more, when all kernels are measured: what disturbed the first rounds may be gone. Where it seems not, again after a
+  // moment: a second processor that comes and goes does so for seconds.
   void take_step_again() {
-    if (runs_step_) (void)run_step(*step_, left());
+    if (!runs_step_) return;
+    (void)run_step(*step_, left());
+    for (int again = 0; again < kMostAgain && is_disturbed() && left() > 2 * kMoment; ++again) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(kMoment));
+      (void)run_step(*step_, left());
+    }
+  }
+
+  // Its ops take clearly more in the step than their kernels by themselves.
+  [[nodiscard]] bool is_disturbed() const {
+    const BuiltCostGraph& built = programs_.front().built;
+    const auto cold = cold_shares(built.graph, limits_.cache_bytes);
+    const double usual = usual_warmth();
+    Seconds in_step = 0, by_kernel = 0;
+    step_->each([&](const problem::Op& op, size_t choice, const OpKey& key) {
+      const size_t sample = sample_of_.at(text_of(key));
+      if (!samples_[sample].found) return;
+      in_step += step_->find(key).value_or(0);
+      by_kernel += seconds_of(sample, 0, cold[static_cast<size_t>(op.id)][choice], usual);
+    });
+    return in_step > kDisturbed * by_kernel;
   }
 
   // And twice with the choices that seem quicker than their ops' first: those of other ops tell less of them.

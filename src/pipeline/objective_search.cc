@@ -52,6 +52,10 @@ class SlopeSearch {
       if (!plan && !best_) return plan;
       if (plan) (void)keep(*std::move(plan));
     }
+    const Slope slope = expression_.at(best_->predicted);
+    if (slope.per_joule <= 0 && slope.per_second <= 0)
+      return fail("E0117", fmt::format("'{}' is no less with less energy or less time", expression_.text()),
+                  "--objective", "give what is to be least: a formula that grows with energy, time or both");
     for (int round = 0; round < kMostRounds && !options_.stop.stop_requested(); ++round)
       if (!follow_slope()) break;
     best_->method += fmt::format("; by the slopes of {}", expression_.text());
@@ -91,7 +95,6 @@ class SlopeSearch {
   bool follow_slope() {
     const Slope slope = expression_.at(best_->predicted);
     if (!std::isfinite(slope.per_joule) || !std::isfinite(slope.per_second)) return false;
-    if (slope.per_joule <= 0 && slope.per_second <= 0) return false;
     if (slope.per_second < 0) {
       Result<Plan> plan = plan_where_seconds_are_worth(slope);
       return plan && keep(*std::move(plan));

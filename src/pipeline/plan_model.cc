@@ -10,7 +10,6 @@
 #include "pipeline/expected_time.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/plan_programs.h"
-#include "pipeline/request_json.h"
 #include "pipeline/step_deadline.h"
 #include "plan/planner.h"
 #include "problem/plan_json.h"
@@ -110,14 +109,6 @@ int64_t batch_of(const Compiled& compiled) {
   return graph.value(graph.inputs.front()).type.shape.front();
 }
 
-// A plan names the kernels that it was made for: "auto" may be others where it is run.
-PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kernels) {
-  using Choice = host::KernelSet::Choice;
-  if (request.device == "host" && request.kernels == Choice::kAuto)
-    request.kernels = kernels.back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable;
-  return request;
-}
-
 Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const problem::Plan* reuse,
                         plan::Infeasible* infeasible, const Dump& dump) {
   const CostGraph& first = compiled.training().cost.graph;
@@ -150,12 +141,7 @@ Result<void> plan_model(Compiled& compiled, const PlanRequest& request, const pr
                              training.cost.graph.device.pager.in.latency_s == compiled.waited_for->in.latency_s;
   if (as_waited_for) compiled.unplanned = unplanned_as_waited_for;  // it is compared with the plan
   if (dump) dump("plan", base::ascii_json(problem::to_json(training.plan), 1));
-  training.plan.model = model_json(compiled.model);
-  PlanRequest told = with_named_kernels(request, *compiled.kernels);
-  told.rewrite.substitutions = compiled.made_by;
-  told.rewrite.remake = compiled.remakes;
-  told.rewrite.attention = compiled.attention;
-  training.plan.request = request_json(told);
+  keep_request(training.plan, compiled, request);
   for (Program& program : compiled.programs) {
     const bool given = reuse != nullptr && &program == &training;  // it must hold; what it says of its bound is its own
     PANTOUM_ASSIGN(program.found, given ? check::replay(program.cost.graph, program.plan)

@@ -7,6 +7,7 @@
 #include "check/replay.h"
 #include "pipeline/objective_search.h"
 #include "pipeline/planners.h"
+#include "pipeline/request_json.h"
 #include "plan/infeasibility_report.h"
 #include "plan/other_program.h"
 #include "plan/planner.h"
@@ -210,6 +211,14 @@ void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& 
   }
 }
 
+// A plan names the kernels that it was made for: "auto" may be others where it is run.
+PlanRequest with_named_kernels(PlanRequest request, const host::KernelSet& kernels) {
+  using Choice = host::KernelSet::Choice;
+  if (request.device == "host" && request.kernels == Choice::kAuto)
+    request.kernels = kernels.back_end() != nullptr ? Choice::kOneDnn : Choice::kPortable;
+  return request;
+}
+
 // A plan that was read from a file is the user's to mend, whatever is wrong with it.
 Result<void> check_given(const CostGraph& graph, const problem::Plan& given) {
   if (problem::structure_hash(graph) != problem::structure_hash(given.graph)) return {};  // training_plan tells
@@ -220,6 +229,15 @@ Result<void> check_given(const CostGraph& graph, const problem::Plan& given) {
 }
 
 }  // namespace
+
+void keep_request(problem::Plan& plan, const Compiled& compiled, const PlanRequest& request) {
+  plan.model = model_json(compiled.model);
+  PlanRequest told = with_named_kernels(request, *compiled.kernels);
+  told.rewrite.substitutions = compiled.made_by;
+  told.rewrite.remake = compiled.remakes;
+  told.rewrite.attention = compiled.attention;
+  plan.request = request_json(told);
+}
 
 Result<void> check_infeasibility(const plan::Infeasible& infeasible) {
   if (!infeasible.refusal) return {};
@@ -238,7 +256,8 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
   Program& training = asked.compiled.training();
   training.plan = {};
   Result<void> all = plan_all(asked, asked.options, reuse, &answer);
-  if (all || reuse != nullptr) return all;
+  const bool has_no_plan = !all && (all.error().code == "E0301" || all.error().code == "E0302");
+  if (!has_no_plan || reuse != nullptr) return all;
   const problem::Plan alone = std::move(training.plan);  // with which no other program fits, where it has instructions
   const auto is_least_of_all = [&] {                     // of all programs, what is known of training alone
     return answer.min_plan && plan_all(asked, asked.options, &*answer.min_plan, nullptr);
@@ -258,8 +277,9 @@ Result<void> find_plans(Compiled& compiled, const PlanRequest& request, const pl
       if (plan_from_least_budget(asked)) return {};
     }
   }
-  if (refused || all.error().code == "E0302") tell_of_all(asked, answer, all);
+  tell_of_all(asked, answer, all);
   PANTOUM_TRY(check_infeasibility(answer));
+  if (answer.min_plan) keep_request(*answer.min_plan, compiled, request);
   if (infeasible != nullptr) *infeasible = std::move(answer);
   return all;
 }

@@ -38,6 +38,9 @@ class Patience {
 [[nodiscard]] Result<void> find_best_plans(Compiled& compiled, const PlanRequest& request,
                                            const plan::PlanOptions& options, plan::Infeasible* infeasible);
 
+// From model and request in it, a plan is used again: with the graph that it is of.
+void keep_request(problem::Plan& plan, const Compiled& compiled, const PlanRequest& request);
+
 // What a planned program is worth to the request.
 [[nodiscard]] double value_of_plan(const problem::Plan& plan, const PlanRequest& request);
 

@@ -98,6 +98,11 @@ class BadInput(House):
         self.assertLessEqual(bound, least)
         self.assertLessEqual(self.plan_json(model, *asked, "--ram", f"{least}B")["arena_bytes"], least)
 
+    def test_the_plan_of_the_least_ram_trains(self):
+        least, asked = self.path("least.json"), ("--batch", 16, "--kernels", "portable", "--measure", "off")
+        answer = json.loads(self.run_cli("plan", MODEL, *asked, "--ram", "16KiB", "--effort", 1, "--format", "json", "--write-min-plan", least).stdout)
+        self.succeed("train", MODEL, "--data", self.path("data"), *asked, "--plan", least, "--ram", f"{answer['min_ram_bytes'] + 4096}B", "-o", self.path("least.safetensors"))
+
     def test_a_deadline_that_the_step_takes_to_the_last_bit(self):
         for ram in ("8GiB", "256MiB"):
             for objective in ("energy", "time"):

@@ -90,8 +90,15 @@ class Objectives(Costs):
             judged = json.loads(self.succeed("verify", self.path("p.json"), "--format", "json").stdout)
             self.assertTrue(judged["valid"])
         for formula in ("energy*time^2", "power", "energy^0.5*time^0.5"):
-            self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", formula, "-o", self.path("p.json"))
+            done = self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", formula, "-o", self.path("p.json"), "--format", "json")
+            found = json.loads(done.stdout)
+            energy, time = found["energy_j"], found["time_s"]
+            value = {"energy*time^2": energy * time ** 2, "power": energy / time, "energy^0.5*time^0.5": (energy * time) ** .5}[formula]
+            self.assertEqual((found["status"], found["formula"], found["gap"]), ("feasible", formula, 1))
+            self.assertAlmostEqual(found["formula_value"] / value, 1, places=9)
             self.succeed("verify", self.path("p.json"))
+        for formula in ("1/energy", "energy^0", "-energy*time", "5 - time^2"):
+            self.refused("E0117", "plan", MODEL, *FIXED, "--ram", "600KiB", f"--objective={formula}")
 
     def test_a_forged_weight_is_refused(self):
         self.succeed("plan", MODEL, *FIXED, "--ram", "600KiB", "--objective", "0.6*energy + 0.4*time", "-o", self.path("p.json"))
