@@ -54,14 +54,9 @@ class SqliteStore final : public ProfileStore {
   // A data base without any table becomes a store; one with others is not ours.
   Result<void> set_up() {
     PANTOUM_TRY(execute(kGuards));
-    PANTOUM_ASSIGN(
-        const Statement query,
-        prepare("SELECT COUNT(*), COUNT(*) FILTER (WHERE type = 'table' AND name = 'op_costs') FROM sqlite_master"));
-    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
-    const bool is_empty = sqlite3_column_int64(query.get(), 0) == 0,
-               has_table = sqlite3_column_int64(query.get(), 1) == 1;
-    if (is_table_ && !has_table) return failure_of("it has no table op_costs");
-    if (!is_empty && !has_table) return failure_of("it is another program's data base");
+    PANTOUM_ASSIGN(const Contents contents, look_inside());
+    if (is_table_ && !contents.has_table) return failure_of("it has no table op_costs");
+    if (!contents.is_empty && !contents.has_table) return failure_of("it is another program's data base");
     return is_table_ ? Result<void>{} : execute(kSchema);
   }
 
@@ -166,6 +161,20 @@ class SqliteStore final : public ProfileStore {
  private:
   static constexpr int kKeyParts = 7;
   static constexpr int64_t kMostRows = 10'000'000;
+
+  struct Contents {
+    bool is_empty = true, has_table = false;
+  };
+
+  // Ends before anything is written: two that read cannot both become writers.
+  Result<Contents> look_inside() {
+    PANTOUM_ASSIGN(const Statement query,
+                   prepare("SELECT COUNT(*), COUNT(*) FILTER (WHERE type = 'table' AND name = 'op_costs') "
+                           "FROM sqlite_master"));
+    if (sqlite3_step(query.get()) != SQLITE_ROW) return failure();
+    return Contents{.is_empty = sqlite3_column_int64(query.get(), 0) == 0,
+                    .has_table = sqlite3_column_int64(query.get(), 1) == 1};
+  }
 
   Result<Statement> prepare(const char* sql) {
     turns_ = 0;
