@@ -45,7 +45,7 @@ def measured(bench, program, name, share, threads, peak, best):
             plans = not isinstance(made[way], str)
             bench.table.add(row, 1.0, "x", "<= 1", True, f"no plan with default algorithms{', which is proved' if proved else ''}; joint: {'one' if plans else 'none'}")
         return
-    steps = steps_for(made["default"]["time_s"], bench.seconds / 2)
+    steps = steps_for(made["default"]["time_s"], bench.seconds / 3)
     done = {way: course(path) for way, path in paths.items() if not isinstance(made[way], str)}
     ways = [way for way in done if way == "default" or done[way] != done["default"]]
     calls = [lambda way=way: program.steps(name, batch, paths[way], steps, *count)[1] for way in ways]
