@@ -191,24 +191,34 @@ bool plan_from_least_budget(const Question& asked) {
   return true;
 }
 
-// What is told of training is told of all programs: the one that needs most RAM tells it, and its refusal, in place of
-// training's. The least plan stays training's.
+// What is told of training's RAM is told of all programs: the most that one needs, and of what is proved the strongest. Limits
+// are training's alone, and so is what is told of them. The least plan is one of training.
 void tell_of_all(const Question& asked, plan::Infeasible& answer, Result<void>& all) {
+  if (asked.options.question.deadline || asked.options.question.energy_limit) return;
+  const CostGraph& training = asked.compiled.training().cost.graph;
+  plan::PlanOptions options = asked.options;
+  options.warm_start = nullptr, options.others = nullptr;
   for (const Program* program : others_in_order(asked.compiled.programs)) {
-    plan::PlanOptions options = asked.options;
     options.question.budget = 1;
-    options.question.deadline.reset(), options.question.energy_limit.reset();
     options.fixed_initial.clear();
-    options.warm_start = nullptr, options.others = nullptr;
     options.time_limit = asked.patience.next();
     plan::Infeasible least;
-    if (plan::make_plan(program->cost.graph, options, &least) || least.min_ram_bytes <= answer.min_ram_bytes) continue;
-    options.question = asked.options.question;
-    least.refusal = plan::refusal_of(program->cost.graph, options, least);
-    least.min_plan = std::move(answer.min_plan);
-    answer = std::move(least);
-    all = Failure(plan::infeasibility_report(program->cost.graph.name, options, answer));
+    if (plan::make_plan(program->cost.graph, options, &least)) continue;
+    const bool both_known = answer.min_ram_bytes > 0 && least.min_ram_bytes > 0;
+    const Bytes known = both_known ? std::max(answer.min_ram_bytes, least.min_ram_bytes) : 0;
+    if (least.min_ram_bound_bytes > answer.min_ram_bound_bytes) {
+      least.refusal = plan::refusal_of(program->cost.graph, asked.options, least);
+      least.min_plan = std::move(answer.min_plan);
+      answer = std::move(least);
+    }
+    answer.min_ram_bytes = known;
+    all = Failure(plan::infeasibility_report(training.name, asked.options, answer));
   }
+  if (answer.min_plan && problem::structure_hash(answer.min_plan->graph) == problem::structure_hash(training)) return;
+  answer.min_plan.reset();
+  if (answer.min_ram_bytes == 0) return;
+  options.question.budget = answer.min_ram_bytes;
+  if (Result<problem::Plan> plan = plan::make_plan(training, options)) answer.min_plan = std::move(*plan);
 }
 
 // A plan names the kernels that it was made for: "auto" may be others where it is run.
