@@ -46,7 +46,8 @@ struct Infeasible {
 //   errors  E0300 budget of 0, E0301 proved infeasible for exactly the question, E0302 limit reached without a plan; for the last two
 //           `infeasible`, when given, is filled
 //   cost    honours options.time_limit to within 200 ms, but for a first plan, which is sought for a moment longer (0.7 s
-//           in all; one that is known to exist, by evicting what can be, is found however short the limit)
+//           in all, and 3 s where orders differ; one that is known to exist, by evicting what can be, is found however
+//           short the limit), and for a deadline that no plan was found for, which is asked again by time alone
 [[nodiscard]] Result<Plan> make_plan(const CostGraph& graph, const PlanOptions& options,
                                      Infeasible* infeasible = nullptr);
 
