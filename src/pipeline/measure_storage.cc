@@ -24,7 +24,7 @@ using problem::Link;
 
 constexpr size_t kSmall = 4096, kLarge = 1 << 20, kPlaces = 8;
 constexpr size_t kFileBytes = kPlaces * (kLarge + kSmall);  // large transfers first, then small ones
-constexpr int kSamples = 7, kLargeTransfers = 4, kSmallTransfers = 8;
+constexpr int kSamples = 15, kLargeTransfers = 4, kSmallTransfers = 8;
 
 // Of a step's time: what transfers that it does not wait for may take from its threads where these have every core.
 constexpr double kMostLost = 0.15;
@@ -124,61 +124,92 @@ class Probe {
     return {};
   }
 
-  // Seconds that the team loses by one transfer of many. The median of samples.
-  Result<double> lost_beside(Team& team, bool write, size_t bytes, int count) {
-    std::vector<double> lost;
-    for (int sample = 0; sample < kSamples && (sample == 0 || total_ < seconds_); ++sample) {
-      const auto sample_begin = Clock::now();
-      const double alone = team.seconds_alone();
-      const auto begin = Clock::now();
-      const uint32_t first = ticket_ + 1;
-      PANTOUM_TRY(begin_many(write, bytes, count));
-      Ending ending{.probe = this, .first = first, .last = ticket_};
-      host::PrefaultedThread waiter;
-      if (!waiter.start(&Ending::wait, &ending)) return no_thread(first);
-      double rounds = 0;
-      for (; !ending.ended; ++rounds) team.round();
-      const double all = since(begin);
-      waiter.join();
-      if (ending.status != PT_OK) return host::status_failure(ending.status, "measuring the storage");
-      lost.push_back((all - rounds * alone) / count);
-      total_ += since(sample_begin);
+  // Both directions. Each sample has all that is measured: a storage can be slow for a moment, which is then one sample of
+  // each, and a median does not see it.
+  Result<MeasuredStorage> measure(Team& team) {
+    Samples out, in;
+    PANTOUM_TRY(take_links(out, in));  // warms up
+    out = in = {};
+    const auto begin = Clock::now();
+    for (int sample = 0; sample < kSamples && (sample == 0 || since(begin) < seconds_); ++sample) {
+      PANTOUM_TRY(take_links(out, in));
+      PANTOUM_TRY(take_lost(team, true, out));
+      PANTOUM_TRY(take_lost(team, false, in));
     }
-    return std::max(0.0, median(std::move(lost)));
-  }
-
-  // Of one direction: how long transfers take that a step waits for.
-  Result<Link> link(bool write) {
-    PANTOUM_ASSIGN(const double large, seconds_at(write, kLarge, kLargeTransfers));
-    PANTOUM_ASSIGN(const double small, seconds_at(write, kSmall, kSmallTransfers));
-    return fit_link(small, large);
-  }
-
-  // What transfers of one direction take from a step's threads when it does not wait.
-  Result<void> add_lost(Team& team, bool write, cost::LinkSample& sample) {
-    PANTOUM_ASSIGN(const double large, lost_beside(team, write, kLarge, kLargeTransfers));
-    PANTOUM_ASSIGN(const double small, lost_beside(team, write, kSmall, kSmallTransfers));
-    sample.engine_s_per_byte = std::max(0.0, large - small) / (kLarge - kSmall);
-    sample.engine_s = std::max(0.0, std::min(small, large) - sample.engine_s_per_byte * kSmall);
-    return {};
+    return MeasuredStorage{.in = sample_of(std::move(in)), .out = sample_of(std::move(out))};
   }
 
   // Median seconds of one of `depth` transfers that are queued together.
   Result<double> seconds_at(bool write, size_t bytes, int depth) {
     std::vector<double> seconds;
-    for (int sample = 0; sample <= kSamples && (sample < 2 || total_ < seconds_); ++sample) {
-      const auto begin = Clock::now();
-      const uint32_t first = ticket_ + 1;
-      PANTOUM_TRY(begin_many(write, bytes, depth));
-      if (const pt_status status = end_many(first, ticket_); status != PT_OK)
-        return host::status_failure(status, "measuring the storage");
-      if (sample > 0) seconds.push_back(since(begin) / depth);  // the first warms up
-      total_ += since(begin);
+    for (int sample = 0; sample <= kSamples; ++sample) {
+      PANTOUM_ASSIGN(const double each, once(write, bytes, depth));
+      if (sample > 0) seconds.push_back(each);  // the first warms up
     }
     return median(std::move(seconds));
   }
 
  private:
+  // Of one direction: seconds of a transfer that a step waits for, and what one takes from its threads when it does not.
+  struct Samples {
+    std::vector<double> large, small, lost_large, lost_small;
+  };
+
+  static cost::LinkSample sample_of(Samples samples) {
+    const double large = std::max(0.0, median(std::move(samples.lost_large)));
+    const double small = std::max(0.0, median(std::move(samples.lost_small)));
+    cost::LinkSample sample{.link = fit_link(median(std::move(samples.small)), median(std::move(samples.large)))};
+    sample.engine_s_per_byte = std::max(0.0, large - small) / (kLarge - kSmall);
+    sample.engine_s = std::max(0.0, std::min(small, large) - sample.engine_s_per_byte * kSmall);
+    return sample;
+  }
+
+  Result<void> take_links(Samples& out, Samples& in) {
+    for (const bool write : {true, false}) {
+      PANTOUM_ASSIGN(const double large, once(write, kLarge, kLargeTransfers));
+      PANTOUM_ASSIGN(const double small, once(write, kSmall, kSmallTransfers));
+      Samples& of = write ? out : in;
+      of.large.push_back(large);
+      of.small.push_back(small);
+    }
+    return {};
+  }
+
+  Result<void> take_lost(Team& team, bool write, Samples& of) {
+    PANTOUM_ASSIGN(const double large, lost_beside(team, write, kLarge, kLargeTransfers));
+    PANTOUM_ASSIGN(const double small, lost_beside(team, write, kSmall, kSmallTransfers));
+    of.lost_large.push_back(large);
+    of.lost_small.push_back(small);
+    return {};
+  }
+
+  // Seconds of one of `depth` transfers that are queued together.
+  Result<double> once(bool write, size_t bytes, int depth) {
+    const auto begin = Clock::now();
+    const uint32_t first = ticket_ + 1;
+    PANTOUM_TRY(begin_many(write, bytes, depth));
+    if (const pt_status status = end_many(first, ticket_); status != PT_OK)
+      return host::status_failure(status, "measuring the storage");
+    return since(begin) / depth;
+  }
+
+  // Seconds that the team loses by one transfer of many.
+  Result<double> lost_beside(Team& team, bool write, size_t bytes, int count) {
+    const double alone = team.seconds_alone();
+    const auto begin = Clock::now();
+    const uint32_t first = ticket_ + 1;
+    PANTOUM_TRY(begin_many(write, bytes, count));
+    Ending ending{.probe = this, .first = first, .last = ticket_};
+    host::PrefaultedThread waiter;
+    if (!waiter.start(&Ending::wait, &ending)) return no_thread(first);
+    double rounds = 0;
+    for (; !ending.ended; ++rounds) team.round();
+    const double all = since(begin);
+    waiter.join();
+    if (ending.status != PT_OK) return host::status_failure(ending.status, "measuring the storage");
+    return (all - rounds * alone) / count;
+  }
+
   // Waits for many transfers, asleep, on a thread of its own.
   struct Ending {
     Probe* probe;
@@ -232,7 +263,7 @@ class Probe {
   std::unique_ptr<std::byte[], Free> buffer_;  // outlives the pager
   std::unique_ptr<host::FilePager> pager_;
   uint32_t ticket_ = 0;
-  double seconds_ = 0, total_ = 0;  // given, and taken
+  double seconds_ = 0;  // given
 };
 
 bool have_every_core(const pt_pool* pool) {
@@ -312,11 +343,7 @@ Result<MeasuredStorage> measure_storage(const StorageQuestion& question, cost::P
   PANTOUM_ASSIGN(Probe probe, Probe::open(question));
   PANTOUM_TRY(probe.fill());
   Team team(question.pool);
-  MeasuredStorage found;
-  PANTOUM_ASSIGN(found.out.link, probe.link(true));
-  PANTOUM_ASSIGN(found.in.link, probe.link(false));
-  PANTOUM_TRY(probe.add_lost(team, true, found.out));
-  PANTOUM_TRY(probe.add_lost(team, false, found.in));
+  PANTOUM_ASSIGN(MeasuredStorage found, probe.measure(team));
   found.beside_every_core = have_every_core(question.pool);
   const std::string key = key_of(question);
   PANTOUM_TRY(store.put_link(key + "|in", found.in, kSamples));
