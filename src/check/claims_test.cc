@@ -229,6 +229,21 @@ TEST(LeastCosts, AreReadOffTheCostGraph) {
   EXPECT_NEAR(least_costs(sync, {}).time_s, 4, 1e-12) << "what is not computed reads nothing";
 }
 
+TEST(LeastCosts, CountIdlePowerOverTheSecondsOfTheSameChoice) {
+  problem::CostGraph graph = step_graph();
+  graph.device.idle_w = 2;
+  const double alone = least_costs(graph, {}).energy_j;
+  EXPECT_NEAR(alone, 7.1 + 2 * 5, 1e-12);
+  problem::Choice slow = graph.ops[2].choices.front();
+  slow.time_s += 3, slow.energy_j -= 0.5;  // saves less than its seconds take
+  graph.ops[2].choices.push_back(slow);
+  EXPECT_NEAR(least_costs(graph, {}).energy_j, alone, 1e-12);
+  graph.ops[2].choices.back().time_s -= 2.9;
+  EXPECT_NEAR(least_costs(graph, {}).energy_j, alone - 0.3, 1e-12);
+  graph.device.pager.mode = problem::PagerMode::kSync;
+  EXPECT_NEAR(least_costs(graph, {}).energy_j, alone - 0.3 + 2 * 2.1, 1e-12) << "the engine waits";
+}
+
 TEST(LeastCosts, LeaveAPinnedTensorsBytesToItsSuccessor) {
   problem::CostGraph graph = step_graph();  // t6 is followed by t2, which f2 writes over it
   graph.tensors[6].bytes = 200;

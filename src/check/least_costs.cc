@@ -99,21 +99,26 @@ class Accountant {
     for (const size_t index : read_from_storage()) add(pager.in, index);
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
       if (ends_in_aux_[index] && tensor(index).start != Home::kAux) add(pager.out, index);
-    if (pager.mode == problem::PagerMode::kSync) least.time_s = down_.sum(least.time_s, moving);
-    least.energy_j = down_.sum(least.energy_j, down_.product(graph_.device.idle_w, least.time_s));
+    if (pager.mode != problem::PagerMode::kSync) return;
+    least.time_s = down_.sum(least.time_s, moving);
+    least.energy_j = down_.sum(least.energy_j, idling(moving));
   }
 
   void add_cheapest(const Op& op, LeastCosts& least) const {
     if (op.optional) return;
-    double seconds = op.choices.front().time_s, joules = op.choices.front().energy_j;
+    const auto with_idling = [&](const Choice& choice) { return down_.sum(choice.energy_j, idling(choice.time_s)); };
+    double seconds = op.choices.front().time_s, joules = with_idling(op.choices.front());
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
       seconds = std::min(seconds, choice.time_s);
-      joules = std::min(joules, choice.energy_j);
+      joules = std::min(joules, with_idling(choice));
     }
     least.time_s = down_.sum(least.time_s, seconds);
     least.energy_j = down_.sum(least.energy_j, joules);
   }
+
+  // Joules.
+  [[nodiscard]] double idling(double seconds) const { return down_.product(graph_.device.idle_w, seconds); }
 
   [[nodiscard]] std::set<size_t> read_from_storage() const {
     std::set<size_t> read;

@@ -10,9 +10,10 @@ namespace pantoum::check {
 
 // Rounded down.
 //
-//   - energy and time: the cheapest permitted choice of every op that must run; every transfer that must happen, of what
-//     starts in storage and is read by every permitted choice of such an op, and of what must end there and does not
-//     start there (its time only where a transfer blocks the engine); idle power over that time
+//   - energy and time: the cheapest permitted choice of every op that must run, its energy with idle power over its own
+//     seconds; every transfer that must happen, of what starts in storage and is read by every permitted choice of such
+//     an op, and of what must end there and does not start there (its time, and idle power over that, only where a
+//     transfer blocks the engine)
 //   - RAM: what is there when the step starts, or while an op runs under its leanest choice, with what is pinned then.
 //     Sizes are rounded up to the alignment, but for the topmost block
 struct LeastCosts {

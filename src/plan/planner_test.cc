@@ -196,6 +196,35 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
   EXPECT_LT(chosen->predicted.energy_j, all_lean->predicted.energy_j);
 }
 
+// Idle watts count an op's seconds: which level is best is known from the costs alone where nothing has to move.
+TEST(MakePlan, ProvesTheBestLevelsWhereRamIsPlenty) {
+  for (const double idle_w : {0.0, 0.3, 2.0, 40.0}) {
+    SCOPED_TRACE(idle_w);
+    CostGraph graph = residual(std::min(8, kMostBlocks));
+    graph.device.idle_w = idle_w;
+    double least = 0;
+    for (size_t op = 0; op < graph.ops.size(); ++op) {
+      const problem::Choice first = graph.ops[op].choices.front();
+      double best = first.energy_j + idle_w * first.time_s;
+      for (int level = 1; level <= 3; ++level) {
+        problem::Choice slower = first;
+        slower.algorithm += "@" + std::to_string(level);
+        slower.time_s *= 1 + 0.1 * level + 0.01 * static_cast<double>(op);
+        slower.energy_j /= 1 + 0.2 * level;
+        best = std::min(best, slower.energy_j + idle_w * slower.time_s);
+        graph.ops[op].choices.push_back(slower);
+      }
+      least += best;
+    }
+    const PlanOptions options{.question = {.budget = Bytes{1} << 40}, .effort = 1};
+    const auto plan = make_plan(graph, options);
+    ASSERT_TRUE(plan) << to_text(plan.error());
+    expect_valid(graph, *plan, options);
+    EXPECT_EQ(plan->status, problem::Status::kOptimal);
+    EXPECT_NEAR(plan->predicted.energy_j, least, 1e-9 * least);
+  }
+}
+
 TEST(MakePlan, GivesTheSamePlanAtAnyNumberOfThreads) {
   const CostGraph graph = residual(8);
   PlanOptions options{

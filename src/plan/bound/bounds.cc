@@ -131,11 +131,13 @@ Bounds lower_bounds(const Model& model) {
   Bounds bounds;
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    bounds.energy += cheapest(op, [](const ChoiceModel& choice) { return choice.joules; });
+    bounds.energy +=
+        cheapest(op, [&](const ChoiceModel& choice) { return choice.joules + model.idle_w * choice.seconds; });
     bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
   }
-  if (!model.async) bounds.time += moved.seconds;
-  bounds.energy += moved.joules + model.idle_w * bounds.time;
+  const Seconds waited = model.async ? 0 : moved.seconds;
+  bounds.time += waited;
+  bounds.energy += moved.joules + model.idle_w * waited;
   bounds.energy *= kMargin;
   bounds.time *= kMargin;
   return bounds;

@@ -285,15 +285,20 @@ ByOp<char> needed_ops(const Model& model, const Choices& choices) {
 }
 
 Choices first_choices(const Model& model, Objective objective) {
-  Choices choices = choices_at(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
+  // Where idling draws watts, an op's seconds take joules too.
+  const auto priced = [&](Prices prices) {
+    prices.second += prices.joule * model.idle_w;
+    return choices_at(model, prices);
+  };
+  Choices choices = priced(prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
   for (int pricing = 0; objective == Objective::kEdp && pricing < kPricings; ++pricing) {
     Joules energy = 0;
     Seconds time = 0;
     for (const OpIndex op : model.ops.indices()) {
       const ChoiceModel& choice = model.chosen(op, choices);
-      energy += choice.joules, time += choice.seconds;
+      energy += choice.joules + model.idle_w * choice.seconds, time += choice.seconds;
     }
-    choices = choices_at(model, prices_of(objective, energy, time));
+    choices = priced(prices_of(objective, energy, time));
   }
   return choices;
 }
