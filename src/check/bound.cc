@@ -161,7 +161,7 @@ Result<ProvedBounds> prove_from(const problem::Plan& plan, const LeastCosts& lea
 
 Result<ProvedBounds> prove_bounds(const problem::Plan& plan) {
   PANTOUM_TRY(problem::validate(plan.graph));
-  return prove_from(plan, least_costs(plan.graph, plan.question.freedoms));
+  return prove_from(plan, least_costs_within(plan.graph, plan.question));
 }
 
 Result<double> check_bound(const problem::Plan& plan, double value) {

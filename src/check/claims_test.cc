@@ -244,6 +244,53 @@ TEST(LeastCosts, CountIdlePowerOverTheSecondsOfTheSameChoice) {
   EXPECT_NEAR(least_costs(graph, {}).energy_j, alone - 0.3 + 2 * 2.1, 1e-12) << "the engine waits";
 }
 
+// Three ways of each op: every combination that keeps the limit takes at least what is read off.
+TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
+  problem::CostGraph graph = step_graph();
+  graph.device.idle_w = 0.5;
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    for (int level = 1; level <= 2; ++level) {
+      problem::Choice slower = graph.ops[op].choices.front();
+      slower.time_s *= 1 + level * (0.3 + 0.1 * static_cast<double>(op));
+      slower.energy_j *= 1 - 0.3 * level;
+      graph.ops[op].choices.push_back(slower);
+    }
+  const LeastCosts any = least_costs(graph, {});
+  std::vector<std::pair<double, double>> sums{{0.1, 0}};  // energy with what must move, time: of all combinations
+  sums.front().first = least_costs(step_graph(), {}).energy_j;
+  for (const problem::Op& op : step_graph().ops) sums.front().first -= op.choices.front().energy_j;
+  for (const problem::Op& op : graph.ops) {
+    std::vector<std::pair<double, double>> next;
+    for (const auto& [energy, time] : sums)
+      for (const problem::Choice& way : op.choices)
+        next.emplace_back(energy + way.energy_j + 0.5 * way.time_s, time + way.time_s);
+    sums = std::move(next);
+  }
+  const auto least_of = [&](double limit, bool of_energy) {
+    double least = HUGE_VAL;
+    for (const auto& [energy, time] : sums)
+      if ((of_energy ? time : energy) <= limit) least = std::min(least, of_energy ? energy : time);
+    return least;
+  };
+  int raised = 0;
+  for (double share = 1.0; share < 2.2; share += 0.05) {
+    const double deadline = any.time_s * share, limit = any.energy_j * share;
+    const double energy = least_costs_within(graph, {.deadline = deadline}).energy_j;
+    const double time =
+        least_costs_within(graph, {.energy_limit = limit, .objective = problem::Objective::kTime}).time_s;
+    EXPECT_LE(energy, least_of(deadline, true) * (1 + 1e-12)) << share;
+    EXPECT_LE(time, least_of(limit, false) * (1 + 1e-12)) << share;
+    EXPECT_GE(energy, any.energy_j);
+    EXPECT_GE(time, any.time_s);
+    raised += energy > 1.01 * any.energy_j ? 1 : 0;
+    raised += time > 1.01 * any.time_s ? 1 : 0;
+    EXPECT_EQ(least_costs_within(graph, {.deadline = deadline, .objective = problem::Objective::kTime}).time_s,
+              any.time_s)
+        << "what is limited is not what is asked for";
+  }
+  EXPECT_GT(raised, 5);
+}
+
 TEST(LeastCosts, LeaveAPinnedTensorsBytesToItsSuccessor) {
   problem::CostGraph graph = step_graph();  // t6 is followed by t2, which f2 writes over it
   graph.tensors[6].bytes = 200;

@@ -23,6 +23,8 @@ int64_t add(int64_t bytes, int64_t more) {
   return std::min(kEnough, bytes + std::min(kEnough, more));
 }
 
+constexpr int kHalvings = 50;  // of the range of prices
+
 class Accountant {
  public:
   Accountant(const CostGraph& graph, const problem::Freedoms& freedoms) : graph_(graph), free_(freedoms) {
@@ -38,6 +40,15 @@ class Accountant {
     LeastCosts least;
     add_costs(least);
     least.ram_bytes = least_ram();
+    return least;
+  }
+
+  LeastCosts run(const problem::Question& question) {
+    LeastCosts least = run();
+    if (question.objective == problem::Objective::kEnergy && question.deadline)
+      least.energy_j = std::max(least.energy_j, at_best_price(*question.deadline, true));
+    if (question.objective == problem::Objective::kTime && question.energy_limit)
+      least.time_s = std::max(least.time_s, at_best_price(*question.energy_limit, false));
     return least;
   }
 
@@ -88,33 +99,79 @@ class Accountant {
   // ---- seconds and joules -----------------------------------------------------------------------
 
   void add_costs(LeastCosts& least) const {
+    const Costs moved = must_move();
+    least.energy_j = moved.joules, least.time_s = moved.seconds;
+    for (const Op& op : graph_.ops) {
+      if (op.optional) continue;
+      least.energy_j = down_.sum(least.energy_j, cheapest(op, [](const Costs& costs) { return costs.joules; }).joules);
+      least.time_s = down_.sum(least.time_s, cheapest(op, [](const Costs& costs) { return costs.seconds; }).seconds);
+    }
+  }
+
+  // Joules with those of idling meanwhile; seconds of the engine.
+  struct Costs {
+    double joules = 0, seconds = 0;
+  };
+
+  [[nodiscard]] Costs costs_of(const Choice& choice) const {
+    return {down_.sum(choice.energy_j, idling(choice.time_s)), choice.time_s};
+  }
+
+  [[nodiscard]] Costs must_move() const {
     const problem::Pager& pager = graph_.device.pager;
-    double moving = 0;
+    Costs moved;
     const auto add = [&](const problem::Link& link, size_t index) {
       const double seconds = transfer(link, tensor(index).bytes);
-      moving = down_.sum(moving, seconds);
-      least.energy_j = down_.sum(least.energy_j, down_.product(seconds, link.w));
+      moved.seconds = down_.sum(moved.seconds, seconds);
+      moved.joules = down_.sum(moved.joules, down_.product(seconds, link.w));
     };
-    for (const Op& op : graph_.ops) add_cheapest(op, least);
     for (const size_t index : read_from_storage()) add(pager.in, index);
     for (size_t index = 0; index < graph_.tensors.size(); ++index)
       if (ends_in_aux_[index] && tensor(index).start != Home::kAux) add(pager.out, index);
-    if (pager.mode != problem::PagerMode::kSync) return;
-    least.time_s = down_.sum(least.time_s, moving);
-    least.energy_j = down_.sum(least.energy_j, idling(moving));
+    if (pager.mode != problem::PagerMode::kSync) return {.joules = moved.joules};
+    moved.joules = down_.sum(moved.joules, idling(moved.seconds));
+    return moved;
   }
 
-  void add_cheapest(const Op& op, LeastCosts& least) const {
-    if (op.optional) return;
-    const auto with_idling = [&](const Choice& choice) { return down_.sum(choice.energy_j, idling(choice.time_s)); };
-    double seconds = op.choices.front().time_s, joules = with_idling(op.choices.front());
+  template <class Price>
+  [[nodiscard]] Costs cheapest(const Op& op, Price price) const {
+    Costs best = costs_of(op.choices.front());
     for (const Choice& choice : op.choices) {
       if (!permitted(op, choice)) continue;
-      seconds = std::min(seconds, choice.time_s);
-      joules = std::min(joules, with_idling(choice));
+      const Costs costs = costs_of(choice);
+      if (price(costs) < price(best)) best = costs;
     }
-    least.time_s = down_.sum(least.time_s, seconds);
-    least.energy_j = down_.sum(least.energy_j, joules);
+    return best;
+  }
+
+  // Of the energy where `limits_time`, else of the time. Prices are halved where less is taken than the limit allows.
+  [[nodiscard]] double at_best_price(double limit, bool limits_time) const {
+    const auto wanted = [&](const Costs& costs) { return limits_time ? costs.joules : costs.seconds; };
+    const auto limited = [&](const Costs& costs) { return limits_time ? costs.seconds : costs.joules; };
+    const Costs moved = must_move();
+    Costs first;
+    for (const Op& op : graph_.ops) {
+      if (op.optional) continue;
+      const Costs costs = costs_of(op.choices.front());
+      first.joules += costs.joules, first.seconds += costs.seconds;
+    }
+    const double scale = limited(first) > 0 ? wanted(first) / limited(first) : 0;
+    double most = 0, below = 0, above = 1;
+    for (int halving = 0; halving < kHalvings; ++halving) {
+      const double share = (below + above) / 2, price = scale * share / (1 - share);
+      const auto priced = [&](const Costs& costs) {
+        return down_.sum(wanted(costs), down_.product(price, limited(costs)));
+      };
+      double sum = priced(moved), taken = limited(moved);
+      for (const Op& op : graph_.ops) {
+        if (op.optional) continue;
+        const Costs best = cheapest(op, priced);
+        sum = down_.sum(sum, priced(best)), taken += limited(best);
+      }
+      most = std::max(most, sum_down(sum, -up(price * limit)));
+      (taken > limit ? below : above) = share;
+    }
+    return most;
   }
 
   // Joules.
@@ -286,6 +343,10 @@ class Accountant {
 
 LeastCosts least_costs(const CostGraph& graph, const problem::Freedoms& freedoms) {
   return Accountant(graph, freedoms).run();
+}
+
+LeastCosts least_costs_within(const CostGraph& graph, const problem::Question& question) {
+  return Accountant(graph, question.freedoms).run(question);
 }
 
 }  // namespace pantoum::check

@@ -40,7 +40,7 @@ bool keeps_order(const Plan& plan, const Model& model) {
 // the graph.
 Prover::Proof stated_of(const Plan& plan, double value, const Solver& solver) {
   const Prover& proved = solver.proved();
-  const Bounds derived = solver.instance().bounds;
+  const Bounds derived = solver.instance().limited;
   const Objective objective = plan.question.objective;
   const double least = objective == Objective::kEdp ? derived.energy * derived.time * kMargin
                                                     : value_of(objective, derived.energy, derived.time);

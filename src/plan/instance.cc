@@ -14,6 +14,7 @@ Instance::Instance(const CostGraph& from, const PlanOptions& how, Until latest)
       until(latest),
       model(make_model(graph, options)),
       bounds(lower_bounds(model)),
+      limited(lower_bounds(model, options.question)),
       stage_priced_energy(plan::stage_priced_energy(model, options.question.budget_bytes(),
                                                     options.question.freedoms.paging,
                                                     options.question.freedoms.recomputing)),

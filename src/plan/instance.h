@@ -35,6 +35,7 @@ struct Instance {
   Until until;
   Model model;
   Bounds bounds;               // of any order
+  Bounds limited;              // of any order, of plans that keep the question's limits
   Joules stage_priced_energy;  // of plans of the model's order
   mutable Turns turns;         // with one thread for both
   struct Doing {               // what search and proof are at, for whoever waits

@@ -282,7 +282,7 @@ SearchLimits PlanSearch::limits(const Attempt& attempt) const {
 PlanSearch::Starts PlanSearch::find_starts(const Attempt& attempt) {
   const Model& model = instance_.model;
   std::optional<SearchResult> given = start_given(attempt);
-  const Policy keep = keep_all(model, first_choices(model, instance_.objective()));
+  const Policy keep = keep_all(model, first_choices(model, attempt.limit.question));
   const bool hurried = instance_.by_clock() && instance_.options.time_limit < kFirstSeconds;
   if (hurried && given && given->outcome.fits() && !Simulator(model, attempt.limit).reset(keep).fits())
     return {.best = std::move(*given), .by_energy = {}};

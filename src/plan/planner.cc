@@ -102,7 +102,7 @@ Result<Plan> plan_of(const CostGraph& graph, const PlanOptions& options, Infeasi
   const WorkingSet least = least_ram(solver.instance().model);
   std::optional<Plan> best;
   const bool too_late = options.effort == 0 && chosen.plan && rest.time_limit <= 0;
-  const bool in_reach = !out_of_reach(options.question, least, solver.proved().bounds());
+  const bool in_reach = !out_of_reach(options.question, least, solver.instance().bounds);
   if (!too_late && in_reach) best = solver.solve_and_prove();
   keep_better_order(best, std::move(chosen.plan));
   keep_better_warm_start(best, graph, options);

@@ -196,24 +196,31 @@ TEST(MakePlan, ChoosesAlgorithmsTogetherWithWhatIsKept) {
   EXPECT_LT(chosen->predicted.energy_j, all_lean->predicted.energy_j);
 }
 
+// Each op once more per level of a clock: slower, with fewer joules of its own.
+CostGraph with_levels(CostGraph graph, double idle_w) {
+  graph.device.idle_w = idle_w;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    const problem::Choice first = graph.ops[op].choices.front();
+    for (int level = 1; level <= 3; ++level) {
+      problem::Choice slower = first;
+      slower.algorithm += "@" + std::to_string(level);
+      slower.time_s *= 1 + 0.1 * level + 0.01 * static_cast<double>(op);
+      slower.energy_j /= 1 + 0.2 * level;
+      graph.ops[op].choices.push_back(slower);
+    }
+  }
+  return graph;
+}
+
 // Idle watts count an op's seconds: which level is best is known from the costs alone where nothing has to move.
 TEST(MakePlan, ProvesTheBestLevelsWhereRamIsPlenty) {
   for (const double idle_w : {0.0, 0.3, 2.0, 40.0}) {
     SCOPED_TRACE(idle_w);
-    CostGraph graph = residual(std::min(8, kMostBlocks));
-    graph.device.idle_w = idle_w;
+    const CostGraph graph = with_levels(residual(std::min(8, kMostBlocks)), idle_w);
     double least = 0;
-    for (size_t op = 0; op < graph.ops.size(); ++op) {
-      const problem::Choice first = graph.ops[op].choices.front();
-      double best = first.energy_j + idle_w * first.time_s;
-      for (int level = 1; level <= 3; ++level) {
-        problem::Choice slower = first;
-        slower.algorithm += "@" + std::to_string(level);
-        slower.time_s *= 1 + 0.1 * level + 0.01 * static_cast<double>(op);
-        slower.energy_j /= 1 + 0.2 * level;
-        best = std::min(best, slower.energy_j + idle_w * slower.time_s);
-        graph.ops[op].choices.push_back(slower);
-      }
+    for (const problem::Op& op : graph.ops) {
+      double best = HUGE_VAL;
+      for (const problem::Choice& way : op.choices) best = std::min(best, way.energy_j + idle_w * way.time_s);
       least += best;
     }
     const PlanOptions options{.question = {.budget = Bytes{1} << 40}, .effort = 1};
@@ -222,6 +229,32 @@ TEST(MakePlan, ProvesTheBestLevelsWhereRamIsPlenty) {
     expect_valid(graph, *plan, options);
     EXPECT_EQ(plan->status, problem::Status::kOptimal);
     EXPECT_NEAR(plan->predicted.energy_j, least, 1e-9 * least);
+  }
+}
+
+// A limit on one figure puts a price on it, by which the other is bounded and the levels are chosen.
+TEST(MakePlan, ComesNearTheBoundWithinALimitWhereRamIsPlenty) {
+  for (const double idle_w : {0.0, 0.3}) {
+    const CostGraph graph = with_levels(residual(std::min(12, kMostBlocks)), idle_w);
+    PlanOptions options{.question = {.budget = Bytes{1} << 40}, .effort = 1};
+    const auto thrifty = make_plan(graph, options);
+    options.question.objective = Objective::kTime;
+    const auto fast = make_plan(graph, options);
+    ASSERT_TRUE(thrifty && fast);
+    for (const double share : {0.1, 0.3, 0.5, 0.9}) {
+      SCOPED_TRACE(std::to_string(idle_w) + " W, share " + std::to_string(share));
+      const auto between = [&](double a, double b) { return a + share * (b - a); };
+      PlanOptions in_time{.question = {.budget = Bytes{1} << 40}, .effort = 1}, spared = in_time;
+      in_time.question.deadline = between(fast->predicted.time_s, thrifty->predicted.time_s);
+      spared.question.objective = Objective::kTime;
+      spared.question.energy_limit = between(thrifty->predicted.energy_j, fast->predicted.energy_j);
+      for (const PlanOptions& asked : {in_time, spared}) {
+        const auto plan = make_plan(graph, asked);
+        ASSERT_TRUE(plan) << to_text(plan.error());
+        expect_valid(graph, *plan, asked);
+        EXPECT_LT(plan->gap, 0.005);
+      }
+    }
   }
 }
 

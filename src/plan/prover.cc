@@ -63,9 +63,9 @@ class Running {
 Prover::Prover(const Instance& instance)
     : instance_(instance),
       same_(same_in_any_order(instance)),
-      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), same_),
+      sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), same_),
       product_(instance.model, instance.options, instance.bounds),
-      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.bounds), true),
+      any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), true),
       any_order_product_(instance.model, instance.options, instance.bounds, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
@@ -107,7 +107,7 @@ double Prover::bound() const {
 }
 
 Prover::Proof Prover::any_order_proof() const {
-  Proof proof{.bounds = instance_.bounds, .any_order = true};
+  Proof proof{.bounds = instance_.limited, .any_order = true};
   if (by_product()) {
     proof.bound = any_order_product_.bound();
     proof.bounds = any_order_product_.least();
@@ -136,7 +136,7 @@ std::optional<Policy> Prover::take_near_policy() {
 
 Bounds Prover::bounds() const {
   if (by_product()) return product_.least();
-  Bounds proved = instance_.bounds;
+  Bounds proved = instance_.limited;
   (instance_.objective() == Objective::kEnergy ? proved.energy : proved.time) = bound();
   return proved;
 }

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "plan/bound/tolerances.h"
 #include "plan/simulate/switches.h"
@@ -124,22 +127,90 @@ Moved must_move(const Model& model) {
   return moved;
 }
 
+Joules joules_of(const Model& model, const ChoiceModel& choice) {
+  return choice.joules + model.idle_w * choice.seconds;
+}
+
+// Of the ops that must run, the least sum of what is wanted little, where the sum of another figure is limited.
+class PricedSum {
+ public:
+  using Figures = std::function<std::pair<double, double>(const ChoiceModel&)>;  // wanted, limited
+
+  PricedSum(const Model& model, double limit, const Figures& figures) : limit_(limit) {
+    double wanted = 0, limited = 0;
+    for (const OpModel& op : model.ops) {
+      if (op.optional) continue;
+      auto& ways = ways_.emplace_back();
+      for (const ChoiceModel& choice : op.choices) ways.push_back(figures(choice));
+      wanted += ways.front().first, limited += ways.front().second;
+    }
+    scale_ = limited > 0 ? wanted / limited : 0;
+  }
+
+  // By halving: at a price that is too low, more is taken than the limit allows.
+  [[nodiscard]] double best() const {
+    double most = 0, below = 0, above = 1;
+    for (int halving = 0; halving < kHalvings; ++halving) {
+      const double share = (below + above) / 2;
+      const auto [bound, taken] = at(scale_ * share / (1 - share));
+      most = std::max(most, bound);
+      (taken > limit_ ? below : above) = share;
+    }
+    return most;
+  }
+
+ private:
+  static constexpr int kHalvings = 50;
+
+  // The bound, and what its choices take of the limited figure.
+  [[nodiscard]] std::pair<double, double> at(double price) const {
+    double sum = 0, taken = 0;
+    for (const auto& ways : ways_) {
+      const auto* best = &ways.front();
+      for (const auto& way : ways)
+        if (way.first + price * way.second < best->first + price * best->second) best = &way;
+      sum += best->first + price * best->second, taken += best->second;
+    }
+    return {sum * kMargin - price * limit_, taken};
+  }
+
+  double limit_, scale_ = 0;
+  std::vector<std::vector<std::pair<double, double>>> ways_;
+};
+
 }  // namespace
 
 Bounds lower_bounds(const Model& model) {
   const Moved moved = must_move(model);
-  Bounds bounds;
+  const Seconds waited = model.async ? 0 : moved.seconds;
+  Bounds bounds{.energy = moved.joules + model.idle_w * waited, .time = waited};
   for (const OpModel& op : model.ops) {
     if (op.optional) continue;
-    bounds.energy +=
-        cheapest(op, [&](const ChoiceModel& choice) { return choice.joules + model.idle_w * choice.seconds; });
+    bounds.energy += cheapest(op, [&](const ChoiceModel& choice) { return joules_of(model, choice); });
     bounds.time += cheapest(op, [](const ChoiceModel& choice) { return choice.seconds; });
   }
-  const Seconds waited = model.async ? 0 : moved.seconds;
-  bounds.time += waited;
-  bounds.energy += moved.joules + model.idle_w * waited;
   bounds.energy *= kMargin;
   bounds.time *= kMargin;
+  return bounds;
+}
+
+Bounds lower_bounds(const Model& model, const problem::Question& question) {
+  Bounds bounds = lower_bounds(model);
+  const Moved moved = must_move(model);
+  const Seconds waited = model.async ? 0 : moved.seconds;
+  const Joules moving = moved.joules + model.idle_w * waited;
+  if (question.objective == problem::Objective::kEnergy && question.deadline) {
+    const PricedSum priced(model, *question.deadline - waited, [&](const ChoiceModel& choice) {
+      return std::pair(joules_of(model, choice), choice.seconds);
+    });
+    bounds.energy = std::max(bounds.energy, moving * kMargin + priced.best());
+  }
+  if (question.objective == problem::Objective::kTime && question.energy_limit) {
+    const PricedSum priced(model, *question.energy_limit - moving, [&](const ChoiceModel& choice) {
+      return std::pair(choice.seconds, joules_of(model, choice));
+    });
+    bounds.time = std::max(bounds.time, waited * kMargin + priced.best());
+  }
   return bounds;
 }
 

@@ -17,11 +17,16 @@ struct Bounds {
 //
 //   - the cheapest permitted choice of every op that must run,
 //   - every transfer that must happen: of what starts in storage and is read, and of what must end there,
-//   - idle power over the least makespan.
+//   - idle power over the seconds of these choices.
 //
 // Rounded down by a relative 1e-9 against floating-point error. Whoever has the cost graph adds it up again
 // (check/least_costs.h): it needs no certificate. Cost: linear.
 [[nodiscard]] Bounds lower_bounds(const Model& model);
+
+// And what a limit on the other figure adds: of the energy within a deadline, of the time within a limit on the energy. With
+// a price on what is limited, the dearer choices of thrifty ops are the cheapest: at any price, their sum less what the
+// limit itself costs is a bound (Lagrange's); the best of some prices counts. Cost: 50 times the choices.
+[[nodiscard]] Bounds lower_bounds(const Model& model, const problem::Question& question);
 
 // The energy of every plan of the model's order: lower_bounds() and, at the stage where that is most, the price of the
 // bytes that exceed the budget. A tensor that is live across a stage and not used there is either in RAM, or comes back by

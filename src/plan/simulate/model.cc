@@ -221,6 +221,7 @@ class Compiler {
   std::unordered_map<int64_t, TensorIndex> index_;
 };
 
+constexpr int kHalvings = 40;
 constexpr int kPricings = 3;  // of edp: what a joule and a second count depends on the choices themselves
 
 template <class T>
@@ -265,6 +266,69 @@ Choices choices_at(const Model& model, const Prices& prices) {
   return choices;
 }
 
+// Where idling draws watts, an op's seconds take joules too.
+Choices choices_for(const Model& model, Prices prices) {
+  prices.second += prices.joule * model.idle_w;
+  return choices_at(model, prices);
+}
+
+// What first computations take, one after the other.
+struct Computed {
+  Joules joules = 0;
+  Seconds seconds = 0;
+};
+
+Computed computed_by(const Model& model, const Choices& choices) {
+  Computed computed;
+  const ByOp<char> needed = needed_ops(model, choices);
+  for (const OpIndex op : model.ops.indices()) {
+    if (!needed[op]) continue;
+    const ChoiceModel& choice = model.chosen(op, choices);
+    computed.joules += choice.joules + model.idle_w * choice.seconds, computed.seconds += choice.seconds;
+  }
+  return computed;
+}
+
+// Another choice of an op, for one that saves more before one that saves less.
+struct Swap {
+  OpIndex op;
+  int32_t choice = 0;
+  double saved = 0, limited = 0;  // of the objective; and what more it takes of the figure that is limited
+};
+
+// Choices that save, as far as the limit leaves room.
+void use_room(const Model& model, Choices& choices, bool limits_time, double room) {
+  const auto figures = [&](const ChoiceModel& choice) {
+    const Joules joules = choice.joules + model.idle_w * choice.seconds;
+    return limits_time ? std::pair(joules, choice.seconds) : std::pair(choice.seconds, joules);
+  };
+  const ByOp<char> needed = needed_ops(model, choices);
+  std::vector<Swap> swaps;
+  for (const OpIndex op : model.ops.indices()) {
+    if (!needed[op]) continue;
+    const ChoiceModel& now = model.chosen(op, choices);
+    for (int32_t number = 0; number < static_cast<int32_t>(model.ops[op].choices.size()); ++number) {
+      const ChoiceModel& other = model.ops[op].choices[static_cast<size_t>(number)];
+      const auto [from, limited_from] = figures(now);
+      const auto [to, limited_to] = figures(other);
+      if (to < from && other.reads == now.reads && other.writes == now.writes)
+        swaps.push_back({op, number, from - to, limited_to - limited_from});
+    }
+  }
+  std::stable_sort(swaps.begin(), swaps.end(), [](const Swap& a, const Swap& b) { return a.saved > b.saved; });
+  ByOp<char> swapped(model.ops.size(), 0);
+  for (const Swap& swap : swaps) {
+    if (swapped[swap.op] || swap.limited > room) continue;
+    choices[swap.op] = swap.choice, swapped[swap.op] = 1, room -= swap.limited;
+  }
+}
+
+// Joules that a second is worth where both figures count the same.
+double joules_per_second(const Model& model) {
+  const Computed computed = computed_by(model, choices_at(model, {0, 1}));
+  return computed.seconds > 0 ? computed.joules / computed.seconds : 1;
+}
+
 }  // namespace
 
 Model make_model(const CostGraph& graph, const PlanOptions& options) {
@@ -285,22 +349,41 @@ ByOp<char> needed_ops(const Model& model, const Choices& choices) {
 }
 
 Choices first_choices(const Model& model, Objective objective) {
-  // Where idling draws watts, an op's seconds take joules too.
-  const auto priced = [&](Prices prices) {
-    prices.second += prices.joule * model.idle_w;
-    return choices_at(model, prices);
-  };
-  Choices choices = priced(prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
+  Choices choices = choices_for(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
   for (int pricing = 0; objective == Objective::kEdp && pricing < kPricings; ++pricing) {
-    Joules energy = 0;
-    Seconds time = 0;
-    for (const OpIndex op : model.ops.indices()) {
-      const ChoiceModel& choice = model.chosen(op, choices);
-      energy += choice.joules + model.idle_w * choice.seconds, time += choice.seconds;
-    }
-    choices = priced(prices_of(objective, energy, time));
+    const Computed computed = computed_by(model, choices);
+    choices = choices_for(model, prices_of(objective, computed.joules, computed.seconds));
   }
   return choices;
+}
+
+Choices first_choices(const Model& model, const problem::Question& question) {
+  const bool timed = question.objective == Objective::kEnergy && question.deadline;
+  const bool spared = question.objective == Objective::kTime && question.energy_limit;
+  Choices cheapest = first_choices(model, question.objective);
+  if (!timed && !spared) return cheapest;
+  const auto room = [&](const Choices& choices) {
+    const Computed computed = computed_by(model, choices);
+    return timed ? *question.deadline - computed.seconds : *question.energy_limit - computed.joules;
+  };
+  if (room(cheapest) >= 0) return cheapest;
+  const double second = joules_per_second(model);
+  // The figure that is limited counts so much, the objective's own the rest.
+  const auto at = [&](double share) {
+    return choices_for(model, timed ? Prices{1 - share, share * second} : Prices{share, (1 - share) * second});
+  };
+  Choices kept = at(1);
+  double below = 0, above = 1;
+  for (int halving = 0; halving < kHalvings; ++halving) {
+    const double middle = (below + above) / 2;
+    Choices choices = at(middle);
+    if (room(choices) >= 0)
+      kept = std::move(choices), above = middle;
+    else
+      below = middle;
+  }
+  if (const double left = room(kept); left > 0) use_room(model, kept, timed, left);
+  return kept;
 }
 
 Choices lean_reads(const Model& model, Choices choices) {

@@ -10,6 +10,7 @@
 #include "plan/simulate/without.h"
 #include "problem/cost_graph.h"
 #include "problem/objective.h"
+#include "problem/question.h"
 
 namespace pantoum::plan {
 
@@ -115,6 +116,9 @@ struct Model {
 // By op: the choice to start from. The cheapest for the objective such that all that is read is written; where that
 // cannot be had at one choice per op, what is missing is made by another choice on demand.
 [[nodiscard]] Choices first_choices(const Model& model, Objective objective);
+// And such that a limit on the other figure is kept where nothing has to move: the best at one price of a second (of a
+// joule) for all ops, as low as it may be.
+[[nodiscard]] Choices first_choices(const Model& model, const problem::Question& question);
 
 // From these choices, for every op the one that reads the fewest bytes of those that write the same: signs in place of
 // an activation, so that this can go.
