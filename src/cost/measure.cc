@@ -36,7 +36,8 @@ constexpr int64_t kLeastRunsOfMedian = 3;
 constexpr double kQuicker = 0.9;      // than it was measured: it was disturbed
 constexpr double kShareOfStep = 0.5;  // of what is left, that running the step may take
 constexpr double kDisturbed = 1.15;   // of what its kernels take, that a step should not
-constexpr int kMostAgain = 6;
+constexpr int kMostAgain = 6, kSettled = 2;
+constexpr double kSame = 0.99;
 constexpr Seconds kMoment = 0.25;
 
 // One kernel on some shapes.
@@ -140,18 +141,27 @@ class Measuring {
     step_.emplace(step_of(std::vector<size_t>(programs_.front().built.graph.ops.size(), 0)));
     if (is_known(*step_)) return;
     runs_step_ = left() > 0;
-    if (runs_step_) (void)run_step(*step_, kShareOfStep * left());
+    if (runs_step_) (void)run_step(*step_, kShareOfStep * left(), slice());
   }
 
-  // Once more, when all kernels are measured: what disturbed the first rounds may be gone. Where it seems not, again after a
-  // moment: a second processor that comes and goes does so for seconds.
+  // Once more, when all kernels are measured: what disturbed the first rounds may be gone. Where it seems not, and where times
+  // are to settle until nothing gets quicker, again after a moment: a second processor that comes and goes does so for seconds.
   void take_step_again() {
     if (!runs_step_) return;
-    (void)run_step(*step_, left());
-    for (int again = 0; again < kMostAgain && is_disturbed() && left() > 2 * kMoment; ++again) {
+    (void)run_step(*step_, left(), slice());
+    int same = limits_.settle ? 0 : kSettled;
+    for (int again = 0; again < kMostAgain && (is_disturbed() || same < kSettled) && left() > 2 * kMoment; ++again) {
+      const Seconds before = seconds_of_step();
       std::this_thread::sleep_for(std::chrono::duration<double>(kMoment));
-      (void)run_step(*step_, left());
+      if (!run_step(*step_, left(), kShortStep)) return;
+      same = seconds_of_step() > kSame * before ? same + 1 : 0;
     }
+  }
+
+  [[nodiscard]] Seconds seconds_of_step() const {
+    Seconds sum = 0;
+    step_->each([&](const problem::Op&, size_t, const OpKey& key) { sum += step_->find(key).value_or(0); });
+    return sum;
   }
 
   // Its ops take clearly more in the step than their kernels by themselves.
@@ -176,7 +186,7 @@ class Measuring {
     if (std::all_of(choices.begin(), choices.end(), [](size_t choice) { return choice == 0; })) return;
     step_of_others_.emplace(step_of(choices));
     if (is_known(*step_of_others_)) return;
-    for (int run = 0; run < 2 && left() > 0; ++run) (void)run_step(*step_of_others_, left());
+    for (int run = 0; run < 2 && left() > 0; ++run) (void)run_step(*step_of_others_, left(), slice());
   }
 
   // Both were measured, and read and write the same: an optional op's result is not in the step.
@@ -225,7 +235,9 @@ class Measuring {
       if (&step == &*step_ || !step_->find(keys_[sample])) samples_[sample].in_step = step.find(keys_[sample]);
   }
 
-  bool run_step(MeasuredStep& step, Seconds share) {
+  [[nodiscard]] Seconds slice() const { return limits_.settle ? kLongStep : kShortStep; }
+
+  bool run_step(MeasuredStep& step, Seconds share, Seconds slice) {
     if (share <= 0 || limits_.stop.stop_requested()) return false;
     Seconds expected = 0;
     step.each([&](const problem::Op& op, size_t choice, const OpKey& key) {
@@ -234,7 +246,7 @@ class Measuring {
     });
     const bool ran = step.run({.pool = limits_.pool,
                                .memory = limits_.memory_bytes,
-                               .slice = limits_.settle ? kLongStep : kShortStep,
+                               .slice = slice,
                                .expected = expected,
                                .deadline = deadline_in(share),
                                .stop = limits_.stop});
