@@ -93,10 +93,11 @@ double least_product(const std::vector<Line>& lines, double least_time) {
   return least * (1 - kTolerance / 8);  // what the divisions may err
 }
 
-double product_of(const ProvedBounds& proved, const std::vector<Line>& lines) {
-  std::vector<Line> all = lines;
-  all.push_back({0, proved.energy_j});
-  return std::max(0.0, least_product(all, proved.time_s));
+double product_of(const ProvedBounds& proved, std::vector<Line> lines, const PricedCosts* costs) {
+  if (costs != nullptr)
+    for (const auto& [price, least] : costs->lines_below_product()) lines.push_back({price, least});
+  lines.push_back({0, proved.energy_j});
+  return std::max(0.0, least_product(lines, proved.time_s));
 }
 
 Error at_line(Error error, size_t line) {
@@ -149,11 +150,20 @@ Result<void> check_covers(const problem::CostGraph& graph, const Certificate& ce
 
 namespace {
 
-Result<ProvedBounds> prove_from(const problem::Plan& plan, const LeastCosts& least) {
-  ProvedBounds proved{.energy_j = least.energy_j, .time_s = least.time_s};
+// `costs`: null where certificates alone count.
+Result<ProvedBounds> prove_from(const problem::Plan& plan, const PricedCosts* costs) {
+  const problem::Question& asked = plan.question;
+  ProvedBounds proved;
+  if (costs != nullptr) {
+    const bool in_time = asked.objective == problem::Objective::kEnergy && asked.deadline;
+    const bool spared = asked.objective == problem::Objective::kTime && asked.energy_limit;
+    proved = {.energy_j = costs->at(1, 0).cost, .time_s = costs->at(0, 1).cost};
+    if (in_time) proved.energy_j = std::max(proved.energy_j, costs->energy_within(*asked.deadline));
+    if (spared) proved.time_s = std::max(proved.time_s, costs->time_within(*asked.energy_limit));
+  }
   std::vector<Line> lines;
   PANTOUM_TRY(add_certificates(plan, proved, lines));
-  proved.edp_js = product_of(proved, lines);
+  proved.edp_js = product_of(proved, lines, asked.objective == problem::Objective::kEdp ? costs : nullptr);
   return proved;
 }
 
@@ -161,14 +171,15 @@ Result<ProvedBounds> prove_from(const problem::Plan& plan, const LeastCosts& lea
 
 Result<ProvedBounds> prove_bounds(const problem::Plan& plan) {
   PANTOUM_TRY(problem::validate(plan.graph));
-  return prove_from(plan, least_costs_within(plan.graph, plan.question));
+  const PricedCosts costs = priced_costs(plan.graph, plan.question.freedoms);
+  return prove_from(plan, &costs);
 }
 
 Result<double> check_bound(const problem::Plan& plan, double value) {
   const problem::Objective objective = plan.question.objective;
   const bool product = objective == problem::Objective::kEdp;
   if (product ? plan.lines.empty() : !plan.certificate) return broken("the plan has none");
-  PANTOUM_ASSIGN(const ProvedBounds bounds, prove_from(plan, {}));
+  PANTOUM_ASSIGN(const ProvedBounds bounds, prove_from(plan, nullptr));
   const bool energy = objective == problem::Objective::kEnergy;
   const double proved = product ? bounds.edp_js : energy ? bounds.energy_j : bounds.time_s;
   const std::optional<double>& claimed = product ? plan.bound.edp_js : energy ? plan.bound.energy_j : plan.bound.time_s;

@@ -101,14 +101,18 @@ TEST(Judge, WantsAPlaceForWhatIsInStorage) {
 
 // Each bound that is not the objective's, too: nobody certifies these, so they follow from the costs or not at all.
 TEST(Judge, RefusesBoundsThatNothingProves) {
-  const Judgement judged = *judge(kept());
-  const auto claim = [](problem::Bound bound, Objective objective = Objective::kEnergy) {
+  const auto asked = [](Objective objective) {
     Plan plan = kept();
     plan.question.objective = objective;
+    return plan;
+  };
+  const auto claim = [&](problem::Bound bound, Objective objective) {
+    Plan plan = asked(objective);
     plan.bound = bound;
     return verdict(plan);
   };
   for (const Objective objective : {Objective::kEnergy, Objective::kTime, Objective::kEdp}) {
+    const Judgement judged = *judge(asked(objective));
     for (const bool any : {false, true}) {
       const auto& [energy, time, product, certificates] = judged.proved;
       EXPECT_EQ(claim({.energy_j = energy, .time_s = time, .edp_js = product, .any_order = any}, objective),
@@ -256,6 +260,7 @@ TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
       graph.ops[op].choices.push_back(slower);
     }
   const LeastCosts any = least_costs(graph, {});
+  const PricedCosts costs = priced_costs(graph, {});
   std::vector<std::pair<double, double>> sums{{0.1, 0}};  // energy with what must move, time: of all combinations
   sums.front().first = least_costs(step_graph(), {}).energy_j;
   for (const problem::Op& op : step_graph().ops) sums.front().first -= op.choices.front().energy_j;
@@ -275,18 +280,11 @@ TEST(LeastCosts, AreBoundsOfWhatKeepsALimit) {
   int raised = 0;
   for (double share = 1.0; share < 2.2; share += 0.05) {
     const double deadline = any.time_s * share, limit = any.energy_j * share;
-    const double energy = least_costs_within(graph, {.deadline = deadline}).energy_j;
-    const double time =
-        least_costs_within(graph, {.energy_limit = limit, .objective = problem::Objective::kTime}).time_s;
+    const double energy = costs.energy_within(deadline), time = costs.time_within(limit);
     EXPECT_LE(energy, least_of(deadline, true) * (1 + 1e-12)) << share;
     EXPECT_LE(time, least_of(limit, false) * (1 + 1e-12)) << share;
-    EXPECT_GE(energy, any.energy_j);
-    EXPECT_GE(time, any.time_s);
     raised += energy > 1.01 * any.energy_j ? 1 : 0;
     raised += time > 1.01 * any.time_s ? 1 : 0;
-    EXPECT_EQ(least_costs_within(graph, {.deadline = deadline, .objective = problem::Objective::kTime}).time_s,
-              any.time_s)
-        << "what is limited is not what is asked for";
   }
   EXPECT_GT(raised, 5);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/round_up.h"
@@ -23,8 +24,6 @@ int64_t add(int64_t bytes, int64_t more) {
   return std::min(kEnough, bytes + std::min(kEnough, more));
 }
 
-constexpr int kHalvings = 50;  // of the range of prices
-
 class Accountant {
  public:
   Accountant(const CostGraph& graph, const problem::Freedoms& freedoms) : graph_(graph), free_(freedoms) {
@@ -37,19 +36,19 @@ class Accountant {
   }
 
   LeastCosts run() {
-    LeastCosts least;
-    add_costs(least);
-    least.ram_bytes = least_ram();
-    return least;
+    const PricedCosts costs = priced();
+    return {.energy_j = costs.at(1, 0).cost, .time_s = costs.at(0, 1).cost, .ram_bytes = least_ram()};
   }
 
-  LeastCosts run(const problem::Question& question) {
-    LeastCosts least = run();
-    if (question.objective == problem::Objective::kEnergy && question.deadline)
-      least.energy_j = std::max(least.energy_j, at_best_price(*question.deadline, true));
-    if (question.objective == problem::Objective::kTime && question.energy_limit)
-      least.time_s = std::max(least.time_s, at_best_price(*question.energy_limit, false));
-    return least;
+  [[nodiscard]] PricedCosts priced() const {
+    std::vector<std::vector<PricedCosts::Costs>> ways;
+    for (const Op& op : graph_.ops) {
+      if (op.optional) continue;
+      std::vector<PricedCosts::Costs>& of_op = ways.emplace_back();
+      for (const Choice& choice : op.choices)
+        if (permitted(op, choice)) of_op.push_back({down_.sum(choice.energy_j, idling(choice.time_s)), choice.time_s});
+    }
+    return {std::move(ways), must_move()};
   }
 
  private:
@@ -96,30 +95,11 @@ class Accountant {
     }
   }
 
-  // ---- seconds and joules -----------------------------------------------------------------------
+  // ---- joules and seconds -----------------------------------------------------------------------
 
-  void add_costs(LeastCosts& least) const {
-    const Costs moved = must_move();
-    least.energy_j = moved.joules, least.time_s = moved.seconds;
-    for (const Op& op : graph_.ops) {
-      if (op.optional) continue;
-      least.energy_j = down_.sum(least.energy_j, cheapest(op, [](const Costs& costs) { return costs.joules; }).joules);
-      least.time_s = down_.sum(least.time_s, cheapest(op, [](const Costs& costs) { return costs.seconds; }).seconds);
-    }
-  }
-
-  // Joules with those of idling meanwhile; seconds of the engine.
-  struct Costs {
-    double joules = 0, seconds = 0;
-  };
-
-  [[nodiscard]] Costs costs_of(const Choice& choice) const {
-    return {down_.sum(choice.energy_j, idling(choice.time_s)), choice.time_s};
-  }
-
-  [[nodiscard]] Costs must_move() const {
+  [[nodiscard]] PricedCosts::Costs must_move() const {
     const problem::Pager& pager = graph_.device.pager;
-    Costs moved;
+    PricedCosts::Costs moved;
     const auto add = [&](const problem::Link& link, size_t index) {
       const double seconds = transfer(link, tensor(index).bytes);
       moved.seconds = down_.sum(moved.seconds, seconds);
@@ -131,47 +111,6 @@ class Accountant {
     if (pager.mode != problem::PagerMode::kSync) return {.joules = moved.joules};
     moved.joules = down_.sum(moved.joules, idling(moved.seconds));
     return moved;
-  }
-
-  template <class Price>
-  [[nodiscard]] Costs cheapest(const Op& op, Price price) const {
-    Costs best = costs_of(op.choices.front());
-    for (const Choice& choice : op.choices) {
-      if (!permitted(op, choice)) continue;
-      const Costs costs = costs_of(choice);
-      if (price(costs) < price(best)) best = costs;
-    }
-    return best;
-  }
-
-  // Of the energy where `limits_time`, else of the time. Prices are halved where less is taken than the limit allows.
-  [[nodiscard]] double at_best_price(double limit, bool limits_time) const {
-    const auto wanted = [&](const Costs& costs) { return limits_time ? costs.joules : costs.seconds; };
-    const auto limited = [&](const Costs& costs) { return limits_time ? costs.seconds : costs.joules; };
-    const Costs moved = must_move();
-    Costs first;
-    for (const Op& op : graph_.ops) {
-      if (op.optional) continue;
-      const Costs costs = costs_of(op.choices.front());
-      first.joules += costs.joules, first.seconds += costs.seconds;
-    }
-    const double scale = limited(first) > 0 ? wanted(first) / limited(first) : 0;
-    double most = 0, below = 0, above = 1;
-    for (int halving = 0; halving < kHalvings; ++halving) {
-      const double share = (below + above) / 2, price = scale * share / (1 - share);
-      const auto priced = [&](const Costs& costs) {
-        return down_.sum(wanted(costs), down_.product(price, limited(costs)));
-      };
-      double sum = priced(moved), taken = limited(moved);
-      for (const Op& op : graph_.ops) {
-        if (op.optional) continue;
-        const Costs best = cheapest(op, priced);
-        sum = down_.sum(sum, priced(best)), taken += limited(best);
-      }
-      most = std::max(most, sum_down(sum, -up(price * limit)));
-      (taken > limit ? below : above) = share;
-    }
-    return most;
   }
 
   // Joules.
@@ -345,8 +284,8 @@ LeastCosts least_costs(const CostGraph& graph, const problem::Freedoms& freedoms
   return Accountant(graph, freedoms).run();
 }
 
-LeastCosts least_costs_within(const CostGraph& graph, const problem::Question& question) {
-  return Accountant(graph, question.freedoms).run(question);
+PricedCosts priced_costs(const CostGraph& graph, const problem::Freedoms& freedoms) {
+  return Accountant(graph, freedoms).priced();
 }
 
 }  // namespace pantoum::check

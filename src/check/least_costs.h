@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "check/priced_costs.h"
 #include "problem/cost_graph.h"
 #include "problem/question.h"
 
@@ -25,12 +26,7 @@ struct LeastCosts {
 // tensors times ops.
 [[nodiscard]] LeastCosts least_costs(const problem::CostGraph& graph, const problem::Freedoms& freedoms);
 
-// Of plans that keep the question's limits, too: the energy within a deadline, where energy is the objective, and the time
-// within a limit on the energy, where time is. At any price p of what is limited, every plan takes at least
-//
-//     the sum over the ops of their least (wanted + p x limited), and as much of what must move, - p x limit
-//
-// and the most of that over some prices counts. Cost: as above, and 50 times the choices.
-[[nodiscard]] LeastCosts least_costs_within(const problem::CostGraph& graph, const problem::Question& question);
+// The same of the ops and transfers, at any prices.
+[[nodiscard]] PricedCosts priced_costs(const problem::CostGraph& graph, const problem::Freedoms& freedoms);
 
 }  // namespace pantoum::check

@@ -232,8 +232,8 @@ TEST(MakePlan, ProvesTheBestLevelsWhereRamIsPlenty) {
   }
 }
 
-// A limit on one figure puts a price on it, by which the other is bounded and the levels are chosen.
-TEST(MakePlan, ComesNearTheBoundWithinALimitWhereRamIsPlenty) {
+// A limit on one figure puts a price on it, by which the other is bounded and the levels are chosen; so does a product.
+TEST(MakePlan, ComesNearTheBoundOfBothFiguresWhereRamIsPlenty) {
   for (const double idle_w : {0.0, 0.3}) {
     const CostGraph graph = with_levels(residual(std::min(12, kMostBlocks)), idle_w);
     PlanOptions options{.question = {.budget = Bytes{1} << 40}, .effort = 1};
@@ -241,6 +241,11 @@ TEST(MakePlan, ComesNearTheBoundWithinALimitWhereRamIsPlenty) {
     options.question.objective = Objective::kTime;
     const auto fast = make_plan(graph, options);
     ASSERT_TRUE(thrifty && fast);
+    PlanOptions both{.question = {.budget = Bytes{1} << 40, .objective = Objective::kEdp}, .effort = 1};
+    const auto product = make_plan(graph, both);
+    ASSERT_TRUE(product) << to_text(product.error());
+    expect_valid(graph, *product, both);
+    EXPECT_LT(product->gap, 0.005);
     for (const double share : {0.1, 0.3, 0.5, 0.9}) {
       SCOPED_TRACE(std::to_string(idle_w) + " W, share " + std::to_string(share));
       const auto between = [&](double a, double b) { return a + share * (b - a); };

@@ -64,9 +64,9 @@ Prover::Prover(const Instance& instance)
     : instance_(instance),
       same_(same_in_any_order(instance)),
       sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), same_),
-      product_(instance.model, instance.options, instance.bounds),
+      product_(instance.model, instance.options, instance.limited),
       any_order_sum_(instance.model, instance.options, of_objective(instance.objective(), instance.limited), true),
-      any_order_product_(instance.model, instance.options, instance.bounds, true) {}
+      any_order_product_(instance.model, instance.options, instance.limited, true) {}
 
 void Prover::run(const std::function<double()>& seconds_left, const std::function<double()>& value) {
   run_in_order(seconds_left, value);

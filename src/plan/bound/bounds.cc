@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -131,51 +130,103 @@ Joules joules_of(const Model& model, const ChoiceModel& choice) {
   return choice.joules + model.idle_w * choice.seconds;
 }
 
-// Of the ops that must run, the least sum of what is wanted little, where the sum of another figure is limited.
+struct Costs {
+  Joules joules = 0;
+  Seconds seconds = 0;
+};
+
+// The least sum, at prices of a joule and a second, of what must run and move.
 class PricedSum {
  public:
-  using Figures = std::function<std::pair<double, double>(const ChoiceModel&)>;  // wanted, limited
-
-  PricedSum(const Model& model, double limit, const Figures& figures) : limit_(limit) {
-    double wanted = 0, limited = 0;
+  PricedSum(const Model& model, const Costs& moved) : moved_(moved) {
     for (const OpModel& op : model.ops) {
       if (op.optional) continue;
-      auto& ways = ways_.emplace_back();
-      for (const ChoiceModel& choice : op.choices) ways.push_back(figures(choice));
-      wanted += ways.front().first, limited += ways.front().second;
+      std::vector<Costs>& ways = ways_.emplace_back();
+      for (const ChoiceModel& choice : op.choices) ways.push_back({joules_of(model, choice), choice.seconds});
     }
-    scale_ = limited > 0 ? wanted / limited : 0;
+  }
+
+  [[nodiscard]] Joules energy_within(Seconds deadline) const { return at_best_price(deadline, true); }
+  [[nodiscard]] Seconds time_within(Joules limit) const { return at_best_price(limit, false); }
+
+  // The least product lies at a corner of what the lines through the least sums leave. A line between those of a corner has
+  // the slope between the plans that these touch: it cuts the corner off, or a plan is there.
+  [[nodiscard]] double product_above() const {
+    std::vector<Line> lines{line_at(1, 0), line_at(0, 1)};
+    for (int line = 0;; ++line) {
+      size_t least = 0;
+      for (size_t next = 1; next + 1 < lines.size(); ++next)
+        if (product_at(lines[next], lines[next + 1]) < product_at(lines[least], lines[least + 1])) least = next;
+      const Line &slow = lines[least], &fast = lines[least + 1];
+      const double product = product_at(slow, fast);
+      const double saved = fast.touched.joules - slow.touched.joules;
+      const double sooner = slow.touched.seconds - fast.touched.seconds;
+      if (line == kLines || !(saved > 0 && sooner > 0)) return product * kMargin;
+      const Line between = line_at(1, saved / sooner);
+      if (product_at(slow, between) <= product * (1 + kGain) || product_at(between, fast) <= product * (1 + kGain))
+        return product * kMargin;
+      lines.insert(lines.begin() + static_cast<std::ptrdiff_t>(least) + 1, between);
+    }
+  }
+
+ private:
+  static constexpr int kHalvings = 50, kLines = 30;
+  static constexpr double kGain = 1e-9;  // of a line that cuts nothing off
+
+  struct Sum {
+    double cost = 0;
+    Costs taken = {};
+  };
+
+  // joule * energy + second * makespan >= least, for every plan.
+  struct Line {
+    double joule = 1, second = 0, least = 0;
+    Costs touched = {};  // by a plan where nothing else is paid
+  };
+
+  [[nodiscard]] Line line_at(double joule, double second) const {
+    const Sum sum = at(joule, second);
+    return {joule, second, sum.cost * kMargin, sum.taken};
+  }
+
+  // Where two lines meet; the first is the flatter one.
+  [[nodiscard]] static double product_at(const Line& slow, const Line& fast) {
+    const double across = slow.joule * fast.second - fast.joule * slow.second;
+    const Seconds time = (slow.joule * fast.least - fast.joule * slow.least) / across;
+    const Joules energy = (slow.least * fast.second - fast.least * slow.second) / across;
+    return std::max(0.0, energy) * std::max(0.0, time);
+  }
+
+  [[nodiscard]] Sum at(double joule, double second) const {
+    const auto priced = [&](const Costs& costs) { return joule * costs.joules + second * costs.seconds; };
+    Sum sum{.cost = priced(moved_), .taken = moved_};
+    for (const std::vector<Costs>& ways : ways_) {
+      const auto best = std::min_element(ways.begin(), ways.end(),
+                                         [&](const Costs& a, const Costs& b) { return priced(a) < priced(b); });
+      sum.cost += priced(*best);
+      sum.taken = {sum.taken.joules + best->joules, sum.taken.seconds + best->seconds};
+    }
+    return sum;
   }
 
   // By halving: at a price that is too low, more is taken than the limit allows.
-  [[nodiscard]] double best() const {
+  [[nodiscard]] double at_best_price(double limit, bool limits_time) const {
+    const Costs cheapest = at(1, 0).taken;
+    if (cheapest.joules <= 0 || cheapest.seconds <= 0) return 0;
+    const double second = cheapest.joules / cheapest.seconds;  // where both count the same
     double most = 0, below = 0, above = 1;
     for (int halving = 0; halving < kHalvings; ++halving) {
       const double share = (below + above) / 2;
-      const auto [bound, taken] = at(scale_ * share / (1 - share));
-      most = std::max(most, bound);
-      (taken > limit_ ? below : above) = share;
+      const double price = share / (1 - share) * (limits_time ? second : 1 / second);
+      const Sum sum = limits_time ? at(1, price) : at(price, 1);
+      most = std::max(most, sum.cost * kMargin - price * limit);
+      ((limits_time ? sum.taken.seconds : sum.taken.joules) > limit ? below : above) = share;
     }
     return most;
   }
 
- private:
-  static constexpr int kHalvings = 50;
-
-  // The bound, and what its choices take of the limited figure.
-  [[nodiscard]] std::pair<double, double> at(double price) const {
-    double sum = 0, taken = 0;
-    for (const auto& ways : ways_) {
-      const auto* best = &ways.front();
-      for (const auto& way : ways)
-        if (way.first + price * way.second < best->first + price * best->second) best = &way;
-      sum += best->first + price * best->second, taken += best->second;
-    }
-    return {sum * kMargin - price * limit_, taken};
-  }
-
-  double limit_, scale_ = 0;
-  std::vector<std::vector<std::pair<double, double>>> ways_;
+  std::vector<std::vector<Costs>> ways_;
+  Costs moved_;
 };
 
 }  // namespace
@@ -198,19 +249,12 @@ Bounds lower_bounds(const Model& model, const problem::Question& question) {
   Bounds bounds = lower_bounds(model);
   const Moved moved = must_move(model);
   const Seconds waited = model.async ? 0 : moved.seconds;
-  const Joules moving = moved.joules + model.idle_w * waited;
-  if (question.objective == problem::Objective::kEnergy && question.deadline) {
-    const PricedSum priced(model, *question.deadline - waited, [&](const ChoiceModel& choice) {
-      return std::pair(joules_of(model, choice), choice.seconds);
-    });
-    bounds.energy = std::max(bounds.energy, moving * kMargin + priced.best());
-  }
-  if (question.objective == problem::Objective::kTime && question.energy_limit) {
-    const PricedSum priced(model, *question.energy_limit - moving, [&](const ChoiceModel& choice) {
-      return std::pair(choice.seconds, joules_of(model, choice));
-    });
-    bounds.time = std::max(bounds.time, waited * kMargin + priced.best());
-  }
+  const PricedSum priced(model, {moved.joules + model.idle_w * waited, waited});
+  if (question.objective == problem::Objective::kEnergy && question.deadline)
+    bounds.energy = std::max(bounds.energy, priced.energy_within(*question.deadline));
+  if (question.objective == problem::Objective::kTime && question.energy_limit)
+    bounds.time = std::max(bounds.time, priced.time_within(*question.energy_limit));
+  if (question.objective == problem::Objective::kEdp) bounds.product = priced.product_above();
   return bounds;
 }
 

@@ -11,6 +11,7 @@ namespace pantoum::plan {
 struct Bounds {
   Joules energy = 0;
   Seconds time = 0;
+  double product = 0;  // of both in one plan; where that is the objective
 };
 
 // Every plan, whatever its order, pays at least
@@ -23,9 +24,11 @@ struct Bounds {
 // (check/least_costs.h): it needs no certificate. Cost: linear.
 [[nodiscard]] Bounds lower_bounds(const Model& model);
 
-// And what a limit on the other figure adds: of the energy within a deadline, of the time within a limit on the energy. With
-// a price on what is limited, the dearer choices of thrifty ops are the cheapest: at any price, their sum less what the
-// limit itself costs is a bound (Lagrange's); the best of some prices counts. Cost: 50 times the choices.
+// And what is asked adds to that: of the energy a deadline, of the time a limit on the energy, and of their product that both
+// are of one plan. With a price on a second (or a joule) the best choice of an op is another one, and the sum of these is a
+// bound of the priced sum (Lagrange's): less what the limit costs, or a line
+// that plans lie above. The
+// best of some prices counts. Cost: 50 times the choices.
 [[nodiscard]] Bounds lower_bounds(const Model& model, const problem::Question& question);
 
 // The energy of every plan of the model's order: lower_bounds() and, at the stage where that is most, the price of the

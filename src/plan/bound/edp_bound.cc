@@ -51,7 +51,7 @@ EdpBound::EdpBound(const Model& model, const PlanOptions& options, const Bounds&
       options_(options),
       any_order_(any_order),
       least_(least),
-      bound_(least.energy * least.time * kMargin) {}
+      bound_(std::max(least.energy * least.time * kMargin, least.product)) {}
 
 Corner EdpBound::corner() const {
   std::vector<Hyperplane> hyperplanes = hyperplanes_;

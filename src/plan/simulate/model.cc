@@ -1,6 +1,7 @@
 #include "plan/simulate/model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <unordered_map>
@@ -222,7 +223,7 @@ class Compiler {
 };
 
 constexpr int kHalvings = 40;
-constexpr int kPricings = 3;  // of edp: what a joule and a second count depends on the choices themselves
+constexpr int kShares = 32;  // prices of a second that are tried for edp
 
 template <class T>
 using ByTensor = Indexed<TensorIndex, T>;
@@ -349,12 +350,18 @@ ByOp<char> needed_ops(const Model& model, const Choices& choices) {
 }
 
 Choices first_choices(const Model& model, Objective objective) {
-  Choices choices = choices_for(model, prices_of(objective == Objective::kEdp ? Objective::kEnergy : objective, 0, 0));
-  for (int pricing = 0; objective == Objective::kEdp && pricing < kPricings; ++pricing) {
+  if (objective != Objective::kEdp) return choices_for(model, prices_of(objective, 0, 0));
+  // Along the prices of a second the product has several valleys.
+  const double second = joules_per_second(model);
+  Choices best;
+  double least = HUGE_VAL;
+  for (int share = 0; share <= kShares; ++share) {
+    Choices choices = choices_for(model, {static_cast<double>(kShares - share), share * second});
     const Computed computed = computed_by(model, choices);
-    choices = choices_for(model, prices_of(objective, computed.joules, computed.seconds));
+    if (best.empty() || computed.joules * computed.seconds < least)
+      least = computed.joules * computed.seconds, best = std::move(choices);
   }
-  return choices;
+  return best;
 }
 
 Choices first_choices(const Model& model, const problem::Question& question) {
